@@ -28,6 +28,7 @@ from reference import reference
 from statsmodels.datasets import anes96
 
 from tasks.attack.probabilistic.attenuation import estimate_retention
+from tasks.attack.probabilistic.estimation import prior_of
 from tasks.attack.probabilistic.levels import SameBin, create_pattern_comparison
 from tasks.attack.probabilistic.model import (
     Model,
@@ -38,9 +39,9 @@ from tasks.attack.probabilistic.model import (
     plain,
     prevalence_of,
 )
+from tasks.attack.probabilistic.parameters import KEPT, Assumed
 from tasks.attack.probabilistic.patterns import count_patterns, patterns_of
 from tasks.attack.probabilistic.posterior import compute_pattern_posterior
-from tasks.attack.probabilistic.probabilistic_linkage import KEPT, Assumed, prior_of
 from tasks.mask.categories.pram import Pram
 from tasks.mask.methods import mask
 from tasks.mask.noise.noise import Noise

@@ -31,7 +31,8 @@ from reference import reference
 
 from tasks.attack.linkage.distance_linkage import DistanceLinkage, link_by_distance
 from tasks.attack.outcomes.links import Links
-from tasks.attack.probabilistic.probabilistic_linkage import ProbabilisticLinkage, link_by_probability
+from tasks.attack.probabilistic.estimation import link_by_probability
+from tasks.attack.probabilistic.probabilistic_linkage import ProbabilisticLinkage
 from tasks.attack.transparency.posterior import posterior
 from tasks.attack.transparency.transparency import link_by_mechanism
 from tasks.ingest.readers.datasets import DatasetName

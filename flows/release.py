@@ -24,16 +24,8 @@ from tasks.attack.membership.methods import (
 )
 from tasks.attack.methods import Attack
 from tasks.attack.omissions import Omission
-from tasks.attack.threat import (
-    IntruderSpec,
-    add_omitted_attacks,
-    attack_id,
-    can_attack_synthetic_rows,
-    check_attacks,
-    default_attacks,
-    intruders,
-    links_files,
-)
+from tasks.attack.plan import add_omitted_attacks, check_attacks, default_attacks
+from tasks.attack.threat import IntruderSpec, intruders
 from tasks.classify.methods import ClassifyPlan
 from tasks.ingest.checks.expectations import Expectation
 from tasks.ingest.codebooks.codebook import Attributes, AttributeSpec
@@ -197,7 +189,7 @@ class ReleaseSpec(Spec):
         strange = [spec.method for spec in self.membership_attacks if not isinstance(spec, own)]
         if strange:
             raise ValueError(f"membership attack `{strange[0]}` is not one on a {kind}, which this file releases: take it out")
-        ids = [attack_name(spec) for spec in self.membership_attacks] + [attack_id(spec) for spec in self.attacks_to_run]
+        ids = [attack_name(spec) for spec in self.membership_attacks] + [spec.attack_id for spec in self.attacks_to_run]
         repeated = [name for name, times in Counter(ids).items() if times > 1]
         if repeated:
             raise ValueError(f"two attacks are called `{repeated[0]}`: give each an `id` of its own")
@@ -379,14 +371,14 @@ def locate_error(error: InputError, path: Path) -> InputError:
 def collect_policy_names(release: ReleaseSpec, schema: Schema | None = None) -> Known:
     """What a policy line may name: as far as the release file alone tells, or with the schema of its table."""
     known = Known(
-        attacks=tuple(attack_id(attack) for attack in release.attacks_to_run),
+        attacks=tuple(attack.attack_id for attack in release.attacks_to_run),
         membership=tuple(attack_name(spec) for spec in release.membership_attacks),
         of_model=release.model is not None,
-        not_of_files=tuple(attack_id(attack) for attack in release.attacks_to_run if not links_files(attack)),
+        not_of_files=tuple(attack.attack_id for attack in release.attacks_to_run if not attack.traits.uses_external_files),
         p_percent=_widths(release, "rank_interval_disclosure"),
         sd_percent=_widths(release, "sd_interval_disclosure"),
         of_nobody=release.is_fully_synthetic,
-        not_of_nobody=tuple(attack_id(attack) for attack in release.attacks_to_run if not can_attack_synthetic_rows(attack)),
+        not_of_nobody=tuple(attack.attack_id for attack in release.attacks_to_run if not attack.traits.attacks_synthetic_rows),
     )
     if schema is None:
         return known

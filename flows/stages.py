@@ -19,7 +19,7 @@ from tasks.attack.membership.inference import scores_of
 from tasks.attack.membership.methods import AnyTableAttack, attack_name
 from tasks.attack.outputs import AttackOutputs, MembershipOutputs, PeopleOutputs
 from tasks.attack.task import attack_release, choose_people, infer_membership
-from tasks.attack.threat import Intruder, attack_id, find_larger_insiders, holders, intruders
+from tasks.attack.threat import Intruder, find_larger_insiders, holders, intruders
 from tasks.classify.task import classify_attributes
 from tasks.ingest.methods import IngestReport
 from tasks.ingest.task import file_digest, ingest_file, ingest_source, source_digest
@@ -140,7 +140,7 @@ def _attack(
     while attackers:
         jobs = [(intruder, file, attack) for intruder, file in attackers for attack in release.attacks_to_run]
         calls = {
-            f"attack {attack_id(attack)} ({intruder.name})": attack_release.bind(
+            f"attack {attack.attack_id} ({intruder.name})": attack_release.bind(
                 data=masked.data,
                 masked=table["masked"],
                 alignment=table["alignment"],

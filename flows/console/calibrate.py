@@ -66,7 +66,7 @@ def _effort(seeds: int | None, *, thorough: bool) -> Effort:
 
 
 def _refuse_unknown(attacks: Iterable[str]) -> None:
-    from tasks.attack.threat import ATTACKS
+    from tasks.attack.methods import ATTACKS
 
     for name in attacks:
         if name not in ATTACKS:

@@ -5,11 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tasks.attack.learned.learned_linkage import LearnedLinkage
-from tasks.attack.linkage.distance_linkage import DistanceLinkage
-from tasks.attack.row_position import RowPosition
-from tasks.attack.threat import AnyAttack, attack_id, can_attack_synthetic_rows
-from tasks.attack.transparency.transparency import Transparency
 from tasks.microdata.alignment import ROWS_OF_NOBODY
 from tasks.microdata.schema import Scale
 from tasks.score.membership.estimates import others_needed
@@ -55,27 +50,14 @@ def _numbers_as_classes(release: ReleaseSpec, schema: Schema) -> Iterator[str]:
 
 def _silent_attacks(release: ReleaseSpec) -> Iterator[str]:
     for i, attack in enumerate(release.attacks or ()):
-        place = f"attacks[{i}] ({attack_id(attack)})"
-        if release.is_fully_synthetic and not can_attack_synthetic_rows(attack):
+        place = f"attacks[{i}] ({attack.attack_id})"
+        if release.is_fully_synthetic and not attack.traits.attacks_synthetic_rows:
             yield f"{place} will end as not applicable, because {ROWS_OF_NOBODY}; take it out"
-        elif release.intruder.records < 1 and (why := _needs_all_records(attack)) is not None:
+        elif release.intruder.records < 1 and (why := attack.traits.needs_all_records) is not None:
             yield (
                 f"{place} will end as not applicable to the declared intruder and to insiders: {why}, and they hold a share of "
                 f"the records (`intruder.records: {release.intruder.records:g}`)"
             )
-
-
-def _needs_all_records(attack: AnyAttack) -> str | None:
-    """Why somebody who holds a share of the records cannot carry the attack out; None: they can."""
-    match attack:
-        case RowPosition():
-            return "who carries it out knows where each record stands in the source"
-        case Transparency(matching="one_to_one" | "marginals"):
-            return "it weighs all records of the source together"
-        case DistanceLinkage(direction="to_original") | LearnedLinkage(direction="to_original"):
-            return "the released rows search all records of the source"
-        case _:
-            return None
 
 
 def _lines_on_a_share(release: ReleaseSpec) -> Iterator[str]:

@@ -144,7 +144,7 @@ def describe_methods(stage: str) -> tuple[dict[str, str], ...]:
         case "train":
             from tasks.train.learners import describe
         case "attack":
-            from tasks.attack.descriptions import describe
+            from tasks.attack.methods import describe
         case "membership":
             from tasks.attack.membership.methods import describe
         case _:

@@ -23,7 +23,6 @@ from flows.replay.past_run import WHERE, PastRun
 from flows.stage_runner import ReleaseArtifacts
 from flows.stages import run_stages
 from tasks.attack.linkage.external import FILE, FileSpec, names_of
-from tasks.attack.threat import attack_id
 from tasks.ingest.external import relocate_errors
 from tasks.ingest.sources import SourceSpec, reachable
 from tasks.microdata.errors import InputError
@@ -151,7 +150,7 @@ def _as_attacked(run: PastRun, release: ReleaseSpec) -> ReleaseSpec:
     runs_as_planned = not release.omit and release.released is None
     if release.attacks is not None or runs_as_planned or "score" not in run.stages:
         return release
-    ran = tuple(one for one in release.attacks_to_run if any(_is_of(stage, attack_id(one)) for stage in run.stages))
+    ran = tuple(one for one in release.attacks_to_run if any(_is_of(stage, one.attack_id) for stage in run.stages))
     return release.model_copy(update={"attacks": ran})
 
 

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from flows.release import ReleaseSpec, collect_policy_names, include_omitted_attacks
 from flows.sweep.file import SweepDefinition, Template
-from tasks.attack.threat import check_attacks
+from tasks.attack.plan import check_attacks
 from tasks.mask.coding.recoding import load_mappings
 from tasks.microdata.document import Document, format_dotted_path, message_of, place_in_document, validate_document, value_at
 from tasks.microdata.errors import InputError

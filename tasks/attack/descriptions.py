@@ -1,121 +1,44 @@
-"""What is said of the attacks: what each does, what an intruder knows, and how far it can be concluded from."""
+"""What is said of an intruder: what they know of the data and the masking, and how far it can be concluded from."""
 
 from __future__ import annotations
 
-from tasks.attack.learned.learned_linkage import LearnedLinkage
-from tasks.attack.linkage.distance_linkage import DistanceLinkage
+from dataclasses import dataclass
+
 from tasks.attack.linkage.holding import describe_holdings
-from tasks.attack.probabilistic.probabilistic_linkage import ProbabilisticLinkage
-from tasks.attack.profiles.profile_linkage import ProfileLinkage
-from tasks.attack.row_position import RowPosition
-from tasks.attack.threat import AnyAttack, Intruder
+from tasks.attack.threat import Intruder
 from tasks.mask.intruder_belief import Belief
 from tasks.mask.methods import Mechanism
 from tasks.microdata.ground_truth import GroundTruth
 from tasks.microdata.words import join_with_and
 
-INFERS = {
-    "row_position": "takes the released row that stands where the record stands in the source",
-    "distance_linkage": "links each record to the released rows that are nearest to it, ties shared",
-    "learned_linkage": "links each record to the nearest released rows by the distance of a family that links most",
-    "transparency": "leaves out every released row that cannot be the record's image, then takes the likeliest and nearest",
-    "probabilistic_linkage": "links each record to the rows that are most probably its own, by weights found from both files",
-    "consistency": "leaves out every link that, values having been exchanged in pairs, would force a contradiction elsewhere",
-    "profile_linkage": "links the records of a file without the release's attributes, or without their names",
-}
 
+@dataclass(frozen=True, slots=True)
+class DataKnowledge:
+    """What an intruder knows of the data, for the sentence of an attack about it. complete: are all records released?"""
 
-def describe() -> tuple[dict[str, str], ...]:
-    """One row per attack, for `sdcert methods attack`."""
-    return (
-        {
-            "method": "distance_linkage",
-            "what it does": INFERS["distance_linkage"],
-            "knows of the data": "the original values of the known attributes",
-            "knows of the masking": "nothing",
-            "parameters": "id, scale_by (release, original, own), direction (to_release, to_original), distance (euclidean, "
-            "mahalanobis, kernel, weighted_mean, owa, choquet, choquet_2_additive, bilinear, gower), compare (per attribute: "
-            "squared, absolute, rank, equality, hierarchy, date_parts), matching (nearest, one_to_one)",
-        },
-        {
-            "method": "transparency",
-            "what it does": INFERS["transparency"],
-            "knows of the data": "the original values of the known attributes, of all records",
-            "knows of the masking": "the steps and their parameters, not the seed",
-            "parameters": "id, matching (likeliest, one_to_one, marginals), probabilities (true: also posterior_at_truth)",
-        },
-        {
-            "method": "consistency",
-            "what it does": INFERS["consistency"],
-            "knows of the data": "the original values of the known attributes, of all records",
-            "knows of the masking": "the steps and their parameters, not the seed; that rank swapping exchanges pairs",
-            "parameters": "id",
-        },
-        {
-            "method": "row_position",
-            "what it does": INFERS["row_position"],
-            "knows of the data": "the order of the source's records",
-            "knows of the masking": "nothing",
-            "parameters": "id",
-        },
-        {
-            "method": "profile_linkage",
-            "what it does": INFERS["profile_linkage"],
-            "knows of the data": "the original values of attributes that the release lacks, or calls by other names",
-            "knows of the masking": "nothing",
-            "parameters": "id, match (no_shared_attributes, names_unknown), knows (also what is not published), "
-            "release_attributes, scores (ranks, standardised), powers, orientation (common_factor, as_recorded), units "
-            "(unknown, same), matching (nearest, one_to_one)",
-        },
-        {
-            "method": "learned_linkage",
-            "what it does": f"{INFERS['learned_linkage']}: the worst case of the family, no intruder's rate; which of its "
-            "links can be asserted is calibrated on links that it has seen",
-            "knows of the data": "the original values of the known attributes, and, to learn the distance, who is who",
-            "knows of the masking": "nothing",
-            "parameters": "id, learn (weighted_mean, owa, choquet, choquet_2_additive, bilinear), metric, solver (search, "
-            "certified), time_limit_seconds, scale_by, direction, compare",
-        },
-        {
-            "method": "probabilistic_linkage",
-            "what it does": INFERS["probabilistic_linkage"],
-            "knows of the data": "the original values of the known attributes, of all records; with `supervised` who is who",
-            "knows of the masking": "nothing; an assumption of what share of the values it kept",
-            "parameters": "id, estimate (tied, plain, supervised), assumed (kept, weight), compare (per attribute a ladder of "
-            "exact, within, same_bin, similar), interactions, false_links, missed, matching (likeliest, one_to_one)",
-        },
-    )
+    intruder: Intruder
+    complete: bool
 
+    @property
+    def participation(self) -> str:
+        """What they know of who is in the release."""
+        if not self.intruder.participation_known:
+            return "not whether a record is in the release"
+        return "that each of them is in the release" if self.complete else "of those that are in the release, that they are"
 
-def describe_known_data(spec: AnyAttack, intruder: Intruder, *, complete: bool) -> str:
-    """What the intruder knows of the data."""
-    there = "that each of them is in the release" if complete else "of those that are in the release, that they are"
-    if not intruder.participation_known:
-        there = "not whether a record is in the release"
-    every = "every record" if intruder.records == 1 else f"{100 * intruder.records:.3g} % of the records, drawn at random"
-    if isinstance(spec, RowPosition):
-        return f"the order of the source's records, and {there}"
-    chosen = " (those that leave the released records least alike, chosen one by one)" if intruder.greedy else ""
-    if isinstance(spec, ProfileLinkage):
-        chosen += (
-            ", none of which they find in the release" if spec.match == "no_shared_attributes" else ", without their names"
-        )
-    if isinstance(spec, LearnedLinkage):
-        there += "; the distance is learned from who is who, of which nobody but the owner of the data knows all"
-    if isinstance(spec, ProbabilisticLinkage):
-        there += ", how many of them" if not intruder.participation_known else ""
-        there += "; and who is who, of which nobody but the owner of the data knows all" if spec.knows_who_is_who else ""
-    if intruder.holds and isinstance(spec, DistanceLinkage | ProfileLinkage | LearnedLinkage | ProbabilisticLinkage):
-        holdings = describe_holdings(intruder.holds)
-        return f"{join_with_and(intruder.knows)} of {every}{chosen}, in a file of their own: {holdings}; and {there}"
-    return f"the original {join_with_and(intruder.knows)} of {every}{chosen}, and {there}"
+    def describe(self, *, own_file: bool, of_attributes: str = "", of_records: str = "") -> str:
+        """The attributes and the records that the intruder knows.
 
-
-def describe_synthetic_attack(spec: AnyAttack) -> str:
-    """What an attack does where the released rows belong to nobody."""
-    if not isinstance(spec, DistanceLinkage):
-        return INFERS[spec.method]
-    return f"{spec.rule}; the most frequent confidential value among them is the guess"
+        own_file: is what their own file has instead of the original values used? of_attributes, of_records: what else is to be
+        said of these.
+        """
+        who = self.intruder
+        every = "every record" if who.records == 1 else f"{100 * who.records:.3g} % of the records, drawn at random"
+        chosen = " (those that leave the released records least alike, chosen one by one)" if who.greedy else ""
+        known, there = f"{join_with_and(who.knows)} of {every}{chosen}{of_attributes}", self.participation + of_records
+        if who.holds and own_file:
+            return f"{known}, in a file of their own: {describe_holdings(who.holds)}; and {there}"
+        return f"the original {known}, and {there}"
 
 
 def describe_source_knowledge(intruder: Intruder) -> str:

@@ -6,19 +6,68 @@ from typing import Literal
 
 import numpy as np
 
+from tasks.attack.base import AttackContext, AttackDescription, AttackFindings, AttackTraits, DataAttack
+from tasks.attack.descriptions import DataKnowledge
 from tasks.attack.outcomes.links import Links
-from tasks.microdata.spec import Public, Slug, Spec
+from tasks.mask.methods import Mechanism
+from tasks.microdata.errors import NotApplicable
+from tasks.microdata.spec import Public
 from tasks.microdata.table import Integers
 
 
-class RowPosition(Spec):
+class RowPosition(DataAttack):
     """Parameters of the attack by row position.
 
     id: what the attack is called in figures and policy lines; default: the method's name.
     """
 
+    about = AttackDescription(
+        title="Attack by row position",
+        infers="takes the released row that stands where the record stands in the source",
+        note="",
+        knows_of_data="the order of the source's records",
+        knows_of_masking="nothing",
+        parameters="id",
+        holder="somebody who has the source's rows in their order",
+        is_worst_case=False,
+        has_probabilities=False,
+        required_by="kept row order",
+        required_form="",
+    )
+
     method: Public[Literal["row_position"]]
-    id: Public[Slug | None] = None
+
+    @classmethod
+    def is_required(cls, steps: tuple[Mechanism, ...], *, keeps_row_order: bool) -> bool:
+        return keeps_row_order
+
+    @property
+    def rule(self) -> str:
+        return self.about.infers
+
+    @property
+    def traits(self) -> AttackTraits:
+        return AttackTraits(
+            searches_originals=False,
+            scale_by=None,
+            assigns_together=False,
+            depends_on_others=False,
+            needs_originals=True,
+            uses_external_files=False,
+            needs_all_records="who carries it out knows where each record stands in the source",
+            reads_similar_rows=False,
+            attacks_synthetic_rows=False,
+            is_required_form=True,
+            sample_size=None,
+        )
+
+    def describe_known_data(self, told: DataKnowledge) -> str:
+        return f"the order of the source's records, and {told.participation}"
+
+    def run(self, context: AttackContext) -> AttackFindings:
+        if context.held is not None:
+            raise NotApplicable("who holds a share of the records does not know where they stand in the source")
+        return AttackFindings(link_by_position(context.truth.alignment.order, context.truth.original.n))
 
 
 def link_by_position(order: Integers, n_records: int) -> Links:

@@ -7,7 +7,6 @@ from typing import Any, Literal, TypeVar
 
 import numpy as np
 
-from tasks.attack.consistency.consistency import Consistency
 from tasks.attack.linkage.distance_linkage import DistanceLinkage
 from tasks.attack.membership.answers import Answers
 from tasks.attack.membership.answers import ask_about_targets as answers_about
@@ -39,7 +38,7 @@ from tasks.attack.membership.shadow_training import (
     refuse_unknown_classes,
 )
 from tasks.attack.membership.shadows import Shadows, Teaching, shadow_answers, shadows_of
-from tasks.attack.methods import Attack, attack, resolve_ground_truth, sample_of_orbits
+from tasks.attack.methods import Attack, attack_records, resolve_ground_truth, sample_for_part
 from tasks.attack.outcomes.outcome import sample_unit_rows
 from tasks.attack.outputs import AnswerOutputs, AttackOutputs, MembershipOutputs, PeopleOutputs, ShadowOutputs
 from tasks.attack.threat import Intruder
@@ -87,21 +86,18 @@ def attack_release(
     original, attributes = store.table(data), store.record(schema, Schema)
     shown, rows = store.table(masked), read_alignment(store.table(alignment), original.n)
     who, held = store.record(intruder, Intruder), None if file is None else store.table(file)
-    scene = resolve_ground_truth(GroundTruth.create_from_tables(original, shown, attributes, rows), attributes, who, held)
+    truth = resolve_ground_truth(GroundTruth.create_from_tables(original, shown, attributes, rows), attributes, who, held)
     part, spec = who.records if file is None else 1.0, store.record(plan, Attack)
-    targets = scored_targets(scene.original, attributes, share * part, draw, scene.units)
-    found = attack(
-        original,
-        shown,
+    targets = scored_targets(truth.original, attributes, share * part, draw, truth.units)
+    found = attack_records(
+        truth,
         attributes,
         store.record(mechanisms, Mechanisms),
         spec,
         who,
-        alignment=rows,
         targets=targets,
-        file=held,
-        held=scored_targets(scene.original, attributes, part, draw, scene.units) if part < 1 else None,
-        sample=sample_of_orbits(spec, scene.units, targets, _orbits(draw, scene)) if isinstance(spec, Consistency) else None,
+        held=scored_targets(truth.original, attributes, part, draw, truth.units) if part < 1 else None,
+        sample=None if spec.traits.sample_size is None else sample_for_part(spec, truth.units, targets, _orbits(draw, truth)),
     )
     produced: AttackOutputs = {"result": store.put_record(dataclasses.replace(found, outcomes=None))}
     if file is not None:
@@ -111,8 +107,8 @@ def attack_release(
     return produced
 
 
-def _orbits(draw: str, scene: GroundTruth) -> np.random.Generator:
-    return stream(seed_of(draw), "orbits", content_address(scene.original))
+def _orbits(draw: str, truth: GroundTruth) -> np.random.Generator:
+    return stream(seed_of(draw), "orbits", content_address(truth.original))
 
 
 def scored_targets(original: Microdata, schema: Schema, share: float, draw: str, units: Units | None = None) -> Integers:

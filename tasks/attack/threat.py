@@ -1,15 +1,13 @@
-"""Who attacks, what they know, and which attacks a masked table has to face."""
+"""Who attacks, and what they know."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 from pydantic import Field
 
-from tasks.attack.consistency.consistency import LEAST_SAMPLED, Consistency
 from tasks.attack.insiders import (
     MaybeInsiders,
     check_knowledge,
@@ -19,19 +17,8 @@ from tasks.attack.insiders import (
     list_complete_sets,
     name_insider,
 )
-from tasks.attack.learned.learned_linkage import LearnedLinkage
-from tasks.attack.linkage.distance_linkage import DistanceLinkage
 from tasks.attack.linkage.external import FileSpec, FileUse, check_published, names_of, use_of
 from tasks.attack.linkage.holding import Holding, Holdings
-from tasks.attack.omissions import Omission, check_omission
-from tasks.attack.probabilistic.probabilistic_linkage import ProbabilisticLinkage
-from tasks.attack.profiles.profile_linkage import ProfileLinkage
-from tasks.attack.row_position import RowPosition
-from tasks.attack.transparency.transparency import Transparency
-from tasks.mask.methods import Mechanism
-from tasks.mask.ranks.rank_jitter import RankJitter
-from tasks.mask.ranks.rank_swapping import RankSwapping
-from tasks.mask.sampling import Sampling
 from tasks.microdata.codes import joint_codes, row_codes
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Role, Schema
@@ -39,17 +26,6 @@ from tasks.microdata.spec import Names, Public, Share, Spec
 from tasks.microdata.suggestion import did_you_mean
 from tasks.microdata.table import Microdata
 
-AnyAttack = DistanceLinkage | Transparency | RowPosition | ProfileLinkage | LearnedLinkage | ProbabilisticLinkage | Consistency
-ATTACKS = {
-    "distance_linkage": DistanceLinkage,
-    "transparency": Transparency,
-    "consistency": Consistency,
-    "row_position": RowPosition,
-    "profile_linkage": ProfileLinkage,
-    "learned_linkage": LearnedLinkage,
-    "probabilistic_linkage": ProbabilisticLinkage,
-}
-MARGINALS = Transparency(method="transparency", id="transparency_marginals", matching="marginals")
 MOST_RUNGS = 13  # of the knowledge curve one by one; with more attributes these many are known
 RUNGS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
 INSIDER_ROLES = (Role.CONFIDENTIAL, Role.WEIGHT, Role.OTHER)
@@ -189,150 +165,6 @@ def order_attributes_greedily(released: Microdata, names: tuple[str, ...]) -> tu
         del left[best]
         order.append(best)
     return (*order, *left)
-
-
-REQUIRED_METHODS = (
-    "distance_linkage",
-    "transparency",
-    "row_position",
-    "consistency",
-)  # of those that masking steps can ask for
-NEEDS_ORIGINALS = "it looks for the source's records by their own values, or their order: an external file has others"
-
-
-def links_files(spec: AnyAttack) -> bool:
-    """Can the attack be carried out with an external file, whose records are not those of the source?"""
-    by_distance = isinstance(spec, DistanceLinkage | LearnedLinkage | ProbabilisticLinkage)
-    return by_distance or (isinstance(spec, ProfileLinkage) and spec.knows is None)
-
-
-def can_attack_synthetic_rows(spec: AnyAttack) -> bool:
-    """Does the attack find something on rows that belong to nobody: the values of those nearest to a record?
-
-    A distance that is learned or fitted needs to know who is who, an assignment that nobody's row is another's as well, a
-    mechanism or an order that there is something to follow; weights by likelihood that there are matches.
-    """
-    return isinstance(spec, DistanceLinkage) and spec.matching == "nearest" and not spec.is_fitted
-
-
-def list_step_attacks(mechanism: Mechanism) -> tuple[str, ...]:
-    """The attacks that a table masked in this way must face."""
-    return tuple(dict.fromkeys(("distance_linkage", *mechanism.answered_by)))
-
-
-def list_required_attacks(steps: tuple[Mechanism, ...], *, keeps_row_order: bool = False) -> tuple[str, ...]:
-    """The attacks that a release must face, in the order of the default plan."""
-    names = {name for step in steps for name in list_step_attacks(step)} | {"distance_linkage"}
-    names |= {"row_position"} if keeps_row_order else set()
-    return tuple(name for name in REQUIRED_METHODS if name in names)
-
-
-def default_attacks(steps: tuple[Mechanism, ...], *, keeps_row_order: bool = False) -> tuple[AnyAttack, ...]:
-    """One of each attack that the release requires, or that answers its steps.
-
-    That is what the steps require (plain linkage where there are none; on values that were exchanged in pairs the consistency
-    attack), the attack by row position on a release that keeps the source's row order, and on ranks that were jittered a
-    second transparency attack that weighs all records together, where nobody is left out. What is omitted is run all the same:
-    an omission only accepts that an attack gives no figure.
-    """
-    alone = tuple(ATTACKS[name](method=name) for name in list_required_attacks(steps, keeps_row_order=keeps_row_order))
-    jittered = any(isinstance(step, RankJitter) for step in steps) and not any(isinstance(step, Sampling) for step in steps)
-    return (*alone, *((MARGINALS,) if jittered else ()))
-
-
-def add_omitted_attacks(
-    attacks: tuple[AnyAttack, ...],
-    omit: tuple[Omission, ...],
-    steps: tuple[Mechanism, ...],
-    *,
-    keeps_row_order: bool = False,
-) -> tuple[AnyAttack, ...]:
-    """A plan and the required attacks that it leaves out because they are omitted: an omission stops no attack that can run."""
-    planned, taken = {spec.method for spec in attacks if is_full_form(spec)}, {attack_id(spec) for spec in attacks}
-    left_out = [name for name in list_required_attacks(steps, keeps_row_order=keeps_row_order) if name not in planned]
-    omitted = [name for name in left_out if any(one.attack == name for one in omit)]
-    return (*attacks, *(ATTACKS[name](method=name, id=f"{name}_required" if name in taken else None) for name in omitted))
-
-
-def attack_id(spec: AnyAttack) -> str:
-    """What an attack is called in figures and policy lines."""
-    return spec.id or spec.method
-
-
-def check_attacks(
-    attacks: tuple[AnyAttack, ...],
-    omit: tuple[Omission, ...],
-    steps: tuple[Mechanism, ...],
-    *,
-    keeps_row_order: bool = False,
-) -> None:
-    """Refuse a plan of attacks that leaves out a required one without a reason, or calls two attacks by one name.
-
-    Raises InputError for a required attack that is neither planned nor in `omit` for all, an `omit` that names no attack or
-    no intruder, an id that occurs twice, a bound on windows that the steps do not keep, and too small a sample of orbits.
-    """
-    for i, omission in enumerate(omit):
-        check_omission(omission, f"omit[{i}]", ATTACKS)
-    ids = Counter(attack_id(spec) for spec in attacks)
-    for name, count in ids.items():
-        if count > 1:
-            raise InputError(
-                "duplicate-attack-id",
-                "attacks",
-                f"{count} attacks are called `{name}`",
-                "one attack per id",
-                "give each an `id`",
-                name,
-            )
-    for i, spec in enumerate(attacks):
-        if isinstance(spec, Transparency) and spec.window_at_most is not None:
-            _check_bound(spec.window_at_most, steps, f"attacks[{i}].window_at_most")
-        if isinstance(spec, Consistency) and spec.sampled_orbits < LEAST_SAMPLED:
-            what, place = "the orbits of so few targets bound what the attack finds too weakly", f"attacks[{i}].sampled_orbits"
-            allowed, remedy = f"{LEAST_SAMPLED} to 100,000 targets", "raise it, or take it out"
-            raise InputError("too-few-orbits", place, what, allowed, remedy, spec.sampled_orbits)
-    planned = {spec.method for spec in attacks if is_full_form(spec)} | {one.attack for one in omit if one.intruder is None}
-    names = list_required_attacks(steps, keeps_row_order=keeps_row_order)
-    for name in names:
-        if name not in planned:
-            who = "a release that keeps the row order" if name == "row_position" else "the masking steps"
-            how = _PLAIN.get(name, "")
-            what = f"{who} must face the attack `{name}`{how}, which is neither in `attacks` nor in `omit`"
-            allowed = f"attacks: {', '.join(names)}"
-            raise InputError("required-attack-missing", "attacks", what, allowed, "add it, or omit it with a reason", name)
-
-
-_PLAIN = {
-    "distance_linkage": " (to_release, scaled by the release, its plain distance)",
-    "transparency": " (each record for itself, knowing the windows)",
-}
-
-
-def is_full_form(spec: AnyAttack) -> bool:
-    """Is the attack carried out as a required one must be?
-
-    Other directions and scales than an intruder's serve to reproduce papers; other distances, other ways to choose a row, and
-    an intruder who does not know the windows stand beside the plain attack.
-    """
-    if isinstance(spec, Transparency):
-        return spec.matching == "likeliest" and spec.window_at_most is None
-    return not isinstance(spec, DistanceLinkage) or (
-        (spec.direction, spec.scale_by) == ("to_release", "release") and spec.is_plain
-    )
-
-
-def _check_bound(window_at_most: float, steps: tuple[Mechanism, ...], where: str) -> None:
-    """Raises InputError for a bound on windows that no step has, or that a step breaks."""
-    found = (step.window_percent for step in steps if isinstance(step, RankSwapping | RankJitter))
-    widest = max((window for window in found if window is not None), default=None)
-    if widest is None:
-        what, remedy = "no masking step moves values within a window of ranks", "take it out"
-        raise InputError("bound-without-window", where, what, "a release with rank swapping or jitter", remedy, window_at_most)
-    if window_at_most < widest:
-        what = "a masking step moves values further than the bound that the intruder is said to have"
-        remedy = "raise the bound; too high a one only leaves the intruder more rows to choose from"
-        allowed = f"at least {widest:g}, the widest window"
-        raise InputError("window-above-its-bound", where, what, allowed, remedy, window_at_most)
 
 
 def _curve(declared: Intruder, released: Microdata) -> tuple[Intruder, ...]:

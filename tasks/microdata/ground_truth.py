@@ -17,6 +17,14 @@ from tasks.microdata.units import RowGroups, Units, group_rows, units_of
 
 
 @dataclass(frozen=True, slots=True)
+class RecordPairs:
+    """Who is who: record records[i] is released as row rows[i]."""
+
+    records: Integers
+    rows: Integers
+
+
+@dataclass(frozen=True, slots=True)
 class GroundTruth:
     """What the scoring knows and no intruder does: whose row is whose.
 
@@ -77,6 +85,14 @@ class GroundTruth:
         of_the_file = np.flatnonzero(self.whose < self.units.n_units)
         rows[self.whose[of_the_file]] = of_the_file
         return rows
+
+    @property
+    def record_pairs(self) -> RecordPairs:
+        """Who is who, for attacks that learn from it: the worst case of a family of attacks."""
+        if self.whose is None:
+            return RecordPairs(self.alignment.record, np.arange(self.masked.n))
+        own = self.own_row
+        return RecordPairs(np.flatnonzero(own >= 0), own[own >= 0])
 
     @property
     def complete(self) -> bool:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from tasks.attack.insiders import INSIDER
 from tasks.attack.omissions import Omission
 from tasks.attack.outcomes.outcome import AttackResult
-from tasks.attack.threat import CURVE, list_required_attacks
+from tasks.attack.plan import list_required_attacks
+from tasks.attack.threat import CURVE
 from tasks.mask.methods import Mechanism
 
 LINKAGE = "distance_linkage"
@@ -25,7 +26,7 @@ def find_unfollowed(attacks: tuple[AttackResult, ...], omit: tuple[Omission, ...
 def list_unfollowed_attacks(attacks: tuple[AttackResult, ...], steps: tuple[Mechanism, ...]) -> tuple[AttackResult, ...]:
     """The attacks that the steps require and that sdcert could not compute for an intruder whose figures can decide.
 
-    Attacks in another form than the required one (`is_full_form`) neither answer nor are asked for. Of several in that form one
+    Attacks in another form (`is_required_form`) neither answer nor are asked for. Of several in that form one
     that gave a figure is enough.
     """
     names = list_required_attacks(steps)

@@ -9,6 +9,7 @@ import numpy as np
 
 from tasks.attack.insiders import list_columns
 from tasks.attack.linkage.assertable_links import compute_assertion_shares
+from tasks.attack.methods import ATTACKS
 from tasks.attack.outcomes.outcome import AttackResult
 from tasks.attack.threat import CURVE
 from tasks.microdata.alignment import ROWS_OF_NOBODY, NoAlignment
@@ -24,8 +25,18 @@ from tasks.score.scored_targets import ScoredTargets
 from tasks.score.subgroups import FEWEST, Subgroup
 
 EXPOSED_FROM = 0.5 - 1e-12  # the mean credit of a person's rows may miss one half in the last bits
-WITH_PROBABILITIES = ("probabilistic_linkage",)  # methods that always have them, where they run
-OF_THE_CURVE = (linkage.REIDENTIFICATION.name, linkage.RECORDS_EXPOSED.name)
+WITH_PROBABILITIES = {name for name, kind in ATTACKS.items() if kind.about.has_probabilities}
+OF_THE_CURVE = ("reidentification", "records_exposed")
+BOUNDED_BELOW = (  # by what somebody finds who guesses among the rows that a part of the attack leaves
+    "reidentification",
+    "reidentification_present",
+    "records_exposed",
+    "max_record_risk",
+    "known_links",
+    "known_reidentification",
+    "groups_exposed",
+    "subgroup_reidentification",
+)
 
 
 def linkage_estimates(

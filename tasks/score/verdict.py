@@ -7,7 +7,7 @@ import sys
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from tasks.attack.threat import NEEDS_ORIGINALS
+from tasks.attack.base import NEEDS_ORIGINALS
 from tasks.microdata.estimate import Estimate
 from tasks.score.attack_coverage import Unfollowed
 from tasks.score.catalogue import MEASURES

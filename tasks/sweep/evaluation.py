@@ -11,9 +11,8 @@ from functools import cached_property
 
 import numpy as np
 
-from tasks.attack.consistency.consistency import Consistency
 from tasks.attack.insiders import compute_rate
-from tasks.attack.methods import Attack, attack, resolve_ground_truth, sample_of_orbits
+from tasks.attack.methods import Attack, attack_records, resolve_ground_truth, sample_for_part
 from tasks.attack.outcomes.outcome import AttackResult, sample_targets, sample_unit_rows
 from tasks.attack.threat import Intruder, IntruderSpec, find_larger_insiders, intruders
 from tasks.mask.methods import Masking, MaskResult, mask
@@ -148,7 +147,7 @@ class _TrialRunner:
     alignment: Alignment
     files: ExternalFiles | None = None
     attacked: dict[tuple[Attack, Intruder, float, str], AttackResult] = field(default_factory=dict)
-    scenes: dict[FileHolder, GroundTruth] = field(default_factory=dict)
+    scenes: dict[FileHolder | None, GroundTruth] = field(default_factory=dict)
 
     @classmethod
     def from_group(
@@ -195,21 +194,16 @@ class _TrialRunner:
     def _run_attack(self, spec: Attack, intruder: Intruder, share: float, holder: FileHolder | None = None) -> AttackResult:
         asked = (spec, intruder, share, "" if holder is None else holder.table)
         if asked not in self.attacked:
-            masked, mechanisms = self.done.data, self.done.mechanisms
-            self.attacked[asked] = attack(
-                *(self.table, masked, self.schema, mechanisms, spec, intruder),
-                alignment=self.alignment,
+            self.attacked[asked] = attack_records(
+                *(self._scene(holder), self.schema, self.done.mechanisms, spec, intruder),
                 targets=self._targets(share * intruder.records) if holder is None else self._targets_in_file(holder, share),
-                file=None if holder is None else self._files.tables[holder.table],
                 held=self._targets(intruder.records) if intruder.records < 1 else None,
                 sample=self._sample(spec, self._targets(share * intruder.records)),
             )
         return self.attacked[asked]
 
     def _sample(self, spec: Attack, targets: Integers) -> Integers | None:
-        if not isinstance(spec, Consistency):
-            return None
-        return sample_of_orbits(spec, self.units, targets, stream(self.seed, "orbits", self.source))
+        return sample_for_part(spec, self.units, targets, stream(self.seed, "orbits", self.source))
 
     def _targets(self, share: float) -> Integers:
         return sample_targets(self.table, self.schema, share, stream(self.seed, "targets", self.source))
@@ -220,10 +214,12 @@ class _TrialRunner:
             raise ValueError("a trial has holders of external files, which were not given")
         return self.files
 
-    def _scene(self, holder: FileHolder) -> GroundTruth:
+    def _scene(self, holder: FileHolder | None) -> GroundTruth:
         if holder not in self.scenes:
             own = GroundTruth.create_from_tables(self.table, self.done.data, self.schema, self.alignment)
-            self.scenes[holder] = resolve_ground_truth(own, self.schema, holder.intruder, self._files.tables[holder.table])
+            if holder is not None:
+                own = resolve_ground_truth(own, self.schema, holder.intruder, self._files.tables[holder.table])
+            self.scenes[holder] = own
         return self.scenes[holder]
 
     def _targets_in_file(self, holder: FileHolder, share: float) -> Integers:

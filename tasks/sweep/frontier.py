@@ -12,7 +12,8 @@ from typing import Literal
 
 import numpy as np
 
-from tasks.attack.threat import AnyAttack, attack_id, list_required_attacks
+from tasks.attack.base import AttackSpec
+from tasks.attack.plan import list_required_attacks
 from tasks.mask.methods import Mechanism
 from tasks.microdata.estimate import Estimate
 from tasks.microdata.table import Booleans, Floats, Integers
@@ -129,13 +130,13 @@ def hypervolume(risk: Floats, loss: Floats, reference: tuple[float, float]) -> f
     return float(np.sum(widths * (reference[1] - steps[:, 1])))
 
 
-def find_required(attacks: Iterable[AnyAttack], steps: tuple[Mechanism, ...], *, keeps_row_order: bool = False) -> Required:
+def find_required(attacks: Iterable[AttackSpec], steps: tuple[Mechanism, ...], *, keeps_row_order: bool = False) -> Required:
     """Those of the attacks whose method the steps require.
 
     Example: rank swapping requires consistency, microaggregation does not; an attack called `pairs` may be by that method.
     """
     methods = list_required_attacks(steps, keeps_row_order=keeps_row_order)
-    return {attack_id(one): one.method for one in attacks if one.method in methods}
+    return {one.attack_id: one.method for one in attacks if one.method in methods}
 
 
 def policy_region(

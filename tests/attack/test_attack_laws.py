@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from tasks.attack.linkage.distance_linkage import DistanceLinkage, link_by_distance
-from tasks.attack.probabilistic.probabilistic_linkage import ProbabilisticLinkage, link_by_probability
+from tasks.attack.probabilistic.estimation import link_by_probability
+from tasks.attack.probabilistic.probabilistic_linkage import ProbabilisticLinkage
 from tasks.attack.profiles.profile_linkage import ProfileLinkage, link_by_profile
 from tasks.attack.transparency.transparency import link_by_mechanism
 from tasks.mask.groups.microaggregation import Microaggregation

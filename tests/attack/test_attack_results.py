@@ -7,12 +7,12 @@ import pandas as pd
 import pytest
 from pydantic import TypeAdapter
 
-from tasks.attack.descriptions import describe
 from tasks.attack.linkage.distance_linkage import DistanceLinkage
-from tasks.attack.methods import Attack
+from tasks.attack.methods import ATTACKS, Attack, describe
 from tasks.attack.methods import attack as attack_aligned
 from tasks.attack.outcomes.outcome import AttackResult
-from tasks.attack.threat import ATTACKS, Intruder, default_attacks, intruders
+from tasks.attack.plan import default_attacks
+from tasks.attack.threat import Intruder, intruders
 from tasks.attack.threat import IntruderSpec as Spec
 from tasks.attack.transparency.transparency import Transparency
 from tasks.mask.groups.aggregates import aggregate_groups

@@ -8,15 +8,16 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from tasks.attack.base import AttackContext
 from tasks.attack.linkage import distance_linkage
-from tasks.attack.linkage.distance_linkage import DistanceLinkage, RecordPairs, compute_permutation_chance
+from tasks.attack.linkage.distance_linkage import DistanceLinkage, compute_permutation_chance
 from tasks.attack.linkage.external import FileUse
 from tasks.attack.linkage.specs import Mahalanobis
-from tasks.attack.methods import attack, links_of, resolve_ground_truth
+from tasks.attack.methods import attack, find_links, resolve_ground_truth
 from tasks.attack.profiles.profile_linkage import ProfileLinkage
 from tasks.attack.threat import Intruder
 from tasks.microdata.alignment import Alignment
-from tasks.microdata.ground_truth import GroundTruth
+from tasks.microdata.ground_truth import GroundTruth, RecordPairs
 from tasks.microdata.schema import Role
 from tasks.microdata.table import Microdata
 from tasks.microdata.units import Units
@@ -95,7 +96,7 @@ def test_links_that_do_not_look_earn_the_stated_chance(people, spec, given):
     assert chances["reidentification_present"] == pytest.approx(1 / 60)
     assert chances["subgroup_reidentification"] == pytest.approx((record < 30).sum() / 30 / 60)
 
-    links, _ = links_of(scene, schema, (), spec, intruder, np.arange(60))
+    links = find_links(spec, AttackContext(scene, schema, (), intruder, intruder.knows, np.arange(60))).links
     rates = []
     for _ in range(4000):  # who is there, and whose the rows are, at random
         record, row = rng.permutation(60)[:40], rng.permutation(40)

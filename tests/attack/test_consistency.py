@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.attack.consistency.consistency import Consistency, link_by_consistency, select_exchanged_attributes
+from tasks.attack.consistency.consistency import Consistency, link_by_consistency
 from tasks.attack.consistency.displacements import LEAST, log_displacement, mid_ranks
+from tasks.attack.consistency.swapped_attributes import select_exchanged_attributes
 from tasks.attack.methods import attack
 from tasks.attack.threat import Intruder
 from tasks.attack.transparency.transparency import link_by_mechanism

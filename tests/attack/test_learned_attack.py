@@ -14,12 +14,14 @@ from tasks.attack.learned.features import clip_to_cone, cone, diagonal
 from tasks.attack.learned.learned_linkage import KINDS, MOST_TERMS, LearnedLinkage, link_by_learning
 from tasks.attack.learned.rows import problem
 from tasks.attack.learned.search import search
-from tasks.attack.linkage.distance_linkage import DistanceLinkage, RecordPairs
+from tasks.attack.linkage.distance_linkage import DistanceLinkage
 from tasks.attack.methods import Attack, attack
 from tasks.attack.outcomes.outcome import AttackResult
-from tasks.attack.threat import Intruder, check_attacks
+from tasks.attack.plan import check_attacks
+from tasks.attack.threat import Intruder
 from tasks.microdata.alignment import Alignment
 from tasks.microdata.errors import InputError
+from tasks.microdata.ground_truth import RecordPairs
 from tasks.microdata.schema import Role, Scale
 from tasks.microdata.table import Microdata
 

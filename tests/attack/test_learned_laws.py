@@ -8,10 +8,10 @@ import pytest
 from tasks.attack.learned import learn as learning
 from tasks.attack.learned.learned_linkage import KINDS, LearnedLinkage, link_by_learning
 from tasks.attack.learned.search import search
-from tasks.attack.linkage.distance_linkage import RecordPairs
 from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.mask.methods import mask
 from tasks.mask.ranks.rank_swapping import RankSwapping
+from tasks.microdata.ground_truth import RecordPairs
 from tasks.microdata.schema import Scale
 from tasks.microdata.table import Microdata
 

@@ -15,7 +15,7 @@ from scipy.stats import spearmanr
 
 from tasks.attack.linkage.assignment import list_assigned_classes, solve_assignment
 from tasks.attack.linkage.attributes import Columns, files_of
-from tasks.attack.linkage.distance_linkage import DistanceLinkage, RecordPairs, compute_permutation_chance, link_by_distance
+from tasks.attack.linkage.distance_linkage import DistanceLinkage, compute_permutation_chance, link_by_distance
 from tasks.attack.linkage.distances import (
     choquet,
     create_weighted_mean,
@@ -32,6 +32,7 @@ from tasks.mask.methods import mask
 from tasks.mask.ranks.rank_swapping import RankSwapping
 from tasks.microdata.alignment import Alignment
 from tasks.microdata.errors import InputError, NotApplicable
+from tasks.microdata.ground_truth import RecordPairs
 from tasks.microdata.schema import Scale
 
 SEEDS = st.integers(0, 2**32 - 1)

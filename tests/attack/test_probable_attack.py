@@ -12,18 +12,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
-from tasks.attack.linkage.distance_linkage import RecordPairs
 from tasks.attack.methods import Attack, attack
 from tasks.attack.outcomes.outcome import AttackResult
+from tasks.attack.plan import default_attacks
 from tasks.attack.probabilistic import linkage_report
+from tasks.attack.probabilistic.estimation import link_by_probability
 from tasks.attack.probabilistic.linkage_report import compute_supervised_chance
 from tasks.attack.probabilistic.linkage_summary import OF_A_BAR
 from tasks.attack.probabilistic.patterns import patterns_of, records_showing
-from tasks.attack.probabilistic.probabilistic_linkage import ProbabilisticLinkage, link_by_probability
-from tasks.attack.threat import Intruder, default_attacks
+from tasks.attack.probabilistic.probabilistic_linkage import ProbabilisticLinkage
+from tasks.attack.threat import Intruder
 from tasks.microdata.alignment import Alignment
 from tasks.microdata.errors import AttackFailed, InputError
-from tasks.microdata.ground_truth import GroundTruth
+from tasks.microdata.ground_truth import GroundTruth, RecordPairs
 from tasks.microdata.schema import Role, Scale
 from tasks.microdata.table import Microdata
 
@@ -303,7 +304,7 @@ class TestWrongInput:
 
     @pytest.mark.parametrize(("bound", "estimate"), [("MOST_PAIRS", "tied"), ("MOST_PAIRS_LEARNED", "supervised")])
     def test_more_pairs_than_can_be_looked_at(self, table, monkeypatch, bound, estimate):
-        monkeypatch.setattr(f"tasks.attack.probabilistic.linking.{bound}", 20)
+        monkeypatch.setattr(f"tasks.attack.probabilistic.probabilistic_linkage.{bound}", 20)
         original, masked, schema = noisy(table)
         result = attacked(original, masked, schema, estimate=estimate)
         assert result.status == "not_followed"
@@ -340,7 +341,7 @@ class TestWrongInput:
         def wrong(*_, **__):
             raise AttackFailed("what is called a probability of the released rows is none")
 
-        monkeypatch.setattr("tasks.attack.probabilistic.linking.check_compatible", wrong)
+        monkeypatch.setattr("tasks.attack.probabilistic.probabilistic_linkage.check_compatible", wrong)
         assert attacked(*noisy(table)).status == "failed"
 
 

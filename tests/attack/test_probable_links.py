@@ -15,12 +15,13 @@ from scipy.stats import poisson
 from statsmodels.datasets import anes96
 
 from tasks.attack.linkage.assignment import solve_assignment
+from tasks.attack.probabilistic.estimation import link_by_probability
 from tasks.attack.probabilistic.levels import SameBin, create_pattern_comparison
 from tasks.attack.probabilistic.model import create_assumed_prior, fit_supervised_model, fit_tied_model, plain, prevalence_of
 from tasks.attack.probabilistic.pattern_assignment import PatternCosts
 from tasks.attack.probabilistic.patterns import count_patterns, patterns_of, rules_of
 from tasks.attack.probabilistic.posterior import check_compatible, compute_pattern_posterior, one_to_one
-from tasks.attack.probabilistic.probabilistic_linkage import ProbabilisticLinkage, link_by_probability
+from tasks.attack.probabilistic.probabilistic_linkage import ProbabilisticLinkage
 from tasks.mask.categories.pram import Pram
 from tasks.mask.methods import mask
 from tasks.mask.noise.noise import Noise

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
 from tasks.attack.methods import Attack, attack
-from tasks.attack.threat import Intruder, can_attack_synthetic_rows
+from tasks.attack.threat import Intruder
 from tasks.microdata.alignment import ROWS_OF_NOBODY, Alignment, NoAlignment, read_alignment, require_alignment
 from tasks.microdata.errors import NotApplicable
 from tasks.microdata.ground_truth import GroundTruth
@@ -91,7 +91,7 @@ OTHERS = [
 def test_what_needs_to_know_whose_row_is_whose_is_not_applicable(small, fields):
     found = read(*small, **fields)
     assert (found.status, found.reason, found.outcomes, found.chance) == ("not_applicable", ROWS_OF_NOBODY, None, None)
-    assert not can_attack_synthetic_rows(spec_of(**fields))
+    assert not spec_of(**fields).traits.attacks_synthetic_rows
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_what_needs_to_know_whose_row_is_whose_is_not_applicable(small, fields):
 def test_other_distances_and_directions_read_as_well(small, fields):
     found = read(*small, **fields)
     assert found.status == "ok"
-    assert can_attack_synthetic_rows(spec_of(**fields))
+    assert spec_of(**fields).traits.attacks_synthetic_rows
 
 
 def test_each_released_row_looks_for_the_records(small):

@@ -7,7 +7,7 @@ import pytest
 
 from tasks.attack.consistency import consistency
 from tasks.attack.consistency.consistency import Consistency, OnlyBounded, link_by_consistency
-from tasks.attack.methods import attack, sample_of_orbits
+from tasks.attack.methods import attack, sample_for_part
 from tasks.attack.omissions import Omission
 from tasks.attack.threat import Intruder
 from tasks.mask.methods import mask
@@ -47,7 +47,7 @@ def attacked(original, schema, done, *, plan=PLAN, intruder=None, seed=3):
         intruder or Intruder("declared", tuple(done.mechanisms[-1].target_attributes)),
         alignment=scene.alignment,
         targets=targets,
-        sample=sample_of_orbits(plan, scene.units, targets, np.random.default_rng(seed)),
+        sample=sample_for_part(plan, scene.units, targets, np.random.default_rng(seed)),
     )
     return result, scene
 

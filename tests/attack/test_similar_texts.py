@@ -15,10 +15,11 @@ from rapidfuzz.distance import JaroWinkler, Levenshtein
 
 from tasks.attack.linkage.file_alignment import align_external_file
 from tasks.attack.methods import attack
+from tasks.attack.probabilistic.estimation import link_by_probability
 from tasks.attack.probabilistic.levels import Exact, create_pattern_comparison
 from tasks.attack.probabilistic.pattern_assignment import PatternCosts
 from tasks.attack.probabilistic.patterns import count_patterns, patterns_of, rules_of
-from tasks.attack.probabilistic.probabilistic_linkage import ProbabilisticLinkage, link_by_probability
+from tasks.attack.probabilistic.probabilistic_linkage import ProbabilisticLinkage
 from tasks.attack.probabilistic.similar import Similar, normalise_text
 from tasks.attack.threat import Intruder
 from tasks.microdata.alignment import Alignment

@@ -55,7 +55,8 @@ OF_THE_KNOWLEDGE_CURVE = {
 }
 LAW_LOST = {
     "what was rank-swapped was masked again, or not known for sure before: no pairs to look for": 1,
-    "why_lost(mechanisms, knowledge.lost)": 2,
+    "why_lost(mechanisms, knowledge.lost)": 1,
+    "why_lost(context.mechanisms, knowledge.lost)": 1,
     "gaps.reason": 2,
     "no masking step is known": 1,
 }

@@ -7,15 +7,9 @@ import pytest
 from tasks.attack.consistency.consistency import Consistency
 from tasks.attack.linkage.distance_linkage import DistanceLinkage
 from tasks.attack.omissions import Omission
+from tasks.attack.plan import check_attacks, default_attacks, list_required_attacks
 from tasks.attack.row_position import RowPosition
-from tasks.attack.threat import (
-    IntruderSpec,
-    check_attacks,
-    default_attacks,
-    intruders,
-    list_step_attacks,
-    order_attributes_greedily,
-)
+from tasks.attack.threat import IntruderSpec, intruders, order_attributes_greedily
 from tasks.attack.transparency.transparency import Transparency
 from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.mask.ranks.rank_swapping import RankSwapping
@@ -80,8 +74,8 @@ def test_somebody_who_knows_nothing_is_refused(schema):
 
 
 def test_default_attacks_are_the_required_ones():
-    assert list_step_attacks(MICRO) == ("distance_linkage", "transparency")
-    assert list_step_attacks(SWAP) == ("distance_linkage", "transparency", "consistency")
+    assert list_required_attacks((MICRO,)) == ("distance_linkage", "transparency")
+    assert list_required_attacks((SWAP,)) == ("distance_linkage", "transparency", "consistency")
     assert default_attacks((MICRO,)) == (LINKAGE, TRANSPARENCY)
     assert default_attacks(()) == (LINKAGE,)
 

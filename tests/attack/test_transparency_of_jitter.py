@@ -12,7 +12,8 @@ from scipy.stats import ttest_1samp
 
 from tasks.attack.methods import attack
 from tasks.attack.outcomes.guesses import Guesses
-from tasks.attack.threat import MARGINALS, Intruder, default_attacks
+from tasks.attack.plan import MARGINALS, default_attacks
+from tasks.attack.threat import Intruder
 from tasks.attack.transparency import marginals as module
 from tasks.attack.transparency.posterior import posterior
 from tasks.attack.transparency.transparency import Transparency, link_by_mechanism

@@ -10,7 +10,8 @@ from noise_law import KINDS, PLAIN, SEED, attacked, columns, expectation, likeli
 
 from tasks.attack.linkage.distance_linkage import link_by_distance
 from tasks.attack.methods import attack
-from tasks.attack.threat import Intruder, check_attacks, list_step_attacks
+from tasks.attack.plan import check_attacks, list_required_attacks
+from tasks.attack.threat import Intruder
 from tasks.attack.transparency.transparency import Transparency, link_by_mechanism
 from tasks.attack.transparency.whitening import whiten_positions
 from tasks.mask.intruder_belief import GaussianLikelihood
@@ -252,7 +253,7 @@ def test_a_release_of_other_people_is_noticed_where_gaps_differ(table):
 
 
 def test_what_a_noisy_table_must_face():
-    assert list_step_attacks(noise("a")) == ("distance_linkage", "transparency")
+    assert list_required_attacks((noise("a"),)) == ("distance_linkage", "transparency")
     with pytest.raises(InputError, match="transparency"):
         check_attacks((PLAIN,), (), (noise("a"),))
 

@@ -11,7 +11,8 @@ from statsmodels.datasets import anes96
 
 from tasks.attack.linkage.distance_linkage import DistanceLinkage, link_by_distance
 from tasks.attack.methods import attack
-from tasks.attack.threat import Intruder, check_attacks, default_attacks, list_step_attacks
+from tasks.attack.plan import check_attacks, default_attacks, list_required_attacks
+from tasks.attack.threat import Intruder
 from tasks.attack.transparency.transparency import Transparency, link_by_mechanism
 from tasks.mask.categories.pram import Pram
 from tasks.mask.groups.microaggregation import Microaggregation
@@ -216,7 +217,7 @@ def test_wrong_steps_and_strangers(table):
 
 
 def test_what_a_randomised_table_must_face():
-    assert list_step_attacks(pram("a")) == ("distance_linkage", "transparency")
+    assert list_required_attacks((pram("a"),)) == ("distance_linkage", "transparency")
     assert check_attacks(default_attacks((pram("a"),)), (), (pram("a"),)) is None
     with pytest.raises(InputError, match="transparency"):
         check_attacks((DistanceLinkage(method="distance_linkage"),), (), (pram("a"),))

@@ -10,8 +10,9 @@ from scipy.stats import norm, ttest_1samp
 from statsmodels.datasets import anes96
 
 from tasks.attack.methods import attack
+from tasks.attack.probabilistic.estimation import link_by_probability
 from tasks.attack.probabilistic.posterior import check_compatible
-from tasks.attack.probabilistic.probabilistic_linkage import ProbabilisticLinkage, link_by_probability
+from tasks.attack.probabilistic.probabilistic_linkage import ProbabilisticLinkage
 from tasks.attack.threat import Intruder
 from tasks.attack.transparency import posterior as transparency_posterior
 from tasks.attack.transparency.posterior import posterior

@@ -12,7 +12,8 @@ from scipy.optimize import linear_sum_assignment
 from scipy.stats import norm
 
 from tasks.attack.methods import attack
-from tasks.attack.threat import Intruder, check_attacks, default_attacks
+from tasks.attack.plan import check_attacks, default_attacks
+from tasks.attack.threat import Intruder
 from tasks.attack.transparency.transparency import Transparency, link_by_mechanism
 from tasks.mask.categories.pram import Pram
 from tasks.mask.methods import mask

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from tasks.attack.membership.methods import DEFAULT_MODEL_ATTACKS, DEFAULT_TABLE_ATTACKS
-from tasks.attack.threat import ATTACKS
+from tasks.attack.methods import ATTACKS
 from tasks.microdata.canonical import canonical
 from tasks.microdata.table import Microdata
 from tasks.report.page import Stamp

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from tasks.attack.descriptions import describe
 from tasks.attack.learned.learning_summary import HeldOut, LearnedFacts
+from tasks.attack.methods import describe
 from tasks.microdata.estimate import Estimate
 from tasks.report.charts.precision import Asserted, Precision
 from tasks.report.content import Content

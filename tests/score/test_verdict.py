@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
-from tasks.attack.threat import NEEDS_ORIGINALS
+from tasks.attack.base import NEEDS_ORIGINALS
 from tasks.microdata.errors import InputError
 from tasks.microdata.estimate import Estimate
 from tasks.score.policy import Known, Policy, PolicyLine, check_policy

@@ -2,40 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import Field
 
+from tasks.attack.base import AttackContext, AttackDescription, AttackFindings, AttackTraits, Files
 from tasks.attack.comparison import PlainComparison
 from tasks.attack.consistency.belief import beliefs, likeliest
 from tasks.attack.consistency.displacements import LEAST, copies_of, log_displacement, mid_ranks
 from tasks.attack.consistency.exchanges import MISSING, Counts, Exchange, exchange_of
 from tasks.attack.consistency.orbits import Boxes, PossiblePairs, consistent_pairs
 from tasks.attack.consistency.propagation import propagate_constraints
+from tasks.attack.consistency.swapped_attributes import (
+    find_exchanged,
+    is_sampled_after,
+    select_exchanged_attributes,
+    select_swapped_attributes,
+)
+from tasks.attack.descriptions import DataKnowledge, describe_exchanges
+from tasks.attack.mechanism_attack import MechanismAttack, describe_soundness, prepare_following
 from tasks.attack.outcomes.bounded import OnlyBounded
 from tasks.attack.outcomes.links import Links
+from tasks.attack.outcomes.outcome import searching_records
 from tasks.attack.transparency.intersection import Conditions, is_ruled_out
 from tasks.attack.transparency.transparency import link_by_mechanism
 from tasks.mask.intruder_belief import Belief
-from tasks.mask.methods import Mechanism, infer_belief
+from tasks.mask.methods import Mechanism
 from tasks.mask.ranks.rank_swapping import RankSwapping
-from tasks.mask.sampling import Sampling
 from tasks.microdata.codes import row_codes
-from tasks.microdata.errors import AttackFailed, NotApplicable, NotFollowed
+from tasks.microdata.errors import AttackFailed, InputError, NotApplicable, NotFollowed
 from tasks.microdata.schema import Schema
-from tasks.microdata.spec import Public, Slug, Spec
+from tasks.microdata.spec import Public
 from tasks.microdata.table import Booleans, Floats, Integers, Microdata, encode_jointly
-from tasks.microdata.units import person_key
+from tasks.microdata.words import join_with_and
 
 MOST_LOOKED_AT = 400_000_000  # pairs: 20,000 records where nothing narrows the search
 LEAST_SAMPLED = 300  # targets: of fewer the lower bound says little; records of earlier versions may have fewer
 MOST_KEPT = 1_500_000  # pairs: some 100 bytes for each and attribute while beliefs are found
 
 
-class Consistency(Spec):
+class Consistency(MechanismAttack):
     """Parameters of the consistency attack.
 
     id: what the attack is called in figures and policy lines; default: the method's name.
@@ -43,9 +51,68 @@ class Consistency(Spec):
         they give a lower bound on what the attack finds.
     """
 
+    about = AttackDescription(
+        title="Consistency attack",
+        infers="leaves out every link that, values having been exchanged in pairs, would force a contradiction elsewhere",
+        note="",
+        knows_of_data="the original values of the known attributes, of all records",
+        knows_of_masking="the steps and their parameters, not the seed; that rank swapping exchanges pairs",
+        parameters="id",
+        holder=None,
+        is_worst_case=False,
+        has_probabilities=False,
+        required_by="masking steps",
+        required_form="",
+    )
+
     method: Public[Literal["consistency"]]
-    id: Public[Slug | None] = None
     sampled_orbits: Public[Annotated[int, Field(ge=30, le=100_000)]] = 300
+
+    @property
+    def rule(self) -> str:
+        return self.about.infers
+
+    @property
+    def traits(self) -> AttackTraits:
+        return AttackTraits(
+            searches_originals=False,
+            scale_by="release",
+            assigns_together=False,
+            depends_on_others=True,
+            needs_originals=True,
+            uses_external_files=False,
+            needs_all_records=None,
+            reads_similar_rows=False,
+            attacks_synthetic_rows=False,
+            is_required_form=True,
+            sample_size=self.sampled_orbits,
+        )
+
+    def describe_known_data(self, told: DataKnowledge) -> str:
+        return told.describe(own_file=False)
+
+    def check_parameters(self, steps: tuple[Mechanism, ...], where: str) -> None:
+        """Refuse a sample of orbits that is too small."""
+        if self.sampled_orbits < LEAST_SAMPLED:
+            what, place = "the orbits of so few targets bound what the attack finds too weakly", f"{where}.sampled_orbits"
+            allowed, remedy = f"{LEAST_SAMPLED} to 100,000 targets", "raise it, or take it out"
+            raise InputError("too-few-orbits", place, what, allowed, remedy, self.sampled_orbits)
+
+    def list_unfollowed(self, files: Files, *, present: Integers | None, n_records: int) -> frozenset[str]:
+        *_, mechanisms, knows = files
+        exchanged = find_exchanged(*files, present=present, n_records=n_records)
+        return frozenset(select_swapped_attributes(mechanisms, knows)).difference(exchanged)
+
+    def explain_gap(self, mechanisms: tuple[Mechanism, ...], names: tuple[str, ...]) -> str:
+        return (
+            f"what was rank-swapped in {join_with_and(names)} was masked again, or not known for sure before: no pairs "
+            "to look for there"
+        )
+
+    def run(self, context: AttackContext) -> AttackFindings:
+        sample = None if context.sample is None else searching_records(context.truth.units, context.sample)
+        links, names = link_by_consistency(*context.files, **prepare_following(context), sample=sample)
+        return AttackFindings(links, describe_exchanges(names) + describe_soundness(context))
 
 
 def link_by_consistency(
@@ -99,7 +166,7 @@ def link_by_consistency(
                 raise NotApplicable("who holds a share of the records does not know what the values were before the exchange")
             raise NotFollowed("what was rank-swapped was masked again, or not known for sure before: no pairs to look for")
         cut = knowledge.believed.n < original.n
-        unpaired = frozenset(name for name in names if cut and _is_sampled_after(mechanisms, name))
+        unpaired = frozenset(name for name in names if cut and is_sampled_after(mechanisms, name))
         n_source = n_records or original.n
         all_rows = cut or masked.n == n_source
         counts = Counts(np.bincount(both.own_of_record), conditions.sizes, n_source == original.n, all_rows)
@@ -129,55 +196,6 @@ def link_by_consistency(
     if not knowledge.laws and not knowledge.blurred and set(knowledge.unclear) <= set(left.names):
         links = _relink_by_belief(links, left, mechanisms, schema)
     return links, left.names
-
-
-def find_exchanged(
-    original: Microdata,
-    masked: Microdata,
-    schema: Schema,
-    mechanisms: tuple[Mechanism, ...],
-    knows: tuple[str, ...],
-    *,
-    present: Integers | None = None,
-    n_records: int | None = None,
-) -> tuple[str, ...]:
-    """The attributes that somebody can use as exchanged who knows `knows`. Parameters: as `link_by_consistency`."""
-
-    def is_certain_before(place: int, name: str) -> bool:
-        own_records, of_whom = original.select(knows), person_key(original, schema)
-        before = infer_belief(own_records, masked, schema, mechanisms[:place], present, n_records=n_records, persons=of_whom)
-        return before.is_certain((name,))
-
-    return select_exchanged_attributes(mechanisms, knows, is_certain_before)
-
-
-def select_swapped_attributes(mechanisms: tuple[Mechanism, ...], knows: tuple[str, ...]) -> tuple[str, ...]:
-    """The known attributes that some step exchanged in pairs."""
-    swapped = {name for step in mechanisms if isinstance(step, RankSwapping) for name in step.target_attributes}
-    return tuple(name for name in knows if name in swapped)
-
-
-def select_exchanged_attributes(
-    mechanisms: tuple[Mechanism, ...], knows: tuple[str, ...], is_certain_before: Callable[[int, str], bool]
-) -> tuple[str, ...]:
-    """The known attributes whose values changed hands in pairs in the last step on them, and are known before it.
-
-    is_certain_before: are all values of an attribute known after so many of the steps?
-    """
-    steps = {name: [place for place, step in enumerate(mechanisms) if name in step.target_attributes] for name in knows}
-    return tuple(
-        name
-        for name, places in steps.items()
-        if places
-        and isinstance(mechanisms[places[-1]], RankSwapping)
-        and (len(places) == 1 or is_certain_before(places[-1], name))
-    )
-
-
-def _is_sampled_after(mechanisms: tuple[Mechanism, ...], name: str) -> bool:
-    """Were records left out after the last step on an attribute?"""
-    last = max(place for place, step in enumerate(mechanisms) if name in step.target_attributes)
-    return any(isinstance(step, Sampling) for step in mechanisms[last:])
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,9 @@ from typing import Annotated, Literal, assert_never
 import numpy as np
 from pydantic import Field
 
+from tasks.attack.base import AttackContext, AttackDescription, AttackFindings, AttackTraits, DataAttack
 from tasks.attack.comparison import ScaleBy
+from tasks.attack.descriptions import DataKnowledge
 from tasks.attack.learned.attribute_differences import Apart
 from tasks.attack.learned.features import MOST_OF_CHOQUET, Kind, arithmetic_mean
 from tasks.attack.learned.forms import form_of
@@ -16,18 +18,19 @@ from tasks.attack.learned.learn import Learned, Solver, chance, evaluate_held_ou
 from tasks.attack.learned.learning_summary import LearnedFacts
 from tasks.attack.learned.rows import Problem, problem
 from tasks.attack.linkage.attributes import ComparedBy, Files, files_of
-from tasks.attack.linkage.distance_linkage import RecordPairs, check_names
+from tasks.attack.linkage.distance_linkage import check_names
 from tasks.attack.linkage.search import Search, find_embedding
 from tasks.attack.outcomes.links import Links
 from tasks.microdata.errors import NotApplicable, NotFollowed
+from tasks.microdata.ground_truth import RecordPairs
 from tasks.microdata.schema import Schema
-from tasks.microdata.spec import Public, Slug, Spec
+from tasks.microdata.spec import Public
 from tasks.microdata.table import Microdata
 
 Family = Literal["weighted_mean", "owa", "choquet", "choquet_2_additive", "bilinear"]
 
 
-class LearnedLinkage(Spec):
+class LearnedLinkage(DataAttack):
     """Parameters of linkage by a learned distance.
 
     id: what the attack is called in figures and policy lines; default: the method's name.
@@ -40,8 +43,23 @@ class LearnedLinkage(Spec):
         the search. So the machine decides how far a proof comes that does not end and, near the limit, whether it ends.
     """
 
+    about = AttackDescription(
+        title="Linkage by a learned distance",
+        infers="links each record to the nearest released rows by the distance of a family that links most",
+        note=": the worst case of the family, no intruder's rate; which of its links can be asserted is calibrated on links "
+        "that it has seen",
+        knows_of_data="the original values of the known attributes, and, to learn the distance, who is who",
+        knows_of_masking="nothing",
+        parameters="id, learn (weighted_mean, owa, choquet, choquet_2_additive, bilinear), metric, solver (search, "
+        "certified), time_limit_seconds, scale_by, direction, compare",
+        holder=None,
+        is_worst_case=True,
+        has_probabilities=False,
+        required_by="nobody",
+        required_form="",
+    )
+
     method: Public[Literal["learned_linkage"]]
-    id: Public[Slug | None] = None
     scale_by: Public[ScaleBy] = "release"
     direction: Public[Literal["to_release", "to_original"]] = "to_release"
     learn: Public[Family] = "weighted_mean"
@@ -59,6 +77,36 @@ class LearnedLinkage(Spec):
         """What the attack does, in words."""
         among = f"{_NAMES[self.learn]}{' that is a metric' if self.metric else ''}"
         return f"links each record to the nearest released rows by the {among} that links most: learned from who is who"
+
+    @property
+    def traits(self) -> AttackTraits:
+        to_original = self.direction == "to_original"
+        return AttackTraits(
+            searches_originals=to_original,
+            scale_by=self.scale_by,
+            assigns_together=False,
+            depends_on_others=True,
+            needs_originals=False,
+            uses_external_files=True,
+            needs_all_records="the released rows search all records of the source" if to_original else None,
+            reads_similar_rows=False,
+            attacks_synthetic_rows=False,
+            is_required_form=True,
+            sample_size=None,
+        )
+
+    def describe_known_data(self, told: DataKnowledge) -> str:
+        owner = "; the distance is learned from who is who, of which nobody but the owner of the data knows all"
+        return told.describe(own_file=True, of_records=owner)
+
+    def run(self, context: AttackContext) -> AttackFindings:
+        if context.of_persons:
+            raise NotFollowed("a distance is learned from tables of one row per person")
+        if context.intruder.greedy:
+            raise NotApplicable("no distance is learned for intruders of the knowledge curve, whose figures decide nothing")
+        files, pairs = (context.own_file, context.truth.masked, context.schema), context.truth.record_pairs
+        links = link_by_learning(*files, self, context.knows, pairs, prove=context.intruder.name == "declared")
+        return AttackFindings(links, permutation_chance=None if links.learned is None else links.learned.chance)
 
 
 KINDS: dict[Family, Kind] = {

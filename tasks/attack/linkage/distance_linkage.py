@@ -3,27 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 from pydantic import Field
 
+from tasks.attack.base import AttackContext, AttackDescription, AttackFindings, AttackTraits, DataAttack
 from tasks.attack.comparison import ScaleBy, compare
+from tasks.attack.descriptions import DataKnowledge
 from tasks.attack.linkage.assignment import solve_assignment
 from tasks.attack.linkage.attributes import ORDERED, SQUARED, ComparedBy, Files, differences, files_of
 from tasks.attack.linkage.search import Search
 from tasks.attack.linkage.specs import Distance, Euclidean, Gower, Mahalanobis, form_of, list_named_attributes
 from tasks.attack.nearest import Nearest, nearest
 from tasks.attack.outcomes.links import Links
-from tasks.microdata.errors import InputError, NotApplicable
+from tasks.mask.methods import Mechanism
+from tasks.microdata.errors import InputError, NotApplicable, NotFollowed
+from tasks.microdata.ground_truth import RecordPairs
 from tasks.microdata.schema import CATEGORICAL, Schema
-from tasks.microdata.spec import Public, Slug, Spec
+from tasks.microdata.spec import Public
 from tasks.microdata.suggestion import did_you_mean
 from tasks.microdata.table import Floats, Integers, Microdata
 
 
-class DistanceLinkage(Spec):
+class DistanceLinkage(DataAttack):
     """Parameters of distance-based linkage.
 
     id: what the attack is called in figures and policy lines; default: the method's name.
@@ -36,8 +39,23 @@ class DistanceLinkage(Spec):
     matching: `nearest`: each record for itself; `one_to_one`: all records together, no row for two of them.
     """
 
+    about = AttackDescription(
+        title="Distance-based linkage",
+        infers="links each record to the released rows that are nearest to it, ties shared",
+        note="",
+        knows_of_data="the original values of the known attributes",
+        knows_of_masking="nothing",
+        parameters="id, scale_by (release, original, own), direction (to_release, to_original), distance (euclidean, "
+        "mahalanobis, kernel, weighted_mean, owa, choquet, choquet_2_additive, bilinear, gower), compare (per attribute: "
+        "squared, absolute, rank, equality, hierarchy, date_parts), matching (nearest, one_to_one)",
+        holder=None,
+        is_worst_case=False,
+        has_probabilities=False,
+        required_by="masking steps",
+        required_form=" (to_release, scaled by the release, its plain distance)",
+    )
+
     method: Public[Literal["distance_linkage"]]
-    id: Public[Slug | None] = None
     scale_by: Public[ScaleBy] = "release"
     direction: Public[Literal["to_release", "to_original"]] = "to_release"
     distance: Public[Distance] = Field(Euclidean(), description="default: every attribute weighs the same")
@@ -62,13 +80,42 @@ class DistanceLinkage(Spec):
         fitted = " of the differences between the records and their own rows" if self.is_fitted else ""
         return how + by + fitted
 
+    @classmethod
+    def is_required(cls, steps: tuple[Mechanism, ...], *, keeps_row_order: bool) -> bool:
+        return True
 
-@dataclass(frozen=True, slots=True)
-class RecordPairs:
-    """Who is who: record records[i] is released as row rows[i]."""
+    @property
+    def traits(self) -> AttackTraits:
+        to_original, together = self.direction == "to_original", self.matching == "one_to_one"
+        return AttackTraits(
+            searches_originals=to_original,
+            scale_by=self.scale_by,
+            assigns_together=together,
+            depends_on_others=self.is_fitted or together,
+            needs_originals=False,
+            uses_external_files=True,
+            needs_all_records="the released rows search all records of the source" if to_original else None,
+            reads_similar_rows=True,
+            attacks_synthetic_rows=not together and not self.is_fitted,
+            is_required_form=not to_original and self.scale_by == "release" and self.is_plain,
+            sample_size=None,
+        )
 
-    records: Integers
-    rows: Integers
+    def describe_known_data(self, told: DataKnowledge) -> str:
+        return told.describe(own_file=True)
+
+    def run(self, context: AttackContext) -> AttackFindings:
+        if self.is_fitted and context.of_persons:
+            raise NotFollowed("the covariance of the differences is defined for tables of one row per person")
+        own, masked, schema, pairs = context.own_file, context.truth.masked, context.schema, context.truth.record_pairs
+        links = link_by_distance(own, masked, schema, self, context.knows, pairs)
+        if self.is_fitted:
+            chance = compute_permutation_chance(own, masked, schema, self, context.intruder.knows, pairs)
+            return AttackFindings(links, permutation_chance=chance)
+        return AttackFindings(links, n_given=links.n_given if self.matching == "one_to_one" else None)
+
+    def link_synthetic_rows(self, own: Microdata, shown: Microdata, schema: Schema, knows: tuple[str, ...]) -> Links:
+        return link_by_distance(own, shown, schema, self, knows)
 
 
 PERMUTATIONS = 20  # of the truths, for the chance of a fitted attack

@@ -35,7 +35,7 @@ class AttackResult:
     records are absent and the released rows look for them, or some are given no guess; None where rows belong to nobody.
     n_given: where a one-to-one assignment gives some of those who search nothing, how many it gives something; else None.
     links_depend: does the intruder hold a share of the records, and does who is linked depend on which these are?
-    full_form: is the attack carried out as a required one must be (`is_full_form`)? partly_followed: was a part of the steps
+    full_form: did it run as a required one must (`is_required_form`)? partly_followed: was a part of the steps
     not followed, so that the outcomes are those of an attack that uses the rest?
     needs_all_records: does the intruder hold a share of the records, and could one who holds all follow more of the steps?
     outcomes: one row per scored target; None where status is not ok (`reason` says why):

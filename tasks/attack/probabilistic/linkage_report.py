@@ -7,15 +7,16 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from tasks.attack.linkage.distance_linkage import RecordPairs
+from tasks.attack.probabilistic.estimation import Estimated
 from tasks.attack.probabilistic.levels import Ladders, default_ladder
 from tasks.attack.probabilistic.linkage_summary import MOST_SHOWN, Classes, PatternEvidence, ProbableFacts, Rates, Weight
 from tasks.attack.probabilistic.model import Interactions, fit_supervised_model
 from tasks.attack.probabilistic.one_to_one_posterior import OneToOnePosterior
+from tasks.attack.probabilistic.parameters import ProbabilisticParameters
 from tasks.attack.probabilistic.patterns import patterns_of, records_showing
 from tasks.attack.probabilistic.posterior import compute_pattern_posterior
-from tasks.attack.probabilistic.probabilistic_linkage import Estimated, ProbabilisticLinkage
 from tasks.attack.probabilistic.waterfall import Waterfall, riskiest
+from tasks.microdata.ground_truth import RecordPairs
 from tasks.microdata.randomness import SEED_BYTES, stream
 from tasks.microdata.schema import Schema
 from tasks.microdata.table import Floats
@@ -26,7 +27,7 @@ _FEWEST = 3  # pairs and records of a pattern that the internal edition shows
 
 
 def summarise_linkage(
-    found: Estimated, spec: ProbabilisticLinkage, schema: Schema, matches: RecordPairs, *, presence: float, in_full: bool
+    found: Estimated, spec: ProbabilisticParameters, schema: Schema, matches: RecordPairs, *, presence: float, in_full: bool
 ) -> ProbableFacts:
     """What is told beside the links. presence: as for the distribution. in_full: with the patterns that tell most."""
     both, model = found.both, found.model
@@ -81,7 +82,7 @@ def compute_supervised_chance(
     return credit / n, at_truth / n
 
 
-def _classes(found: Estimated, spec: ProbabilisticLinkage, true: RecordPairs) -> Classes:
+def _classes(found: Estimated, spec: ProbabilisticParameters, true: RecordPairs) -> Classes:
     counts, decision = found.classify_true_pairs(true.records, true.rows), found.decision
     matches, others = (np.array(one) / max(sum(one), 1) for one in (counts.matches, counts.others))
     return Classes(

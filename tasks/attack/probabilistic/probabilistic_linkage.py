@@ -2,59 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Annotated, Literal, Self
+from dataclasses import replace
+from typing import Literal
 
 import numpy as np
-from pydantic import Field, model_validator
 
+from tasks.attack.base import AttackContext, AttackDescription, AttackFindings, AttackTraits
+from tasks.attack.descriptions import DataKnowledge
 from tasks.attack.outcomes.links import Links
-from tasks.attack.probabilistic.attenuation import any_as_often, estimate_retention, restrict_to_unchanged
-from tasks.attack.probabilistic.decision import Classified, Decision, classify_pairs, decide
-from tasks.attack.probabilistic.levels import Ladders, PatternComparison, create_pattern_comparison
-from tasks.attack.probabilistic.model import (
-    MOST_STEPS,
-    Interactions,
-    Model,
-    Prior,
-    create_assumed_prior,
-    create_estimated_prior,
-    fit_supervised_model,
-    fit_tied_model,
-    plain,
-    prevalence_of,
-)
-from tasks.attack.probabilistic.one_to_one_posterior import OneToOnePosterior, compute_one_to_one_posterior
-from tasks.attack.probabilistic.patterns import Patterns, count_patterns, patterns_of
-from tasks.attack.probabilistic.posterior import PatternPosterior, compute_pattern_posterior, one_to_one
-from tasks.attack.probabilistic.waterfall import Waterfall, riskiest
-from tasks.microdata.errors import AttackFailed, InputError, NotApplicable
-from tasks.microdata.schema import Schema
-from tasks.microdata.spec import Name, Public, Slug, Spec
-from tasks.microdata.suggestion import did_you_mean
-from tasks.microdata.table import Floats, Integers, Microdata
+from tasks.attack.outcomes.persons import fare
+from tasks.attack.outcomes.posterior import chance_at_truth
+from tasks.attack.probabilistic.estimation import Estimated, link_by_probability
+from tasks.attack.probabilistic.levels import PatternComparison
+from tasks.attack.probabilistic.linkage_report import summarise_linkage
+from tasks.attack.probabilistic.linkage_summary import ProbableFacts
+from tasks.attack.probabilistic.parameters import ProbabilisticParameters
+from tasks.attack.probabilistic.patterns import MOST_COUNTED_AT_ONCE
+from tasks.attack.probabilistic.posterior import check_compatible
+from tasks.attack.threat import Intruder
+from tasks.microdata.errors import InputError, NotApplicable, NotFollowed
+from tasks.microdata.ground_truth import GroundTruth
+from tasks.microdata.spec import Public
 
-Rate = Annotated[float, Field(ge=0, le=1)]
-Interaction = Annotated[tuple[Name, ...], Field(min_length=2, max_length=2)]
-PLACE = "attacks: probabilistic_linkage"
-FALSE_PER_MATCH = 0.05  # false links, where the release file sets no rate
-KEPT = 0.6  # assumed, where nobody says better and the files do not tell
+MOST_PAIRS = 1_000_000_000  # of distinct records and rows
+MOST_PAIRS_SORTED = 200_000_000  # where there are too many patterns for an array
+MOST_PAIRS_LEARNED = 100_000_000  # where who is who is permuted as well
+_CHECKED = 5  # records, of which it is checked that r(b) is a probability
 
 
-class Assumed(Spec):
-    """What the intruder assumes of the mask before they look: their own guess, which the report states.
-
-    kept: the share of the values that it kept alike, the same in every attribute but those that look as if they were published
-        as they are; or `estimated` for each attribute from how much less the released ones hang together than their own.
-    weight: what this counts, over what the patterns count.
-    """
-
-    kept: Public[Annotated[float, Field(gt=0, lt=1)] | Literal["estimated"]] = KEPT
-    weight: Public[Annotated[float, Field(gt=0, le=100)]] = 1.0
-
-
-class ProbabilisticLinkage(Spec):
+class ProbabilisticLinkage(ProbabilisticParameters):
     """Parameters of probabilistic linkage.
 
     id: what the attack is called in figures and policy lines; default: the method's name.
@@ -70,42 +46,54 @@ class ProbabilisticLinkage(Spec):
         probabilities too, up to 12 million pairs of records that differ.
     """
 
+    about = AttackDescription(
+        title="Probabilistic record linkage",
+        infers="links each record to the rows that are most probably its own, by weights found from both files",
+        note="",
+        knows_of_data="the original values of the known attributes, of all records; with `supervised` who is who",
+        knows_of_masking="nothing; an assumption of what share of the values it kept",
+        parameters="id, estimate (tied, plain, supervised), assumed (kept, weight), compare (per attribute a ladder of "
+        "exact, within, same_bin, similar), interactions, false_links, missed, matching (likeliest, one_to_one)",
+        holder=None,
+        is_worst_case=False,
+        has_probabilities=True,
+        required_by="nobody",
+        required_form="",
+    )
+
     method: Public[Literal["probabilistic_linkage"]]
-    id: Public[Slug | None] = None
-    estimate: Public[Literal["tied", "plain", "supervised"]] = "tied"
-    assumed: Public[Assumed] = Assumed()
-    compare: Ladders | None = None
-    interactions: Public[tuple[Interaction, ...]] = ()
-    false_links: Public[Rate | None] = None
-    missed: Public[Rate] = 0.05
-    matching: Public[Literal["likeliest", "one_to_one"]] = "likeliest"
-
-    @model_validator(mode="after")
-    def _fits_together(self) -> Self:
-        if self.interactions and self.estimate == "plain":
-            raise ValueError("`interactions` are for the estimates `tied` and `supervised`")
-        if self.knows_who_is_who and self.matching == "one_to_one":
-            raise ValueError("`matching: one_to_one` is for the estimates `tied` and `plain`")
-        if len({frozenset(pair) for pair in self.interactions}) < len(self.interactions):
-            raise ValueError("an interaction is given twice")
-        return self
-
-    @property
-    def knows_who_is_who(self) -> bool:
-        return self.estimate == "supervised"
-
-    def false_links_of(self, prevalence: float) -> float:
-        """P(LP|U) as it was asked for. prevalence: the share of matches of all pairs."""
-        return FALSE_PER_MATCH * prevalence if self.false_links is None else self.false_links
-
-    def interactions_of(self, names: tuple[str, ...]) -> Interactions:
-        """The interactions of attributes that are among these."""
-        return tuple((one[0], one[1]) for one in self.interactions if set(one) <= set(names))
 
     @property
     def rule(self) -> str:
-        """What the attack does, in words."""
         return _RULES[self.matching] + _WEIGHTS[self.estimate]
+
+    @property
+    def traits(self) -> AttackTraits:
+        together = self.matching == "one_to_one"
+        return AttackTraits(
+            searches_originals=False,
+            scale_by=None,
+            assigns_together=together,
+            depends_on_others=together,
+            needs_originals=False,
+            uses_external_files=True,
+            needs_all_records=None,
+            reads_similar_rows=False,
+            attacks_synthetic_rows=False,
+            is_required_form=True,
+            sample_size=None,
+        )
+
+    def describe_known_data(self, told: DataKnowledge) -> str:
+        also = "" if told.intruder.participation_known else ", how many of them"
+        also += "; and who is who, of which nobody but the owner of the data knows all" if self.knows_who_is_who else ""
+        return told.describe(own_file=True, of_records=also)
+
+    def run(self, context: AttackContext) -> AttackFindings:
+        links, remark = link_probably(context, self)
+        learned = None if links.probable is None else links.probable.chance
+        given = links.n_given if self.matching == "one_to_one" else None
+        return AttackFindings(links, remark, permutation_chance=learned, n_given=given)
 
 
 _RULES = {
@@ -119,133 +107,87 @@ _WEIGHTS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Estimated:
-    """The model of the pairs of two files, and what follows from it before anybody says who is who."""
+def link_probably(context: AttackContext, spec: ProbabilisticLinkage) -> tuple[Links, str]:
+    """The links of every record the intruder holds, and what they take the masking for.
 
-    both: PatternComparison
-    patterns: Patterns
-    model: Model
-    decision: Decision
-    distribution: PatternPosterior | OneToOnePosterior
-    links: Links
+    They know how many of their records are in the release. If they know who is there, r(b) adds up to 1; else to the
+    probability that the own row is there. Who is who serves the account, and m where it is read off.
 
-    @property
-    def waterfalls(self) -> tuple[Waterfall, ...]:
-        """The patterns that tell most."""
-        return riskiest(self.patterns, self.model)
+    Raises NotApplicable for more pairs than can be looked at, who is who of persons of several rows, by intruders of the
+    knowledge curve, and as `link_by_probability`; InputError and AttackFailed as that.
+    """
+    scene, schema, intruder = context.truth, context.schema, context.intruder
+    _check_asks(scene, spec, intruder)
+    own, pairs = context.own_file, scene.record_pairs
+    n_common = min(len(pairs.records), own.n)
+    try:
+        found = link_by_probability(
+            *(own, scene.masked, schema, spec, context.knows),
+            n_common=n_common,
+            matches=(pairs.records, pairs.rows),
+            participation_known=intruder.participation_known,
+            check_size=lambda both: _check_size(both, spec),
+        )
+    except InputError as refused:
+        if intruder.name == "declared" or refused.code != "too-many-patterns":
+            raise
+        raise NotFollowed(f"what this intruder knows is too much for the model: {refused.what}") from refused
+    presence = 1.0 if intruder.participation_known else n_common / own.n
+    _check_probabilities(found, present=presence == 1)
+    facts = summarise_linkage(found, spec, schema, pairs, presence=presence, in_full=intruder.name == "declared")
+    facts = replace(facts, dealt_out=_compute_chance_at_truth(scene, found))
+    return replace(found.links, posterior=found.distribution, probable=facts), _assumes(spec) + _describe_fallback(spec, facts)
 
-    def classify_true_pairs(self, records: Integers, rows: Integers) -> Classified:
-        """How the true pairs and the others fell into the three classes."""
-        return classify_pairs(
-            self.decision, self.patterns, self.patterns.count_occurrences(patterns_of(self.both, records, rows))
+
+def _compute_chance_at_truth(scene: GroundTruth, found: Estimated) -> float:
+    """The chance of the posterior at the truth."""
+    units, present = scene.units, found.distribution.present[found.both.own_of_record]
+    used = np.arange(units.n_units), np.arange(units.n_units)
+    if units.counts == "persons":
+        used = fare(found.links, used[0], units.of_row, scene.unit_of_row).used
+    return chance_at_truth(present, used, scene.rows_by_unit, scene.masked.n)
+
+
+def _check_asks(scene: GroundTruth, spec: ProbabilisticLinkage, intruder: Intruder) -> None:
+    if not spec.knows_who_is_who:
+        return
+    if scene.units.counts == "persons":
+        raise NotFollowed("who is who gives the weights of tables of one row per person; estimate them as `tied`")
+    if intruder.greedy:
+        raise NotApplicable("no weights are read off who is who for intruders of the knowledge curve, who decide nothing")
+
+
+def _check_size(both: PatternComparison, spec: ProbabilisticLinkage) -> None:
+    pairs, patterns = both.own.shape[1] * both.shown.shape[1], 1
+    for size in both.sizes.tolist():
+        patterns *= size
+    most = MOST_PAIRS if patterns <= MOST_COUNTED_AT_ONCE else MOST_PAIRS_SORTED
+    most = min(most, MOST_PAIRS_LEARNED) if spec.knows_who_is_who else most
+    if pairs > most:
+        raise NotFollowed(
+            f"{pairs:,} pairs of records that differ are too many to look at each ({most:,} at most): compare by fewer levels "
+            "or bins, or let the intruder know fewer attributes"
         )
 
 
-def link_by_probability(
-    original: Microdata,
-    masked: Microdata,
-    schema: Schema,
-    spec: ProbabilisticLinkage,
-    knows: tuple[str, ...],
-    *,
-    n_common: int | None = None,
-    matches: tuple[Integers, Integers] | None = None,
-    participation_known: bool = False,
-    check_size: Callable[[PatternComparison], None] | None = None,
-) -> Estimated:
-    """Link each record to the released rows that are most probably its own.
+def _check_probabilities(found: Estimated, *, present: bool) -> None:
+    for record in range(min(_CHECKED, len(found.both.own_of_record))):
+        shares = found.distribution.compute_row_probabilities(record)
+        check_compatible(shares, found.both.shown_of_row, present=present and bool(shares.any()))
 
-    Meaning: an intruder who knows some attributes of each record and nothing of the mask, and finds out from the files how much
-    an agreement in each attribute tells. Formula in words: `counted`, then `tied` (`plain`, `supervised`), then `distribution`.
 
-    Parameters
-    ----------
-    original, masked: tables of n and m rows; the order of their rows is not used.
-    knows: the attributes the intruder knows; published, at least one.
-    n_common: how many of their records are in the release, as they know or assume; default: as many as can be.
-    matches: records and their own rows, for `estimate: supervised` alone.
-    participation_known: of whomever they look for, they know that the own row is in the release; else, with the probability
-        that n_common of their records gives. check_size: may refuse files before their pairs are counted.
+def _describe_fallback(spec: ProbabilisticLinkage, facts: ProbableFacts) -> str:
+    if spec.matching == "likeliest" or facts.jointly:
+        return ""
+    return "; the files are too large for the probabilities of all records together: they are those of each record by itself"
 
-    Raises NotApplicable if the intruder knows nothing, none of their records is in the release, `supervised` has no matches,
-    and as `one_to_one`; InputError as `compared`, `counted` and `table_of` do, and for a comparison or an interaction of an
-    attribute that the table has not (those of one that they do not know are left out); AttackFailed for an estimate that does
-    not settle.
-    Cost: that of two passes over all pairs of distinct records. Source: Fellegi and Sunter (1969), D11.2, section 2.3. Done
-    otherwise than there: no blocking, ties shared, and the estimate held fast where the intruder knows better.
-    """
-    if not knows:
-        raise NotApplicable("the intruder knows no published attribute")
-    common = min(original.n, masked.n) if n_common is None else n_common
-    if not common:
-        raise NotApplicable("no record of the intruder is in the release")
-    _check_names(spec, schema)
-    both = create_pattern_comparison(
-        original, masked, schema, knows, tuple(one for one in spec.compare or () if one[0] in knows)
+
+def _assumes(spec: ProbabilisticLinkage) -> str:
+    if spec.estimate != "tied":
+        return ""
+    if spec.assumed.kept == "estimated":
+        return ", but what share of each attribute's values it kept, as far as that shows in how the attributes hang together"
+    return (
+        f"; they take it to have kept {100 * spec.assumed.kept:g} % of the values until the files say otherwise, but for "
+        "attributes that look as if they were published as they are"
     )
-    if check_size is not None:
-        check_size(both)
-    patterns = count_patterns(both)
-    model = _model(spec, both, patterns, prevalence_of(original.n, masked.n, common), matches)
-    found = _distribution(spec, both, patterns, model.log_ratio, common, participation_known=participation_known)
-    decision = decide(model, false_links=spec.false_links_of(model.prevalence), missed=spec.missed)
-    return Estimated(both, patterns, model, decision, *found)
-
-
-def _distribution(
-    spec: ProbabilisticLinkage,
-    both: PatternComparison,
-    patterns: Patterns,
-    log_ratio: Floats,
-    n_common: int,
-    *,
-    participation_known: bool,
-) -> tuple[PatternPosterior | OneToOnePosterior, Links]:
-    presence, known = 1.0 if participation_known else n_common / len(both.own_of_record), participation_known
-    if spec.matching == "likeliest":
-        alone = compute_pattern_posterior(both, patterns, log_ratio, presence=presence)
-        return alone, alone.links
-    links = one_to_one(both, patterns, log_ratio)
-    found = compute_one_to_one_posterior(both, patterns, log_ratio, links, n_common=n_common, participation_known=known)
-    return found or compute_pattern_posterior(both, patterns, log_ratio, presence=presence), links
-
-
-def _model(
-    spec: ProbabilisticLinkage,
-    both: PatternComparison,
-    patterns: Patterns,
-    prevalence: float,
-    matches: tuple[Integers, Integers] | None,
-) -> Model:
-    interactions = spec.interactions_of(both.names)
-    match spec.estimate:
-        case "tied":
-            return fit_tied_model(patterns, prevalence, prior_of(spec.assumed, both, patterns), interactions)
-        case "plain":
-            found = plain(patterns, prevalence)
-            if not found.settled:
-                raise AttackFailed(f"the plain estimate did not settle in {MOST_STEPS:,} steps")
-            return found
-        case "supervised":
-            if matches is None or not len(matches[0]):
-                raise NotApplicable("who is who has to be known for the worst case of the model")
-            return fit_supervised_model(patterns, patterns.count_occurrences(patterns_of(both, *matches)), interactions)
-
-
-def prior_of(spec: Assumed, both: PatternComparison, patterns: Patterns) -> Prior:
-    """What the intruder takes for m before they look at the patterns."""
-    if spec.kept == "estimated":
-        return create_estimated_prior(patterns, estimate_retention(both, KEPT), spec.weight)
-    if any_as_often(both):
-        return create_estimated_prior(patterns, restrict_to_unchanged(both, estimate_retention(both, spec.kept)), spec.weight)
-    return create_assumed_prior(patterns, spec.kept, spec.weight)
-
-
-def _check_names(spec: ProbabilisticLinkage, schema: Schema) -> None:
-    compares = tuple(name for name, _ in spec.compare or ())
-    for name in (*compares, *np.ravel(spec.interactions).tolist()):
-        if name not in schema:
-            remedy = did_you_mean(name, schema.names, "compare it with the column names of the table")
-            what = f"the table has no attribute `{name}`"
-            raise InputError("unknown-attribute", PLACE, what, ", ".join(schema.release_columns), remedy, name)

@@ -9,7 +9,9 @@ import numpy as np
 import pyarrow as pa
 from pydantic import Field, model_validator
 
+from tasks.attack.base import AttackContext, AttackDescription, AttackFindings, AttackTraits, DataAttack
 from tasks.attack.comparison import PlainComparison, ScaleBy, compare
+from tasks.attack.descriptions import DataKnowledge
 from tasks.attack.linkage.assignment import list_assigned_classes
 from tasks.attack.linkage.attributes import EQUAL, SQUARED, Columns
 from tasks.attack.linkage.distances import euclidean
@@ -18,11 +20,12 @@ from tasks.attack.outcomes.links import Links
 from tasks.attack.profiles.likeness import AttributeColumn, places_by_share
 from tasks.attack.profiles.matching import match_attributes
 from tasks.attack.profiles.profile import Scores, profiles
+from tasks.attack.threat import Intruder
 from tasks.microdata.codes import find_distinct_rows
 from tasks.microdata.errors import InputError, NotApplicable
 from tasks.microdata.positions import extract_positions
 from tasks.microdata.schema import CATEGORICAL, Attribute, Role, Scale, Schema
-from tasks.microdata.spec import Names, Public, Slug, Spec
+from tasks.microdata.spec import Names, Public
 from tasks.microdata.suggestion import did_you_mean
 from tasks.microdata.table import Floats, Microdata
 
@@ -32,7 +35,7 @@ _OF_PROFILES = ("scores", "powers", "orientation")
 Power = Annotated[float, Field(gt=0, le=100)]
 
 
-class ProfileLinkage(Spec):
+class ProfileLinkage(DataAttack):
     """Parameters of linkage between files of different schemas.
 
     id: what the attack is called in figures and policy lines; default: the method's name.
@@ -47,8 +50,23 @@ class ProfileLinkage(Spec):
     matching: `nearest`: each record for itself; `one_to_one`: all records together, no row for two of them.
     """
 
+    about = AttackDescription(
+        title="Linkage across schemas",
+        infers="links the records of a file without the release's attributes, or without their names",
+        note="",
+        knows_of_data="the original values of attributes that the release lacks, or calls by other names",
+        knows_of_masking="nothing",
+        parameters="id, match (no_shared_attributes, names_unknown), knows (also what is not published), "
+        "release_attributes, scores (ranks, standardised), powers, orientation (common_factor, as_recorded), units "
+        "(unknown, same), matching (nearest, one_to_one)",
+        holder="somebody with a file of another schema",
+        is_worst_case=False,
+        has_probabilities=False,
+        required_by="nobody",
+        required_form="",
+    )
+
     method: Public[Literal["profile_linkage"]]
-    id: Public[Slug | None] = None
     match: Public[Literal["no_shared_attributes", "names_unknown"]] = "no_shared_attributes"
     knows: Public[Names | None] = None
     release_attributes: Public[Names | None] = None
@@ -81,6 +99,38 @@ class ProfileLinkage(Spec):
             return f"finds out by their distributions which attribute is which, then links each record to the nearest of {to}"
         place = "that stand in the release where it stands in the intruder's file"
         return f"links each record to those of {to} {place}, by no shared attribute"
+
+    @property
+    def traits(self) -> AttackTraits:
+        together = self.matching == "one_to_one"
+        return AttackTraits(
+            searches_originals=False,
+            scale_by=self.scale_by,
+            assigns_together=together,
+            depends_on_others=together,
+            needs_originals=False,
+            uses_external_files=self.knows is None,
+            needs_all_records=None,
+            reads_similar_rows=False,
+            attacks_synthetic_rows=False,
+            is_required_form=True,
+            sample_size=None,
+        )
+
+    def describe_known_data(self, told: DataKnowledge) -> str:
+        unshared = self.match == "no_shared_attributes"
+        how = ", none of which they find in the release" if unshared else ", without their names"
+        return told.describe(own_file=True, of_attributes=how)
+
+    def resolve_knowledge(self, intruder: Intruder) -> tuple[str, ...]:
+        return intruder.knows if self.knows is None else self.knows
+
+    def run(self, context: AttackContext) -> AttackFindings:
+        if self.knows is not None and context.intruder.name != "declared":
+            raise NotApplicable("the attack says itself what its intruder knows: nobody else is asked")
+        knows, masked = self.knows or context.knows, context.truth.masked
+        links, remark = link_by_profile(context.own_file, masked, context.schema, self, knows)
+        return AttackFindings(links, remark, n_given=links.n_given if self.matching == "one_to_one" else None)
 
 
 def link_by_profile(
@@ -124,16 +174,16 @@ def _compare_profiles(
     names: tuple[tuple[str, ...], tuple[str, ...]],
 ) -> PlainComparison:
     """The profiles of both files, in which every aggregate weighs the same."""
-    his = _select_ordinal_attributes(original, schema, names[0])
+    own_names = _select_ordinal_attributes(original, schema, names[0])
     theirs = _select_ordinal_attributes(masked, schema, names[1])
-    if not his:
+    if not own_names:
         raise NotApplicable("the intruder knows no attribute that has an order")
     if not theirs:
         raise NotApplicable("the release has no attribute with an order that the intruder does not know")
     oriented = spec.orientation == "common_factor"
     own, shown = (
         profiles(_positions(data, schema, some), spec.powers, scores=spec.scores, oriented=oriented)
-        for data, some in ((original, his), (masked, theirs))
+        for data, some in ((original, own_names), (masked, theirs))
     )
     d = own.shape[1]
     return PlainComparison(*find_distinct_rows(own), *find_distinct_rows(shown), np.zeros(d, dtype=bool), np.ones(d))
@@ -147,8 +197,8 @@ def _compare_matched_attributes(
     names: tuple[tuple[str, ...], tuple[str, ...]],
 ) -> tuple[PlainComparison, int]:
     """Both files in the attributes that were matched, and how many of these are matched rightly."""
-    his, theirs = _sort_by_digest(names[0], "his"), _sort_by_digest(names[1], "released")
-    own = tuple(_column(original, schema, name) for name in his)
+    own_names, theirs = _sort_by_digest(names[0], "his"), _sort_by_digest(names[1], "released")
+    own = tuple(_column(original, schema, name) for name in own_names)
     shown = tuple(_column(masked, schema, name) for name in theirs)
     if not own or not shown:
         raise NotApplicable("the intruder knows no attribute, or the release has none")
@@ -159,7 +209,7 @@ def _compare_matched_attributes(
     files = ({str(i): own[i] for i, _ in pairs}, {str(i): shown[j] for i, j in pairs})
     tables = [Microdata.from_columns({name: _values(column, spec) for name, column in of.items()}) for of in files]
     both = compare(tables[0], tables[1], _as_if_named(files[0]), tuple(files[0]), spec.scale_by or "own")
-    return both, sum(his[i] == theirs[j] for i, j in pairs)
+    return both, sum(own_names[i] == theirs[j] for i, j in pairs)
 
 
 def _link_comparison(both: PlainComparison, spec: ProfileLinkage) -> Links:

@@ -10,20 +10,27 @@ from typing import Literal
 import numpy as np
 from pydantic import Field
 
+from tasks.attack.base import AttackContext, AttackDescription, AttackFindings, AttackTraits, Files, Gaps
 from tasks.attack.comparison import PlainComparison, compare
+from tasks.attack.descriptions import DataKnowledge, describe_unclear_attributes
+from tasks.attack.mechanism_attack import MechanismAttack, describe_soundness, prepare_following
+from tasks.attack.outcomes.bounded import OnlyBounded
 from tasks.attack.outcomes.links import Links
 from tasks.attack.transparency.intersection import Conditions, intersect_conditions
 from tasks.attack.transparency.likelihood import laws_of
 from tasks.attack.transparency.marginals import Marginals, marginals
 from tasks.attack.transparency.matching import assign_likeliest_rows
+from tasks.attack.transparency.posterior import posterior
 from tasks.attack.transparency.whitening import as_if_blurred, whiten_positions
 from tasks.mask.external_release.released import Undeclared
 from tasks.mask.intruder_belief import Belief, EqualTo, InInterval
 from tasks.mask.methods import Mechanism, infer_belief
+from tasks.mask.ranks.rank_jitter import RankJitter
+from tasks.mask.ranks.rank_swapping import RankSwapping
 from tasks.microdata.codes import joint_codes
 from tasks.microdata.errors import AttackFailed, InputError, NotApplicable, NotFollowed
 from tasks.microdata.schema import Schema
-from tasks.microdata.spec import Percent, Public, Slug, Spec
+from tasks.microdata.spec import Percent, Public
 from tasks.microdata.table import Floats, Integers, Microdata, encode_jointly
 from tasks.microdata.units import person_key
 from tasks.microdata.words import join_with_and
@@ -32,7 +39,7 @@ Matching = Literal["likeliest", "one_to_one", "marginals"]
 Narrow = Callable[[PlainComparison, Conditions, Belief], Conditions]
 
 
-class Transparency(Spec):
+class Transparency(MechanismAttack):
     """Parameters of the transparency attack.
 
     id: what the attack is called in figures and policy lines; default: the method's name.
@@ -46,8 +53,21 @@ class Transparency(Spec):
         one that knows the windows, which is still required.
     """
 
+    about = AttackDescription(
+        title="Transparency attack",
+        infers="leaves out every released row that cannot be the record's image, then takes the likeliest and nearest",
+        note="",
+        knows_of_data="the original values of the known attributes, of all records",
+        knows_of_masking="the steps and their parameters, not the seed",
+        parameters="id, matching (likeliest, one_to_one, marginals), probabilities (true: also posterior_at_truth)",
+        holder=None,
+        is_worst_case=False,
+        has_probabilities=False,
+        required_by="masking steps",
+        required_form=" (each record for itself, knowing the windows)",
+    )
+
     method: Public[Literal["transparency"]]
-    id: Public[Slug | None] = None
     matching: Public[Matching] = "likeliest"
     probabilities: Public[bool] = False
     window_at_most: Public[Percent | None] = Field(None, exclude_if=lambda given: given is None)
@@ -60,9 +80,72 @@ class Transparency(Spec):
         only = f"knowing of the windows in ranks only that they are at most {self.window_at_most:g} percent"
         return f"{RULES[self.matching]}, {only}"
 
+    @property
+    def traits(self) -> AttackTraits:
+        together = self.matching != "likeliest"
+        return AttackTraits(
+            searches_originals=False,
+            scale_by="release",
+            assigns_together=together,
+            depends_on_others=together,
+            needs_originals=True,
+            uses_external_files=False,
+            needs_all_records="it weighs all records of the source together" if together else None,
+            reads_similar_rows=False,
+            attacks_synthetic_rows=False,
+            is_required_form=not together and self.window_at_most is None,
+            sample_size=None,
+        )
+
+    def describe_known_data(self, told: DataKnowledge) -> str:
+        return told.describe(own_file=False)
+
+    def check_parameters(self, steps: tuple[Mechanism, ...], where: str) -> None:
+        """Refuse a bound on windows that no step has, or that a step breaks."""
+        if self.window_at_most is None:
+            return
+        where = f"{where}.window_at_most"
+        found = (step.window_percent for step in steps if isinstance(step, RankSwapping | RankJitter))
+        widest = max((window for window in found if window is not None), default=None)
+        if widest is None:
+            what, allowed = "no masking step moves values within a window of ranks", "a release with rank swapping or jitter"
+            raise InputError("bound-without-window", where, what, allowed, "take it out", self.window_at_most)
+        if self.window_at_most < widest:
+            what = "a masking step moves values further than the bound that the intruder is said to have"
+            remedy = "raise the bound; too high a one only leaves the intruder more rows to choose from"
+            allowed = f"at least {widest:g}, the widest window"
+            raise InputError("window-above-its-bound", where, what, allowed, remedy, self.window_at_most)
+
+    def find_gaps(self, context: AttackContext) -> Gaps:
+        """As of every attack that follows the steps; of who holds all records the links themselves say it."""
+        return Gaps() if context.held is None else super().find_gaps(context)
+
+    def list_unfollowed(self, files: Files, *, present: Integers | None, n_records: int) -> frozenset[str]:
+        told = follow_steps(*files, present=present, n_records=n_records, window_at_most=self.window_at_most)
+        return frozenset(told.unclear)
+
+    def explain_gap(self, mechanisms: tuple[Mechanism, ...], names: tuple[str, ...]) -> str:
+        return why_lost(mechanisms, names)
+
+    def run(self, context: AttackContext) -> AttackFindings:
+        how, complete, certain = (
+            prepare_following(context),
+            context.truth.alignment.complete,
+            context.intruder.participation_known,
+        )
+        if self.matching != "likeliest" and not (complete and certain):
+            raise NotApplicable("one to one, they have to know that all their records are in the release")
+        links, knowledge = link_by_mechanism(*context.files, **how, matching=self.matching, window_at_most=self.window_at_most)
+        told = self.probabilities and context.held is None and certain and (complete or how["present"] is not None)
+        links = replace(links, posterior=(links.posterior or posterior(links)) if told else None)
+        remark = describe_unclear_attributes(knowledge) + describe_soundness(context)
+        if knowledge.lost:
+            raise OnlyBounded(why_lost(context.mechanisms, knowledge.lost), links, remark=remark)
+        return AttackFindings(links, remark)
+
 
 RULES = {
-    "likeliest": "leaves out every released row that cannot be the record's image, then takes the likeliest and nearest",
+    "likeliest": Transparency.about.infers,
     "one_to_one": "leaves out every released row that cannot be the record's image, then assigns the records to the rest one "
     "to one, so that all together is most probable",
     "marginals": "leaves out every released row that cannot be the record's image, then takes the row that is most probably "

@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection
 from typing import assert_never
 
+from tasks.attack.methods import ATTACKS
 from tasks.attack.outcomes.outcome import AttackResult
 from tasks.microdata.estimate import Estimate
 from tasks.microdata.numbers import SPACE, count, format_against_limit, format_limit, number, share
@@ -24,15 +25,6 @@ from tasks.score.rounding import STATISTICS
 from tasks.score.scored_targets import ONE_SHARE
 from tasks.score.verdict import Criterion, Decision
 
-ATTACKS = {
-    "distance_linkage": "Distance-based linkage",
-    "transparency": "Transparency attack",
-    "consistency": "Consistency attack",
-    "row_position": "Attack by row position",
-    "profile_linkage": "Linkage across schemas",
-    "learned_linkage": "Linkage by a learned distance",
-    "probabilistic_linkage": "Probabilistic record linkage",
-}
 _CODE_NAMES = {
     "distance_linkage": "distance-based linkage",
     "rank_swapping": "rank swapping",
@@ -92,13 +84,14 @@ def intruder_in_words(intruder: str) -> str:
 
 
 def attack_title(method: str) -> str:
-    return ATTACKS.get(method, method.replace("_", " ").capitalize())
+    kind = ATTACKS.get(method)
+    return method.replace("_", " ").capitalize() if kind is None else kind.about.title
 
 
 def attack_named(attack: str | None) -> str:
     """An attack within a sentence, by its id: `transparency attack`."""
     known = ATTACKS.get(attack or "")
-    return f"attack \u201c{attack}\u201d" if known is None else known[:1].lower() + known[1:]
+    return f"attack \u201c{attack}\u201d" if known is None else known.about.title[:1].lower() + known.about.title[1:]
 
 
 WORST_CASE = "the worst case of a family of distances, and no intruder's rate"
@@ -122,22 +115,23 @@ def _who_knows(content: Content, intruder: str, attack: str | None) -> str:
     names = (
         join_with_and(knows) if len(knows) <= _MOST_NAMES else f"{count(len(knows))} attributes of {add_article(content.unit)}"
     )
-    if content.method_of(attack) == "row_position":
-        return "somebody who has the source's rows in their order"
-    if content.method_of(attack) == "profile_linkage":
-        return "somebody with a file of another schema"
+    kind = ATTACKS.get(content.method_of(attack) or "")
+    if kind is not None and kind.about.holder is not None:
+        return kind.about.holder
     if content.intruder.records < 1:
         names += f" of {share(content.intruder.records)} of the {content.counts}"
     return f"somebody who knows {names}{' and how the masking works' if uses_the_masking(content, attack) else ''}"
 
 
 def uses_the_masking(content: Content, attack: str | None) -> bool:
-    return content.method_of(attack) in {"transparency", "consistency"}
+    kind = ATTACKS.get(content.method_of(attack) or "")
+    return kind is not None and kind.follows_masking
 
 
 def uses_all_true_links(content: Content, attack: str | None) -> bool:
     """Is it the attack of nobody who exists? Only the data's owner has all true links."""
-    return content.method_of(attack) == "learned_linkage"
+    kind = ATTACKS.get(content.method_of(attack) or "")
+    return kind is not None and kind.about.is_worst_case
 
 
 def caution(one: Estimate) -> str:

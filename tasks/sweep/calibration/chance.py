@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import binom, binomtest
 
-from tasks.attack.methods import Attack, attack, links_of
+from tasks.attack.base import AttackContext
+from tasks.attack.methods import Attack, attack, find_links
 from tasks.attack.outcomes.links import Links
 from tasks.attack.outcomes.outcome import AttackResult
 from tasks.attack.threat import Intruder
@@ -80,7 +81,7 @@ def credit_matrix(links: Links, *, is_searched: bool) -> Floats:
 def _links(world: World, spec: Attack) -> Links:
     scene = GroundTruth.create_from_tables(world.original, world.masked, world.schema, world.alignment)
     intruder, everybody = Intruder("declared", world.knows), np.arange(world.original.n)
-    return links_of(scene, world.schema, world.steps, spec, intruder, everybody)[0]
+    return find_links(spec, AttackContext(scene, world.schema, world.steps, intruder, world.knows, everybody)).links
 
 
 def square(matrix: Floats) -> Floats:

@@ -14,7 +14,7 @@ from pydantic import TypeAdapter
 from tasks.attack.consistency.consistency import Consistency
 from tasks.attack.learned.learned_linkage import KINDS, LearnedLinkage
 from tasks.attack.linkage.distance_linkage import DistanceLinkage
-from tasks.attack.methods import Attack
+from tasks.attack.methods import ATTACK_CLASSES, Attack
 from tasks.attack.probabilistic.probabilistic_linkage import ProbabilisticLinkage
 from tasks.attack.profiles.profile_linkage import ProfileLinkage
 from tasks.attack.row_position import RowPosition
@@ -115,6 +115,7 @@ _SAME_UNITS = ProfileLinkage(method="profile_linkage", match="names_unknown", un
 _PROBABLE = ProbabilisticLinkage(method="probabilistic_linkage")
 _ORACLE = ProbabilisticLinkage(method="probabilistic_linkage", estimate="supervised")
 _PROBABLE_TOGETHER = ProbabilisticLinkage(method="probabilistic_linkage", matching="one_to_one")
+_SEVERAL: Steps = (_MICRO, Pram(method="pram", attributes=("group", "grade"), retention=0.7))
 _SCHEMAS: dict[str, Attack] = {
     "profile_linkage by no shared attribute": _PROFILES,
     "profile_linkage without names": _UNNAMED,
@@ -150,7 +151,26 @@ def checks(attacks: tuple[str, ...] = ()) -> tuple[CalibrationCheck, ...]:
         *_list_posterior_checks(),
         *_list_recount_checks(),
     )
+    named = {one.attack for one in found}
+    found += tuple(
+        check
+        for kind in ATTACK_CLASSES
+        if kind.get_method() not in named
+        for check in _list_plain_checks(kind.create_default())
+    )
     return tuple(one for one in found if not attacks or one.attack in attacks)
+
+
+def _list_plain_checks(spec: Attack) -> Iterator[CalibrationCheck]:
+    """The checks of an attack that no list of this file names: with its defaults, by an intruder who knows all attributes."""
+    for scene, make, steps in _OF_NOBODY:
+        yield _null(spec.method, scene, spec, partial(make, null.N, steps))
+    for share in SHARES:
+        yield _create_planted_check(spec.method, "", spec, (), share)
+    intervals = partial(_run_intervals, f"{spec.method}, microaggregated", spec, worlds.make_masked_world, (_MICRO,))
+    yield CalibrationCheck("coverage", spec.method, "intervals", f"{spec.method}, microaggregated", intervals)
+    recount = partial(figures_are_true, spec.method, spec, _SEVERAL)
+    yield CalibrationCheck("recount", spec.method, spec.method, "figures", recount)
 
 
 def carry_out(check: CalibrationCheck, effort: Effort) -> tuple[CalibrationFinding, ...]:
@@ -291,7 +311,6 @@ def _list_posterior_checks() -> Iterator[CalibrationCheck]:
 
 
 def _list_recount_checks() -> Iterator[CalibrationCheck]:
-    several: Steps = (_MICRO, Pram(method="pram", attributes=("group", "grade"), retention=0.7))
     attacks: tuple[tuple[str, Attack], ...] = (
         *_distances(),
         *_SCHEMAS.items(),
@@ -302,8 +321,8 @@ def _list_recount_checks() -> Iterator[CalibrationCheck]:
         ("probabilistic_linkage, supervised", _ORACLE),
     )
     for subject, spec in attacks:
-        yield CalibrationCheck("recount", spec.method, subject, "figures", partial(figures_are_true, subject, spec, several))
+        yield CalibrationCheck("recount", spec.method, subject, "figures", partial(figures_are_true, subject, spec, _SEVERAL))
     swapped = partial(figures_are_true, "consistency", _CONSISTENCY, (_SWAP,))
     yield CalibrationCheck("recount", _CONSISTENCY.method, "consistency", "figures", swapped)
-    run = partial(posterior_is_recounted, "probabilistic_linkage", _PROBABLE, several)
+    run = partial(posterior_is_recounted, "probabilistic_linkage", _PROBABLE, _SEVERAL)
     yield CalibrationCheck("recount", _PROBABLE.method, "probabilistic_linkage", "posterior at the truth", run)

@@ -11,8 +11,9 @@ import numpy as np
 from scipy.stats import ttest_1samp
 
 from tasks.attack.outcomes.outcome import AttackResult
+from tasks.attack.probabilistic.estimation import link_by_probability
 from tasks.attack.probabilistic.linkage_summary import ProbableFacts
-from tasks.attack.probabilistic.probabilistic_linkage import ProbabilisticLinkage, link_by_probability
+from tasks.attack.probabilistic.probabilistic_linkage import ProbabilisticLinkage
 from tasks.mask.categories.pram import Pram
 from tasks.microdata.errors import AttackFailed
 from tasks.microdata.estimate import Estimate

@@ -1,0 +1,90 @@
+"""Which attacks a masked table has to face, and the plan of attacks of a release."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from tasks.attack.base import AttackSpec
+from tasks.attack.methods import ATTACK_CLASSES, ATTACKS, Attack
+from tasks.attack.omissions import Omission, check_omission
+from tasks.attack.transparency.transparency import Transparency
+from tasks.mask.methods import Mechanism
+from tasks.mask.ranks.rank_jitter import RankJitter
+from tasks.mask.sampling import Sampling
+from tasks.microdata.errors import InputError
+
+MARGINALS = Transparency(method="transparency", id="transparency_marginals", matching="marginals")
+
+
+def list_required_attacks(steps: tuple[Mechanism, ...], *, keeps_row_order: bool = False) -> tuple[str, ...]:
+    """The attacks that a release must face, in the order of the default plan."""
+    return tuple(kind.get_method() for kind in ATTACK_CLASSES if kind.is_required(steps, keeps_row_order=keeps_row_order))
+
+
+def default_attacks(steps: tuple[Mechanism, ...], *, keeps_row_order: bool = False) -> tuple[Attack, ...]:
+    """One of each attack that the release requires, or that answers its steps.
+
+    That is what the steps require (plain linkage where there are none; on values that were exchanged in pairs the consistency
+    attack), the attack by row position on a release that keeps the source's row order, and on ranks that were jittered a
+    second transparency attack that weighs all records together, where nobody is left out. What is omitted is run all the same:
+    an omission only accepts that an attack gives no figure.
+    """
+    alone = (ATTACKS[name].create_default() for name in list_required_attacks(steps, keeps_row_order=keeps_row_order))
+    jittered = any(isinstance(step, RankJitter) for step in steps) and not any(isinstance(step, Sampling) for step in steps)
+    return (*alone, *((MARGINALS,) if jittered else ()))
+
+
+def add_omitted_attacks(
+    attacks: tuple[Attack, ...],
+    omit: tuple[Omission, ...],
+    steps: tuple[Mechanism, ...],
+    *,
+    keeps_row_order: bool = False,
+) -> tuple[Attack, ...]:
+    """A plan and the required attacks that it leaves out because they are omitted: an omission stops no attack that can run."""
+    planned, taken = _list_required_forms(attacks), {spec.attack_id for spec in attacks}
+    left_out = [name for name in list_required_attacks(steps, keeps_row_order=keeps_row_order) if name not in planned]
+    omitted = [name for name in left_out if any(one.attack == name for one in omit)]
+    return (*attacks, *(ATTACKS[name].create_default(f"{name}_required" if name in taken else None) for name in omitted))
+
+
+def check_attacks(
+    attacks: tuple[Attack, ...],
+    omit: tuple[Omission, ...],
+    steps: tuple[Mechanism, ...],
+    *,
+    keeps_row_order: bool = False,
+) -> None:
+    """Refuse a plan of attacks that leaves out a required one without a reason, or calls two attacks by one name.
+
+    Raises InputError for a required attack that is neither planned nor in `omit` for all, an `omit` that names no attack or
+    no intruder, an id that occurs twice, and a parameter that the steps do not allow.
+    """
+    for i, omission in enumerate(omit):
+        check_omission(omission, f"omit[{i}]", ATTACKS)
+    ids = Counter(spec.attack_id for spec in attacks)
+    for name, count in ids.items():
+        if count > 1:
+            raise InputError(
+                "duplicate-attack-id",
+                "attacks",
+                f"{count} attacks are called `{name}`",
+                "one attack per id",
+                "give each an `id`",
+                name,
+            )
+    for i, spec in enumerate(attacks):
+        spec.check_parameters(steps, f"attacks[{i}]")
+    planned = _list_required_forms(attacks) | {one.attack for one in omit if one.intruder is None}
+    names = list_required_attacks(steps, keeps_row_order=keeps_row_order)
+    for name in names:
+        if name not in planned:
+            about = ATTACKS[name].about
+            who = "a release that keeps the row order" if about.required_by == "kept row order" else "the masking steps"
+            what = f"{who} must face the attack `{name}`{about.required_form}, which is neither in `attacks` nor in `omit`"
+            allowed = f"attacks: {', '.join(names)}"
+            raise InputError("required-attack-missing", "attacks", what, allowed, "add it, or omit it with a reason", name)
+
+
+def _list_required_forms(attacks: tuple[AttackSpec, ...]) -> set[str]:
+    return {spec.method for spec in attacks if spec.traits.is_required_form}
