@@ -4,6 +4,8 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 PARALLEL ?= --numprocesses 4 --no-loadscope-reorder
 NEW_EXAMPLES := --hypothesis-profile=new
+export SDCERT_COMPILED ?= $(CURDIR)/.pytest_cache/compiled
+unexport PYTHONDONTWRITEBYTECODE # each worker and each child process would compile every module anew
 RELEASE ?= params/releases/anes96.yaml
 SUPPORTED := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
