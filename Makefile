@@ -3,13 +3,15 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 PARALLEL ?= --numprocesses 4 --no-loadscope-reorder
-PARALLEL_SLOW ?= --numprocesses 4 --no-loadscope-reorder
+NEW_EXAMPLES := --hypothesis-profile=new
+export SDCERT_COMPILED ?= $(CURDIR)/.pytest_cache/compiled
+unexport PYTHONDONTWRITEBYTECODE # each worker and each child process would compile every module anew
 RELEASE ?= params/releases/anes96.yaml
 SUPPORTED := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 	"$$p" -c "$(SUPPORTED)" 2>/dev/null && echo "$$p" && break; done)
 
-.PHONY: help setup certify test test-slow test-long lint audit format schema lock clean
+.PHONY: help setup certify test test-slow test-long test-all lint lint-quick audit format schema lock clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -28,19 +30,27 @@ $(READY): requirements.lock pyproject.toml
 certify: $(READY)  ## certify the release of RELEASE=... (default: the shipped ANES 1996)
 	$(BIN)/sdcert certify $(RELEASE)
 
-test: lint  ## run the linters and the tests
-	$(BIN)/pytest -m "not slow and not long" $(PARALLEL)
+test: $(READY)  ## run the linters and the tests; the same result everywhere
+	$(MAKE) --no-print-directory lint-quick
+	@said=$$(mktemp); $(BIN)/mypy >"$$said" 2>&1 & types=$$!; trap 'kill $$types; exit 130' INT TERM; \
+	$(BIN)/pytest -m "not slow and not long" $(PARALLEL); tests=$$?; \
+	wait $$types; types=$$?; echo "mypy: $$(cat "$$said")"; rm -f "$$said"; exit $$((tests ? tests : types))
 
-test-slow: $(READY)  ## run the laws and oracles that take longer
-	$(BIN)/pytest -m "slow and not long" $(PARALLEL_SLOW)
+test-slow: $(READY)  ## run the laws and oracles that take longer, with newly drawn examples
+	$(BIN)/pytest -m "slow and not long" $(NEW_EXAMPLES) $(PARALLEL)
 
-test-long: $(READY)  ## run the longest laws, which continuous integration leaves to a person
-	$(BIN)/pytest -m long $(PARALLEL_SLOW)
+test-long: $(READY)  ## run the longest laws, and every property test with newly drawn examples
+	$(BIN)/pytest -m "long or (hypothesis and not slow)" $(NEW_EXAMPLES) $(PARALLEL)
 
-lint: $(READY)  ## ruff, mypy --strict, import-linter
+test-all:  ## run all tiers: a night's work
+	$(MAKE) --keep-going --no-print-directory test test-slow test-long
+
+lint: $(READY) lint-quick  ## ruff, import-linter, mypy --strict
+	$(BIN)/mypy
+
+lint-quick: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 
 audit: $(READY)  ## known vulnerabilities of what requirements.lock pins; fails too where that cannot be looked up

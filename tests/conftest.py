@@ -7,11 +7,14 @@ import os
 import shutil
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
 
 if TYPE_CHECKING:
     from postgres import Postgres
@@ -69,10 +72,50 @@ LONGEST = (
 EACH_BY_ITSELF = {"test_calibration", "test_processes", "test_replay_causes", "test_ledger_mutations", "test_sweep_resume"}
 
 
+# Hypothesis: `make test` tries the same examples everywhere, the other tiers draw new ones and print how to repeat a failure.
+_UNTIMED = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}  # a busy machine is no failure
+settings.register_profile("fixed", derandomize=True, **_UNTIMED)
+settings.register_profile("new", print_blob=True, **_UNTIMED)
+settings.load_profile("fixed")  # `--hypothesis-profile=new` overrides it
+
+
+def pytest_configure(config):
+    """Fixed examples do not depend on the modules that happen to be imported, whose constants Hypothesis tries otherwise."""
+    if config.getoption("--hypothesis-profile") in (None, "fixed"):
+        providers._get_local_constants = providers.Constants
+
+
 def pytest_collection_modifyitems(items):
     """Longest files first."""
     place = {name: at for at, name in enumerate(LONGEST)}
     items.sort(key=lambda item: place.get(item.path.stem, len(LONGEST)))
+
+
+LEFT_OUT: Counter[str] = Counter()  # deselected tests by tier
+
+
+def tier_of(item) -> str:
+    return next((tier for tier in ("long", "slow") if item.get_closest_marker(tier)), "default")
+
+
+def pytest_deselected(items):
+    LEFT_OUT.update(tier_of(item) for item in items)
+
+
+def pytest_sessionfinish(session):
+    if hasattr(session.config, "workeroutput"):  # of pytest-xdist: each worker has collected everything
+        session.config.workeroutput["left_out"] = dict(LEFT_OUT)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node):
+    LEFT_OUT.update({k: n - LEFT_OUT[k] for k, n in getattr(node, "workeroutput", {}).get("left_out", {}).items()})
+
+
+def pytest_terminal_summary(terminalreporter):
+    counts = [f"{LEFT_OUT[tier]:,} {tier}" for tier in ("default", "slow", "long") if LEFT_OUT[tier]]
+    if counts:
+        terminalreporter.write_line(f"left out: {', '.join(counts)} tests (`make test-all` runs all tiers)")
 
 
 def unit_of(nodeid: str) -> str:

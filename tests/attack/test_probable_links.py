@@ -372,7 +372,9 @@ def test_links_of_household_are_nearly_those_of_somebody_who_knows_m(table, refe
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_links_of_census_in_bins_are_far_more_than_by_plain_estimation(table, reference):
+    """The gain over plain estimation is asserted of household in the slow tier."""
     frame = pd.read_csv(reference / "census.csv").iloc[:, :6]
     original, schema = table({name: frame[name].to_numpy() for name in frame})
     step = Noise(method="noise", attributes=original.names, kind="independent", sd_percent=30)

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import io
 import os
 import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from outcomes import ROOT, Ran, newest_manifest
-from release_files import write_release
+from release_files import WRITTEN, write_release
 
 from flows.cli import run
 
@@ -20,7 +24,6 @@ from flows.cli import run
 @pytest.fixture
 def sdcert(home, prefect, made_store, capfd):
     """`sdcert(*words)` runs the command line in this process; a home in which it certifies has the tables of MLflow's store."""
-    from flows.cli import run
 
     def call(*words: object) -> Ran:
         if words[0] == "certify":
@@ -49,6 +52,50 @@ def certify(sdcert, tmp_path):
         return ran, newest_manifest()
 
     return call
+
+
+@dataclass(frozen=True)
+class CertifiedRun:
+    """One certified run of the small survey. folder: holds its home, its project and the releases."""
+
+    folder: Path
+    home: Path
+    ran: Ran
+    manifest: dict[str, Any]
+
+    @property
+    def run(self) -> str:
+        return self.manifest["run"]
+
+
+@pytest.fixture(scope="session")
+def certified_once(prefect, made_store, tmp_path_factory) -> Iterator[CertifiedRun]:
+    """One certified run for all tests of a session, which nobody changes."""
+    from leaks import leaks_of_test
+
+    folder = tmp_path_factory.mktemp("certified")
+    out, err = io.StringIO(), io.StringIO()
+    path = write_release(folder / "project")
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
+        patch.setenv("SDCERT_HOME", str(folder / "home"))
+        _furnish(folder / "home", made_store)
+        code = run(["certify", str(path), "--output", str(folder / "releases")])
+        manifest = newest_manifest()
+    assert code == 0, err.getvalue()
+    yield CertifiedRun(folder, folder / "home", Ran(code, out.getvalue(), err.getvalue()), manifest)
+    assert leaks_of_test(folder) == []
+
+
+@pytest.fixture
+def certified(certified_once, home, tmp_path) -> CertifiedRun:
+    """The certified run as if this test had made it: its home, project and releases are copied to where `certify` has its own.
+
+    The manifest goes on naming the folder of the original, which must not be changed.
+    """
+    for name in ("home", "project", "releases"):
+        shutil.copytree(certified_once.folder / name, tmp_path / name, symlinks=True)
+    WRITTEN.add(tmp_path / "project" / "survey.csv")
+    return replace(certified_once, folder=tmp_path, home=home)
 
 
 @pytest.fixture

@@ -66,6 +66,7 @@ def names(draw: st.DrawFn, count: int) -> tuple[str, ...]:
 
 
 TEXTS = st.one_of(st.sampled_from(PIECES), st.text(CHARACTERS, min_size=1, max_size=60), names(1).map(lambda one: one[0]))
+SHORTEST_REASON = 3
 SLUGS = st.from_regex(r"\A[a-z0-9][a-z0-9._-]{0,99}\Z")
 
 
@@ -96,7 +97,7 @@ NAMES = st.builds(
     release=SLUGS,
     series=SLUGS,
     file=SLUGS,
-    purpose=TEXTS,
+    purpose=TEXTS.filter(lambda text: len(text.strip()) >= SHORTEST_REASON),  # it is a reason too
     author=TEXTS,
 )
 

@@ -10,7 +10,19 @@ from pathlib import Path
 import pytest
 from leaks import leaks_of_test
 from release_files import survey, write_release
-from serving import SLOW_VARIABLE, Serving, deployment, every_minute, served, until, write_database, write_slow
+from serving import (
+    LOCKED_VARIABLE,
+    SLOW_VARIABLE,
+    Serving,
+    deployment,
+    every_minute,
+    locked_database,
+    served,
+    until,
+    write_database,
+    write_endless,
+    write_slow,
+)
 from watches import drop, write_watch
 
 SLOW_STEPS = 50_000_000  # some seconds, and on a busy machine half a minute
@@ -22,21 +34,24 @@ def served_with_every_ending(folder: Path, **environment: str) -> Iterator[Servi
     environment[SLOW_VARIABLE] = write_database(folder / "source.db")
     write_release(folder / "good")
     write_release(folder / "strict", {"name": "strict", "policy": [{"measure": "reidentification", "at_most": 0.0001}]})
-    write_slow(folder / "endless", "endless", None)
+    write_endless(folder / "endless", "endless")
     write_slow(folder / "slow", "slow", SLOW_STEPS)
     write_watch(folder / "watched", release={"name": "watched"})
     drop(folder / "watched", "survey-1.csv", survey().replace("income", "wages", 1))
     certified = [
         deployment(name, "certify_release", release=f"{name}/release.yaml", limit_minutes=15) for name in ("strict", "slow")
     ]
-    with served(
-        folder,
-        every_minute(deployment("good", "certify_release", release="good/release.yaml", limit_minutes=15)),
-        deployment("watched", "watch_series", watch="watched/params/watch.yaml", limit_minutes=15),
-        deployment("endless", "certify_release", release="endless/release.yaml", limit_minutes=1.5),
-        *certified,
-        **environment,
-    ) as one:
+    with (
+        locked_database(folder / "locked.db") as environment[LOCKED_VARIABLE],
+        served(
+            folder,
+            every_minute(deployment("good", "certify_release", release="good/release.yaml", limit_minutes=15)),
+            deployment("watched", "watch_series", watch="watched/params/watch.yaml", limit_minutes=15),
+            deployment("endless", "certify_release", release="endless/release.yaml", limit_minutes=1.5),
+            *certified,
+            **environment,
+        ) as one,
+    ):
         yield one
     assert leaks_of_test(folder) == []
 

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ from release_files import WRITTEN, survey, write_release
 
 SECONDS_TO_SERVE = 600  # on a busy machine
 SLOW_VARIABLE = "SDCERT_TEST_DATABASE"
+LOCKED_VARIABLE = "SDCERT_TEST_LOCKED_DATABASE"
 FINAL = {"COMPLETED", "FAILED", "CRASHED", "CANCELLED"}
 
 
@@ -43,10 +44,23 @@ def until(condition: Callable[[], Any], seconds: float = 120, every: float = 0.2
     raise AssertionError(f"it did not happen within {seconds} s: {last!r}")
 
 
-def write_slow(folder: Path, name: str, steps: int | None) -> Path:
-    """A release whose source is a query that counts for some ten million steps a second, or for ever; returns its file."""
-    counted = "" if steps is None else f" WHERE x < {steps}"
-    slow = f"(WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c{counted}) SELECT count(*) FROM c)"  # noqa: S608  # our own
+def write_endless(folder: Path, name: str) -> Path:
+    """A release whose source is a database that stays locked: it waits and uses no processor; returns its file."""
+    return write_release(folder, {"name": name, "source": {"sql": "SELECT * FROM survey", "url_env": LOCKED_VARIABLE}})
+
+
+@contextmanager
+def locked_database(path: Path) -> Iterator[str]:
+    """The survey in SQLite, locked while the context lasts; gives the URL with which a reader waits for the lock."""
+    write_database(path)
+    with closing(sqlite3.connect(path, isolation_level=None)) as holder:
+        holder.execute("BEGIN EXCLUSIVE")
+        yield f"sqlite:///file:{path}?mode=ro&uri=true&timeout=3600"
+
+
+def write_slow(folder: Path, name: str, steps: int) -> Path:
+    """A release whose source is a query that counts some ten million steps a second; returns its file."""
+    slow = f"(WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c WHERE x < {steps}) SELECT count(*) FROM c)"  # noqa: S608  # our own
     source = {"sql": f"SELECT * FROM survey WHERE {slow} > 0 ORDER BY person_id", "url_env": SLOW_VARIABLE}  # noqa: S608  # our own
     return write_release(folder, {"name": name, "source": source})
 

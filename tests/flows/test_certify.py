@@ -3,11 +3,12 @@ import hashlib
 import json
 import re
 import threading
+from pathlib import Path
 
 import pytest
 from outcomes import computed, folder_of, newest_manifest, public_scorecard_of, scorecard_of, statement_in
 from prefect.task_engine import SyncTaskRunEngine
-from release_files import ROWS, write_release
+from release_files import ROWS, survey, write_release
 
 ATTACKS = [{"method": "distance_linkage"}, {"method": "transparency"}]
 ALL = {
@@ -23,9 +24,8 @@ ALL = {
 }
 
 
-def test_a_certified_release_leaves_four_files(certify, tmp_path):
-    ran, manifest = certify()
-    assert ran.code == 0, ran.err
+def test_a_certified_release_leaves_four_files(certified, tmp_path):
+    ran, manifest = certified.ran, certified.manifest
     folder = folder_of(tmp_path, manifest)
     assert sorted(path.name for path in folder.iterdir()) == [
         "certificate.json",
@@ -47,11 +47,11 @@ def test_a_certified_release_leaves_four_files(certify, tmp_path):
     assert scorecard["run"] == manifest["run"] == folder.name
     assert {line["decision"] for line in scorecard["criteria"]} == {"pass"}
     assert "CERTIFIED" in ran.out
-    assert str(folder / "report.html") in ran.out
+    assert str(Path(manifest["folder"]) / "report.html") in ran.out
 
 
-def test_the_report_fetches_nothing(certify, tmp_path):
-    _, manifest = certify()
+def test_the_report_fetches_nothing(certified, tmp_path):
+    manifest = certified.manifest
     page = (folder_of(tmp_path, manifest) / "report.html").read_text()
     assert manifest["run"] in page
     assert not re.search(r"<script|<link|<iframe|@import|url\((?!data:)|src=\"(?!data:)", page)
@@ -115,16 +115,13 @@ def test_a_changed_policy_recomputes_no_attack(certify):
     assert computed(manifest) == {"score", "report"}
 
 
-def test_a_changed_source_recomputes_everything_after_it(certify):
-    from release_files import survey
-
-    certify()
+def test_a_changed_source_recomputes_everything_after_it(certified, certify):
     _, manifest = certify(text=survey().replace("1000,", "2000,", 1))
     assert {"ingest", "classify", "mask"} <= computed(manifest)
 
 
-def test_refresh_computes_all_with_the_same_seed_and_new_draw_draws_anew(certify, tmp_path):
-    _, first = certify()
+def test_refresh_computes_all_with_the_same_seed_and_new_draw_draws_anew(certified, certify, tmp_path):
+    first = certified.manifest
     _, refreshed = certify(None, "--refresh")
     assert computed(refreshed) == ALL
     assert (refreshed["draw"], refreshed["attempts"]) == (first["draw"], 1)
@@ -174,16 +171,18 @@ def test_check_runs_nothing(sdcert, tmp_path, home):
     assert not (home / "store").exists()
 
 
-def test_runs_lists_what_was_done(certify, sdcert):
+def test_runs_says_that_there_is_none(sdcert):
     assert "no run yet" in sdcert("runs").out
-    certify()
+
+
+def test_runs_lists_what_was_done(certified, sdcert):
     out = sdcert("runs").out
     assert "certified" in out
     assert "survey" in out
 
 
-def test_runs_tells_a_killed_run(certify, sdcert, home):
-    _, manifest = certify()
+def test_runs_tells_a_killed_run(certified, sdcert, home):
+    manifest = certified.manifest
     path = home / "runs" / manifest["run"] / "manifest.json"
     killed = {k: v for k, v in manifest.items() if k not in ("verdict", "criteria")} | {
         "status": "running",

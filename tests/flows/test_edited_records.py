@@ -22,7 +22,6 @@ from tasks.runtime.artifacts import Store
 from tasks.runtime.settings import Home
 from tasks.score.estimates import Score
 
-EDITS = 12
 PLAN: dict[str, Any] = {
     "attacks": [{"method": "distance_linkage"}],
     "omit": [{"attack": "transparency", "reason": "one attack is enough to try the cache"}],
@@ -55,7 +54,8 @@ def two(certify):
 
 
 @pytest.mark.slow
-def test_one_s_verdict_in_the_other_s_record_certifies_nothing(two, certify, sdcert, home, tmp_path):
+@pytest.mark.parametrize("edits", [4, pytest.param(30, marks=pytest.mark.long)])
+def test_one_s_verdict_in_the_other_s_record_certifies_nothing(two, certify, sdcert, home, tmp_path, edits):
     kept, refused = two
     weak, strong = score_record(refused), score_record(kept)
     fresh = figures()
@@ -78,7 +78,7 @@ def test_one_s_verdict_in_the_other_s_record_certifies_nothing(two, certify, sdc
     assert sdcert("audit", "verify").code == 0
 
     rng = random.Random(20261123)
-    for number in range(EDITS):
+    for number in range(edits):
         told = edit(home / "records", rng)
         ran, _ = certify(masked("weak", 2))
         assert ran.code in (1, 2), (number, told, ran.err)

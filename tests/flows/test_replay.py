@@ -3,48 +3,23 @@
 import json
 import os
 import shutil
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
 import pytest
-from outcomes import folder_of, newest_manifest
-from release_files import survey, write_release
+from outcomes import folder_of
+from release_files import survey
 from replays import by_stage, causes_of, replayed
 
 LEFT_OUT = ("ledger", "keys", "prefect", "matplotlib", "locks", "mlflow.db")  # an entry, and what others write
 OTHER_ROW = survey().replace("1000,", "1000,1", 1)  # the age of one person
 
 
-@dataclass
-class Certified:
-    home: Path
-    folder: Path
-    manifest: dict
-
-    @property
-    def run(self):
-        return self.manifest["run"]
-
-
-@pytest.fixture(scope="module")
-def certified(prefect, tmp_path_factory):
-    """One certified run, in a home of its own."""
-    folder = tmp_path_factory.mktemp("certified")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("SDCERT_HOME", str(folder / "home"))
-        from flows.cli import run
-
-        path = write_release(folder / "project")
-        assert run(["certify", str(path), "--output", str(folder / "releases")]) == 0
-        return Certified(folder / "home", folder, newest_manifest())
-
-
 @pytest.fixture
-def kept(certified, home):
-    """The certified run, its home copied for one test."""
-    shutil.copytree(certified.home, home)
-    return replace(certified, home=home)
+def kept(certified_once, home):
+    """The certified run, its home copied for one test; what else it left stays where it was written."""
+    shutil.copytree(certified_once.home, home)
+    return replace(certified_once, home=home)
 
 
 @pytest.fixture

@@ -40,15 +40,18 @@ def source(request, tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def first(sdcert, tmp_path):
+def first(certified, tmp_path):
     """The address and the figures of the table as CSV."""
-    return outcome(sdcert, tmp_path, write_release(tmp_path / "project"))
+    return outcome_of(tmp_path, certified.manifest)
 
 
 def outcome(sdcert, tmp_path, path):
     ran = sdcert("certify", path, "--output", tmp_path / "releases")
     assert ran.code == 0, ran.err
-    manifest = newest_manifest()
+    return outcome_of(tmp_path, newest_manifest())
+
+
+def outcome_of(tmp_path, manifest):
     scorecard = scorecard_of(tmp_path, manifest)
     return manifest["stages"]["ingest"]["produced"]["data"], scorecard["estimates"], scorecard["criteria"]
 

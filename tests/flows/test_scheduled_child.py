@@ -92,12 +92,10 @@ def test_what_cannot_be_started_is_told(tmp_path):
 
 @pytest.mark.parametrize("code", [WAIT, DEAF, NATIVE, CHILDREN], ids=["sleeps", "deaf", "native", "children"])
 def test_the_limit_ends_what_hangs_and_all_that_it_started(kept, code):
-    began = time.monotonic()
     one = kept(code, limit=0.8)
     ending = one.wait(90)
     assert ending.stopped == "limit"
     assert ending.exit_code in (-signal.SIGTERM, -signal.SIGKILL)
-    assert 0.7 < time.monotonic() - began < 6
     assert find_marked_processes(one.mark) == []
 
 

@@ -149,15 +149,15 @@ def test_the_canary_is_there_to_be_found(certify, home):
     assert CANARY["income"] in table.floats("income")
 
 
-def test_private_files_are_private(certify, tmp_path, home):
-    _, manifest = certify()
+def test_private_files_are_private(certified, tmp_path, home):
+    manifest = certified.manifest
     opened = [path for path in home.rglob("*") if path.stat().st_mode & 0o077]
     assert opened == []
     assert folder_of(tmp_path, manifest).stat().st_mode & 0o077 == 0
 
 
-def test_the_public_figures_are_rounded(certify, tmp_path, home):
-    _, manifest = certify()
+def test_the_public_figures_are_rounded(certified, tmp_path, home):
+    manifest = certified.manifest
     public = public_scorecard_of(tmp_path, manifest)
     private = json.loads((home / "runs" / manifest["run"] / "scorecard.json").read_text())
     exact = {figure["id"]: figure["value"] for figure in private["estimates"]}

@@ -19,7 +19,7 @@ MANY = {
         {
             "name": "swap",
             "masking": [{"method": "rank_swapping", "attributes": MASKED, "window_percent": 5}],
-            "axes": {"masking[0].window_percent": {"range": [10, 60], "steps": 40}},
+            "axes": {"masking[0].window_percent": {"range": [10, 60], "steps": 20}},
         }
     ],
     "seeds": 3,
@@ -67,15 +67,15 @@ def test_a_worker_killed_in_mid_run_loses_no_point(on_both, cluster, monkeypatch
 
     def kill_one(shared):
         deadline = time.monotonic() + 120
-        while time.monotonic() < deadline and len(list(shared.glob("*/results/*.parquet"))) < 10:
+        while time.monotonic() < deadline and len(list(shared.glob("*/results/*.parquet"))) < 5:
             time.sleep(0.01)
         os.kill(next(iter(cluster.workers.values())).pid, signal.SIGKILL)
         there_were.append(len(list(shared.glob("*/results/*.parquet"))))
 
     here, there = on_both(MANY, kill_one)
-    assert 10 <= there_were[0] < 38
+    assert 5 <= there_were[0] < 18
     assert set(there.column("status").to_pylist()) == {"ok"}
-    assert there.num_rows == 120
+    assert there.num_rows == 60
     assert there.equals(here)
 
 

@@ -29,7 +29,7 @@ flows.sweep.blocks.MOST_GROUPS = 4
 from flows.cli import run
 sys.exit(run(sys.argv[1:]))
 """
-STEPS, SEEDS = 40, 3
+STEPS, SEEDS = 24, 3
 BLOCKS = 2 * STEPS * SEEDS // 4
 SWEEP = {
     "pipelines": [
@@ -215,20 +215,20 @@ def in_the_middle(process, path, home, files):
 @pytest.mark.slow
 def test_interrupted_it_says_how_to_go_on_and_what_is_done_is_kept(process, tmp_path, home):
     path = write_sweep(tmp_path / "project", SWEEP)
-    stopped = in_the_middle(process, path, home, 15)
+    stopped = in_the_middle(process, path, home, 8)
     stopped.send_signal(signal.SIGINT)
     _, err = stopped.communicate(timeout=180)
     assert stopped.returncode == 130, err
     assert f"to go on: sdcert sweep {path}" in err
     assert "Traceback" not in err
     assert json.loads((home / "sweeps" / name_in(home) / "sweep.json").read_text())["status"] == "interrupted"
-    assert files_in(home) >= 15
+    assert files_in(home) >= 8
 
 
 @pytest.mark.slow
 def test_a_worker_that_dies_costs_no_trial(process, tmp_path, home):
     path = write_sweep(tmp_path / "project", SWEEP)
-    running = in_the_middle(process, path, home, 20)
+    running = in_the_middle(process, path, home, 8)
     leaves = [one for one in workers_of(home) if not one.children()]
     leaves[0].kill()
     assert files_in(home) < BLOCKS

@@ -22,10 +22,10 @@ def last_ending():
     return [event for event in events() if isinstance(event, RunEnded)][-1]
 
 
-def test_a_certified_run_is_written_down_in_three_entries(certify, tmp_path):
+def test_a_certified_run_is_written_down_in_three_entries(certified, tmp_path):
     from tasks.runtime.artifacts import Store
 
-    _, manifest = certify()
+    manifest = certified.manifest
     opened, began, attempt, ended = events()
     assert (type(opened), type(began), type(attempt), type(ended)) == (LedgerOpened, RunBegan, AttemptMade, RunEnded)
     assert {began.run, attempt.run, ended.run} == {manifest["run"]}
@@ -54,10 +54,10 @@ def test_an_identifier_that_is_published_as_a_pseudonym_is_written_down_as_publi
     assert {name for name, (_, published) in told.items() if published} == {one.name for one in ended.released.columns}
 
 
-def test_the_certificate_proves_that_the_attempt_was_written_down_before(certify, tmp_path):
+def test_the_certificate_proves_that_the_attempt_was_written_down_before(certified, tmp_path):
     from tasks.audit.ledger.ledger import Ledger
 
-    _, manifest = certify()
+    manifest = certified.manifest
     predicate = statement_in(folder_of(tmp_path, manifest))["predicate"]
     lines = list(Ledger.current().lines())
     recorded = predicate["recorded"]
@@ -69,8 +69,8 @@ def test_the_certificate_proves_that_the_attempt_was_written_down_before(certify
     assert attempt.attempts == predicate["attempts"] == 1
 
 
-def test_a_certificate_names_the_one_before_it_in_its_series(certify, tmp_path):
-    _, first = certify()
+def test_a_certificate_names_the_one_before_it_in_its_series(certified, certify, tmp_path):
+    first = certified.manifest
     _, second = certify()
     _, refused = certify({"policy": [{"measure": "reidentification", "at_most": 0.0001}]})
     _, third = certify()
@@ -92,15 +92,16 @@ def test_a_rehearsal_leaves_no_certificate(certify, tmp_path):
     assert statement_in(folder_of(tmp_path, real))["predicate"]["previous_certificate"] == "none"
 
 
-def test_attempts_are_counted_per_source_and_repetitions_are_not(certify):
-    counted = [certify(*call)[1]["attempts"] for call in ((None,), (None,), (None, "--new-draw"))]
+def test_attempts_are_counted_per_source_and_repetitions_are_not(certified, certify):
+    counted = [certified.manifest["attempts"]]
+    counted += [certify(*call)[1]["attempts"] for call in ((None,), (None, "--new-draw"))]
     stricter = {"policy": [{"measure": "reidentification", "at_most": 0.0001}]}
     counted += [certify(stricter)[1]["attempts"], certify(text=survey(60))[1]["attempts"]]
     assert counted == [1, 1, 2, 3, 1]
 
 
-def test_the_scale_of_a_column_starts_no_new_count(certify):
-    counted = [certify(*call)[1]["attempts"] for call in ((None,), (None, "--new-draw"))]
+def test_the_scale_of_a_column_starts_no_new_count(certified, certify):
+    counted = [certified.manifest["attempts"], certify(None, "--new-draw")[1]["attempts"]]
     attributes = {**RELEASE["attributes"], "town": {"role": "withheld", "scale": "code"}}
     steps = [{**RELEASE["masking"][0], "attributes": ["age", "income"], "k": 7}]
     changed = {"attributes": attributes, "masking": steps}
@@ -148,8 +149,7 @@ def test_a_failure_at_ingest_is_written_down_without_a_value(certify):
     assert not any(isinstance(event, AttemptMade) for event in events())
 
 
-def test_a_damaged_ledger_stops_a_run_before_it_masks(certify, home):
-    certify()
+def test_a_damaged_ledger_stops_a_run_before_it_masks(certified, certify, home):
     path = home / "ledger" / "ledger.jsonl"
     path.write_bytes(path.read_bytes()[:-200])
     ran, _ = certify()

@@ -2,7 +2,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -53,6 +52,5 @@ def test_a_lock_is_free_again_when_its_holder_is_killed(tmp_path):
         pass
     holder.send_signal(signal.SIGKILL)
     holder.wait()
-    started = time.monotonic()
     with hold_file_lock(path, timeout_seconds=5):
-        assert time.monotonic() - started < 5
+        assert try_lock(path) is None

@@ -4,7 +4,6 @@ import hashlib
 import json
 import subprocess
 import sys
-import time
 
 from tasks.microdata.fingerprint import files_of
 from tasks.report.predicate import MadeBy
@@ -12,7 +11,6 @@ from tasks.runtime.artifacts import Store
 from tasks.runtime.provenance import (
     ROOT,
     Provenance,
-    _collect_provenance,
     files_of_rooms,
     pins_of,
     provenance_of_process,
@@ -72,10 +70,7 @@ def test_it_is_kept_under_one_address(home):
     assert Store().record(address, Provenance) == provenance_of_process()
 
 
-def test_it_is_cheap_and_the_same_in_another_process():
-    began = time.process_time()
-    _collect_provenance()
-    assert time.process_time() - began < 0.5  # 0.02 s on a quiet machine
+def test_it_is_the_same_in_another_process():
     code = (
         "import json\nfrom tasks.runtime.provenance import *\n"
         "print(json.dumps([summarise_provenance()['platform'], summarise_provenance()['lock']]))"
