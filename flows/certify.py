@@ -12,12 +12,12 @@ from pathlib import Path
 from prefect import flow, tags
 from prefect.task_runners import ThreadPoolTaskRunner
 
-from flows.issue import issue
 from flows.limits import refuse_silence
-from flows.recorder import RunRecorder
 from flows.release import ReleaseSpec, collect_policy_names
+from flows.run.issue import issue
+from flows.run.recorder import RunRecorder
+from flows.run.trail import ASKED_BY_FLOW_RUN
 from flows.stages import run_stages
-from flows.trail import ASKED_BY_FLOW_RUN
 from tasks.attack.omissions import refuse_unknown_intruders
 from tasks.audit.maintenance.use import use_store
 from tasks.microdata.refs import RecordRef, TableRef

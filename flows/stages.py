@@ -11,7 +11,7 @@ from functools import partial
 from flows.mask_stages import mask_source
 from flows.model_stages import run_model_stages
 from flows.release import ReleaseSpec, collect_policy_names
-from flows.stage_runner import MaskingArtifacts, ReleaseArtifacts, StageRunner, assert_unchanged, store_part
+from flows.run.stage_runner import MaskingArtifacts, ReleaseArtifacts, StageRunner, assert_unchanged, store_part
 from tasks.attack.insiders import compute_rate
 from tasks.attack.linkage.external import names_of, plan_of
 from tasks.attack.linkage.file_alignment import refuse_unfit_file

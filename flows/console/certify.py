@@ -12,10 +12,10 @@ from typing import Any
 
 from rich.console import Console
 
-from flows.console.criterion_text import criterion_in_words
 from flows.console.terminal import terminal
 from flows.console.wide import tell_many_columns
-from flows.progress import Lines, listener
+from flows.run.criterion_text import criterion_in_words
+from flows.run.progress import Lines, listener
 from tasks.microdata.errors import InputError
 from tasks.microdata.escaping import escape_terminal
 from tasks.microdata.regular_files import read_text_file
@@ -109,7 +109,7 @@ def check_server() -> None:
 
 
 def _check_output(output: Path, release: str) -> None:
-    from flows.publish import refuse_link
+    from flows.run.publish import refuse_link
 
     _refuse_long_output(output.absolute() / release, str(output))
     for path in (output, output / release):
@@ -141,7 +141,7 @@ def _refuse_long_output(folder: Path, given: str) -> None:
 def print_verdict(console: Console, scorecard: dict[str, Any], folder: Path) -> None:
     from flows.console.advice.advice import advice
     from flows.console.missing_limits import find_missing_limits
-    from flows.history import manifest_of, manifest_path
+    from flows.run.history import manifest_of, manifest_path
     from tasks.score.verdict_word import capitalise_verdict, verdict_word
 
     manifest = manifest_of(scorecard["run"])

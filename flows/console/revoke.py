@@ -31,8 +31,8 @@ from flows.console.run_certificates import (
     store_statement,
     tell,
 )
-from flows.history import manifest_of
-from flows.publish import LATEST, Latest, settle_latest
+from flows.run.history import manifest_of
+from flows.run.publish import LATEST, Latest, settle_latest
 from tasks.audit.certificates.revocation import FILE, RevocationPredicate, sign_revocation
 from tasks.audit.ledger.checkpoint import refuse_unsound_ledger
 from tasks.audit.ledger.entries import CertificateRevoked, ReleasedTable
@@ -127,7 +127,7 @@ def _parent_of(run: CertifiedRun) -> Path | None:
 
 def _update_registered_models(series: set[str]) -> Iterator[str]:
     """Let the registered models follow; those that cannot do it when their series runs next."""
-    from flows.series_registry import follow_now
+    from flows.run.series_registry import follow_now
 
     for one in sorted(series):
         problem = follow_now(one)

@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from flows.console.terminal import terminal
-from flows.history import manifest_of
+from flows.run.history import manifest_of
 from tasks.audit.certificates.certificate_statements import UncheckedCertificate, certificate_of
 from tasks.audit.ledger.entries import AskedBy, ReleasedTable, RunEnded
 from tasks.audit.lookup.index import Index

@@ -12,9 +12,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from flows.console.criterion_text import criterion_in_words
 from flows.console.terminal import terminal
-from flows.history import status_of
+from flows.run.criterion_text import criterion_in_words
+from flows.run.history import status_of
 from tasks.microdata.errors import InputError
 from tasks.microdata.escaping import escape_terminal
 from tasks.microdata.suggestion import did_you_mean
@@ -26,7 +26,7 @@ WIDTH_OF_PIPES = 100
 
 def print_runs(last: int, *, as_json: bool = False) -> int:
     """The last runs, newest first: one line each, and below it what its policy found fault with."""
-    from flows.history import manifests
+    from flows.run.history import manifests
 
     found, revoked = manifests()[:last], find_revoked_runs_or_warn()
     if as_json:
@@ -47,7 +47,7 @@ def print_runs(last: int, *, as_json: bool = False) -> int:
 
 def find_revoked_runs_or_warn() -> set[str]:
     """The runs whose certificate was revoked; a ledger that cannot be read is told, and keeps nothing from being listed."""
-    from flows.history import find_revoked_runs
+    from flows.run.history import find_revoked_runs
 
     try:
         return find_revoked_runs()

@@ -10,9 +10,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
-from flows.console.criterion_text import criterion_in_words
 from flows.console.terminal import terminal
 from flows.console.timestamps import parse_timestamp
+from flows.run.criterion_text import criterion_in_words
 from tasks.audit.certificates.verification import CertificateVerification, small_file, statement_in, verify_file
 from tasks.audit.signing.envelope import LARGEST_BYTES
 from tasks.audit.signing.keyring import Keyring

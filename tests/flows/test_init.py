@@ -317,7 +317,7 @@ def test_from_init_to_a_certified_release_by_what_is_printed(sdcert, reference, 
     """The journey of the README: drafted, answered against the proposal, refused because of the weights, mended, certified."""
     import json
 
-    from flows.history import manifests
+    from flows.run.history import manifests
 
     monkeypatch.chdir(tmp_path)
     (tmp_path / "household.csv").write_bytes((reference / "household.csv").read_bytes())
@@ -344,7 +344,7 @@ def test_a_table_of_text_keys_is_certified_as_it_is_drafted(sdcert, reference, t
 
     import pandas as pd
 
-    from flows.history import manifests
+    from flows.run.history import manifests
 
     monkeypatch.chdir(tmp_path)
     survey = pd.read_csv(reference / "household.csv", nrows=1500)

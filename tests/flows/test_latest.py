@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from certified_runs import issue
 
-from flows.publish import Latest, _point, settle_latest
+from flows.run.publish import Latest, _point, settle_latest
 
 FIRST, SECOND, THIRD, REFUSED, FOURTH = (f"20261121T09300{n}Z-1f2e3d" for n in range(5))
 NOBODY = 2**22 + 1  # above every id of a process

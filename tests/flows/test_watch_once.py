@@ -12,7 +12,7 @@ import pytest
 from release_files import RELEASE, survey
 from watches import Certifier, drop, failure, never, watch_of, write_watch
 
-from flows.stage_runner import expected_digests
+from flows.run.stage_runner import expected_digests
 from flows.stages import run_stages
 from flows.watch import once, quarantine
 from flows.watch.identity import release_key

@@ -107,7 +107,7 @@ def verdict_of(found: RunEntries) -> str:
 
 
 def _find_unended_status(run: str) -> str:
-    from flows.history import manifest_of, status_of
+    from flows.run.history import manifest_of, status_of
 
     try:
         status = status_of(manifest_of(run))

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from flows.console.terminal import terminal
-from flows.progress import Lines, listener
+from flows.run.progress import Lines, listener
 from tasks.microdata.errors import InputError
 from tasks.microdata.escaping import escape_terminal
 

@@ -23,8 +23,8 @@ from flows.console.audit.lookup import (
     when,
 )
 from flows.console.audit.private_manifest import PrivateManifest, manifest_path
-from flows.console.criterion_text import criterion_in_words
 from flows.console.tables import console, trim_table
+from flows.run.criterion_text import criterion_in_words
 from tasks.audit.ledger.entries import CertificateRevoked, Entry, ReleaseApproved, ReleasedTable, RunEnded, RunReplayed
 from tasks.audit.ledger.ledger import LedgerLine
 from tasks.audit.lookup.index import Index

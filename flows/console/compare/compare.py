@@ -15,7 +15,7 @@ from rich.text import Text
 
 from flows.console.compare.specs import DASH, differences, masking_in_words
 from flows.console.tables import console, find_revoked_runs_or_warn
-from flows.history import manifests, status_of
+from flows.run.history import manifests, status_of
 from tasks.microdata.errors import InputError
 from tasks.microdata.escaping import escape_terminal
 from tasks.microdata.estimate import Estimate

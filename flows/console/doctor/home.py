@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 import psutil
 
-from flows.history import manifests, status_of
+from flows.run.history import manifests, status_of
 from tasks.audit.ledger.ledger import Ledger
 from tasks.audit.lookup.rows import entry_of, signer_of
 from tasks.audit.lookup.trust import Trust

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from flows.console.doctor.home import LARGE_LEDGER_BYTES, Finding, fail, fine, warn
-from flows.history import has_runs
+from flows.run.history import has_runs
 from tasks.audit.ledger.head import Head
 from tasks.audit.ledger.ledger import Ledger, LedgerLine
 from tasks.audit.lookup.rows import entry_of

@@ -21,11 +21,11 @@ from typing import Any, TypeVar
 from prefect.client.schemas.objects import State
 
 from flows.clock import warnings_of_clock
-from flows.history import LATER, MANIFEST
-from flows.progress import listener
 from flows.release import ReleaseSpec
-from flows.series_registry import state_of
-from flows.trail import Trail
+from flows.run.history import LATER, MANIFEST
+from flows.run.progress import listener
+from flows.run.series_registry import state_of
+from flows.run.trail import Trail
 from tasks.audit.maintenance.use import use_store
 from tasks.microdata.regular_files import read_file
 from tasks.runtime import provenance

@@ -10,8 +10,8 @@ from typing import Any
 
 from prefect.runtime import deployment, flow_run
 
-from flows.history import manifest_path
 from flows.release import ReleaseSpec
+from flows.run.history import manifest_path
 from tasks.audit.ledger.checkpoint import refuse_unsound_ledger
 from tasks.audit.ledger.entries import AskedBy, AttemptMade, Event, RunBegan, RunEnded
 from tasks.audit.ledger.ledger import Appended, Ledger

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from flows.release import ReleaseSpec
-from flows.stage_runner import ReleaseArtifacts
+from flows.run.stage_runner import ReleaseArtifacts
 from tasks.microdata.errors import InputError
 from tasks.report.content import Content
 from tasks.runtime.artifacts import adapter_of

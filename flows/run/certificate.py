@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from flows.publish import CERTIFICATE, UNCERTIFIED, sha256
 from flows.release import ReleaseSpec
-from flows.stage_runner import ReleaseArtifacts
-from flows.trail import Trail
+from flows.run.publish import CERTIFICATE, UNCERTIFIED, sha256
+from flows.run.stage_runner import ReleaseArtifacts
+from flows.run.trail import Trail
 from tasks.audit.ledger.entries import MaskedAttribute, ReleasedTable, RunEnded, StageDone
 from tasks.audit.lookup.index import Index
 from tasks.audit.signing.envelope import STATEMENT, seal

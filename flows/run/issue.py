@@ -12,13 +12,13 @@ from typing import Any
 
 from prefect.artifacts import create_markdown_artifact
 
-from flows.agreement import refuse_disagreement
-from flows.certificate import ReleasedFile, RunConclusion
-from flows.console.criterion_text import criterion_in_words
-from flows.publish import FolderDraft, as_json, draft_release_folder, settle_latest, sha256
-from flows.recorder import RunRecorder
 from flows.release import ReleaseSpec
-from flows.stage_runner import ReleaseArtifacts
+from flows.run.agreement import refuse_disagreement
+from flows.run.certificate import ReleasedFile, RunConclusion
+from flows.run.criterion_text import criterion_in_words
+from flows.run.publish import FolderDraft, as_json, draft_release_folder, settle_latest, sha256
+from flows.run.recorder import RunRecorder
+from flows.run.stage_runner import ReleaseArtifacts
 from tasks.audit.ledger.entries import RunEnded
 from tasks.audit.signing.keys import SigningKey
 from tasks.microdata.escaping import escape_terminal
