@@ -39,7 +39,7 @@ class Lines:
     """One line per finished step; of a step of many parts, how long it will still take: on a terminal beside a spinner, else
     on a line each half minute.
 
-    console: of `flows.console.terminal`, so that a name is printed as it is.
+    console: of `flows.cli.terminal`, so that a name is printed as it is.
     """
 
     def __init__(self, console: Console) -> None:

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from flows.console.advice.advice import advice
-from flows.console.advice.masks import attributes_of, suggest_stronger_masking, suggest_weaker_masking
+from flows.cli.advice.advice import advice
+from flows.cli.advice.masks import attributes_of, suggest_stronger_masking, suggest_weaker_masking
 from tasks.mask.methods import describe
 from tasks.score.membership.figures import UNLIKE
 

@@ -20,7 +20,7 @@ import pytest
 from outcomes import Ran, newest_manifest
 from release_files import answer_as_proposed, write_release
 
-from flows.console.answer import answer_questions
+from flows.cli.draft.answer import answer_questions
 
 CASES = int(os.environ.get("SDCERT_HOSTILE_CASES", "20"))
 FIRST_SEED = int(os.environ.get("SDCERT_HOSTILE_SEED", "1"))

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from release_files import answer_as_proposed
 
 from flows.cli import run
-from flows.console.advice.advice import advice
-from flows.console.answer import answer_questions
-from flows.console.draft import expected
-from flows.console.draft.rules import draft_of
-from flows.console.draft.text import text_of
-from flows.console.wide import tell_many_columns
+from flows.cli.advice.advice import advice
+from flows.cli.draft import expected
+from flows.cli.draft.answer import answer_questions
+from flows.cli.draft.rules import draft_of
+from flows.cli.draft.text import text_of
+from flows.cli.terminal import tell_many_columns
 from flows.release import load_draft
 from tasks.mask.groups.block import MOST_CATEGORIES
 from tasks.microdata.document import read_document

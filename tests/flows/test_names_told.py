@@ -16,7 +16,7 @@ from outcomes import ROOT, Ran
 from release_files import survey, write_release
 
 from flows.cli import run
-from flows.console.terminal import terminal
+from flows.cli.terminal import terminal
 from flows.run.issue import _page_key, as_markdown
 from flows.run.progress import Lines
 from tasks.microdata.escaping import escape_terminal

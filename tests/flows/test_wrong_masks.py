@@ -3,7 +3,7 @@
 import pytest
 from release_files import survey, write_release
 
-from flows.console.check import print_plan
+from flows.cli.check import print_plan
 from flows.release import load_release
 from tasks.microdata.errors import InputError
 

@@ -1,0 +1,262 @@
+"""What to change in a release file whose release was not certified: one sentence for each way out, in words of the file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from flows.cli.advice.masks import attributes_of, suggest_stronger_masking, suggest_weaker_masking
+from tasks.attack.insiders import SEPARATOR
+from tasks.microdata.escaping import escape_terminal
+from tasks.microdata.words import join_with_and
+from tasks.report.wording.numbers import format_against_limit, format_limit
+from tasks.score.catalogue import LINKAGE, LOCAL_PRIVACY, LOSS, MEASURES, MODEL_ACCURACY
+from tasks.score.membership.figures import UNLIKE
+from tasks.score.policy import INSIDER
+
+_LINKAGE = {measure.name for measure in LINKAGE}
+_LOSS = {measure.name for measure in LOSS}
+_UNGROUPABLE = "free_text"
+_CATEGORIES = ("nominal", "code")
+_NAMED = 3
+POSITION = "row_position"
+ELSEWHERE = "in the tool that made the table"
+_SHUFFLE = (
+    "Take `keep_row_order` out: the released rows stand in the source's order, and whoever has that order finds people by "
+    "their place alone, however strong the masks are. Without it the rows are shuffled."
+)
+
+
+def advice(scorecard: dict[str, Any], manifest: dict[str, Any]) -> list[str]:
+    """Sentences on what to change, for every line of the policy that is not kept; empty for a certified release.
+
+    Parameters
+    ----------
+    scorecard: the public scorecard of a run. manifest: its private manifest, of which the release file (`spec`) is read.
+
+    Pure: nothing is read from disk. Each sentence stands once, in the order of the policy.
+    """
+    spec = manifest["spec"]
+    figures = [figure for figure in scorecard["estimates"] if figure.get("attack") not in _find_position_attacks(spec)]
+    lines = [line for line in scorecard["criteria"] if line["decision"] != "pass"]
+    said = (sentence for line in lines for sentence in _about(line, figures, spec))
+    return list(dict.fromkeys(said))
+
+
+def _advise_sampling(intruder: dict[str, Any]) -> str:
+    if (intruder.get("records") or 1.0) < 1:
+        return "The intruder holds some of the records: with `intruder: {records: 1.0}` there is no doubt about the others."
+    return "Attack every record (`intruder: {targets: 1.0}`): then there is no sampling error left to doubt."
+
+
+def _about(line: dict[str, Any], figures: list[dict[str, Any]], spec: dict[str, Any]) -> Iterator[str]:
+    place = f"policy line {line['line'] + 1}"
+    if line["decision"] == "undecided":
+        yield f"{place} ({line['measure']}) could not be decided: {escape_terminal(line['reason'])}."
+        if MEASURES[line["measure"]].of_membership or MEASURES[line["measure"]].only_of_model:
+            if line["reason"] and UNLIKE in line["reason"]:
+                yield (
+                    "Take the people of the control from the same place as those of the source: draw both at random from one "
+                    "table (whole groups, where there are any) before anything is made of either."
+                )
+            else:
+                yield "Ask about more people: a larger `control` makes the interval narrower; or hold the release back further."
+        elif line["deciding_bound"] in ("low", "high"):
+            yield _advise_sampling(spec.get("intruder") or {})
+    elif spec.get("release") is not None:
+        yield _advise_model(line, place)
+    elif (spec.get("released") or {}).get("align") == "none":
+        yield _advise_synthetic_rows(line, place)
+    elif line["attack"] is not None and line["attack"] in _find_position_attacks(spec):
+        yield _SHUFFLE
+    elif (line["intruder"] or "").startswith(INSIDER):
+        yield from _advise_insiders(line, figures, spec, place)
+    elif line["measure"] in _LINKAGE or line["measure"].startswith("k_anonymity"):
+        yield from _advise_declared_intruder(line, figures, spec)
+    elif line["measure"] == LOCAL_PRIVACY.name:
+        yield _advise_epsilon(line, place)
+    elif line["measure"] in _LOSS:
+        yield from _advise_losses(line, figures, spec, place)
+    else:
+        there = f" {ELSEWHERE}" if spec.get("released") else ""
+        yield f"Mask {_format_attribute(line)}more strongly{there}, or raise the limit of {place} if you can answer for it."
+
+
+def _advise_epsilon(line: dict[str, Any], place: str) -> str:
+    if line["deciding_value"] is None:
+        return (
+            "A finite epsilon needs probabilities above 0 that do not come from the data (`epsilon` or `retention` without "
+            "`invariant`, or a matrix without zeros), and no missing values: code those as a category of their own in the "
+            f"source. Or take {place} out."
+        )
+    return (
+        f"Let PRAM change {_format_attribute(line)}more often (a smaller `epsilon` or `retention`), or attributes "
+        f"together (`jointly`); or raise the limit of {place} if you can answer for it."
+    )
+
+
+def _advise_model(line: dict[str, Any], place: str) -> str:
+    if line["measure"] == MODEL_ACCURACY.name:
+        return (
+            "The model is right too seldom: give it more or better features, let it learn more finely (deeper trees, smaller "
+            f"leaves, a weaker penalty), which tells more of who taught it; or lower the limit of {place}."
+        )
+    return (
+        "The model tells too much of who taught it: hold it back (shallower trees, larger leaves, a stronger penalty), let it "
+        f"learn from a masked table (`masking`), or raise the limit of {place} if you can answer for it."
+    )
+
+
+def _advise_synthetic_rows(line: dict[str, Any], place: str) -> str:
+    told = f"{line['measure']}{' of ' + escape_terminal(line['attribute']) if line['attribute'] else ''}"
+    if line["measure"] in _LOSS:
+        return (
+            f"The synthetic table is too far from the source ({told}): make it anew {ELSEWHERE}, by a model that keeps more of "
+            f"how attributes go together (more risk); or raise the limit of {place}, if it is still fit for its purpose."
+        )
+    return (
+        f"The synthetic rows tell too much ({told}): make the table anew, by a model that keeps less of single records (fewer "
+        "attributes, coarser values, larger groups behind each drawn value, or noise with a known bound), or leave the "
+        f"attribute out; or raise the limit of {place}, if you can answer for it."
+    )
+
+
+def _find_position_attacks(spec: dict[str, Any]) -> set[str]:
+    """The ids of the attacks that look at no value, only at where a row stands."""
+    stated = spec.get("attacks") or ()
+    return {POSITION} | {attack["id"] for attack in stated if attack["method"] == POSITION and attack.get("id")}
+
+
+def _advise_insiders(line: dict[str, Any], figures: list[dict[str, Any]], spec: dict[str, Any], place: str) -> Iterator[str]:
+    unit = MEASURES[line["measure"]].unit
+    beyond = _insiders_beyond(line, figures, spec)
+    several = _know_several(beyond, spec)
+    if several:
+        decided = (line["intruder"] or "").partition(":")[2]
+        names = decided if decided in several else next(iter(several))
+        yield _advise_column_set(names, several[names], line, place)
+    for name, value in beyond.items():
+        if name in several:
+            continue
+        told = f"{format_against_limit(value, line['limit'], unit)}; limit {format_limit(line['limit'], unit)}"
+        yield (
+            f"{escape_terminal(name)} is published {_fate(name, spec)}, and somebody who knows it as well finds too much "
+            f"({line['measure']} {told}). "
+            f"Treat it as known and mask it with the others: {_describe_joint_masking(name, spec)}. "
+            "Or keep it out of the file: `role: withheld`. "
+            f"Or raise the limit of {place}, if you can answer for that."
+        )
+
+
+def _know_several(beyond: dict[str, float], spec: dict[str, Any]) -> dict[str, float]:
+    """The insiders beyond the limit who know several columns, worst first; a column's own name may hold the separator."""
+    if ((spec.get("intruder") or {}).get("insiders") or {}).get("know", 1) == 1:
+        return {}
+    return {names: value for names, value in beyond.items() if SEPARATOR in names}
+
+
+def _advise_column_set(names: str, value: float, line: dict[str, Any], place: str) -> str:
+    unit = MEASURES[line["measure"]].unit
+    columns = join_with_and(escape_terminal(name) for name in names.split(SEPARATOR))
+    told = f"{format_against_limit(value, line['limit'], unit)}; limit {format_limit(line['limit'], unit)}"
+    return (
+        f"Somebody who knows {columns} together finds too much ({line['measure']} {told}). Treat some of these as known, "
+        "`role: quasi_identifier`, and mask them with the others; or keep some out of the file: `role: withheld`; or raise "
+        f"the limit of {place}, if you can answer for that."
+    )
+
+
+def _fate(name: str, spec: dict[str, Any]) -> str:
+    if spec.get("released"):
+        return "as the table holds it"
+    masked = any(name in (attributes_of(step) or ()) for step in _steps(spec))
+    return "masked apart from the others" if masked else "unchanged"
+
+
+def _insiders_beyond(line: dict[str, Any], figures: list[dict[str, Any]], spec: dict[str, Any]) -> dict[str, float]:
+    """Every insider beyond the limit with his worst figure, worst first: mending one of them alone would be refused again."""
+    asked = spec["policy"][line["line"]].get("intruder") or INSIDER
+    worst: dict[str, float] = {}
+    for figure in figures:
+        who, value = figure["intruder"] or "", figure["value"]
+        covered = who.startswith(f"{INSIDER}:") and asked in (INSIDER, who) and figure.get("subgroup") is None
+        if covered and figure["measure"] == line["measure"] and value is not None and value > line["limit"]:
+            name = who.partition(":")[2]
+            worst[name] = max(worst.get(name, value), value)
+    return dict(sorted(worst.items(), key=lambda item: -item[1]))
+
+
+def _describe_joint_masking(name: str, spec: dict[str, Any]) -> str:
+    if spec.get("released"):
+        return (
+            f"mask it {ELSEWHERE}, and declare it `role: quasi_identifier` under `attributes` (line `{escape_terminal(name)}`)"
+        )
+    scale = next((a.get("scale") for a in spec["attributes"] if a["name"] == name), None)
+    step = next((i for i, s in enumerate(_steps(spec)) if s["method"] == "microaggregation"), None)
+    role = f"give it `role: quasi_identifier` under `attributes` (line `{escape_terminal(name)}`)"
+    if step is None or scale == _UNGROUPABLE:
+        return f"{role}, and name it in a masking step that takes its scale"
+    grouping, named = _steps(spec)[step], f"masking step {step + 1} (microaggregation)"
+    if attributes_of(grouping) is None and scale not in _CATEGORIES:
+        return f"{role}; {named} masks it then, because it names no attributes"
+    field = "blocks" if grouping.get("blocks") else "attributes"
+    return f"{role}, and add it to the `{field}` of {named}"
+
+
+def _advise_declared_intruder(line: dict[str, Any], figures: list[dict[str, Any]], spec: dict[str, Any]) -> Iterator[str]:
+    unmasked = _find_unmasked_attributes(figures, spec)
+    if unmasked:
+        way = f"mask it {ELSEWHERE}" if spec.get("released") else "name it in a masking step"
+        yield f"No mask touches {_join_names(unmasked)}, which the intruder knows: {way}, or do not publish it."
+    ways = [way for i, step in enumerate(_steps(spec)) for way in suggest_stronger_masking(i, step, line)]
+    yield from ways
+    if spec.get("released"):
+        yield "The table was masked elsewhere: mask it more strongly there, and certify the new table."
+    elif not ways and not unmasked:
+        yield "Publish fewer attributes, or coarser ones (age in years of five, a region for a town): there is less to know."
+
+
+def _advise_losses(line: dict[str, Any], figures: list[dict[str, Any]], spec: dict[str, Any], place: str) -> Iterator[str]:
+    unit = MEASURES[line["measure"]].unit
+    parts = [f for f in figures if f["measure"] == line["measure"] and f["attribute"] and f["value"] is not None]
+    worst = sorted(parts, key=lambda f: -f["value"])[:_NAMED] if MEASURES[line["measure"]].better == "lower" else []
+    most = ", ".join(
+        f"{escape_terminal(f['attribute'])} {format_against_limit(f['value'], line['limit'], unit)}" for f in worst
+    )
+    told = f" (most: {most})" if most else ""
+    concerned = {line["attribute"]} if line["attribute"] else {f["attribute"] for f in parts}
+    ways = "; or ".join(_weaker_masks(spec, concerned))
+    limit = f"or raise the limit of {place}, if the table is still fit for its purpose"
+    yield f"The masks cost too much ({line['measure']}{told}): {ways}; {limit}."
+
+
+def _weaker_masks(spec: dict[str, Any], concerned: set[str]) -> Iterator[str]:
+    """How the steps that mask the concerned attributes would cost less; every one of them adds to the risk."""
+    steps = [(i, s) for i, s in enumerate(_steps(spec)) if not concerned or _masks_some(s, concerned)]
+    if spec.get("released"):
+        yield f"mask less {ELSEWHERE} (more risk)"
+    elif any(step["method"] == "microaggregation" for _, step in steps) or not steps:
+        yield "publish fewer attributes, so that the rest can be grouped more closely"
+    yield from (way for i, step in steps for way in suggest_weaker_masking(step, f"masking step {i + 1}"))
+
+
+def _masks_some(step: dict[str, Any], names: set[str]) -> bool:
+    masked = attributes_of(step)
+    return masked is None or bool(names & masked)
+
+
+def _find_unmasked_attributes(figures: list[dict[str, Any]], spec: dict[str, Any]) -> list[str]:
+    masked = {figure["attribute"] for figure in figures if figure["measure"] == "cells_changed"}
+    return [a["name"] for a in spec["attributes"] if a.get("role") == "quasi_identifier" and a["name"] not in masked]
+
+
+def _steps(spec: dict[str, Any]) -> list[dict[str, Any]]:
+    return list(spec.get("masking") or ())
+
+
+def _format_attribute(line: dict[str, Any]) -> str:
+    return f"{escape_terminal(line['attribute'])} " if line["attribute"] else ""
+
+
+def _join_names(names: list[str]) -> str:
+    return join_with_and(map(escape_terminal, names))
