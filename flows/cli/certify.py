@@ -38,7 +38,7 @@ def certify(
     new_draw: Annotated[bool, typer.Option(help="draw a new seed: a new attempt, counted as one in the statement")] = False,
 ) -> int:
     """Certify a release: mask, attack, score, decide, report. Exit code 0 certified, 1 not certified."""
-    from flows.release import load_release, locate_error
+    from flows.release_file import load_release, locate_error
     from tasks.runtime.failures import StageFailure
 
     try:

@@ -73,7 +73,7 @@ def print_plan(path: Path) -> int:
     # isort: split
     from flows.cli.advice.release_warnings import list_release_warnings
     from flows.questions import extract_questions
-    from flows.release import load_draft, locate_error
+    from flows.release_file import load_draft, locate_error
     from tasks.microdata.document import read_document
 
     console = terminal(soft_wrap=True)

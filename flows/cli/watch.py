@@ -42,7 +42,7 @@ def watch(
     broke: a later look may see it.
     """
     from flows.limits import REFUSALS
-    from flows.release import locate_error
+    from flows.release_file import locate_error
     from flows.watch.spec import load_watch
     from tasks.runtime.failures import StageFailure
 
@@ -108,7 +108,7 @@ _IN_WORDS = {
 
 
 def _error(error: InputError, watch: Watch) -> InputError:
-    from flows.release import locate_error
+    from flows.release_file import locate_error
 
     return locate_error(error, watch.release_file)
 

@@ -15,7 +15,7 @@ from flows.cli import run
 from flows.cli.draft.answer import answer_questions
 from flows.cli.draft.codes import kind_of_numbers
 from flows.cli.draft.rules import draft_of
-from flows.release import load_release
+from flows.release_file import load_release
 from tasks.classify.evidence import count_column_evidence
 from tasks.microdata.document import read_document
 from tasks.microdata.schema import Role, Scale

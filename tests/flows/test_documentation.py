@@ -14,7 +14,7 @@ from release_files import write_release
 from flows.cli import app
 from flows.cli.check import print_plan
 from flows.cli.sweep.group import RUN, FileOrCommand
-from flows.release import load_draft
+from flows.release_file import load_draft
 from flows.sweep.spec import load_sweep
 from flows.watch.spec import load_watch
 from tasks.microdata.document import read_document

@@ -19,7 +19,7 @@ from flows.cli.draft.answer import answer_questions
 from flows.cli.draft.rules import draft_of
 from flows.cli.draft.text import text_of
 from flows.cli.terminal import tell_many_columns
-from flows.release import load_draft
+from flows.release_file import load_draft
 from tasks.mask.groups.block import MOST_CATEGORIES
 from tasks.microdata.document import read_document
 from tasks.microdata.errors import InputError

@@ -14,7 +14,7 @@ from flows.cli.draft.rules import draft_of
 from flows.cli.draft.start import STARTS
 from flows.cli.draft.text import text_of
 from flows.questions import DECIDE, LONGEST_QUESTION, OpenQuestion
-from flows.release import load_draft
+from flows.release_file import load_draft
 from tasks.microdata.schema import Role
 from tasks.microdata.table import Microdata
 

@@ -178,7 +178,7 @@ def _adjust_masks(text: str, document: Document, name: str, role: str) -> str:
 
 def _load_answered(path: Path, text: str) -> ReleaseSpec:
     """The release that the file would be. InputError if it could not be read any more: a slip is told before it is written."""
-    from flows.release import load_draft
+    from flows.release_file import load_draft
 
     beside = path.with_name(f".{path.name}.answer")
     write_whole(beside, text.encode())

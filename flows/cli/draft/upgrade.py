@@ -14,7 +14,7 @@ from flows.cli.draft.edit import add_to_mapping, append_entry
 from flows.cli.terminal import terminal
 from flows.limits import load_classified, subject_of
 from flows.questions import DECIDE, NOT_LIMITED, extract_questions
-from flows.release import load_draft, locate_error
+from flows.release_file import load_draft, locate_error
 from tasks.microdata.document import read_document
 from tasks.microdata.errors import InputError
 from tasks.microdata.escaping import escape_terminal

@@ -41,7 +41,7 @@ def promote(
     import flows.environment  # noqa: F401  # a private home and no telemetry, before the libraries are imported
 
     # isort: split
-    from flows.release import load_release
+    from flows.release_file import load_release
     from flows.sweep.promote import PointOrigin, SweepFiles, format_promoted_release, point_of
     from flows.sweep.record import record_of
     from flows.sweep.working_set import WorkingSet, default_place
