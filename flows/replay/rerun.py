@@ -16,11 +16,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
+from flows.certify import run_stages
 from flows.release import ReleaseSpec
 from flows.replay.past_run import WHERE, PastRun
 from flows.run.progress import listener
 from flows.run.stage_runner import ReleaseArtifacts
-from flows.stages import run_stages
 from tasks.attack.linkage.external import FILE, FileSpec, names_of
 from tasks.attack.threat import attack_id
 from tasks.ingest.external import relocate_errors
