@@ -48,7 +48,6 @@ if TYPE_CHECKING:
     from tasks.audit.lookup.index import Index
     from tasks.audit.signing.keys import SigningKey
 
-
 KIND = "approval"
 
 

@@ -25,7 +25,6 @@ ELSEWHERE = {
     "MLFLOW_TRACKING_URI": "MLflow's database and artifacts: pg_dump, and a copy of its place",
 }
 
-
 AsJson = Annotated[bool, typer.Option("--json", help="print what was done on stdout as JSON")]
 
 

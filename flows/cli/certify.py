@@ -22,7 +22,6 @@ from tasks.microdata.regular_files import read_text_file
 if TYPE_CHECKING:
     from rich.console import Console
 
-
 SECONDS_TO_CONNECT, SECONDS_TO_ANSWER = 10, 60
 BYTES_INSIDE = 200  # of the names of a release folder and of what is written in it
 

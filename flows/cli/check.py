@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from tasks.microdata.table import Microdata
     from tasks.train.spec import ModelSpec
 
-
 _DECIDED = {"declared": "declared", "pipeline": "found from the column"}
 
 

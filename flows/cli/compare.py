@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from tasks.score.policy import PolicyLine
     from tasks.score.verdict import Criterion
 
-
 WHERE = "sdcert compare RUN"
 BEST = " *"
 BOUND = "not compared: a lower bound"

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from tasks.ingest.sources import SourceSpec
     from tasks.microdata.table import Microdata
 
-
 DATASET = "dataset:"
 READABLE = 0o644
 WHERE = "sdcert init"

@@ -25,11 +25,9 @@ if TYPE_CHECKING:
     from tasks.audit.signing.changes import KeyChanges
     from tasks.audit.signing.keyring import KeyRecord
 
-
 group = create_group("keys", "The keys that sign certificates, entries of the ledger and approvals.")
 
 SHORT = 16
-
 
 NEW_PASSPHRASE = (
     "lock the new key with a passphrase: asked for on a terminal, else "  # noqa: S105  # the help of an option

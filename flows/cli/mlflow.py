@@ -22,7 +22,6 @@ from tasks.runtime.settings import prepare_environment
 if TYPE_CHECKING:
     import socket
 
-
 PORT = 5000
 FORBIDDEN, UNAUTHORIZED = 403, 401
 PASSWORD = "SDCERT_MLFLOW_PASSWORD"  # noqa: S105  # the name of a variable

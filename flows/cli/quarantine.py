@@ -17,9 +17,7 @@ group = create_group(
     "quarantine", "Versions of a source that a release file does not fit: what they are, why, and trying them again."
 )
 
-
 AsJson = Annotated[bool, typer.Option("--json", help="print what was found on stdout as JSON")]
-
 Record = Annotated[
     str, typer.Argument(help="id of a record, or its beginning (`sdcert quarantine list`)", metavar="ID", show_default=False)
 ]

@@ -45,7 +45,6 @@ if TYPE_CHECKING:
     from tasks.audit.certificates.revocation import RevocationPredicate
     from tasks.audit.ledger.entries import CertificateRevoked, ReleasedTable
 
-
 KIND = "revocation"
 SHOWN = 20
 ELSEWHERE = "  for who verifies elsewhere: send them revocation.json, or a new trust file (`sdcert keys export --trust`)"

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from tasks.audit.maintenance.retention import History, KnownRun, Reason
     from tasks.audit.maintenance.verification import StoreFinding, StoreVerification
 
-
 group = create_group("store", "The store of artifacts in the private folder.")
 
 _NAMED = 20
@@ -35,7 +34,6 @@ WHY: dict[Reason, str] = {
     "newest of its series": "the newest of its series",
     "young": "younger than asked for",
 }
-
 
 AsJson = Annotated[bool, typer.Option("--json", help="print what was found on stdout as JSON")]
 

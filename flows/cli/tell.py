@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 ASK = "-"
 
-
 Name = Annotated[str, typer.Argument(help="small letters, digits and dashes", metavar="NAME", show_default=False)]
 
 

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from tasks.audit.signing.keyring import Keyring
     from tasks.report.predicate import Claim, CriterionClaim, OmissionClaim, Predicate
 
-
 BESIDE = ("certificate.json", "statement.json")
 T = TypeVar("T")
 REFUSAL = {"verdict"}, {"verdict", "date"}  # what fails of a statement that is genuine and certifies nothing

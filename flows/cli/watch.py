@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from flows.release import ReleaseSpec
     from flows.watch.spec import Watch
 
-
 _MANY = 5
 
 

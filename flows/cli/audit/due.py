@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from tasks.audit.lookup.index import Index
     from tasks.audit.maintenance.review_due import DueCertificate, IssuedCertificate, Why
 
-
 _TOLD = 20
 
 

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from tasks.audit.lookup.rows import RunEntries
     from tasks.audit.lookup.trust import Trust
 
-
 WHERE = "sdcert audit export"
 FORMATS = ("html", "csv", "jsonl")
 FORMULA = tuple("=+-@\t\r\n|%\uff1d\uff0b\uff0d\uff20")

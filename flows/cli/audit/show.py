@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from tasks.audit.lookup.index import Index
     from tasks.audit.lookup.rows import RunEntries
 
-
 WHERE = "sdcert audit show ID"
 SHORTEST_DIGEST, LONGEST_NUMBER = 8, 20
 GOOD, NOT_GOOD = 0, 1

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from tasks.audit.ledger.proofs import ConsistencyProof, InclusionProof, ProofCheck
     from tasks.audit.ledger.verification import LedgerVerification
 
-
 SOUND, UNSOUND = 0, 1
 BAR_FROM_BYTES = 2_000_000  # about a third of a second
 NO_WITNESS = (

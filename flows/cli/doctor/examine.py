@@ -21,7 +21,6 @@ from tasks.runtime.settings import Home
 if TYPE_CHECKING:
     from flows.cli.doctor.home import Finding
 
-
 LOCK = Path(__file__).resolve().parents[3] / "requirements.lock"
 SECONDS_TO_ANSWER = 5
 _NAMED = 6

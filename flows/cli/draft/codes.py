@@ -14,7 +14,6 @@ from tasks.microdata.table import Microdata
 
 Kind = Literal["weight", "code", "many codes", "few codes", "code or number"]
 GAPS = 0.5  # a column with fewer than this share of the whole numbers between its ends has gaps
-
 WEIGHT_QUESTION = (
     "is this the sampling weight of a survey? Then write `role: weight`: it is published as it is, and whoever knows one finds "
     "its record more easily. Is it a measurement, like the weight of a body? Then write "

@@ -22,7 +22,6 @@ from tasks.microdata.schema import Scale
 WIDTH = 120
 _ONE_LINE = 1_000_000
 _PLAIN = re.compile(r"(?!(?:y|n|yes|no|on|off|true|false|null)$)[a-z_][a-z0-9_./-]*", re.IGNORECASE | re.ASCII)
-
 HEAD = (
     "Drafted by `sdcert init`. Every line is a proposal: read it, change what is wrong, delete what you do not need.",
     "`decide` is a question that only a person can answer; nothing is certified while one is open. `sdcert check --answer`",

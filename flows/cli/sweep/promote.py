@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from flows.sweep.promote import PointOrigin
     from flows.sweep.working_set import WorkingSet
 
-
 READABLE = 0o644
 WHERE = "sdcert sweep promote --output"
 
