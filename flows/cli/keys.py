@@ -6,7 +6,6 @@ import json
 import os
 import sys
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
@@ -14,9 +13,7 @@ import typer
 from flows.cli.root import create_group
 from flows.cli.run_certificates import A_REASON, check_words, identify_local_user, tell
 from flows.cli.terminal import find_passphrase_prompt
-from tasks.microdata.canonical import canonical
 from tasks.microdata.errors import InputError
-from tasks.microdata.escaping import escape_terminal
 from tasks.microdata.regular_files import LARGEST_NOTE, read_file
 from tasks.runtime.settings import Home, prepare_environment
 
@@ -59,13 +56,13 @@ def create(
     if purpose == "approvals":
         signing_key(ask=changes.ask, home=changes.home)  # names the new key; its passphrase is asked for first
     record = changes.create(purpose, name=name, passphrase=_new_passphrase(passphrase, purpose))
-    _say(
+    tell(
         f"made: key {record.claim.key_id}",
         f"  for      {purpose}{f', of {name}' if name else ''}",
         *_about(changes.home, record),
     )
     if purpose == "certificates":
-        _say("  to do    publish its public key where those who check certificates find it: sdcert keys export -o FILE")
+        tell("  to do    publish its public key where those who check certificates find it: sdcert keys export -o FILE")
     return 0
 
 
@@ -82,12 +79,12 @@ def list_(as_json: Annotated[bool, typer.Option("--json", help="print the keys o
         found = [{**record.model_dump(mode="json"), **_place(home, record)} for record in records]
         sys.stdout.write(json.dumps({"current": current_id(home), "keys": found}, indent=1, ensure_ascii=False) + "\n")
         return 0
-    _say(*(() if records else ["no key yet: the first `sdcert certify` makes one, or `sdcert keys create`"]))
+    tell(*(() if records else ["no key yet: the first `sdcert certify` makes one, or `sdcert keys create`"]))
     for record in records:
         _print(home, record)
     pending = KeyChanges(home).pending()
     if pending is not None:
-        _say(f"a change of keys ({pending.change}) was broken off: `sdcert keys rotate` or `revoke` finishes it first")
+        tell(f"a change of keys ({pending.change}) was broken off: `sdcert keys rotate` or `revoke` finishes it first")
     return 0
 
 
@@ -97,11 +94,11 @@ def rotate(passphrase: Locked = None) -> int:
     changes = _changes()
     if _finish_pending_change(changes) == "rotate":
         return 0
-    old = _current(changes.home)
+    old = load_current_key(changes.home)
     changes.current()
     new = changes.rotate(passphrase=_new_passphrase(passphrase, "certificates", like=old, home=changes.home))
     _tell_new(changes.home, new)
-    _say(f"retired: key {old.claim.key_id}; what it signed stays good")
+    tell(f"retired: key {old.claim.key_id}; what it signed stays good")
     _say_environment(new)
     return 0
 
@@ -127,11 +124,11 @@ def revoke(
     when = None if since is None else _moment(since)
     changes = _changes()
     _finish_pending_change(changes)
-    record = _require_key(changes.home, key_id)
+    record = require_key(changes.home, key_id)
     is_current = changes.current().key_id == record.claim.key_id
     locked = _new_passphrase(passphrase, "certificates", like=record, home=changes.home) if is_current else None
     new = changes.revoke(record.claim.key_id, reason=reason, since=when, passphrase=locked)
-    _say(
+    tell(
         f"revoked: key {record.claim.key_id}",
         f"  now      {_good_until(when)}",
         _describe_affected_signatures(changes, record, when),
@@ -139,7 +136,7 @@ def revoke(
     if new is not None:
         _tell_new(changes.home, new)
         _say_environment(new)
-    _say("  to do    give those who check signatures what changed: sdcert keys export --trust -o FILE")
+    tell("  to do    give those who check signatures what changed: sdcert keys export --trust -o FILE")
     return 0
 
 
@@ -164,43 +161,6 @@ def clock(reason: Annotated[str, typer.Option(help="why it was set back; others 
     return 0
 
 
-@group.command()
-def export(
-    key_id: Annotated[
-        str | None,
-        typer.Argument(
-            help="the id of the key, or its beginning; default: the one that signs certificates",
-            metavar="[KEY_ID]",
-            show_default=False,
-        ),
-    ] = None,
-    trust: Annotated[
-        bool, typer.Option("--trust", help="all public keys, and which keys and certificates are retired or revoked")
-    ] = False,
-    seal: Annotated[bool, typer.Option("--seal", help="with --trust: signed with the current key")] = False,
-    output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="the file to write; default: stdout", show_default=False)
-    ] = None,
-) -> int:
-    """The public key (PEM), for those who check certificates. Never a private key."""
-    home = Home.current()
-    if (trust and key_id is not None) or (seal and not trust):
-        what = "--trust exports all keys at once" if trust else "only a trust file (--trust) can be sealed"
-        raise InputError("options", "sdcert keys export", what, "[KEY_ID], or --trust [--seal]", "leave one of the two out")
-    content = (
-        _trust(home, sealed=seal)
-        if trust
-        else (_require_key(home, key_id) if key_id else _current(home)).claim.public_key.encode()
-    )
-    if output is None:
-        sys.stdout.write(content.decode())
-        return 0
-    _write_new(output, content)
-    what = "trust file" if trust else "public key"
-    _say(f"written: {output} ({what}; nothing in it is secret)")
-    return 0
-
-
 def _changes() -> KeyChanges:
     from tasks.audit.signing.changes import KeyChanges
 
@@ -216,7 +176,7 @@ def _finish_pending_change(changes: KeyChanges) -> str | None:
     found: Pending | None = changes.finish()
     if found is None:
         return None
-    _say(f"finished: a change of keys ({found.change}) that was broken off; `sdcert keys list` shows what is so now")
+    tell(f"finished: a change of keys ({found.change}) that was broken off; `sdcert keys list` shows what is so now")
     return found.change
 
 
@@ -244,7 +204,7 @@ def _new_passphrase(
     return choose_passphrase(ask, purpose=purpose)
 
 
-def _require_key(home: Home, key: str) -> KeyRecord:
+def require_key(home: Home, key: str) -> KeyRecord:
     """The key whose id begins like this."""
     from tasks.audit.signing.keyring import key_records
 
@@ -257,40 +217,11 @@ def _require_key(home: Home, key: str) -> KeyRecord:
     raise InputError("no-such-key", "KEY_ID", what, allowed, "`sdcert keys list` shows them", key)
 
 
-def _current(home: Home) -> KeyRecord:
+def load_current_key(home: Home) -> KeyRecord:
     """The record of the key that signs now. Raises InputError: there is none yet, and none is made."""
     from tasks.audit.signing.keys import current_id, record_of, signing_key
 
     return record_of(home, current_id(home) or signing_key(create=False, home=home).key_id)
-
-
-def _trust(home: Home, *, sealed: bool) -> bytes:
-    from tasks.audit.signing.changes import KeyChanges
-    from tasks.audit.signing.envelope import TRUST, seal
-    from tasks.audit.signing.keyring import trust_of_home
-    from tasks.audit.signing.keys import signing_key
-
-    ledger = KeyChanges(home).ledger.head().ledger
-    value = trust_of_home(home, ledger or None).model_dump(mode="json")
-    if not value["keys"]:
-        _current(home)
-    return (
-        seal(value, TRUST, signing_key(create=False, ask=find_passphrase_prompt(), home=home).signer)
-        if sealed
-        else canonical(value)
-    )
-
-
-def _write_new(path: Path, content: bytes) -> None:
-    try:
-        with path.open("xb") as file:
-            file.write(content)
-    except FileExistsError:
-        what, remedy = "this file exists already", "name another, or remove it"
-        raise InputError("file-exists", "--output", what, "a file that does not exist", remedy, str(path)) from None
-    except OSError as error:
-        what, remedy = f"this file cannot be written ({error.strerror})", "name another"
-        raise InputError("not-writable", "--output", what, "a file in a folder that you may write", remedy, str(path)) from None
 
 
 def _moment(text: str) -> datetime:
@@ -345,15 +276,15 @@ def _about(home: Home, record: KeyRecord) -> list[str]:
 
 
 def _tell_new(home: Home, record: KeyRecord) -> None:
-    _say(f"made: key {record.claim.key_id}, which signs certificates from now on", *_about(home, record))
-    _say("  to do    publish its public key: sdcert keys export -o FILE")
+    tell(f"made: key {record.claim.key_id}, which signs certificates from now on", *_about(home, record))
+    tell("  to do    publish its public key: sdcert keys export -o FILE")
 
 
 def _say_environment(new: KeyRecord) -> None:
     from tasks.audit.signing.pem import PEM_VARIABLE
 
     if os.environ.get(PEM_VARIABLE) and not _is_environment_key(new):
-        _say(f"  to do    unset {PEM_VARIABLE}, or set it to the new key: the key in it signs nothing any more")
+        tell(f"  to do    unset {PEM_VARIABLE}, or set it to the new key: the key in it signs nothing any more")
 
 
 def _good_until(since: datetime | None) -> str:
@@ -373,7 +304,7 @@ def _print(home: Home, record: KeyRecord) -> None:
     from tasks.audit.signing.keys import current_id
 
     claim = record.claim
-    _say(f"key {claim.key_id}")
+    tell(f"key {claim.key_id}")
     rows = {
         "for": f"{claim.purpose}; made {_day(claim.created_at)}",
         "name": "" if claim.name == format_default_key_name(claim.key_id) else claim.name,
@@ -381,7 +312,7 @@ def _print(home: Home, record: KeyRecord) -> None:
         "reason": record.reason or "",
         "private": _private(home, record),
     }
-    _say(*(f"  {what:<8} {says}" for what, says in rows.items() if says))
+    tell(*(f"  {what:<8} {says}" for what, says in rows.items() if says))
 
 
 def _state(record: KeyRecord, *, is_current: bool) -> str:
@@ -410,8 +341,3 @@ def _day(when: datetime) -> str:
     from tasks.audit.signing.keyring import convert_to_utc
 
     return f"{convert_to_utc(when):%Y-%m-%d %H:%M %Z}"
-
-
-def _say(*lines: str) -> None:
-    for line in lines:
-        sys.stdout.write(escape_terminal(line) + "\n")

@@ -10,7 +10,8 @@ from release_files import survey
 from test_model_releases import LOOSE, STUMP, of_model
 
 from flows.cli.audit.private_manifest import PrivateManifest
-from flows.cli.compare import Run, _format_title, _risk_rows, _use_rows
+from flows.cli.compare.compare import _format_title
+from flows.cli.compare.figures import Run, _risk_rows, _use_rows
 from tasks.microdata.estimate import Estimate
 from tasks.score.membership.figures import REHEARSED
 

@@ -1,70 +1,38 @@
-"""`sdcert compare`: two or more runs side by side. Reads the private folder, prints figures of the public edition alone."""
+"""The runs that are compared, and what stands side by side of them: figures of the public edition alone."""
 
 from __future__ import annotations
 
 import json
 import string
-import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Any
+from dataclasses import dataclass, replace
+from typing import Any
 
-import typer
+from pydantic import TypeAdapter
 
-from flows.cli.root import app
+from flows.cli.compare.spec_differences import DASH
 from flows.cli.runs import find_revoked_runs_or_warn
-from flows.cli.terminal import console
+from flows.run.history import manifests, status_of
 from tasks.microdata.errors import InputError
 from tasks.microdata.escaping import escape_terminal
+from tasks.microdata.estimate import Estimate
 from tasks.microdata.regular_files import read_text_file
 from tasks.microdata.suggestion import did_you_mean
+from tasks.report.views.rows import mark_bound
+from tasks.report.wording.numbers import format_limit, format_with_unit
 from tasks.runtime.settings import Home
-
-if TYPE_CHECKING:
-    from rich.table import Table
-
-    from tasks.microdata.estimate import Estimate
-    from tasks.score.policy import PolicyLine
-    from tasks.score.verdict import Criterion
+from tasks.score.catalogue import LOSS, MEASURES
+from tasks.score.membership.figures import REHEARSED
+from tasks.score.policy import DECLARED, INSIDER, Policy, PolicyLine
+from tasks.score.rounding import public
+from tasks.score.verdict import Criterion
 
 WHERE = "sdcert compare RUN"
-BEST = " *"
 BOUND = "not compared: a lower bound"
 RISKS = ("reidentification", "max_record_risk", "records_exposed", "linked_value_disclosed", "known_reidentification")
 MEMBERSHIP = ("membership_auc", "membership_advantage")
 ACCURACY = "model_accuracy"
-TITLES = {"policy": "Policy lines", "risks": "Risks: the worst over the attacks run", "losses": "Losses", "use": "Use"}
 _SHOWN = 5
-
-
-@app.command()
-def compare(
-    runs: Annotated[
-        list[str],
-        typer.Argument(help="run ids, their beginnings, or names of releases", metavar="RUN RUN ...", show_default=False),
-    ],
-    as_json: Annotated[bool, typer.Option("--json", help="print the comparison on stdout as JSON")] = False,
-) -> int:
-    """Two or more runs side by side: verdict, masking, risks, losses."""
-    from flows.cli.spec_differences import differences
-
-    if len(runs) < 2:
-        raise InputError("too-few-runs", WHERE, "One run cannot be compared.", "two or more runs",
-                         "name another one; `sdcert runs` lists them")  # fmt: skip
-    found = _load_runs(runs)
-    sections = {
-        "policy": tuple(_policy_rows(found)),
-        "risks": tuple(_risk_rows(found)),
-        "losses": tuple(_loss_rows(found)),
-        "use": tuple(_use_rows(found)),
-    }
-    changed = differences([run.manifest["spec"] for run in found])
-    changed = [*_compare_sources(found), *changed]
-    if as_json:
-        sys.stdout.write(json.dumps(_as_json(found, sections, changed), indent=1, ensure_ascii=False) + "\n")
-    else:
-        _print(found, sections, changed)
-    return 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +80,7 @@ class ComparisonRow:
     lower_bounds: tuple[int, ...] = ()
 
 
-def _compare_sources(found: Sequence[Run]) -> Iterable[str]:
+def compare_sources(found: Sequence[Run]) -> Iterable[str]:
     """Are the figures about the same data? They are if the file is the same, or the table that was read from it."""
     tables, files = ({getattr(run, what) for run in found} for what in ("data", "source_file"))
     if len(tables) == 1:
@@ -123,9 +91,7 @@ def _compare_sources(found: Sequence[Run]) -> Iterable[str]:
         yield "the source tables differ: the figures are about different data"
 
 
-def _load_runs(names: Sequence[str]) -> tuple[Run, ...]:
-    from flows.run.history import manifests
-
+def load_runs(names: Sequence[str]) -> tuple[Run, ...]:
     known = manifests()
     chosen = [_manifest(name, known) for name in names]
     runs = [manifest["run"] for manifest in chosen]
@@ -146,8 +112,6 @@ def _letter(place: int) -> str:
 
 def _manifest(name: str, known: list[dict[str, Any]]) -> dict[str, Any]:
     """The run that a name means: its id, the only one that begins so, or the newest of that release."""
-    from flows.run.history import status_of
-
     exact = [m for m in known if m["run"] == name]
     of_release = [m for m in known if m["release"] == name]
     begins = [m for m in known if name and m["run"].startswith(name)]
@@ -174,11 +138,6 @@ def _status_in_words(status: str) -> str:
 
 
 def _estimates(manifest: dict[str, Any]) -> tuple[Estimate, ...]:
-    from pydantic import TypeAdapter
-
-    from tasks.microdata.estimate import Estimate
-    from tasks.score.rounding import public
-
     path = Home.current().root / "runs" / manifest["run"] / "scorecard.json"
     try:
         exact = json.loads(read_text_file(path, encoding="utf-8"))
@@ -194,20 +153,23 @@ def _estimates(manifest: dict[str, Any]) -> tuple[Estimate, ...]:
 
 def _pair_lines_with_criteria(policy: Any, criteria: Any) -> Iterable[tuple[PolicyLine, Criterion]]:
     """Each policy line of a run with what became of it: a figure is shown on that side of a limit on which it was found."""
-    from pydantic import TypeAdapter
-
-    from tasks.score.policy import Policy
-    from tasks.score.verdict import Criterion
-
     if not policy or not criteria:
         return ()
     lines = TypeAdapter(Policy).validate_json(json.dumps(policy))
     return zip(lines, TypeAdapter(tuple[Criterion, ...]).validate_json(json.dumps(criteria)), strict=True)
 
 
-def _policy_rows(found: Sequence[Run]) -> Iterable[ComparisonRow]:
-    from flows.cli.spec_differences import DASH
+def compute_sections(found: Sequence[Run]) -> dict[str, tuple[ComparisonRow, ...]]:
+    """The rows of the comparison, by the section that they stand in."""
+    return {
+        "policy": tuple(_policy_rows(found)),
+        "risks": tuple(_risk_rows(found)),
+        "losses": tuple(_loss_rows(found)),
+        "use": tuple(_use_rows(found)),
+    }
 
+
+def _policy_rows(found: Sequence[Run]) -> Iterable[ComparisonRow]:
     lines = [{_line_key(line): line for line in run.manifest["criteria"]} for run in found]
     for key in dict.fromkeys(key for of_run in lines for key in of_run):
         of_key = [of_run.get(key) for of_run in lines]
@@ -220,18 +182,12 @@ def _policy_rows(found: Sequence[Run]) -> Iterable[ComparisonRow]:
 
 
 def _line_key(line: dict[str, Any]) -> tuple[Any, ...]:
-    from tasks.score.catalogue import MEASURES
-
     who = (line["intruder"] or "").partition(":")[0]
     return (line["measure"], who, line["attribute"] if MEASURES[line["measure"]].about == "attribute" else None,
             line["p_percent"], line.get("false_positive_rate"), line["direction"], line["limit"])  # fmt: skip
 
 
 def _line_in_words(line: dict[str, Any]) -> str:
-    from tasks.report.wording.numbers import format_limit
-    from tasks.score.catalogue import MEASURES
-    from tasks.score.policy import INSIDER
-
     unit = MEASURES[line["measure"]].unit
     who = ", insider" if (line["intruder"] or "").startswith(INSIDER) else ""
     width = f", p = {line['p_percent']:g} %" if line["p_percent"] is not None else ""
@@ -246,17 +202,12 @@ def _line_in_words(line: dict[str, Any]) -> str:
 
 
 def _format_decision(line: dict[str, Any], value: float | None) -> str:
-    from tasks.report.wording.numbers import format_with_unit
-    from tasks.score.catalogue import MEASURES
-
     at_least = "at least " if line.get("lower_bound") else ""
     figure = "" if value is None else f" {at_least}{format_with_unit(value, MEASURES[line['measure']].unit)}"
     return f"{line['decision']}{figure}"
 
 
 def _risk_rows(found: Sequence[Run]) -> Iterable[ComparisonRow]:
-    from tasks.score.policy import DECLARED, INSIDER
-
     for measure in RISKS:
         for who, told in ((DECLARED, "declared intruder"), (INSIDER, "worst insider")):
             worst = tuple(_worst(run.estimates, measure, who) for run in found)
@@ -273,8 +224,6 @@ def _risk_rows(found: Sequence[Run]) -> Iterable[ComparisonRow]:
 
 def _risk_row(what: str, measure: str, worst: Sequence[Estimate | None]) -> ComparisonRow:
     """The worst figures of an attack; a lower bound says so, and is compared with nothing: nobody knows how much it leaves."""
-    from tasks.report.views.rows import mark_bound
-
     bounds = tuple(place for place, one in enumerate(worst) if one is not None and one.is_lower_bound)
     row = _row(what, measure, tuple(None if one is None else one.value for one in worst), BOUND if bounds else "")
     cells = tuple(cell if one is None else mark_bound(one, cell) for one, cell in zip(worst, row.cells, strict=True))
@@ -283,8 +232,6 @@ def _risk_row(what: str, measure: str, worst: Sequence[Estimate | None]) -> Comp
 
 def _list_membership_rows(found: Sequence[Run], measure: str, told: str, remark: str = "") -> Iterable[ComparisonRow]:
     """The worst figure of each run, if any has one. A rehearsal is about how a release is made: no file is compared with it."""
-    from tasks.score.membership.figures import REHEARSED
-
     worst = [_worst_asked(run.estimates, measure) for run in found]
     if not any(worst):
         return
@@ -306,8 +253,6 @@ def _use_rows(found: Sequence[Run]) -> Iterable[ComparisonRow]:
 
 def _loss_rows(found: Sequence[Run]) -> Iterable[ComparisonRow]:
     """A loss over other attributes answers another question: it is shown, and none is called the best."""
-    from tasks.score.catalogue import LOSS
-
     masked = {frozenset(e.attribute for e in run.estimates if e.measure == "cells_changed") for run in found}
     remark = "not compared: other attributes are masked" if len(masked) > 1 else ""
     for measure in LOSS:
@@ -329,8 +274,6 @@ def _worst_asked(estimates: Iterable[Estimate], measure: str) -> Estimate | None
 
 def _worst_of(figures: Iterable[Estimate], measure: str) -> Estimate | None:
     """Of equal figures the first."""
-    from tasks.score.catalogue import MEASURES
-
     sign = -1 if MEASURES[measure].better == "higher" else 1
     return max((one for one in figures if one.value is not None), key=lambda one: sign * (one.value or 0.0), default=None)
 
@@ -340,80 +283,9 @@ def _find_table_figure(estimates: Iterable[Estimate], measure: str) -> float | N
 
 
 def _row(what: str, measure: str, values: tuple[float | None, ...], remark: str = "") -> ComparisonRow:
-    from flows.cli.spec_differences import DASH
-    from tasks.report.wording.numbers import format_with_unit
-    from tasks.score.catalogue import MEASURES
-
     cells = tuple(DASH if value is None else format_with_unit(value, MEASURES[measure].unit) for value in values)
     present = [value for value in values if value is not None]
     if remark or len(present) < 2 or len(set(cells)) == 1:
         return ComparisonRow(what, values, cells, (), remark)
     best = cells[values.index((max if MEASURES[measure].better == "higher" else min)(present))]
     return ComparisonRow(what, values, cells, tuple(place for place, cell in enumerate(cells) if cell == best))
-
-
-def _print(found: Sequence[Run], sections: dict[str, tuple[ComparisonRow, ...]], changed: list[str]) -> None:
-    from rich.text import Text
-
-    from flows.cli.spec_differences import masking_in_words
-    from tasks.score.verdict_word import capitalise_verdict, verdict_word
-
-    out = console()
-
-    def say(text: str) -> None:
-        out.print(Text(escape_terminal(text)), soft_wrap=True)
-
-    for run in found:
-        manifest = run.manifest
-        revoked = ", and revoked since" if run.revoked else ""
-        word = capitalise_verdict(verdict_word(manifest["verdict"], manifest.get("exceptions", ())))
-        say(f"{run.letter}  {manifest['run']}  {manifest['release']}  {word}{revoked}")
-        for step in masking_in_words(manifest["spec"]):
-            say(f"   {step}")
-    say("")
-    for title, rows in sections.items():
-        if rows:
-            say(_format_title(title, rows))
-            out.print(_table(title, rows, found))
-            say("")
-    say("The release files differ in:" if changed else "The release files say the same.")
-    for change in changed:
-        say(f"  {change}")
-
-
-def _format_title(title: str, rows: Sequence[ComparisonRow]) -> str:
-    told = [f"{BEST.strip()} best"] if any(row.best for row in rows) else []
-    told += dict.fromkeys(row.remark for row in rows if row.remark)
-    return f"{TITLES[title]} ({'; '.join(told)})" if told else TITLES[title]
-
-
-def _table(title: str, rows: Sequence[ComparisonRow], found: Sequence[Run]) -> Table:
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=None, padding=(0, 1, 0, 0))
-    table.add_column(overflow="fold")
-    for run in found:
-        table.add_column(Text(run.letter), overflow="fold", justify="left" if title == "policy" else "right")
-    for row in rows:
-        cells = [(cell + BEST, "bold") if place in row.best else (cell, "") for place, cell in enumerate(row.cells)]
-        table.add_row(Text(row.what), *(Text(cell, style=style) for cell, style in cells))
-    return table
-
-
-def _as_json(found: Sequence[Run], sections: dict[str, tuple[ComparisonRow, ...]], changed: list[str]) -> dict[str, Any]:
-    from flows.cli.spec_differences import masking_in_words
-
-    runs = [
-        {
-            "letter": run.letter,
-            "run": run.manifest["run"],
-            "release": run.manifest["release"],
-            "started_at": run.manifest["started_at"],
-            "verdict": run.manifest["verdict"],
-            "revoked": run.revoked,
-            "masking": masking_in_words(run.manifest["spec"]),
-        }
-        for run in found
-    ]
-    return {"runs": runs, **{name: [asdict(row) for row in rows] for name, rows in sections.items()}, "differences": changed}
