@@ -115,7 +115,7 @@ def watched() -> Iterator[Watch]:
 
 def swept(path: Path) -> dict[str, float]:
     """What a sweep with one worker took."""
-    from flows.console.sweep.sweep import sweep_over
+    from flows.cli.sweep.run import sweep_over
     from flows.sweep.compute_backend import ComputeBackend
 
     memory, wall, own = psutil.Process().memory_info().rss, time.perf_counter(), time.process_time()

@@ -6,20 +6,34 @@ import flows.environment  # noqa: F401  # prepares the process before Prefect is
 
 # isort: split
 import os
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 from prefect import flow, tags
 from prefect.task_runners import ThreadPoolTaskRunner
 
-from flows.issue import issue
 from flows.limits import refuse_silence
-from flows.recorder import RunRecorder
+from flows.mask_stages import mask_source
+from flows.model_stages import run_model_stages
 from flows.release import ReleaseSpec, collect_policy_names
-from flows.stages import run_stages
-from flows.trail import ASKED_BY_FLOW_RUN
+from flows.run.issue import issue
+from flows.run.recorder import RunRecorder
+from flows.run.stage_runner import ReleaseArtifacts, StageRunner, assert_unchanged, store_part
+from flows.run.trail import ASKED_BY_FLOW_RUN
+from flows.stages import (
+    check_source,
+    ingest_files,
+    report_results,
+    run_attacks,
+    run_membership_attacks,
+    score_results,
+    select_people,
+)
 from tasks.attack.omissions import refuse_unknown_intruders
 from tasks.audit.maintenance.use import use_store
+from tasks.classify.task import classify_attributes
+from tasks.ingest.task import ingest_source, source_digest
 from tasks.microdata.refs import RecordRef, TableRef
 from tasks.microdata.schema import Schema
 from tasks.runtime.artifacts import Store
@@ -29,6 +43,8 @@ from tasks.score.estimates import Score
 from tasks.score.synthetic.propensity import refuse_limits_that_cannot_fail
 
 ATTACKS_AT_ONCE = 2
+CountAttempt = Callable[[TableRef, str, str], str]  # source, digest of its file, masking -> draw
+ExamineSource = Callable[[Schema, TableRef], None]
 
 
 @flow(name="certify", task_runner=ThreadPoolTaskRunner(max_workers=ATTACKS_AT_ONCE), persist_result=False)  # type: ignore[arg-type]  # prefect's stub wants TaskRunner[PrefectFuture[Any]]
@@ -41,6 +57,35 @@ def certify(spec: str, output: str = "releases", refresh: bool = False, new_draw
         made = run_stages(recorder, release, count_attempt, partial(_examine, release))
         refuse_limits_that_cannot_fail(release.policy, Store().record(made.score, Score).estimates)
         return issue(recorder, release, made, Path(output))
+
+
+def run_stages(
+    runner: StageRunner, release: ReleaseSpec, count_attempt: CountAttempt, examine: ExamineSource | None = None
+) -> ReleaseArtifacts:
+    """The six stages of a release, run by a recorder, or by a replay that records nothing.
+
+    count_attempt: writes the attempt down before it is made, and returns its draw. examine: called before the attempt with the
+    schema and the source; it asks what is asked of a new release alone.
+    """
+    digest = assert_unchanged("source", source_digest(release.source))
+    source = runner.run("ingest", ingest_source.bind(store_part(release.ingest_plan), digest))
+    schema = runner.run("classify", classify_attributes.bind(source["data"], store_part(release.classify_plan)))["schema"]
+    check_source(runner, release, source["report"], schema)
+    if examine is not None:
+        examine(Store().record(schema, Schema), source["data"])
+    files = ingest_files(runner, release, source["data"], schema)
+    masked = mask_source(runner, release, source["data"], schema, partial(count_attempt, source["data"], digest))
+    people = select_people(runner, release, masked) if release.membership_attacks else None
+    if release.model is not None:
+        return run_model_stages(runner, release, release.model, source, masked, people)
+    table = masked.table
+    if table is None:
+        raise RuntimeError("a release without a model has a masked table")
+    results = run_attacks(runner, release, masked, table, files)
+    members = run_membership_attacks(runner, release, masked, people)
+    score = score_results(runner, release, masked, table, results, members, people)
+    page = report_results(runner, release, masked, table, source["report"], schema, results, members, people, score)
+    return ReleaseArtifacts(source["data"], table["released"], score, page, masked.draw)
 
 
 def certify_tagged(release: ReleaseSpec, *, output: str, refresh: bool = False, new_draw: bool = False) -> dict[str, str]:

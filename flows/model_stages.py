@@ -8,7 +8,7 @@ import flows.environment  # noqa: F401  # prepares the process before Prefect is
 from collections.abc import Callable
 
 from flows.release import ReleaseSpec
-from flows.stage_runner import MaskingArtifacts, ReleaseArtifacts, StageRunner, store_part
+from flows.run.stage_runner import MaskingArtifacts, ReleaseArtifacts, StageRunner, store_part
 from tasks.attack.membership.methods import AnyModelAttack, attack_name, shadows_needed, teaching
 from tasks.attack.membership.shadow_training import TOGETHER
 from tasks.attack.membership.shadows import Teaching

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-import re
 from collections import Counter
-from pathlib import Path
 from typing import Annotated
 
 from pydantic import Field, model_validator
 
-from flows.questions import extract_questions, refuse_open_questions
-from flows.release_errors import refine_error
 from flows.sweep.origin import SweepOrigin
 from tasks.attack.linkage.external import names_of
 from tasks.attack.membership.methods import (
@@ -24,21 +20,17 @@ from tasks.attack.membership.methods import (
 )
 from tasks.attack.methods import Attack
 from tasks.attack.omissions import Omission
-from tasks.attack.plan import add_omitted_attacks, check_attacks, default_attacks
+from tasks.attack.plan import add_omitted_attacks, default_attacks
 from tasks.attack.threat import IntruderSpec, intruders
 from tasks.classify.methods import ClassifyPlan
 from tasks.ingest.checks.expectations import Expectation
-from tasks.ingest.codebooks.codebook import Attributes, AttributeSpec
-from tasks.ingest.codebooks.codebook_file import load_codebook, merge_codebook
+from tasks.ingest.codebooks.codebook import Attributes
 from tasks.ingest.methods import IngestPlan
 from tasks.ingest.sources import SourceSpec
-from tasks.mask.coding.recoding import load_mappings
 from tasks.mask.control import LARGEST_SHARE
 from tasks.mask.external_release.adoption import AdoptionPlan, ReleasedSpec
 from tasks.mask.external_release.released import Undeclared
 from tasks.mask.methods import Masking, Mechanism
-from tasks.microdata.document import Document, format_dotted_path, read_document, validate_document
-from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Role, Schema
 from tasks.microdata.spec import Name, Public, PublicField, Reason, Slug, Spec
 from tasks.report.plan import ReportPlan
@@ -46,7 +38,7 @@ from tasks.report.publication import Context, Publish
 from tasks.score.interval_disclosure import RankIntervalDisclosure, SdIntervalDisclosure
 from tasks.score.kinds import NotLimited
 from tasks.score.methods import ALWAYS, Measure
-from tasks.score.policy import Known, Policy, check_policy
+from tasks.score.policy import Known, Policy
 from tasks.score.synthetic.uniques import Uniques
 from tasks.train.spec import ModelSpec
 
@@ -286,57 +278,6 @@ class ReleaseSpec(Spec):
         return ReportPlan(**{**parts, **elsewhere, "series": self.series_name, "of_nobody": self.is_fully_synthetic, **told})
 
 
-def load_release(path: Path) -> ReleaseSpec:
-    """Read and check a release file without touching its data. InputError says what is wrong, where, and what to do.
-
-    A file with open questions is refused: nothing may be made of it before a person has answered them.
-    """
-    document, questions = extract_questions(read_document(path))
-    refuse_open_questions(document, questions)
-    return load_draft(path)
-
-
-def load_draft(path: Path) -> ReleaseSpec:
-    """As `load_release`, but open questions (`decide`) are left out instead of refused."""
-    try:
-        return _load_release_document(extract_questions(read_document(path))[0])
-    except InputError as error:
-        raise refine_error(error, path) from None
-
-
-def _load_release_document(document: Document) -> ReleaseSpec:
-    path = document.path
-    release = validate_document(ReleaseSpec, document)
-    keeps_row_order = release.keep_row_order is not None
-    try:
-        if release.model is None:
-            check_attacks(release.attacks_to_run, release.omit, release.steps_to_face, keeps_row_order=keeps_row_order)
-            release = include_omitted_attacks(release)
-        check_policy(release.policy, collect_policy_names(release))
-        names_of(release.intruder.files)
-    except InputError as error:
-        raise locate_error(error, path) from None
-    found = {name: source.resolve_path(path.parent) for name in ("source", "released") if (source := getattr(release, name))}
-    if isinstance(release.control, SourceSpec):
-        found["control"] = release.control.resolve_path(path.parent)
-    if release.release is not None:
-        found["release"] = Published(model=release.release.model.resolve_path(path.parent))
-    files = tuple(file.resolve_path(path.parent) for file in release.intruder.files)
-    found["intruder"] = release.intruder.model_copy(update={"files": files})
-    try:
-        if release.masking is not None:
-            found["masking"] = load_mappings(release.masking, path.parent, "masking")
-        if "released" in found:
-            mechanism = load_mappings(found["released"].mechanism, path.parent, "released.mechanism")
-            found["released"] = found["released"].model_copy(update={"mechanism": mechanism})
-    except InputError as error:
-        raise locate_error(error, path) from None
-    attributes = release.attributes
-    if release.codebook is not None:
-        attributes = merge_codebook(attributes, load_codebook((path.parent / release.codebook).absolute()))
-    return release.model_copy(update={**found, "attributes": add_unit_roles(release, attributes)})
-
-
 def include_omitted_attacks(release: ReleaseSpec) -> ReleaseSpec:
     """With the required attacks that `omit` names in `attacks`. Done when a file is read: records stay as they are."""
     if release.attacks is None:
@@ -344,28 +285,6 @@ def include_omitted_attacks(release: ReleaseSpec) -> ReleaseSpec:
     keeps_row_order = release.keep_row_order is not None
     attacks = add_omitted_attacks(release.attacks, release.omit, release.steps_to_face, keeps_row_order=keeps_row_order)
     return release.model_copy(update={"attacks": attacks})
-
-
-def add_unit_roles(release: ReleaseSpec, attributes: tuple[AttributeSpec, ...]) -> tuple[AttributeSpec, ...]:
-    """The declared attributes, with the roles that `person` and `group` give."""
-    named = {getattr(release, field): role for field, role in UNIT_KEYS.items() if getattr(release, field) is not None}
-    declared = {attribute.name: attribute for attribute in attributes}
-    for name, role in named.items():
-        declared[name] = declared.get(name, AttributeSpec(name=name)).model_copy(update={"role": role})
-    return tuple(declared.values())
-
-
-def locate_error(error: InputError, path: Path) -> InputError:
-    """The error with the release file and its line, where it speaks of a field of that file."""
-    steps = re.findall(r"[^.\[\]: ]+", error.where)
-    place = tuple(int(step) if step.isascii() and step.isdecimal() else step for step in steps)
-    if not place or place[0] not in ReleaseSpec.model_fields:
-        return error
-    document, _ = extract_questions(read_document(path))
-    there, where = document.find_in_file(place), error.where
-    if there != place:
-        where = where.replace(format_dotted_path(place[:2]), format_dotted_path(there[:2]), 1)
-    return dataclasses.replace(error, where=f"{path}, line {document.line_of(place)}: {where}")
 
 
 def collect_policy_names(release: ReleaseSpec, schema: Schema | None = None) -> Known:

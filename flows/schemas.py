@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from flows.publish import as_json
 from flows.questions import allow_questions
 from flows.release import ReleaseSpec
+from flows.run.publish import as_json
 from flows.sweep.spec import schema_of_sweep_files
 from flows.watch.spec import schema_of_watch_files
 from tasks.audit.certificates.approval import schema_of_approvals

@@ -1,17 +1,12 @@
-"""The chain of a release: ingest, classify, mask, attack, score, report."""
+"""The stages of a released table, as `run_stages` calls them: each binds a task to its inputs and checks what it made."""
 
 from __future__ import annotations
 
 import flows.environment  # noqa: F401  # prepares the process before Prefect is imported
 
 # isort: split
-from collections.abc import Callable
-from functools import partial
-
-from flows.mask_stages import mask_source
-from flows.model_stages import run_model_stages
 from flows.release import ReleaseSpec, collect_policy_names
-from flows.stage_runner import MaskingArtifacts, ReleaseArtifacts, StageRunner, assert_unchanged, store_part
+from flows.run.stage_runner import MaskingArtifacts, StageRunner, store_part
 from tasks.attack.insiders import compute_rate
 from tasks.attack.linkage.external import names_of, plan_of
 from tasks.attack.linkage.file_alignment import refuse_unfit_file
@@ -20,86 +15,23 @@ from tasks.attack.membership.methods import AnyTableAttack, attack_name
 from tasks.attack.outputs import AttackOutputs, MembershipOutputs, PeopleOutputs
 from tasks.attack.task import attack_release, choose_people, infer_membership
 from tasks.attack.threat import Intruder, find_larger_insiders, holders, intruders
-from tasks.classify.task import classify_attributes
 from tasks.ingest.methods import IngestReport
-from tasks.ingest.task import file_digest, ingest_file, ingest_source, source_digest
+from tasks.ingest.task import file_digest, ingest_file
 from tasks.mask.outputs import MaskOutputs
 from tasks.microdata.refs import RecordRef, TableRef
 from tasks.microdata.schema import Schema
+from tasks.report.outputs import ReportOutputs
 from tasks.report.task import write_report
 from tasks.runtime.artifacts import Store
+from tasks.score.estimates import Score
 from tasks.score.local_privacy import refuse_limit_without_pram
 from tasks.score.policy import check_policy
 from tasks.score.task import score_release
 
-CountAttempt = Callable[[TableRef, str, str], str]  # source, digest of its file, masking -> draw
-ExamineSource = Callable[[Schema, TableRef], None]
 FileHolders = tuple[tuple[Intruder, TableRef], ...]
 
 
-def run_stages(
-    runner: StageRunner, release: ReleaseSpec, count_attempt: CountAttempt, examine: ExamineSource | None = None
-) -> ReleaseArtifacts:
-    """The six stages of a release, run by a recorder, or by a replay that records nothing.
-
-    count_attempt: writes the attempt down before it is made, and returns its draw. examine: called before the attempt with the
-    schema and the source; it asks what is asked of a new release alone.
-    """
-    digest = assert_unchanged("source", source_digest(release.source))
-    source = runner.run("ingest", ingest_source.bind(store_part(release.ingest_plan), digest))
-    schema = runner.run("classify", classify_attributes.bind(source["data"], store_part(release.classify_plan)))["schema"]
-    _check_source(runner, release, source["report"], schema)
-    if examine is not None:
-        examine(Store().record(schema, Schema), source["data"])
-    files = _ingest_files(runner, release, source["data"], schema)
-    masked = mask_source(runner, release, source["data"], schema, partial(count_attempt, source["data"], digest))
-    people = _choose_people(runner, release, masked) if release.membership_attacks else None
-    if release.model is not None:
-        return run_model_stages(runner, release, release.model, source, masked, people)
-    if masked.table is None:
-        raise RuntimeError("a release without a model has a masked table")
-    results = _attack(runner, release, masked, masked.table, files)
-    members = _infer_membership(runner, release, masked, people)
-    scores = runner.run(
-        "score",
-        score_release.bind(
-            data=masked.data,
-            masked=masked.table["masked"],
-            alignment=masked.table["alignment"],
-            schema=masked.schema,
-            mechanisms=masked.mechanisms,
-            results=results,
-            measures=store_part(release.measures, tuple),
-            policy=store_part(release.policy, tuple),
-            members=members,
-            people=people,
-            omit=store_part(release.omit, tuple),
-        ),
-    )
-    page = runner.run(
-        "report",
-        write_report.bind(
-            plan=store_part(release.report_plan),
-            data=masked.data,
-            validation=source["report"],
-            schema=schema,
-            masked=masked.table["masked"],
-            released=masked.table["released"],
-            alignment=masked.table["alignment"],
-            mechanisms=masked.mechanisms,
-            results=results,
-            score=scores["score"],
-            members=members,
-            people=people,
-            control=masked.control,
-        ),
-    )
-    return ReleaseArtifacts(source["data"], masked.table["released"], scores["score"], page, masked.draw)
-
-
-def _check_source(
-    runner: StageRunner, release: ReleaseSpec, report: RecordRef[IngestReport], schema: RecordRef[Schema]
-) -> None:
+def check_source(runner: StageRunner, release: ReleaseSpec, report: RecordRef[IngestReport], schema: RecordRef[Schema]) -> None:
     """Pass on what ingest noted, and refuse a policy that this source cannot be held to."""
     store = Store()
     runner.warn(store.record(report, IngestReport).notes)
@@ -108,7 +40,7 @@ def _check_source(
     refuse_limit_without_pram(release.policy, attributes, release.steps)
 
 
-def _choose_people(runner: StageRunner, release: ReleaseSpec, masked: MaskingArtifacts) -> PeopleOutputs:
+def select_people(runner: StageRunner, release: ReleaseSpec, masked: MaskingArtifacts) -> PeopleOutputs:
     """The people about whom membership attacks are asked."""
     call = choose_people.bind(
         data=masked.data,
@@ -123,7 +55,7 @@ def _choose_people(runner: StageRunner, release: ReleaseSpec, masked: MaskingArt
     return runner.run("people", call)
 
 
-def _attack(
+def run_attacks(
     runner: StageRunner, release: ReleaseSpec, masked: MaskingArtifacts, table: MaskOutputs, files: FileHolders
 ) -> list[AttackOutputs]:
     """Every attack by every intruder, side by side; the order of the results is the order of the plan.
@@ -164,7 +96,7 @@ def _attack(
     return results
 
 
-def _infer_membership(
+def run_membership_attacks(
     runner: StageRunner, release: ReleaseSpec, masked: MaskingArtifacts, people: PeopleOutputs | None
 ) -> list[MembershipOutputs]:
     """What every attack that infers who is in the file says of the people, side by side."""
@@ -183,7 +115,7 @@ def _infer_membership(
     return runner.run_all("membership", calls)
 
 
-def _ingest_files(runner: StageRunner, release: ReleaseSpec, data: TableRef, schema: RecordRef[Schema]) -> FileHolders:
+def ingest_files(runner: StageRunner, release: ReleaseSpec, data: TableRef, schema: RecordRef[Schema]) -> FileHolders:
     """The intruders who have an external file, each with its address; a file that does not fit is refused before masking."""
     store, specs = Store(), release.intruder.files
     if not specs:
@@ -202,3 +134,60 @@ def _ingest_files(runner: StageRunner, release: ReleaseSpec, data: TableRef, sch
         if holder.file is not None:
             refuse_unfit_file(original, attributes, table, holder.file)
     return tuple((holder, outputs["data"]) for holder, outputs in zip(found, read, strict=True))
+
+
+def score_results(
+    runner: StageRunner,
+    release: ReleaseSpec,
+    masked: MaskingArtifacts,
+    table: MaskOutputs,
+    results: list[AttackOutputs],
+    members: list[MembershipOutputs],
+    people: PeopleOutputs | None,
+) -> RecordRef[Score]:
+    """Risk and loss of the released table, and the verdict of the policy."""
+    call = score_release.bind(
+        data=masked.data,
+        masked=table["masked"],
+        alignment=table["alignment"],
+        schema=masked.schema,
+        mechanisms=masked.mechanisms,
+        results=results,
+        measures=store_part(release.measures, tuple),
+        policy=store_part(release.policy, tuple),
+        members=members,
+        people=people,
+        omit=store_part(release.omit, tuple),
+    )
+    return runner.run("score", call)["score"]
+
+
+def report_results(
+    runner: StageRunner,
+    release: ReleaseSpec,
+    masked: MaskingArtifacts,
+    table: MaskOutputs,
+    validation: RecordRef[IngestReport],
+    schema: RecordRef[Schema],
+    results: list[AttackOutputs],
+    members: list[MembershipOutputs],
+    people: PeopleOutputs | None,
+    score: RecordRef[Score],
+) -> ReportOutputs:
+    """The report for the public, and the one for the steward."""
+    call = write_report.bind(
+        plan=store_part(release.report_plan),
+        data=masked.data,
+        validation=validation,
+        schema=schema,
+        masked=table["masked"],
+        released=table["released"],
+        alignment=table["alignment"],
+        mechanisms=masked.mechanisms,
+        results=results,
+        score=score,
+        members=members,
+        people=people,
+        control=masked.control,
+    )
+    return runner.run("report", call)

@@ -27,7 +27,7 @@ def test_every_file_and_test_that_it_names_is_there():
 def test_its_limits_are_those_of_the_code():
     from pydantic import TypeAdapter
 
-    from flows.console.wide import MANY_COLUMNS
+    from flows.cli.terminal import MANY_COLUMNS
     from tasks.audit.signing import envelope, pem
     from tasks.ingest.readers import compressed, delimited, sql
     from tasks.ingest.sources import SourceSpec

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import AwareDatetime, BeforeValidator, Field, StringConstraints
 
-from flows.console.criterion_text import criterion_in_words
+from flows.run.criterion_text import criterion_in_words
 from tasks.audit.ledger.entries import RunEnded
 from tasks.audit.lookup.index import Index
 from tasks.microdata.canonical import canonical

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any, Literal
 
-from flows.certificate import ReleasedFile
 from flows.mask_stages import CONTROL_TABLE, RELEASED_TABLE
 from flows.model_stages import FITTED_MODEL
 from flows.replay.changes import Changes
 from flows.replay.past_run import PastRun
 from flows.replay.rerun import Rerun, failure_in_words, strip_token
 from flows.replay.rows import row_change
+from flows.run.certificate import ReleasedFile
 from tasks.attack.linkage.external import FILE
 from tasks.audit.ledger.entries import ReleasedTable
 from tasks.microdata.errors import SdcertError

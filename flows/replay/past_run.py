@@ -9,9 +9,9 @@ from typing import Any
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from flows.history import manifest_path, status_of
-from flows.recorder import KEY_MARK
 from flows.release import ReleaseSpec
+from flows.run.history import manifest_path, status_of
+from flows.run.recorder import KEY_MARK
 from tasks.audit.ledger.entries import RunEnded
 from tasks.audit.lookup.index import Index
 from tasks.audit.signing.envelope import ENTRY, NotAnEnvelope, open_envelope

@@ -14,7 +14,7 @@ from flows.replay.changes import changes
 from flows.replay.comparison import Cause, ReplayComparison, compare
 from flows.replay.past_run import ManifestChanged, bring_back_secrets, load_past_run
 from flows.replay.rerun import Places, rerun
-from flows.trail import identify_requester
+from flows.run.trail import identify_requester
 from tasks.audit.ledger.entries import RunReplayed
 from tasks.audit.ledger.ledger import Ledger
 from tasks.audit.maintenance.use import use_store

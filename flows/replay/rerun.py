@@ -16,12 +16,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
+from flows.certify import run_stages
 from flows.mask_stages import RELEASED_TABLE
-from flows.progress import listener
 from flows.release import ReleaseSpec
 from flows.replay.past_run import WHERE, PastRun
-from flows.stage_runner import ReleaseArtifacts
-from flows.stages import run_stages
+from flows.run.progress import listener
+from flows.run.stage_runner import ReleaseArtifacts
 from tasks.attack.linkage.external import FILE, FileSpec, names_of
 from tasks.ingest.external import relocate_errors
 from tasks.ingest.sources import SourceSpec, reachable

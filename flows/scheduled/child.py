@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any
 
 import flows
-from flows.recorder import new_run_id
+from flows.run.recorder import new_run_id
+from flows.run.trail import ASKED_BY_DEPLOYMENT, ASKED_BY_FLOW_RUN
 from flows.scheduled.closing import close_unfinished
 from flows.scheduled.command_requests import CODE_FILE, FOLDER, CommandRequest
 from flows.scheduled.process_tree import ProcessExit, ProcessTree
-from flows.trail import ASKED_BY_DEPLOYMENT, ASKED_BY_FLOW_RUN
 from tasks.microdata.regular_files import read_file, read_text_file
 from tasks.runtime.failures import write_private_trace
 from tasks.runtime.settings import Home

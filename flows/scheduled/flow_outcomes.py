@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from flows.history import has_runs
 from flows.notifications.events import KINDS, public_code
 from flows.notifications.events import Kind as EventKind
+from flows.run.history import has_runs
 from flows.scheduled.child import Outcome
 from tasks.runtime.settings import Home
 from tasks.score.verdict_word import verdict_word

@@ -19,11 +19,11 @@ from prefect.client.schemas.objects import FlowRun, State, StateType
 from prefect.client.schemas.responses import SetStateStatus
 from prefect.exceptions import ObjectNotFound, PrefectHTTPStatusError
 
+from flows.run.trail import ASKED_BY_FLOW_RUN
 from flows.scheduled import workers
 from flows.scheduled.closing import close_unfinished, runs_of
 from flows.scheduled.command_requests import list_requests
 from flows.scheduled.deployments import TAG
-from flows.trail import ASKED_BY_FLOW_RUN
 from tasks.audit.ledger.ledger import Ledger
 from tasks.runtime.failures import write_private_trace
 from tasks.runtime.processes import own_processes

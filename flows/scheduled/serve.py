@@ -183,7 +183,7 @@ def remember(address: Address, kept: list[RestartingProcess]) -> None:
 
 def address_of(port: int | None) -> Address:
     """The server that PREFECT_API_URL names, which must answer, or one to start on this machine alone."""
-    from flows.console.certify import check_server
+    from flows.cli.certify import check_server
 
     named = os.environ.get(ADDRESS)
     if named:

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 
-from flows.console.draft.text import comment, dump_yaml, quote_text
+from flows.cli.draft.text import comment, dump_yaml, quote_text
 from flows.sweep.file import SweepSpec, Template
 from flows.sweep.spec import create_templates_and_spaces
 from tasks.microdata.canonical import canonical

@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from flows.release import ReleaseSpec, load_release
+from flows.release import ReleaseSpec
+from flows.release_file import load_release
 from flows.sweep.file import Frontier as Frontier
 from flows.sweep.file import Grid as Grid
 from flows.sweep.file import Random as Random

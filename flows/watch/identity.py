@@ -6,8 +6,8 @@ import json
 
 from pydantic import TypeAdapter, ValidationError
 
-from flows.history import manifest_of
 from flows.release import ReleaseSpec
+from flows.run.history import manifest_of
 from tasks.microdata.canonical import canonical
 from tasks.microdata.refs import RecordRef
 from tasks.runtime.artifacts import Damaged, Store

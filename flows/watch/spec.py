@@ -10,7 +10,8 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from flows.release import ReleaseSpec, load_release
+from flows.release import ReleaseSpec
+from flows.release_file import load_release
 from tasks.microdata.document import EXAMPLE, Document, read_document, validate_document
 from tasks.microdata.errors import InputError
 from tasks.microdata.spec import Name, Slug, Spec

@@ -110,7 +110,7 @@ def _certified(request, name: str, folder: Path) -> Path:
         request.getfixturevalue("reference")
     request.getfixturevalue("prefect")
     from flows.certify import certify_tagged
-    from flows.release import load_release
+    from flows.release_file import load_release
 
     done = certify_tagged(load_release(RELEASES / f"{name}.yaml"), output=str(folder / "releases"))
     assert done["verdict"] == "certified"

@@ -7,7 +7,7 @@ import os
 import pytest
 from trails import attempt, attribute, began, digest, ended, runs, write_trail
 
-from flows.console.audit.export import export_runs
+from flows.cli.audit.export import export_runs
 
 HOSTILE = "</script><img src=x onerror=window.ran=1>\u202e\x1b[31m"
 RUN = "20261121T093000Z-1f2e3d"

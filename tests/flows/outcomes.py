@@ -21,7 +21,7 @@ class Ran:
 
 
 def newest_manifest() -> dict[str, Any]:
-    from flows.history import manifests
+    from flows.run.history import manifests
 
     found = manifests()
     return max(found, key=lambda manifest: manifest["started_at"]) if found else {}

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from flows.console.advice.advice import advice, attributes_of, suggest_stronger_masking, suggest_weaker_masking
+from flows.cli.advice.advice import advice, attributes_of, suggest_stronger_masking, suggest_weaker_masking
 from tasks.mask.methods import find_method
 from tasks.score.membership.figures import UNLIKE
 

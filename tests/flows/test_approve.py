@@ -10,9 +10,9 @@ import threading
 import pytest
 from certified_runs import RUN, issue
 
+from flows.cli import approve as approving
+from flows.cli import revoke as revoking
 from flows.cli import run
-from flows.console import approve as approving
-from flows.console import revoke as revoking
 from tasks.audit.certificates.approval import read_approval
 from tasks.audit.certificates.certificate_statements import NotValid
 from tasks.audit.certificates.revocation import read_revocation

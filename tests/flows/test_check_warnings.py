@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from release_files import RELEASE, survey, write_release
 
-from flows.console.check import print_plan
+from flows.cli.check import print_plan
 from tasks.microdata.errors import InputError
 
 VOTES = {"vote": {"coarser": {"yes": "any", "no": "any"}}}

@@ -12,10 +12,10 @@ from release_files import answer_as_proposed
 from surveys import CODES, coded_survey
 
 from flows.cli import run
-from flows.console.answer import answer_questions
-from flows.console.draft.codes import kind_of_numbers
-from flows.console.draft.rules import draft_of
-from flows.release import load_release
+from flows.cli.draft.answer import answer_questions
+from flows.cli.draft.codes import kind_of_numbers
+from flows.cli.draft.rules import draft_of
+from flows.release_file import load_release
 from tasks.classify.evidence import count_column_evidence
 from tasks.microdata.document import read_document
 from tasks.microdata.schema import Role, Scale
@@ -99,7 +99,7 @@ def test_where_nearly_all_is_lost_the_limit_can_still_fail_and_is_asked_about():
 @pytest.mark.slow
 def test_a_survey_is_drafted_answered_and_certified_without_an_invented_code(sdcert, tmp_path, monkeypatch):
     """Every question is answered as it is proposed. Fails where codes or weights are averaged, or a drafted limit is missed."""
-    from flows.history import manifests
+    from flows.run.history import manifests
 
     monkeypatch.chdir(tmp_path)
     data = coded_survey()

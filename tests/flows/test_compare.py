@@ -10,7 +10,7 @@ from pydantic import TypeAdapter
 from rich.cells import cell_len
 
 from flows.cli import run
-from flows.console.compare.specs import differences, masking_in_words
+from flows.cli.compare.spec_differences import differences, masking_in_words
 from tasks.microdata.estimate import Estimate
 
 

@@ -6,7 +6,7 @@ import pytest
 from certified_runs import issue
 
 from flows.cli import run as sdcert
-from flows.console.doctor.home import _seeds
+from flows.cli.doctor.home import _seeds
 from flows.sweep.record import count_done_trials, records_in
 from flows.sweep.working_set import WorkingSet
 from flows.watch.past_attempts import past_of

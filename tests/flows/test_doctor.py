@@ -14,8 +14,8 @@ import pytest
 from trails import runs, write_trail
 
 from flows.cli import run
-from flows.console.doctor import doctor
-from flows.console.doctor import home as doctor_home
+from flows.cli.doctor import examine as doctor
+from flows.cli.doctor import home as doctor_home
 
 KEY = bytes(range(32))
 SEED = b"the seed that nobody may see...."[:32]

@@ -6,7 +6,7 @@ import uuid
 
 import pytest
 
-from flows.console.doctor.elsewhere import findings_of_elsewhere
+from flows.cli.doctor.elsewhere import findings_of_elsewhere
 from tasks.runtime import shared
 from tasks.runtime.artifacts import Store
 from tasks.runtime.places import SharedStorage

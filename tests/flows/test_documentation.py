@@ -24,9 +24,9 @@ from outcomes import ROOT, newest_manifest, scorecard_of
 from release_files import write_release
 
 from flows.cli import app
-from flows.commands.sweep import RUN, FileOrCommand
-from flows.console.check import print_plan
-from flows.release import load_draft
+from flows.cli.check import print_plan
+from flows.cli.sweep.group import RUN, FileOrCommand
+from flows.release_file import load_draft
 from flows.sweep.spec import load_sweep
 from flows.watch.spec import load_watch
 from tasks.microdata.document import read_document

@@ -13,9 +13,9 @@ import pytest
 from outcomes import newest_manifest
 from pydantic import TypeAdapter
 
-from flows.agreement import refuse_disagreement
 from flows.release import ReleaseSpec
-from flows.stage_runner import ReleaseArtifacts
+from flows.run.agreement import refuse_disagreement
+from flows.run.stage_runner import ReleaseArtifacts
 from tasks.microdata.errors import InputError
 from tasks.report.content import Content
 from tasks.runtime.artifacts import Store

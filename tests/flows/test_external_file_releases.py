@@ -123,7 +123,7 @@ def test_a_place_that_says_nothing_is_refused(sdcert, given, told):
 
 
 def test_a_replay_looks_for_a_file_where_it_is_now(home, project):
-    from flows.release import load_release
+    from flows.release_file import load_release
     from flows.replay.rerun import Places, link_moved_files
 
     home.mkdir(parents=True, exist_ok=True)
@@ -202,7 +202,7 @@ def test_a_file_as_parquet_with_one_record(sdcert, project):
 
 
 def test_neither_the_tracking_server_nor_the_report_is_told_where_the_files_are(project):
-    from flows.release import load_release
+    from flows.release_file import load_release
 
     loaded = load_release(write_release(project, release()))
     assert loaded.intruder.files[0].table == str(project / "register.csv")

@@ -21,7 +21,7 @@ import pytest
 from outcomes import Ran, newest_manifest
 from release_files import answer_as_proposed, write_release
 
-from flows.console.answer import answer_questions
+from flows.cli.draft.answer import answer_questions
 
 CASES = int(os.environ.get("SDCERT_HOSTILE_CASES", "30"))
 QUICK_CASES = 8

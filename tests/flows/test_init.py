@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from release_files import answer_as_proposed
 
 from flows.cli import run
-from flows.console.advice.advice import advice
-from flows.console.answer import answer_questions
-from flows.console.draft import expected
-from flows.console.draft.rules import draft_of
-from flows.console.draft.text import text_of
-from flows.console.wide import tell_many_columns
-from flows.release import load_draft
+from flows.cli.advice.advice import advice
+from flows.cli.draft import expected
+from flows.cli.draft.answer import answer_questions
+from flows.cli.draft.rules import draft_of
+from flows.cli.draft.text import text_of
+from flows.cli.terminal import tell_many_columns
+from flows.release_file import load_draft
 from tasks.mask.groups.block import MOST_CATEGORIES
 from tasks.microdata.document import read_document
 from tasks.microdata.errors import InputError
@@ -317,7 +317,7 @@ def test_from_init_to_a_certified_release_by_what_is_printed(sdcert, reference, 
     """The journey of the README: drafted, answered against the proposal, refused because of the weights, mended, certified."""
     import json
 
-    from flows.history import manifests
+    from flows.run.history import manifests
 
     monkeypatch.chdir(tmp_path)
     (tmp_path / "household.csv").write_bytes((reference / "household.csv").read_bytes())
@@ -344,7 +344,7 @@ def test_a_table_of_text_keys_is_certified_as_it_is_drafted(sdcert, reference, t
 
     import pandas as pd
 
-    from flows.history import manifests
+    from flows.run.history import manifests
 
     monkeypatch.chdir(tmp_path)
     survey = pd.read_csv(reference / "household.csv", nrows=1500)

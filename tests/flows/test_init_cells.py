@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 
 from flows.cli import run
-from flows.console.draft.cells import Reading, missing_codes, readings_of
-from flows.console.draft.rules import draft_of
-from flows.console.draft.text import text_of
+from flows.cli.draft.cells import Reading, missing_codes, readings_of
+from flows.cli.draft.rules import draft_of
+from flows.cli.draft.text import text_of
 from tasks.ingest.readers.raw import RawTable
 from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.mask.methods import mask

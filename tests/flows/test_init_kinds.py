@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 from release_files import answer_as_proposed
 
-from flows.console.answer import _list_offers, answer_questions
-from flows.console.draft.cells import Reading
-from flows.console.draft.columns import draft_column as draft_column
-from flows.console.draft.kinds import limit_inference
-from flows.console.draft.rules import draft_of
-from flows.console.draft.start import STARTS
-from flows.console.draft.text import text_of
+from flows.cli.draft.answer import _list_offers, answer_questions
+from flows.cli.draft.cells import Reading
+from flows.cli.draft.columns import draft_column as draft_column
+from flows.cli.draft.kinds import limit_inference
+from flows.cli.draft.rules import draft_of
+from flows.cli.draft.start import STARTS
+from flows.cli.draft.text import text_of
 from flows.questions import DECIDE, LONGEST_QUESTION, OpenQuestion
-from flows.release import load_draft
+from flows.release_file import load_draft
 from tasks.microdata.schema import Role
 from tasks.microdata.table import Microdata
 

@@ -10,9 +10,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import load_pem_public_key
 from signing_homes import PASSPHRASE
 
-from flows.cli import run
-from flows.console import keys
-from flows.console.doctor import keys as doctor_keys
+from flows.cli import keys, run
+from flows.cli.doctor import keys as doctor_keys
 from tasks.audit.signing import pem
 from tasks.audit.signing.changes import KeyChanges, Pending
 from tasks.audit.signing.keyring import Keyring

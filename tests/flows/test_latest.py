@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from certified_runs import issue
 
-from flows.publish import Latest, _point, settle_latest
+from flows.run.publish import Latest, _point, settle_latest
 
 FIRST, SECOND, THIRD, REFUSED, FOURTH = (f"20261121T09300{n}Z-1f2e3d" for n in range(5))
 NOBODY = 2**22 + 1  # above every id of a process
@@ -163,7 +163,7 @@ def test_a_kill_between_entry_and_link_of_a_revocation_is_mended_by_the_same_com
         issue(parent / run, run=run)
     assert settle(parent) == SECOND
     with monkeypatch.context() as killed:
-        killed.setattr("flows.console.revoke.settle_latest", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        killed.setattr("flows.run.publish.settle_latest", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         assert revoke(SECOND) == 130
     assert str((parent / "latest").readlink()) == SECOND
     assert revoke(SECOND) == 0
@@ -177,7 +177,7 @@ def test_a_link_that_cannot_be_moved_is_told_after_the_revocation(parent, monkey
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("flows.console.revoke.settle_latest", full)
+    monkeypatch.setattr("flows.run.publish.settle_latest", full)
     assert revoke(FIRST) == 2
     told = capfd.readouterr()
     assert "the certificate is revoked" in told.out

@@ -8,7 +8,7 @@ import pytest
 from outcomes import folder_of, newest_manifest, statement_in
 from release_files import REASON, RELEASE, survey
 
-from flows.console.answer import answer_questions
+from flows.cli.draft.answer import answer_questions
 from flows.questions import extract_questions
 from tasks.microdata.document import format_dotted_path, read_document
 

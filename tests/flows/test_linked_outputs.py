@@ -11,8 +11,8 @@ from certified_runs import RUN, issue
 from release_files import write_release
 
 from flows.cli import run as sdcert
-from flows.history import manifest_path
-from flows.publish import PARTIAL, Latest, clear_partial, draft_release_folder, settle_latest
+from flows.run.history import manifest_path
+from flows.run.publish import PARTIAL, Latest, clear_partial, draft_release_folder, settle_latest
 from tasks.microdata.errors import InputError
 from tasks.runtime.files import write_whole
 

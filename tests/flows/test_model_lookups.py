@@ -9,8 +9,9 @@ from outcomes import folder_of
 from release_files import survey
 from test_model_releases import LOOSE, STUMP, of_model
 
-from flows.console.audit.private_manifest import PrivateManifest
-from flows.console.compare.compare import Run, _format_title, _risk_rows, _use_rows
+from flows.cli.audit.private_manifest import PrivateManifest
+from flows.cli.compare.compare import _format_title
+from flows.cli.compare.figures import Run, _risk_rows, _use_rows
 from tasks.microdata.estimate import Estimate
 from tasks.score.membership.figures import REHEARSED
 

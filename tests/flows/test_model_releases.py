@@ -10,7 +10,7 @@ import pytest
 from outcomes import folder_of, newest_manifest, scorecard_of, statement_in
 from release_files import RELEASE, ROWS, survey, write_release
 
-from flows.progress import Lines
+from flows.run.progress import Lines
 from tasks.train.skops_file import OWN_TYPES
 
 TREE = {"method": "decision_tree"}

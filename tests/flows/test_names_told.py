@@ -16,9 +16,9 @@ from outcomes import ROOT, Ran
 from release_files import survey, write_release
 
 from flows.cli import run
-from flows.console.terminal import terminal
-from flows.issue import _page_key, as_markdown
-from flows.progress import Lines
+from flows.cli.terminal import terminal
+from flows.run.issue import _page_key, as_markdown
+from flows.run.progress import Lines
 from tasks.microdata.escaping import escape_terminal
 
 STEERING = ("[red]x[/oops]", "[link=http://x]x[/link]", ":smile:", "[/]", "\\[x]", "[bold")

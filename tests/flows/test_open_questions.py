@@ -11,10 +11,11 @@ from release_files import RELEASE, survey
 from ruamel.yaml import YAML
 
 from flows.cli import run
-from flows.console.answer import answer_questions
-from flows.console.draft.edit import append_entry, delete_entry, replace_entry
+from flows.cli.draft.answer import answer_questions
+from flows.cli.draft.edit import append_entry, delete_entry, replace_entry
 from flows.questions import extract_questions
-from flows.release import ReleaseSpec, load_draft, load_release
+from flows.release import ReleaseSpec
+from flows.release_file import load_draft, load_release
 from flows.schemas import schema_of_release_files
 from tasks.microdata.document import read_document
 from tasks.microdata.errors import InputError

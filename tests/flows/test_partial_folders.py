@@ -8,7 +8,7 @@ import os
 import pytest
 from certified_runs import RUN, issue
 
-from flows.publish import FolderDraft, Latest, clear_partial, draft_release_folder, settle_latest
+from flows.run.publish import FolderDraft, Latest, clear_partial, draft_release_folder, settle_latest
 from tasks.audit.lookup.index import Index
 
 NOBODY = 2**22 + 1  # above every id of a process

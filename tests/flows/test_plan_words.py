@@ -7,8 +7,7 @@ import json
 import pytest
 from pydantic import TypeAdapter
 
-from flows.console.check import plan
-from flows.console.parameters import describe_method, describe_method_fields
+from flows.cli.plan_text import describe_method, describe_method_fields, plan
 from flows.release import ReleaseSpec
 from tasks.mask.methods import Masking
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from flows.release import collect_policy_names, load_release
+from flows.release import collect_policy_names
+from flows.release_file import load_release
 from tasks.mask.categories.pram import Pram
 from tasks.microdata.errors import InputError
 

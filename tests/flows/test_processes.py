@@ -32,8 +32,8 @@ PLACES = {
     "score": ("tasks.score.task", "score"),
     "report": ("tasks.report.task", "render"),
     "writing an artifact": ("os", "fsync"),
-    "publishing": ("flows.publish", "sync_folder"),
-    "moving `latest`": ("flows.publish", "settle_latest"),
+    "publishing": ("flows.run.publish", "sync_folder"),
+    "moving `latest`": ("flows.run.publish", "settle_latest"),
 }
 APPEARED = ("publishing", "moving `latest`")
 QUICK = ("writing an artifact", "publishing")  # in and after the stages; the test of the temporary server kills in `mask`
@@ -73,7 +73,7 @@ def test_two_processes_at_once_compute_each_stage_once(process, tmp_path):
     for one in both:
         _, err = one.communicate(timeout=300)
         assert one.returncode == 0, err
-    from flows.history import manifests
+    from flows.run.history import manifests
 
     first, second = manifests()
     assert set(first["stages"]) == set(second["stages"])

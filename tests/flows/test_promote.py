@@ -8,7 +8,7 @@ import pytest
 from outcomes import folder_of, newest_manifest, statement_in
 from release_files import write_release
 
-from flows.release import load_release
+from flows.release_file import load_release
 from flows.sweep.promote import PointOrigin, SweepFiles, format_promoted_release, point_of
 from flows.sweep.spec import load_sweep
 from flows.sweep.variants import variant

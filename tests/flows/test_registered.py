@@ -7,8 +7,8 @@ from certified_runs import issue
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flows import series_registry
-from flows.series_registry import follow_now, state_of
+from flows.run import series_registry
+from flows.run.series_registry import follow_now, state_of
 from tasks.audit.ledger.entries import AskedBy, CertificateRevoked
 from tasks.audit.ledger.ledger import Ledger
 from tasks.audit.signing.keys import signing_key

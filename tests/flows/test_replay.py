@@ -220,7 +220,7 @@ def test_an_older_manifest_without_inputs_and_provenance_is_compared_all_the_sam
 
 @pytest.mark.slow
 def test_a_file_that_is_written_otherwise_is_told_though_every_address_is_the_same(kept, replay, monkeypatch):
-    import flows.certificate as certificate
+    import flows.run.certificate as certificate
 
     encode = certificate.encode
     monkeypatch.setattr(certificate, "encode", lambda *arguments: encode(*arguments) + b"\n")

@@ -97,13 +97,13 @@ def test_what_has_not_changed_is_not_told():
 
 def test_every_change_is_named():
     files = {**NOW.files, "tasks/mask/methods.py": "0", "tasks/mask/gone.py": "1"}
-    del files["flows/cli.py"]
+    del files["flows/cli/root.py"]
     then = replace(
         NOW, files=files, lock="0", cpu="another", packages={**NOW.packages, "numpy": "0.1"}, pins={**NOW.pins, "x": "1"}
     )
     found = changes(then, NOW)
-    assert found.files == ("flows/cli.py", "tasks/mask/gone.py", "tasks/mask/methods.py")
-    assert found.flow_files == ("flows/cli.py",)
+    assert found.files == ("flows/cli/root.py", "tasks/mask/gone.py", "tasks/mask/methods.py")
+    assert found.flow_files == ("flows/cli/root.py",)
     assert found.list_room_files(("mask", "microdata")) == ("tasks/mask/gone.py", "tasks/mask/methods.py")
     assert found.lock
     assert found.pins == ("x 1 -> none",)

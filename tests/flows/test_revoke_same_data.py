@@ -7,8 +7,8 @@ import hashlib
 import pytest
 from certified_runs import RUN, issue
 
+from flows.cli import revoke as revoking
 from flows.cli import run
-from flows.console import revoke as revoking
 from tasks.audit.lookup.index import Index
 from tasks.audit.signing.keyring import Keyring, read_revoked_certificates
 from tasks.microdata.errors import InputError

@@ -8,7 +8,7 @@ import pytest
 from certified_runs import issue
 
 from flows.cli import run as sdcert
-from flows.history import manifest_path
+from flows.run.history import manifest_path
 
 STANDS, REVOKED = (f"20261121T09300{n}Z-1f2e3d" for n in range(2))
 LINES = [{"decision": "pass", "measure": "reidentification"}]

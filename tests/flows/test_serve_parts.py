@@ -12,8 +12,8 @@ import httpx
 import pytest
 from receivers import http_receiver
 
-from flows.console import certify
-from flows.console.doctor import schedules
+from flows.cli import certify
+from flows.cli.doctor import schedules
 from flows.scheduled import serve, workers
 from flows.scheduled.file_access import FileAccess
 from flows.scheduled.listening import listen

@@ -14,8 +14,8 @@ from prefect.client.schemas.actions import WorkPoolCreate, WorkPoolUpdate
 from prefect.exceptions import PrefectHTTPStatusError
 from prefect.workers.process import ProcessWorker
 
-from flows.console.doctor import api
-from flows.console.tracking import Guarded
+from flows.cli.doctor import api
+from flows.cli.mlflow import Guarded
 from flows.scheduled.deployments import JOB_VARIABLES, Deployment, Deployments
 from flows.scheduled.file_access import SERVED, FileAccess
 from flows.scheduled.server_client import JOB_TEMPLATE, prepare_pools

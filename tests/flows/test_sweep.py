@@ -14,7 +14,7 @@ import pytest
 from release_files import ROWS, survey
 from sweep_files import MASKED, POINTS, SKIPPED, table_of, write_sweep
 
-from flows.release import load_release
+from flows.release_file import load_release
 from flows.sweep import track
 from flows.sweep.basis import basis_of, file_name
 from flows.sweep.spec import load_sweep

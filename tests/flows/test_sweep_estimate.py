@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from flows.console.sweep.sweep import time_in_words
+from flows.cli.sweep.run import time_in_words
 from flows.sweep.blocks import Candidate, Job
 from flows.sweep.plan import AT_ONCE, SECONDS_TO_BEGIN, TrialCosts, plan_of
 from tasks.sweep.evaluation import TrialGroup

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from outcomes import folder_of, newest_manifest, statement_in
 from release_files import RELEASE, survey
 
-from flows.trail import attempts_on_source
+from flows.run.trail import attempts_on_source
 from tasks.audit.ledger.entries import AttemptMade, LedgerOpened, RunBegan, RunEnded
 
 
@@ -174,7 +174,7 @@ def test_what_is_broken_off_when_the_folder_stands_is_issued_all_the_same(certif
     def stop(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("flows.issue._show_in_prefect", stop)
+    monkeypatch.setattr("flows.run.issue._show_in_prefect", stop)
     ran, manifest = certify()
     assert ran.code == 130
     assert [event.outcome for event in events() if isinstance(event, RunEnded)] == ["certified"]
@@ -189,7 +189,7 @@ def test_a_folder_that_does_not_appear_takes_no_verdict_back(certify, monkeypatc
     def full(_: object) -> None:
         raise OSError(28, "no space left on device")
 
-    monkeypatch.setattr("flows.publish.FolderDraft.appear", full)
+    monkeypatch.setattr("flows.run.publish.FolderDraft.appear", full)
     ran, manifest = certify()
     assert ran.code not in (0, 1)
     assert [event.outcome for event in events() if isinstance(event, RunEnded)] == ["certified"]

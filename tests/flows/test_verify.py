@@ -74,7 +74,7 @@ def test_as_of_a_date(verify, release, at, code):
 def test_without_a_date_it_is_now(verify, release, monkeypatch):
     from datetime import UTC, datetime
 
-    import flows.console.timestamps as console
+    import flows.cli.timestamps as console
 
     class Later(datetime):
         @classmethod
@@ -323,7 +323,7 @@ def test_who_did_not_read_the_verdict_is_not_told_that_it_is_good(verify, releas
     def unread(*_, **__):
         raise gone
 
-    monkeypatch.setattr("flows.console.verify._print", unread)
+    monkeypatch.setattr("flows.cli.verify._print", unread)
     assert verify(release / "released.csv", "--key", release / "sdcert.pem", *WHEN)[0] == 3
 
 

@@ -12,7 +12,7 @@ from release_files import survey
 from ruamel.yaml import YAML
 from watches import drop, write_watch
 
-from flows.console.doctor.schedules import findings_of_quarantine
+from flows.cli.doctor.schedules import findings_of_quarantine
 
 CANARY = "zanzibar-quux"
 

@@ -12,8 +12,8 @@ import pytest
 from release_files import RELEASE, survey
 from watches import Certifier, drop, failure, never, watch_of, write_watch
 
-from flows.stage_runner import expected_digests
-from flows.stages import run_stages
+from flows.certify import run_stages
+from flows.run.stage_runner import expected_digests
 from flows.watch import once, quarantine
 from flows.watch.identity import release_key
 from flows.watch.once import poll_once

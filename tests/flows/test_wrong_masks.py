@@ -3,8 +3,8 @@
 import pytest
 from release_files import survey, write_release
 
-from flows.console.check import print_plan
-from flows.release import load_release
+from flows.cli.check import print_plan
+from flows.release_file import load_release
 from tasks.microdata.errors import InputError
 
 PRAM = {"method": "pram", "attributes": ["vote"]}

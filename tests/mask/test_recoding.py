@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 from sites import site_of
 
-from flows.release import load_release
+from flows.release_file import load_release
 from tasks.mask.coding.recoding import Recoding, load_mappings, recode
 from tasks.mask.coding.rounding import Rounding, round_to_base
 from tasks.mask.methods import Masking, mask

@@ -19,7 +19,7 @@ ELSEWHERE = {
     "tasks/runtime/processes.py": "files of the kernel in /proc",
     "tasks/runtime/provenance.py": "a file of the kernel in /proc",
     "flows/scheduled/supervisor.py": "files of the kernel in /proc; the program runs without the others",
-    "flows/console/doctor/home.py": "tries what it has just written itself",
+    "flows/cli/doctor/home.py": "tries what it has just written itself",
 }
 READS = {"read_bytes", "read_text"}
 LIBRARIES = {"pq.read_table", "pq.ParquetDataset", "pd.read_parquet", "pd.read_csv", "np.fromfile"}

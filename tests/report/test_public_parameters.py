@@ -13,7 +13,8 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 import pytest
 from pydantic import Field
 
-from flows.release import ReleaseSpec, load_release
+from flows.release import ReleaseSpec
+from flows.release_file import load_release
 from flows.sweep.file import SweepSpec
 from tasks.mask.external_release.released import Synthetic, Undeclared
 from tasks.mask.methods import Masking

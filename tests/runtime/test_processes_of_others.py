@@ -81,7 +81,7 @@ def test_the_id_of_this_process_is_taken():
 
 
 def test_a_draft_of_a_writer_that_cannot_be_stops_no_run(home, tmp_path):
-    from flows.publish import PARTIAL, clear_partial
+    from flows.run.publish import PARTIAL, clear_partial
 
     (tmp_path / f"{PARTIAL}99999999999999-x").mkdir()
     (tmp_path / f"{PARTIAL}abc-x").mkdir()

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from flows.release import load_release
+from flows.release_file import load_release
 from flows.sweep.spec import load_sweep
 from flows.sweep.variants import variant
 from tasks.mask.groups.microaggregation import Microaggregation

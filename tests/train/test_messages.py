@@ -7,8 +7,8 @@ import re
 import pytest
 from release_files import write_release
 
-from flows.console.release_warnings import list_release_warnings
-from flows.release import load_release
+from flows.cli.advice.release_warnings import list_release_warnings
+from flows.release_file import load_release
 from tasks.mask.control import refuse_small_control
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Attribute, Role, Scale, Schema

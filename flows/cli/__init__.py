@@ -1,0 +1,138 @@
+"""`sdcert`: the command line. Exit codes: 0 certified, 1 not certified, 2 wrong input, 3 something broke, 130 interrupted.
+
+What the system refuses (no room on a disk, no right to a file) is a sentence and 2, whatever it was refused to.
+
+Prefect, MLflow and the science are imported by the command that needs them, so that `--help` answers at once.
+"""
+
+from __future__ import annotations
+
+import importlib
+import io
+import pkgutil
+import secrets
+import sys
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from flows.cli.root import app
+from tasks.microdata.errors import InputError, PlaceAway
+
+CERTIFIED, NOT_CERTIFIED, WRONG_INPUT, BROKEN, INTERRUPTED = 0, 1, 2, 3, 130
+
+for _module in pkgutil.iter_modules(__path__):  # each adds its command to `app`
+    if not _module.name.startswith("_"):
+        importlib.import_module(f"{__name__}.{_module.name}")
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        import importlib.metadata
+
+        typer.echo(f"sdcert {importlib.metadata.version('sdcert')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="print the version")] = False,
+) -> None:
+    """Certify releases of statistical microdata."""
+
+
+def main() -> None:
+    """Entry point: run a command and turn whatever happens into one of the five exit codes."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # a name that the terminal's encoding has no letters for
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: list[str]) -> int:
+    """Run a command line; returns the exit code. Errors go to stderr, one message, without a traceback."""
+    try:
+        alone = arguments == [] or arguments in [[group.name] for group in app.registered_groups]
+        code: Any = app(args=[*arguments, *(["--help"] if alone else [])], prog_name="sdcert", standalone_mode=False)
+    except (KeyboardInterrupt, typer.Abort):
+        return _report_interruption()
+    except BrokenPipeError:
+        return _unread(arguments)
+    except (Exception, SystemExit) as error:
+        return explain(error, arguments)
+    if code == INTERRUPTED:  # typer turns Ctrl-C into this code by itself
+        return _report_interruption()
+    return code if isinstance(code, int) else CERTIFIED
+
+
+def _unread(arguments: list[str]) -> int:
+    """The reader of the output is gone. Whoever asked for a verdict and did not read it is not told that it is good."""
+    sys.stdout = None  # nothing may be flushed at exit
+    verdict = arguments[:1] in (["certify"], ["verify"]) or arguments[1:2] == ["verify"]  # audit verify, store verify
+    return BROKEN if verdict else CERTIFIED
+
+
+def _report_interruption() -> int:
+    sys.stderr.write("interrupted: a release folder appears whole or not at all; what was computed is kept for the next run\n")
+    return INTERRUPTED
+
+
+def explain(error: BaseException, arguments: list[str]) -> int:
+    """Say what went wrong on stderr and return the exit code that it deserves."""
+    real = getattr(error, "cause", None) or error
+    if isinstance(real, SystemExit):  # rich says 1 where the reader of a pipe is gone; Prefect answers SIGTERM with another
+        return _unread(arguments) if real.code == 1 else _report_interruption()
+    if isinstance(real, InputError):
+        return _report_input_error(real)
+    if isinstance(real, PlaceAway):
+        sys.stderr.write(f"error: {real}\n  to do:   run again when it answers; what was finished is kept\n")
+        return BROKEN
+    if hasattr(real, "format_message"):  # a wrong command line: click's UsageError, which typer carries in its own copy
+        see = _help_for(arguments)
+        from tasks.microdata.escaping import escape_terminal
+
+        said = "\n".join(map(escape_terminal, real.format_message().splitlines()))
+        sys.stderr.write(f"error: {said}\n  to do:   {see}\n")
+        return WRONG_INPUT
+    from tasks.runtime.failures import write_private_trace
+    from tasks.runtime.refusals import find_system_refusal
+    from tasks.runtime.settings import Home, prepare_environment
+
+    refused = find_system_refusal(error, Home.current().root)
+    if refused is not None:
+        return _report_input_error(refused)
+    token = getattr(error, "token", None) or secrets.token_hex(8)
+    try:
+        home = prepare_environment()
+        if not (home.root / "failures" / f"{token}.txt").exists():
+            write_private_trace("command", token, real)
+        details = f"{home.root / 'failures' / token}.txt (private: may hold source values)"
+    except (OSError, InputError):
+        details = "the private folder cannot be written, so no details were kept"
+    sys.stderr.write(
+        f"error: something broke in the program ({type(real).__name__})\n"
+        f"  details: {details}\n"
+        "  to do:   run again; if it happens again, report it with the details that hold no value\n"
+    )
+    return BROKEN
+
+
+def _report_input_error(error: InputError) -> int:
+    from flows.scheduled.command_requests import note_code
+
+    note_code(error.public)
+    sys.stderr.write(f"error: {error}\n")
+    return WRONG_INPUT
+
+
+def _help_for(arguments: list[str]) -> str:
+    """Where a wrong command line finds help: the command it named, or the list of those there are."""
+    command, words = typer.main.get_command(app), ["sdcert"]
+    for word in arguments:
+        if isinstance(command, TyperGroup) and word in command.commands:
+            command = command.commands[word]
+            words.append(word)
+    see = f"see `{' '.join(words)} --help`"
+    if not isinstance(command, TyperGroup):
+        return see
+    return f"the commands are {', '.join(command.list_commands(typer.Context(command)))}; {see}"

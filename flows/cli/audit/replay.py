@@ -1,0 +1,134 @@
+"""`sdcert audit replay`: is what a run computed what comes out today, and if not, why?"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from flows.cli.audit.group import group
+from flows.cli.terminal import terminal
+from tasks.microdata.errors import InputError
+from tasks.microdata.escaping import escape_terminal
+
+if TYPE_CHECKING:
+    from flows.replay.changes import Changes
+    from flows.replay.comparison import StageFound
+    from flows.replay.replay import ReplayResult
+
+IDENTICAL, DIFFERS = 0, 1
+
+
+@group.command()
+def replay(
+    run: Annotated[str, typer.Argument(help="a run id, or its beginning", metavar="RUN", show_default=False)],
+    source: Annotated[Path | None, typer.Option(help="where the source is now, if it was moved", show_default=False)] = None,
+    released: Annotated[
+        Path | None, typer.Option(help="where the adopted table is now, if it was moved", show_default=False)
+    ] = None,
+    file: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="where an external file of the intruder is now, if it was moved; again for more",
+            metavar="NAME=FILE",
+            show_default=False,
+        ),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="print the comparison on stdout as JSON")] = False,
+) -> int:
+    """Compute a run again from its manifest and seed, and compare. Exit code 0 all is identical, 1 something differs."""
+    from flows.run.progress import Lines, listener
+
+    files = file or ()
+    moved = _parse_file_options(files)
+    os.environ.setdefault("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "CRITICAL")
+    lines = Lines(terminal(stderr=True, soft_wrap=True))
+    token = listener.set(lines)
+    try:
+        listener.get().begin_step("starting")
+        from flows.replay.replay import replay, write_down
+
+        done = replay(run, source, released, moved)
+    finally:
+        listener.reset(token)
+        lines.close()
+    if as_json:
+        sys.stdout.write(json.dumps(_as_json(done), indent=1, ensure_ascii=False) + "\n")
+    else:
+        _print(done)
+    write_down(done)
+    return IDENTICAL if done.outcome == "identical" else DIFFERS
+
+
+def _parse_file_options(files: Sequence[str]) -> dict[str, Path]:
+    found: dict[str, Path] = {}
+    for text in files:
+        name, equals, place = text.partition("=")
+        if not (name and equals and place) or name in found:
+            what = f"`{name}` is given twice." if name in found else "This does not say which file is where."
+            raise InputError(
+                "bad-option", "--file", what, "NAME=FILE, once for each", "write e.g. register=/new/register.csv", text
+            )
+        found[name] = Path(place)
+    return found
+
+
+def _print(done: ReplayResult) -> None:
+    console = terminal(soft_wrap=True)
+    for line in _lines(done):
+        console.print(escape_terminal(line))
+
+
+def _lines(done: ReplayResult) -> list[str]:
+    lines = []
+    if done.comparison is not None:
+        unlike = [found for found in done.comparison.stages if found.outcome != "identical"]
+        lines += [line for found in unlike for line in _describe_stage(found)]
+        lines += [f"changed since the run: {change}" for change in _since(done.comparison.changes)]
+        lines += [f"note: {remark}" for remark in done.comparison.remarks]
+    return [*lines, sentence(done)]
+
+
+def _describe_stage(found: StageFound) -> list[str]:
+    how = {"differs": "DIFFERS", "follows": "differs, as what it was given differs", "not reached": "not reached"}
+    what = f": {', '.join(found.outputs)}" if found.outputs else ""
+    loud = {"unexplained": "NOT EXPLAINED"}
+    causes = [f"    {loud.get(cause.kind, cause.kind)}: {cause.text}" for cause in found.causes]
+    return [f"{found.stage}  {how[found.outcome]}{what}", *causes]
+
+
+def _since(changes: Changes) -> list[str]:
+    """What is no longer as it was, whether it made a difference or not."""
+    if not changes.known:
+        return ["not known: what the run was made by was not kept, or the store has lost it"]
+    return [f"{kind}: {told}" for kind, told in changes.describe_by_kind(changes.files).items()]
+
+
+def sentence(done: ReplayResult) -> str:
+    """What came of it, in one sentence."""
+    if done.comparison is None:
+        return f"Run {done.run} was not replayed: {done.causes[0]}."
+    stages = len(done.comparison.stages)
+    if done.outcome == "identical":
+        since = "" if not _since(done.comparison.changes) else ", although something has changed since"
+        return f"Run {done.run} is identical: all of its {stages} results come out as they were, address by address{since}."
+    kinds = ", ".join(dict.fromkeys(cause.kind for cause in done.comparison.causes))
+    why = f"; the cause: {kinds}" if kinds else ""
+    if "unexplained" in kinds:
+        why += ". A result that nothing explains must not be relied upon until it is explained"
+    return f"Run {done.run} DIFFERS in {len(done.differs)} of {stages} results{why}."
+
+
+def _as_json(done: ReplayResult) -> dict[str, Any]:
+    told: dict[str, Any] = {"run": done.run, "outcome": done.outcome, "differs": done.differs, "causes": done.causes}
+    if done.comparison is not None:
+        told["results"] = [asdict(found) for found in done.comparison.stages]
+        told["changed_since"] = asdict(done.comparison.changes)
+        told["remarks"] = done.comparison.remarks
+    return {**told, "sentence": sentence(done)}

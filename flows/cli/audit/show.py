@@ -1,0 +1,319 @@
+"""`sdcert audit show`: what went in, what was done, by which program, who asked, what decided, and what came of it."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from flows.cli.audit.group import group
+from flows.cli.terminal import console, trim_table
+from flows.run.criterion_text import criterion_in_words
+from tasks.microdata.errors import InputError
+from tasks.microdata.escaping import escape_terminal
+
+if TYPE_CHECKING:
+    from flows.cli.audit.lookup import EntryAssessment
+    from flows.cli.audit.private_manifest import PrivateManifest
+    from tasks.audit.ledger.entries import Entry, ReleaseApproved, ReleasedTable, RunEnded
+    from tasks.audit.ledger.ledger import LedgerLine
+    from tasks.audit.lookup.index import Index
+    from tasks.audit.lookup.rows import RunEntries
+
+WHERE = "sdcert audit show ID"
+SHORTEST_DIGEST, LONGEST_NUMBER = 8, 20
+GOOD, NOT_GOOD = 0, 1
+_DIGEST = re.compile(rf"[0-9a-f]{{{SHORTEST_DIGEST},64}}")
+Facts = Iterable[tuple[str, str]]
+
+
+@group.command()
+def show(
+    name: Annotated[
+        str,
+        typer.Argument(
+            help="a run id or its beginning, an entry's number, or the SHA-256 of a certificate or a file that was issued",
+            metavar="ID",
+            show_default=False,
+        ),
+    ],
+    as_json: Annotated[bool, typer.Option("--json", help="print the entries on stdout as JSON")] = False,
+) -> int:
+    """What went in, what was done, by which program, who asked, what decided. Exit code 1 if a signature is not good."""
+    from flows.cli.audit.lookup import assess_entries, open_trail_index, trust_in
+
+    with open_trail_index() as index:
+        number = _number(name, index)
+        if number is not None:
+            return _show_entry(index, number, as_json=as_json)
+        found = index.run(_run_of_digest(index, name) or name)
+        lines = index.lines_of(found)
+        said = assess_entries(lines, trust_in(index))
+    if as_json:
+        _print_json(found, lines, said)
+    else:
+        _print(found, lines, said)
+    return NOT_GOOD if said.doubts else GOOD
+
+
+def _number(name: str, index: Index) -> int | None:
+    """An entry's number: `#12`, or digits that are no beginning of a run."""
+    if len(name) > LONGEST_NUMBER:
+        return None
+    if name.startswith("#") and name[1:].isdecimal():
+        return int(name[1:])
+    plain = name.isdecimal() and name.isascii()
+    return int(name) if plain and (int(name) < index.size or not index.begin_so(name)) else None
+
+
+def _run_of_digest(index: Index, name: str) -> str | None:
+    """The run that signed the certificate of this SHA-256, or of its beginning, or that issued a file of it."""
+    from tasks.audit.lookup.query import Query
+
+    if _DIGEST.fullmatch(name) is None:
+        return None
+    issued = dict.fromkeys(run for run, _, _ in index.find_issued_files(name))
+    certified = dict.fromkeys(found.run for found in index.find(Query(certificate=name, last=3)))
+    runs = list(issued or certified)
+    if len(runs) > 1:
+        told = ", ".join(runs[:3])
+        raise InputError("ambiguous-digest", WHERE, "more than one run issued a file of this digest", told,
+                         "name one of the runs", name)  # fmt: skip
+    return runs[0] if runs else None
+
+
+def _show_entry(index: Index, number: int, *, as_json: bool) -> int:
+    from rich.text import Text
+
+    from flows.cli.audit.lookup import trust_in, when
+    from tasks.audit.lookup.rows import run_of, signer_of
+
+    line, entry = index.entry(number)
+    trust = trust_in(index)
+    why, note = escape_terminal(trust.doubt(line, entry)), escape_terminal(trust.note(line, entry, signer_of(line.content)))
+    said = None if entry is None else entry.model_dump(mode="json")
+    if as_json:
+        told = {"number": number, "leaf": line.leaf.hex(), "doubt": why, "note": "" if why else note, "entry": said}
+        sys.stdout.write(json.dumps(told, indent=1) + "\n")
+        return NOT_GOOD if why else GOOD
+    out = console()
+    out.print(Text(f"Entry {number} of {index.size:,}{'' if entry is None else f', {when(entry.at)} UTC'}"))
+    good = f"note: {note}" if note else "Signed by a key of this home, as it was written."
+    out.print(Text(f"NOT TO BE BELIEVED: {why}" if why else good), soft_wrap=True)
+    run = None if entry is None else run_of(entry.event)
+    if run is not None:
+        out.print(Text(f"About run {escape_terminal(run)}: `sdcert audit show {escape_terminal(run)}`"), soft_wrap=True)
+    if said is not None:
+        out.print(Text(json.dumps(said, indent=1)), soft_wrap=True)
+    return NOT_GOOD if why else GOOD
+
+
+def _print_json(found: RunEntries, lines: list[tuple[LedgerLine, Entry | None]], of_it: EntryAssessment) -> None:
+    from flows.cli.audit.lookup import summarise_run
+    from flows.cli.audit.private_manifest import manifest_path
+
+    entries = [
+        {"number": line.index, "leaf": line.leaf.hex(), **entry.model_dump(mode="json")} for line, entry in lines if entry
+    ]
+    said = {"run": summarise_run(found, of_it), "manifest": str(manifest_path(found.run)), "entries": entries}
+    sys.stdout.write(json.dumps(said, indent=1) + "\n")
+
+
+def _print(found: RunEntries, lines: list[tuple[LedgerLine, Entry | None]], said: EntryAssessment) -> None:
+    from rich.text import Text
+
+    from flows.cli.audit.lookup import name_of, verdict_in_words
+
+    out = console()
+    release, series = name_of(found)
+    of_series = f" (series {series})" if series != release else ""
+    out.print(
+        Text(escape_terminal(f"{found.run}  {release}{of_series}  {verdict_in_words(found, capitals=True)}")), soft_wrap=True
+    )
+    for line in said.lines():
+        out.print(Text(line), soft_wrap=True)
+    for title, facts in sections(found, private=True):
+        _section(title, facts)
+    signed = "" if said.doubts else ", each signed by a key of this home"
+    _section(
+        f"Entries of the ledger, by their leaf hashes{signed}",
+        ((f"{line.index}", _entry_in_words(line, entry)) for line, entry in lines),
+    )
+
+
+def print_essentials(found: RunEntries) -> None:
+    """What a single hit of a search is about, and how to see the rest."""
+    from rich.text import Text
+
+    _section("", _essentials(found))
+    console().print(Text(f"\nThe rest: `sdcert audit show {escape_terminal(found.run)}`"), soft_wrap=True)
+
+
+def _section(title: str, facts: Facts) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    rows = list(facts)
+    if not rows:
+        return
+    told = Table.grid(padding=(0, 2))
+    told.add_column(no_wrap=True)
+    told.add_column(overflow="fold")
+    for what, value in rows:
+        told.add_row(Text(f"  {escape_terminal(what)}"), Text(escape_terminal(value)))
+    console().print(Text(f"\n{title}" if title else ""), soft_wrap=True)
+    for line in trim_table(console(), told):
+        console().print(line, soft_wrap=True)
+
+
+def sections(found: RunEntries, *, private: bool) -> Iterator[tuple[str, Facts]]:
+    """What the ledger says of a run, what decided first: titles with facts. private: also what its private papers say.
+
+    What each stage made is in the entries alone (`sdcert audit show --json`).
+    """
+    from flows.cli.audit.private_manifest import PrivateManifest
+
+    papers = PrivateManifest(found) if private else None
+    if found.ending is not None:
+        yield "What decided", (*_criteria(found.ending), *(papers.policy() if papers else ()))
+    yield "What happened since", _since(found)
+    yield "Who asked", _list_request_facts(found)
+    yield "What went in", _went_in(found, papers)
+    if papers is not None:
+        yield "The model", papers.model()
+    if found.ending is not None:
+        yield "What was done to the attributes", (*_attributes(found.ending), *(papers.masks() if papers else ()))
+        yield "What came out", _came_out(found.ending)
+    yield "Attempts: written down before each masking", _attempts(found)
+    yield "By which program", _program(found)
+    if papers is not None:
+        yield "Private papers", papers.where()
+
+
+def _essentials(found: RunEntries) -> Iterator[tuple[str, str]]:
+    yield from _list_request_facts(found)
+    if found.ending is not None:
+        faults = [line for line in found.ending.criteria if line.get("decision") != "pass"]
+        yield "policy", f"{len(found.ending.criteria) - len(faults)} of {len(found.ending.criteria)} lines kept"
+        yield from ((str(line.get("decision")), _criterion(line)) for line in faults)
+        yield from _came_out(found.ending)
+    yield from _since(found)
+
+
+def _list_request_facts(found: RunEntries) -> Iterator[tuple[str, str]]:
+    from flows.cli.audit.lookup import when
+
+    yield "began", f"{when(found.began_at)} UTC"
+    yield from (("ended", f"{when(at)} UTC") for at in (found.end_time,) if at is not None)
+    if found.began is None:
+        return
+    asked = found.began.asked_by
+    yield "user", f"{asked.user} at {asked.host}"
+    yield from (("deployment", name) for name in (asked.deployment,) if name)
+    yield from (("flow run", name) for name in (asked.flow_run,) if name)
+
+
+def _went_in(found: RunEntries, papers: PrivateManifest | None) -> Iterator[tuple[str, str]]:
+    dataset = None if found.began is None else found.began.dataset
+    yield from (("data set", name) for name in (dataset,) if name)
+    yield from (("source", name) for name in ("" if papers is None else papers.source(),) if name and name != dataset)
+    if found.began is not None:
+        yield "release file", found.began.spec
+    for source in dict.fromkeys((one.source_file, one.source) for one in found.attempts):
+        yield "source, keyed digest", source[0]
+        yield "as a table", source[1]
+
+
+def _program(found: RunEntries) -> Iterator[tuple[str, str]]:
+    if found.began is not None:
+        made = found.began.made_by
+        yield "sdcert", f"{made.version}, Python {made.python}"
+        yield from (("source files", made.code), ("requirements.lock", made.lock), ("installed", made.platform))
+
+
+def _attempts(found: RunEntries) -> Iterator[tuple[str, str]]:
+    for one in found.attempts:
+        yield f"number {one.attempts}", f"of series {one.series} on this source"
+        yield from (("masking", one.masking), ("draw", f"{one.draw} (names the secret seed; it is not the seed)"),
+                    ("policy", one.policy))  # fmt: skip
+
+
+def _attributes(ended: RunEnded) -> Iterator[tuple[str, str]]:
+    """Those of one role that were masked alike in one line."""
+    alike: dict[tuple[str, str, tuple[str, ...]], list[str]] = {}
+    for one in ended.attributes:
+        became = "published" if one.published else "taught the model" if one.taught else "not published"
+        alike.setdefault((became, one.role, one.masks), []).append(one.name)
+    for (became, role, masks), names in alike.items():
+        yield became, f"{', '.join(names)}: {role}, {', then '.join(masks) or 'not masked'}"
+
+
+def _criteria(ended: RunEnded) -> Iterator[tuple[str, str]]:
+    return ((str(line.get("decision")), _criterion(line)) for line in ended.criteria)
+
+
+def _criterion(line: dict[str, Any]) -> str:
+    try:
+        return criterion_in_words(line)
+    except (KeyError, TypeError, ValueError, AttributeError):  # of another version
+        return json.dumps(line)
+
+
+def _came_out(ended: RunEnded) -> Iterator[tuple[str, str]]:
+    from flows.cli.audit.lookup import when
+
+    table = ended.released
+    if ended.not_for_publication:
+        yield "rehearsal", "not for publication, whatever the verdict"
+    if table is not None:
+        yield table.name, f"{_taught(table)}{table.rows:,} rows, {len(table.columns)} columns"
+        yield "  SHA-256", table.sha256
+        yield "  content", table.content_address
+    yield from ((document.name, document.sha256) for document in ended.documents)
+    word = "certificate" if ended.outcome == "certified" and not ended.not_for_publication else "signed statement"
+    named = ((word, ended.certificate), ("the series' one before", ended.previous_certificate),
+             ("attack catalogue", ended.attack_catalogue_version))  # fmt: skip
+    yield from ((what, value) for what, value in named if value is not None)
+    yield from (("review by", f"{when(at)} UTC") for at in (ended.review_by,) if at is not None)
+
+
+def _taught(released: ReleasedTable) -> str:
+    """Of a model, what it predicts, which is the last of its columns, before the table that it was trained on."""
+    from flows.cli.audit.lookup import is_model
+
+    if not is_model(released):
+        return ""
+    return f"predicts {released.columns[-1].name}; trained on " if released.columns else "trained on "
+
+
+def _since(found: RunEntries) -> Iterator[tuple[str, str]]:
+    from flows.cli.audit.lookup import when
+    from tasks.audit.ledger.entries import CertificateRevoked, ReleaseApproved, RunReplayed
+
+    for _, entry in found.entries:
+        match entry.event:
+            case ReleaseApproved() as approved:
+                yield "approved", f"{when(entry.at)} UTC, {_approval(approved)}"
+            case CertificateRevoked() as revoked:
+                who = f"{revoked.asked_by.user} at {revoked.asked_by.host}"
+                yield "REVOKED", f"{when(entry.at)} UTC, by {who}: {revoked.reason}"
+            case RunReplayed() as replayed:
+                differs = f": {', '.join(replayed.differs)}" if replayed.differs else ""
+                causes = f" (because of {', '.join(replayed.causes)})" if replayed.causes else ""
+                yield "replayed", f"{when(entry.at)} UTC, {replayed.outcome}{differs}{causes}"
+
+
+def _approval(approved: ReleaseApproved) -> str:
+    words = "independence not assessed"
+    if isinstance(approved.independent, bool):
+        words = "independent" if approved.independent else "NOT independent"
+    flags = "".join(f"; {flag}" for flag in approved.flags)
+    return f"by {approved.by} as {approved.role} ({words}{flags}): {approved.reason}"
+
+
+def _entry_in_words(line: LedgerLine, entry: Entry | None) -> str:
+    return "cannot be read" if entry is None else f"{entry.event.kind:8}  {line.leaf.hex()}"

@@ -1,0 +1,325 @@
+"""`sdcert check`: what a release file would do, and how its table would be classified."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from flows.cli.root import ReleaseFile, app
+from flows.cli.terminal import tell_many_columns, terminal
+from tasks.microdata.errors import InputError, NotApplicable
+from tasks.microdata.escaping import escape_terminal
+
+if TYPE_CHECKING:
+    from flows.questions import OpenQuestion
+    from flows.release import ReleaseSpec
+    from tasks.attack.threat import Intruder
+    from tasks.mask.methods import Masking, Mechanism
+    from tasks.microdata.schema import Attribute, Schema
+    from tasks.microdata.table import Microdata
+    from tasks.train.spec import ModelSpec
+
+_DECIDED = {"declared": "declared", "pipeline": "found from the column"}
+
+
+@app.command()
+def check(
+    release: ReleaseFile,
+    answer: Annotated[
+        bool,
+        typer.Option("--answer", help="first ask the open questions of the file one by one, and write the answers into it"),
+    ] = False,
+    upgrade: Annotated[
+        bool,
+        typer.Option(
+            "--upgrade",
+            help="write the lines that the policy lacks into the file, as open questions, which --answer then asks",
+        ),
+    ] = False,
+) -> int:
+    """What a release file would do with its table, and what is still to be decided. Masks nothing."""
+    import flows.environment  # noqa: F401  # a private home and no telemetry, before the libraries are imported
+
+    if upgrade:
+        from flows.cli.draft.upgrade import upgrade as upgrade_file
+
+        upgrade_file(release)
+        if not answer:
+            return 0
+
+    if answer:
+        from flows.cli.draft.answer import answer_questions
+
+        answer_questions(release)
+
+    return print_plan(release)
+
+
+def print_plan(path: Path) -> int:
+    """Say what a release file would do, and how its table would be classified. Reads its tables; masks and writes nothing.
+
+    Raises InputError as `load_release`, and for what a run would refuse when it has read the tables.
+    """
+    import flows.environment  # noqa: F401  # a private home and no telemetry, before the libraries are imported
+    from flows.cli.plan_text import plan
+
+    # isort: split
+    from flows.cli.advice.release_warnings import list_release_warnings
+    from flows.questions import extract_questions
+    from flows.release_file import load_draft, locate_error
+    from tasks.microdata.document import read_document
+
+    console = terminal(soft_wrap=True)
+
+    def say(text: str) -> None:
+        console.print(escape_terminal(text))
+
+    _, questions = extract_questions(read_document(path))
+    try:
+        release = load_draft(path)
+        try:
+            examined = _examine_tables(release, questions)
+        except InputError as error:
+            raise locate_error(error, path) from None
+    except InputError:
+        _say_open(say, path, questions)
+        raise
+
+    say(f"Plan of release {release.name} (series {release.series_name}), {examined.rows:,} rows from {examined.source}")
+    say("")
+    source, *rest = plan(release, examined.intruders)
+    for stage, what in (source, *examined.files, *rest, *_insiders(release, examined)):
+        say(f"  {stage:<9} {what}")
+    say("")
+    say("Attributes:")
+    for attribute in examined.schema.attributes:
+        fate = _fate(attribute, examined, release)
+        say(f"  {attribute.name:<20} {attribute.role:<17} {attribute.scale:<9} {fate} ({_DECIDED[attribute.decided_by]})")
+    unmasked = [] if release.model is not None else _warn_unmasked_keys(examined)
+    for note in (*examined.notes, *unmasked, *list_release_warnings(release, examined.schema, examined.asked)):
+        say(f"warning: {note}")
+    say("")
+    _say_open(say, path, questions)
+    say(f"{path}: the release file fits its table; nothing was masked or written")
+    return 0
+
+
+def _say_open(say: Callable[[str], None], path: Path, questions: tuple[OpenQuestion, ...]) -> None:
+    """What a person has still to decide, and how."""
+    if not questions:
+        return
+    say("Open questions (nothing is certified before they are answered):")
+    for one in questions:
+        say(f"  {one.about}: {one.question}")
+    say(f"  answer them with `sdcert check --answer {shlex.quote(str(path))}`, or edit the file and delete `decide`")
+    say("")
+
+
+def _fate(attribute: Attribute, examined: _Examination, release: ReleaseSpec) -> str:
+    masked = "masked" if attribute.name in examined.masked else "unmasked"
+    if not attribute.is_published:
+        return "published as a keyed pseudonym" if attribute.name in examined.pseudonymised else "not published"
+    if release.model is not None:
+        return f"{masked}; not published, a model may be taught by it"
+    return "masked" if masked == "masked" else "published unmasked"
+
+
+@dataclass(frozen=True, slots=True)
+class _Examination:
+    """What reading the tables of a release file told."""
+
+    source: str
+    rows: int
+    schema: Schema
+    masked: frozenset[str]
+    pseudonymised: frozenset[str]
+    intruders: tuple[Intruder, ...]
+    notes: tuple[str, ...]
+    files: tuple[tuple[str, str], ...] = ()
+    asked: int | None = None
+
+
+def _warn_unmasked_keys(examined: _Examination) -> list[str]:
+    """A warning for quasi-identifiers that no mask touches."""
+    from tasks.microdata.schema import Role
+
+    keys = examined.schema.find_by_role(Role.QUASI_IDENTIFIER)
+    open_ = [name for name in keys if name not in examined.masked]
+    if not open_:
+        return []
+    listed = ", ".join(open_)
+    return [
+        f"published as they are although an intruder may know them: {listed}; name them in a mask, or declare what they are"
+    ]
+
+
+def _left(data: Microdata, schema: Schema, control: float | None) -> Microdata:
+    """As many rows as are left to be masked where a control is set aside; which ones a run draws."""
+    import numpy as np
+
+    from tasks.mask.control import set_aside
+    from tasks.microdata.units import units_of
+
+    if control is None:
+        return data
+    rest, _ = set_aside(units_of(data, schema), control, rng=np.random.default_rng(0))
+    return data.take(rest)
+
+
+def _examine_tables(release: ReleaseSpec, questions: tuple[OpenQuestion, ...]) -> _Examination:
+    from flows.limits import refuse_silence
+    from flows.questions import NOT_LIMITED
+    from flows.release import collect_policy_names
+    from tasks.attack.linkage.holding import apply_holdings
+    from tasks.attack.omissions import refuse_unknown_intruders
+    from tasks.attack.threat import intruders
+    from tasks.classify.methods import classify
+    from tasks.ingest.methods import ingest_raw_table
+    from tasks.ingest.released_table import ingest_released_table
+    from tasks.ingest.sources import read
+    from tasks.mask.categories.advice import better_matrices
+    from tasks.mask.external_release.adoption import adopt
+    from tasks.mask.methods import refuse_unfit, resolve_steps
+    from tasks.mask.pseudonyms import Pseudonyms
+    from tasks.score.local_privacy import refuse_limit_without_pram
+    from tasks.score.policy import check_policy
+
+    raw = read(release.source)
+    tell_many_columns(raw.table.num_columns)
+    found = ingest_raw_table(raw, release.ingest_plan)
+    schema = classify(found.data, release.classify_plan)
+    known = collect_policy_names(release, schema)
+    check_policy(release.policy, known)
+    refuse_unknown_intruders(release.omit, known.intruders or ())
+    refuse_limit_without_pram(release.policy, schema, release.steps)
+    if not any(question.alone and question.place[0] == "policy" for question in questions):  # a line is still to be written
+        open_kinds = {str(question.place[1]): question.question for question in questions if question.place[0] == NOT_LIMITED}
+        answered = release.not_limited.model_copy(update=open_kinds)
+        refuse_silence(release.model_copy(update={NOT_LIMITED: answered}), schema, found.data)
+    published, notes = found.data.select(schema.release_columns), found.report.notes
+    steps = resolve_steps(release.masking or (), schema, "masking")
+    refuse_unfit(_left(found.data, schema, release.control_share), schema, steps)
+    notes = (*notes, *better_matrices(found.data, schema, steps))
+    mechanisms: tuple[Mechanism, ...] = steps
+    if release.adoption_plan is not None:
+        given = ingest_released_table(release.adoption_plan.create_reading_plan(schema))
+        adopted = adopt(found.data, schema, release.adoption_plan, given.data, given.notes)
+        mechanisms, published, notes = adopted.mechanisms, adopted.data, (*notes, *adopted.notes)
+    if release.model is not None:
+        _refuse_unfit_model(release.model, found.data, schema, steps)
+    files, told = _files(release, found.data, schema)
+    outside = _people_outside(release, found.data, schema)
+    people: list[tuple[str, str]] = []
+    if outside is not None and release.control_plan is not None:
+        people = [("control", f"{release.control_plan.source.label}: {outside.n:,} rows of people who are not in the source")]
+    who: tuple[Intruder, ...] = ()
+    if release.model is None:
+        who = intruders(release.intruder, schema, None if release.is_fully_synthetic else published)
+        apply_holdings(found.data, schema, release.intruder.holds)
+    masked = frozenset(name for step in mechanisms for name in step.target_attributes)
+    replaced = frozenset(name for step in steps if isinstance(step, Pseudonyms) for name in step.attributes)
+    plan_of_files = tuple(("ingest", f"{name}, {what}") for name, what in (*people, *((one.name, what) for one, what in files)))
+    who = (*who, *(holder for holder, _ in files))
+    asked = _count_membership_targets(release, found.data, schema, outside)
+    return _Examination(found.report.source, found.data.n, schema, masked, replaced, who, (*notes, *told), plan_of_files, asked)
+
+
+def _refuse_unfit_model(spec: ModelSpec, data: Microdata, schema: Schema, steps: tuple[Masking, ...]) -> None:
+    """InputError for a model that cannot be trained on the table, or read from its file."""
+    from tasks.attack.membership.shadow_training import as_asked
+    from tasks.train.examples import coding_of, coding_of_file, refuse_rare_classes
+    from tasks.train.model import answers_of, refuse_silent
+    from tasks.train.rare import refuse_rare_categories
+    from tasks.train.skops_file import classes_of, frame_of, read_model
+    from tasks.train.spec import WHERE, file_content
+
+    if spec.learner is not None:
+        with suppress(NotApplicable):
+            trained_on = as_asked(data, schema, steps)
+            refuse_rare_classes(coding_of(spec, schema, trained_on).examples(trained_on), spec)
+        return
+    model = read_model(file_content(spec), f"{WHERE}.file")
+    coding = coding_of_file(spec, schema, frame_of(model), classes_of(model), data)
+    examples = coding.examples(data)
+    refuse_rare_classes(examples, spec)
+    refuse_rare_categories(model, examples.frame)
+    refuse_silent(spec, answers_of(model, coding.classes), examples.frame, "the source")
+
+
+def _people_outside(release: ReleaseSpec, original: Microdata, schema: Schema) -> Microdata | None:
+    """People who are not in the source, where the release file names a table of them."""
+    from tasks.ingest.external import relocate_errors
+    from tasks.ingest.methods import ingest
+    from tasks.mask.control import harmonise_control
+
+    plan = release.control_plan
+    if plan is None:
+        return None
+    with relocate_errors("control"):
+        read = ingest(plan)
+    return harmonise_control(original, read.data, schema, release.key)
+
+
+def _count_membership_targets(
+    release: ReleaseSpec, original: Microdata, schema: Schema, outside: Microdata | None
+) -> int | None:
+    """How many members, and as many others, attacks on membership ask about; None: there are no such attacks."""
+    from tasks.attack.membership.frame import count_targets
+    from tasks.mask.control import refuse_small_control
+    from tasks.microdata.units import units_of
+
+    if not release.membership_attacks:
+        return None
+    units = units_of(original, schema)
+    if outside is not None:
+        others = units_of(outside, schema).n_units
+        return count_targets(units.n_units, others, units.n_units + others)
+    share = release.control_share
+    others = units.n_units // 2 if share is None else refuse_small_control(units, share)
+    return count_targets(units.n_units - others, others, units.n_units)
+
+
+def _files(release: ReleaseSpec, original: Microdata, schema: Schema) -> tuple[list[tuple[Intruder, str]], tuple[str, ...]]:
+    """Who holds an external file of the intruder, and what there is in it; and notes."""
+    from tasks.attack.linkage.external import plan_of
+    from tasks.attack.linkage.file_alignment import refuse_unfit_file
+    from tasks.attack.threat import holders
+    from tasks.ingest.external import read_external, read_file
+
+    specs = release.intruder.files
+    plans = [plan_of(file, i, original, schema, release.attributes) for i, file in enumerate(specs)]
+    found = [read_external(read_file(plan), plan) for plan in plans]
+    said: list[tuple[Intruder, str]] = []
+    for one, spec, read in zip(
+        holders(release.intruder, schema, tuple(read.data.names for read in found)), specs, found, strict=True
+    ):
+        if one.file is not None:
+            matched = refuse_unfit_file(original, schema, read.data, one.file)
+            there = f"{matched.n_in_source:,} of {matched.n_persons:,} {matched.counts} are in the source"
+            said.append((one, f"{spec.label}: {', '.join(one.knows)}; {there}"))
+    return said, tuple(note for read in found for note in read.notes)
+
+
+def _insiders(release: ReleaseSpec, examined: _Examination) -> list[tuple[str, str]]:
+    """How many insiders will attack, and which of them are chosen by what others find, where they may know several columns."""
+    from tasks.attack.insiders import count_greedy_sets, largest_complete_size
+    from tasks.attack.threat import INSIDER_ROLES
+
+    if release.intruder.insiders is None or not examined.intruders:
+        return []
+    know, columns = release.intruder.insiders_know, examined.schema.find_by_role(*INSIDER_ROLES)
+    complete, later = largest_complete_size(know, len(columns)), count_greedy_sets(know, len(columns))
+    n = later + sum(one.name.startswith("insider:") for one in examined.intruders)
+    told = f"{n} will attack, who know up to {know} of {len(columns)} other published columns: "
+    if not later:
+        return [("insiders", f"{told}all sets of up to {know}")]
+    every = "every single column" if complete == 1 else f"all sets of up to {complete}"
+    return [
+        ("insiders", f"{told}{every}, then {later} greedy sets, the worst so far and one more column; not proven the worst")
+    ]

@@ -1,0 +1,79 @@
+"""`sdcert methods` and `sdcert datasets`: what there is to choose from."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from flows.cli.root import app
+from flows.cli.terminal import console
+from tasks.microdata.errors import InputError
+from tasks.microdata.suggestion import did_you_mean
+
+STAGES = ("mask", "train", "attack", "membership", "score")
+
+
+@app.command()
+def methods(
+    stage: Annotated[str | None, typer.Argument(help="mask, attack, membership or score", show_default=False)] = None,
+) -> int:
+    """The methods of a stage, and their parameters. Masks: also what an intruder who knows them can do."""
+    if stage is not None and stage not in STAGES:
+        remedy = did_you_mean(stage, STAGES, "choose one of these")
+        raise InputError("no-such-stage", "sdcert methods STAGE", "no such stage", ", ".join(STAGES), remedy, stage)
+    for name in STAGES if stage is None else (stage,):
+        rows = describe_methods(name)
+        if stage is None:
+            console().print(f"{name.upper()}\n")
+        for row in rows:
+            _print_method(*row.items())
+    return 0
+
+
+def _print_method(named: tuple[str, str], does: tuple[str, str], *rest: tuple[str, str]) -> None:
+    """A method's name and what it does in one line, and below it the rest, a line each."""
+    from rich.table import Table
+
+    console().print(f"{named[1]}: {does[1]}")
+    told = Table.grid(padding=(0, 2))
+    told.add_column(no_wrap=True)
+    told.add_column(overflow="fold")
+    for what, value in rest:
+        told.add_row(f"    {what}", str(value))
+    console().print(told)
+    console().print()
+
+
+def describe_methods(stage: str) -> tuple[dict[str, str], ...]:
+    """One row per method of a stage."""
+    match stage:
+        case "mask":
+            from tasks.mask.methods import describe
+        case "train":
+            from tasks.train.learners import describe
+        case "attack":
+            from tasks.attack.methods import describe
+        case "membership":
+            from tasks.attack.membership.methods import describe
+        case _:
+            from tasks.score.methods import describe
+    return describe()
+
+
+@app.command()
+def datasets() -> int:
+    """The tables that have a name, for trying things out."""
+    from rich.table import Table
+
+    from tasks.ingest.sources import list_datasets
+
+    table = Table(title="Tables that have a name: source: {dataset: NAME}", title_justify="left")
+    for column in ("name", "rows", "columns", "what it is", "a row is", "here?"):
+        table.add_column(column, overflow="fold")
+    for dataset in list_datasets():
+        here = "yes" if dataset.available else "no: see data/README.md"
+        cells = (str(dataset.rows), str(dataset.columns), dataset.description, dataset.a_row_is, here)
+        table.add_row(dataset.name, *cells)
+    console().print(table)
+    return 0

@@ -1,0 +1,115 @@
+"""`sdcert runs`: the last runs, with what their policies found fault with."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from flows.cli.root import app
+from flows.cli.terminal import console
+from flows.run.criterion_text import criterion_in_words
+from tasks.microdata.errors import InputError
+from tasks.microdata.escaping import escape_terminal
+
+if TYPE_CHECKING:
+    pass
+
+
+@app.command()
+def runs(
+    last: Annotated[int, typer.Option(help="how many", min=1)] = 20,
+    as_json: Annotated[bool, typer.Option("--json", help="print them on stdout as JSON")] = False,
+) -> int:
+    """The last releases: when, which, verdict (`revoked` once its certificate is), the deciding figures."""
+    from rich.table import Table
+
+    from flows.run.history import manifests
+
+    found, revoked = manifests()[:last], find_revoked_runs_or_warn()
+    if as_json:
+        told = [_run_as_json(manifest, revoked) for manifest in found]
+        sys.stdout.write(json.dumps(told, indent=1, ensure_ascii=False) + "\n")
+        return 0
+    table = Table(title="Last runs, newest first", title_justify="left", box=None, padding=(0, 2, 0, 0))
+    for column in ("run", "release", "verdict", "policy lines kept", "worst insider", "stages computed / cached"):
+        table.add_column(column, no_wrap=column in ("run", "release"))
+    for manifest in found:
+        table.add_row(*_run_in_cells(manifest, revoked))
+    console().print(table if found else "no run yet in this home: sdcert certify params/releases/anes96.yaml")
+    for manifest in found:
+        for fault in _faults(manifest):
+            console().print(f"{manifest['run']}  {escape_terminal(fault)}", soft_wrap=True)
+    return 0
+
+
+def find_revoked_runs_or_warn() -> set[str]:
+    """The runs whose certificate was revoked; a ledger that cannot be read is told, and keeps nothing from being listed."""
+    from flows.run.history import find_revoked_runs
+
+    try:
+        return find_revoked_runs()
+    except InputError as error:
+        sys.stderr.write(f"warning: {error.what}: which certificates were revoked is not known\n")
+        return set()
+
+
+def _verdict(manifest: dict[str, Any], revoked: set[str]) -> str:
+    from flows.run.history import status_of
+    from tasks.score.verdict_word import verdict_word
+
+    verdict = verdict_word(manifest.get("verdict") or status_of(manifest), manifest.get("exceptions", ()))
+    return "revoked" if manifest["run"] in revoked else verdict
+
+
+def _worst_insider(manifest: dict[str, Any]) -> str:
+    """The re-identification rate of the insider who finds most; `-` where no insider gave one, or none was written down."""
+    worst = manifest.get("worst_insider")
+    if worst is None:
+        return "-"
+    found = f"{100 * worst['reidentification']:.2g} %"
+    return f"at least {found}" if worst.get("lower_bound") else found
+
+
+def _run_as_json(manifest: dict[str, Any], revoked: set[str]) -> dict[str, Any]:
+    from flows.run.history import status_of
+
+    stages = manifest["stages"].values()
+    return {
+        "run": manifest["run"],
+        "release": manifest["release"],
+        "series": manifest["series"],
+        "started_at": manifest["started_at"],
+        "verdict": "revoked" if manifest["run"] in revoked else manifest.get("verdict") or status_of(manifest),
+        "exceptions": manifest.get("exceptions", []),
+        "worst_insider": manifest.get("worst_insider"),
+        "insider_curve": manifest.get("insider_curve"),
+        "computed": sum(not stage["cached"] for stage in stages),
+        "cached": sum(stage["cached"] for stage in stages),
+        "faults": _faults(manifest),
+    }
+
+
+def _run_in_cells(manifest: dict[str, Any], revoked: set[str]) -> tuple[str, ...]:
+    stages = manifest.get("stages", {}).values()
+    cached = sum(stage["cached"] for stage in stages)
+    lines = manifest.get("criteria", [])
+    kept = f"{sum(line['decision'] == 'pass' for line in lines)} of {len(lines)}" if lines else "-"
+    insider = _worst_insider(manifest)
+    return (
+        manifest["run"],
+        manifest["release"],
+        _verdict(manifest, revoked),
+        kept,
+        insider,
+        f"{len(stages) - cached} / {cached}",
+    )
+
+
+def _faults(manifest: dict[str, Any]) -> list[str]:
+    if "failure" in manifest:
+        return [manifest["failure"].splitlines()[0]]
+    lines = manifest.get("criteria", [])
+    return [f"{line['decision']}: {criterion_in_words(line)}" for line in lines if line["decision"] != "pass"]

@@ -1,0 +1,319 @@
+"""`sdcert verify`: is this released file what its certificate says? Reads what it is given and writes nothing, anywhere."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+import typer
+
+from flows.cli.root import app
+from flows.cli.terminal import terminal
+from flows.cli.timestamps import parse_timestamp
+from flows.run.criterion_text import criterion_in_words
+from tasks.microdata.errors import InputError
+from tasks.microdata.escaping import escape_terminal
+from tasks.microdata.regular_files import open_regular_file
+from tasks.runtime.settings import Home
+
+if TYPE_CHECKING:
+    from tasks.audit.certificates.verification import CertificateVerification
+    from tasks.audit.signing.keyring import Keyring
+    from tasks.report.predicate import Claim, CriterionClaim, OmissionClaim, Predicate
+
+BESIDE = ("certificate.json", "statement.json")
+T = TypeVar("T")
+REFUSAL = {"verdict"}, {"verdict", "date"}  # what fails of a statement that is genuine and certifies nothing
+REHEARSED_FIGURE = "Rehearsed on random halves of the source"  # in the reason of a criterion
+REHEARSED_ATTACK = "evaluates: mechanism, not this file"  # in the settings of an attack
+MEMBERSHIP = "membership inference"  # among what was not tried
+_REHEARSED = "rehearsed: about how the release is made, not about this release"
+_WORDS = {True: "matches", False: "DOES NOT MATCH", None: "note"}
+
+
+@app.command()
+def verify(
+    file: Annotated[
+        Path,
+        typer.Argument(help="the released table, in any format, or its report", metavar="RELEASED_FILE", show_default=False),
+    ],
+    certificate: Annotated[
+        Path | None, typer.Option(help="default: certificate.json, else statement.json, beside the file", show_default=False)
+    ] = None,
+    key: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="the issuer's public key (PEM) or trust file; repeatable; default: the keys of the private folder",
+            metavar="PUB",
+            show_default=False,
+        ),
+    ] = None,
+    at: Annotated[
+        str | None, typer.Option(help="judge as of this date (2028-11-21); default: now", metavar="DATE", show_default=False)
+    ] = None,
+    content_only: Annotated[
+        bool, typer.Option("--content-only", help="of other bytes compare the table alone; what else the file holds is listed")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="print the checks on stdout as JSON")] = False,
+) -> int:
+    """Is a released file what its certificate says? Offline; reads only. Exit code 0 it matches, 1 it does not.
+
+    Bytes are compared first. Where they differ, the table in the file is compared, in whatever format it is; a file that holds
+    more than the table (metadata, labels, comments, hidden members of an archive) matches with --content-only alone.
+    """
+    from tasks.audit.certificates.verification import verify_file
+
+    keys = key or []
+    _check_readable(file, "RELEASED_FILE", "the released file, or a document issued with it")
+    _refuse_signed(file)
+    where = certificate or _certificate_beside(file)
+    _check_readable(where, "--certificate", "a certificate as `sdcert certify` writes it")
+    keyring, as_of = _keyring(keys), parse_timestamp(at, "--at")
+    content = _content(where)
+    found = _read(file, lambda: verify_file(file, content, keyring, as_of, beside=where.parent, content_only=content_only))
+    if as_json:
+        sys.stdout.write(json.dumps(_plain(found, file, where, as_of), indent=1) + "\n")
+    else:
+        _print(found, file)
+    return 0 if found.matches else 1
+
+
+def _print(found: CertificateVerification, file: Path) -> None:
+    console = terminal(soft_wrap=True)
+
+    def say(text: str) -> None:
+        console.print(escape_terminal(text))
+
+    for check in found.checks:
+        say(f"{'WARNING' if check.warning else _WORDS[check.matches]:<15} {check.what:<11} {check.says}")
+    say("")
+    say(conclusion(found, file.name))
+    if found.matches and found.predicate is not None:
+        for line in _claims(found.predicate):
+            say(line)
+
+
+def conclusion(found: CertificateVerification, name: str) -> str:
+    """One sentence."""
+    if found.predicate is not None and set(found.failures) in REFUSAL:
+        return f"{name} is genuine: {_signature(found)}, and it says {_refusal(found.predicate)}: nothing is certified."
+    if found.matches and found.predicate is not None:
+        warned = (
+            " BUT another certificate of the same data was revoked: ask the issuer." if found.has_revocation_warning else ""
+        )
+        excepted = _describe_exceptions(found.predicate)
+        of = f"the certificate of {found.predicate.release} (run {found.predicate.run})"
+        if found.document is not None:
+            what = kind_of(found.predicate)
+            return f"{name} is {found.document}, issued with {of}; the released {what} was not looked at.{excepted}{warned}"
+        if found.not_covered:
+            rest = "what else the file holds is not covered (see above)"
+            return f"The table in {name} is what {of} speaks of; {rest}.{excepted}{warned}"
+        return f"{name} is what {of} speaks of.{excepted}{warned}"
+    if found.failures == ("file",) and found.not_covered:
+        return (
+            f"Do not rely on it: {name} holds the certified table and more, which the certificate does not cover (see above)."
+        )
+    return f"Do not rely on it: {name} and this certificate do not stand the check of {' and '.join(found.failures)}."
+
+
+def _describe_exceptions(predicate: Predicate) -> str:
+    """What the verdict excepts, as a sentence; empty where it excepts nothing."""
+    from tasks.score.verdict_word import capitalise_verdict
+
+    return f" The release is {capitalise_verdict(predicate.verdict_word)}." if predicate.not_claimed.exceptions else ""
+
+
+def kind_of(predicate: Predicate) -> str:
+    """What was released: `table`, `model`, or `file` where nothing was."""
+    from tasks.report.predicate import FileClaim
+
+    claimed = predicate.claim.file
+    return claimed.kind if isinstance(claimed, FileClaim) else "file"
+
+
+def _signature(found: CertificateVerification) -> str:
+    return next(check.says for check in found.checks if check.what == "signature")
+
+
+def _refusal(predicate: Predicate) -> str:
+    return "REHEARSAL" if predicate.claim.verdict == "certified" else predicate.claim.verdict.upper()
+
+
+def _claims(predicate: Predicate) -> Iterator[str]:
+    claim, denied = predicate.claim, predicate.not_claimed
+    issued, review = f"{predicate.issued_at:%Y-%m-%d}", f"{predicate.review_by:%Y-%m-%d}"
+    yield f"Claimed on {issued}, to be reviewed by {review}, {_describe_attacks(claim)}:"
+    for criterion in claim.criteria:
+        caution = _REHEARSED if REHEARSED_FIGURE in criterion.reason else None
+        yield f"  {criterion.decision:<10}{criterion_in_words({**criterion.model_dump(), 'caution': caution})}"
+    yield from _describe_insiders(predicate)
+    if predicate.data.rows_belong_to == "nobody":
+        yield "Its rows belong to nobody, as declared: it is fully synthetic, and who could be found again was not measured."
+    yield "Not claimed:"
+    yield f"  {denied.anonymity_in_law}"
+    for one in denied.kinds_not_limited:
+        yield f"  not limited: {one.kind}. {one.found} Reason given: {one.reason}"
+    for omitted in denied.attacks_omitted:
+        whom = "" if omitted.intruder is None else f" by {omitted.intruder}"
+        needed = omitted.attack in denied.exceptions or not _gave_a_figure(claim, omitted)
+        yield f"  {'omitted' if needed else 'not omitted after all'}: {omitted.attack}{whom} ({omitted.reason})"
+    for absent in denied.attacks_not_in_catalogue:
+        only = " on this file (rehearsed)" if absent == MEMBERSHIP and _list_rehearsed_attacks(claim) else ""
+        yield f"  not tried: {absent}{only}"
+    if predicate.criteria_wp29.note is not None:
+        yield f"  {predicate.criteria_wp29.note}"
+
+
+def _gave_a_figure(claim: Claim, omitted: OmissionClaim) -> bool:
+    """An omission stops no attack that can run: it then changed nothing."""
+    ok = (one for one in claim.attacks if one.status == "ok" and one.method == omitted.attack)
+    return any(omitted.intruder in (None, one.intruder) for one in ok)
+
+
+def _describe_attacks(claim: Claim) -> str:
+    """`attacked by transparency; rehearsed: closest_record`: an attack in a rehearsal was not one on this file."""
+    rehearsed = _list_rehearsed_attacks(claim)
+    told = [one.attack for one in claim.attacks if one.status == "ok" and one.attack not in rehearsed]
+    ending = f"; rehearsed: {', '.join(rehearsed)}" if rehearsed else ""
+    return f"attacked by {', '.join(dict.fromkeys(told)) or 'none'}{ending}"
+
+
+def _list_rehearsed_attacks(claim: Claim) -> list[str]:
+    found = (one.attack for one in claim.attacks if one.status == "ok" and REHEARSED_ATTACK in one.settings)
+    return list(dict.fromkeys(found))
+
+
+def _describe_insiders(predicate: Predicate) -> Iterator[str]:
+    """The worst figure of an insider under each limit on them: the attack model's own risks are the declared intruder's."""
+
+    found, model = predicate.attack_model.worst_insider, predicate.attack_model
+    if model.insiders_know > 1:
+        greedy = model.insiders_all_sets_up_to != model.insiders_know
+        chosen = f"; sets of more than {model.insiders_all_sets_up_to} greedy, not proven the worst" if greedy else ""
+        yield f"Insiders know up to {model.insiders_know} published columns besides the quasi-identifiers{chosen}."
+    if found is not None:
+        whose = f"{found.intruder}, {found.attack}"
+        figure = _figure(found.reidentification, at_least=found.lower_bound)
+        yield f"Worst insider: reidentification {figure} ({whose}), whether a line limits it or not."
+    limited = [one for one in predicate.claim.criteria if (one.intruder or "").startswith("insider")]
+    worst: dict[str, CriterionClaim] = {}
+    for one in limited:
+        if one.deciding_value is not None and one.direction == "at_most":
+            worst[one.measure] = max(one, worst.get(one.measure, one), key=_value_and_intruder)
+    told = [
+        f"{measure} {_figure(one.deciding_value or 0.0, at_least=one.lower_bound)} ({one.intruder})"
+        for measure, one in worst.items()
+    ]
+    if told:
+        limits = f"Insiders under the policy's limits: {', '.join(told)}."
+        yield f"{limits} The figures of the attack model are the declared intruder's alone."
+    elif predicate.attack_model.insiders and not limited and found is None:
+        yield "Insiders were tried, and the policy sets them no limit: the figures are the declared intruder's."
+
+
+def _value_and_intruder(criterion: CriterionClaim) -> tuple[float, str]:
+    return criterion.deciding_value or 0.0, str(criterion.intruder)
+
+
+def _figure(value: float, *, at_least: bool) -> str:
+    return f"{'at least ' if at_least else ''}{value:.4g}"
+
+
+def _plain(found: CertificateVerification, file: Path, certificate: Path, at: datetime) -> dict[str, Any]:
+    return {
+        "matches": found.matches,
+        "conclusion": conclusion(found, file.name),
+        "file": str(file),
+        "certificate": str(certificate),
+        "certificate_sha256": found.sha256,
+        "document": found.document,
+        "not_covered": list(found.not_covered),
+        "at": at.isoformat(),
+        "checks": [asdict(check) for check in found.checks],
+        "predicate": None if found.predicate is None else found.predicate.model_dump(mode="json"),
+    }
+
+
+def _keyring(paths: list[Path]) -> Keyring:
+    from tasks.audit.signing.keyring import Keyring
+
+    if paths:
+        return Keyring.from_files(paths)
+    keyring = _keyring_of_home()
+    if not keyring.keys:
+        what = "no public key is known here by which the certificate could be checked"
+        remedy = "get the issuer's public key by a way that you trust (`sdcert keys export` writes it), and give it: --key FILE"
+        raise InputError("no-key", "--key", what, "an Ed25519 public key (PEM) or a trust file", remedy)
+    return keyring
+
+
+def _keyring_of_home() -> Keyring:
+    from tasks.audit.signing.keyring import Keyring
+
+    home = Home.current()
+    try:
+        return Keyring.from_home(home) if home.root.is_dir() else Keyring()
+    except OSError:  # somebody else's
+        return Keyring()
+
+
+def _certificate_beside(file: Path) -> Path:
+    found = next((path for name in BESIDE if (path := file.parent / name).exists()), None)
+    if found is None:
+        what = f"neither {BESIDE[0]} nor {BESIDE[1]} stands beside the file"
+        where = f"--certificate (looked for in {file.parent.absolute()})"
+        raise InputError("no-certificate", where, what, "a certificate", "name it: --certificate FILE")
+    return found
+
+
+def _refuse_signed(file: Path) -> None:
+    """InputError where the file is a signed statement: what speaks of a file was given in place of the file."""
+    from tasks.audit.certificates.verification import small_file, statement_in
+
+    content = small_file(file) or b""
+    found = statement_in(content) if content[:1] == b"{" else None
+    if found is None:
+        return
+    kind, names = found
+    there = [name for name in (*names, "report.html") if Path(name).name == name and (file.parent / name).is_file()]
+    which = f"{file.parent / there[0]}" if there else "the released file, or report.html"
+    add = "" if file.name in BESIDE or kind.startswith(("an approval", "a revocation")) else f" --certificate {file}"
+    remedy = f"name the file that it speaks of: sdcert verify {which}{add}"
+    raise InputError(
+        "certificate-given", "RELEASED_FILE", f"this is {kind}", "the released file", escape_terminal(remedy), str(file)
+    )
+
+
+def _check_readable(path: Path, where: str, allowed: str) -> None:
+    try:
+        if path.is_file():
+            return
+        what = "this is not a file" if path.exists() else "there is no such file"
+    except OSError as error:
+        what = f"it cannot be looked at ({error.strerror})"
+    raise InputError("not-a-file", where, what, allowed, "correct the path", str(path))
+
+
+def _content(path: Path) -> bytes:
+    """The bytes of a certificate, of one byte more than it may have at most."""
+    from tasks.audit.signing.envelope import LARGEST_BYTES
+
+    def read() -> bytes:
+        with open_regular_file(path) as file:
+            return file.read(LARGEST_BYTES + 1)
+
+    return _read(path, read)
+
+
+def _read(path: Path, reading: Callable[[], T]) -> T:
+    try:
+        return reading()
+    except OSError as error:
+        what, remedy = f"the file cannot be read ({error.strerror})", "check its permissions"
+        raise InputError("unreadable", path.name, what, "a file that this user may read", remedy, str(path)) from None

@@ -1,0 +1,94 @@
+"""Before anything is signed: does what is to be said of a release follow from what was measured on it, by its own policy?
+
+The verdict is decided anew from the figures, and the run's stages must have been given what the stages before them made. Seals
+keep others from writing results (`tasks/runtime/records.py`); this keeps whatever went wrong besides from being signed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from flows.release import ReleaseSpec
+from flows.run.stage_runner import ReleaseArtifacts
+from tasks.microdata.errors import InputError
+from tasks.report.content import Content
+from tasks.runtime.artifacts import adapter_of
+from tasks.score.attack_coverage import find_unfollowed
+from tasks.score.estimates import Score
+from tasks.score.rounding import public, public_criteria
+from tasks.score.verdict import Verdict, decide
+
+ATTACKS = ("attack ", "membership ")
+
+
+def refuse_disagreement(
+    release: ReleaseSpec,
+    made: ReleaseArtifacts,
+    measured: Score,
+    content: Content,
+    stages: dict[str, Any],
+    inputs: dict[str, list[Any]],
+) -> None:
+    """Raises InputError where verdict, report and figures are not of one release. stages, inputs: as the recorder has them."""
+    decided = decide(release.policy, measured.estimates, find_unfollowed(content.attacks, release.omit, content.mechanisms))
+    if _serialize(decided) != _serialize(measured.verdict):
+        raise _disagreement("the verdict in the store is not what the release's policy decides by the figures in the store")
+    figures = public(measured.estimates, zip(release.policy, decided.criteria, strict=True))
+    shown = Verdict(decided.verdict, public_criteria(decided.criteria, measured.estimates, figures))
+    same = _serialize(content.verdict) == _serialize(shown) and _figures(content.estimates) == _figures(figures)
+    if not same or tuple(content.policy) != tuple(release.policy):
+        raise _disagreement("the report in the store does not show these figures, this verdict and this policy")
+    if not _follow(made, stages, inputs):
+        raise _disagreement("a stage of this run was not given what the stages before it made")
+
+
+def _follow(made: ReleaseArtifacts, stages: dict[str, Any], inputs: dict[str, list[Any]]) -> bool:
+    """Was the report written of the score of the attacks on the very table (or model) that is released?"""
+    scored, reported = set(_texts(inputs["score"])), set(_texts(inputs["report"]))
+    attacks = [name for name in stages if name.startswith(ATTACKS)]
+    results = {address for name in attacks for address in stages[name]["produced"].values()}
+    attacked = {address for name in attacks if name.startswith("attack ") for address in inputs[name][:5]}
+    return (
+        stages["score"]["produced"] == {"score": made.score}
+        and stages["report"]["produced"] == made.page
+        and {_records_of(made, stages, inputs), made.score, made.released if made.card is None else made.card} <= reported
+        and results <= scored & reported
+        and attacked <= scored
+    )
+
+
+def _records_of(made: ReleaseArtifacts, stages: dict[str, Any], inputs: dict[str, list[Any]]) -> str:
+    """The records that were masked: those of the source, without the control that was set aside of them."""
+    aside = stages["control"]["produced"].get("data") if "control" in stages else None
+    return made.source if aside is None or made.source not in inputs["control"] else str(aside)
+
+
+def _texts(given: Any) -> Iterator[str]:
+    """Every text that a stage was given, wherever it nests."""
+    match given:
+        case str():
+            yield given
+        case dict():
+            for one in given.values():
+                yield from _texts(one)
+        case list() | tuple():
+            for one in given:
+                yield from _texts(one)
+
+
+def _serialize(verdict: Verdict) -> bytes:
+    return adapter_of(Verdict).dump_json(verdict)
+
+
+def _figures(estimates: tuple[Any, ...]) -> list[bytes]:
+    return [adapter_of(type(one)).dump_json(one) for one in estimates]
+
+
+def _disagreement(what: str) -> InputError:
+    allowed = "results that this program alone wrote, for this release"
+    remedy = (
+        "nothing was signed. Look who writes in the private folder, and at `sdcert store verify` and `sdcert doctor`; then "
+        "run again with `--refresh`, which computes everything anew"
+    )
+    return InputError("results-disagree", "SDCERT_HOME", what, allowed, remedy)

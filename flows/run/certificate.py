@@ -1,0 +1,154 @@
+"""What is signed at the end of a run: the statement about a release, and the entry of the ledger that names it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from flows.release import ReleaseSpec
+from flows.run.publish import CERTIFICATE, UNCERTIFIED, sha256
+from flows.run.stage_runner import ReleaseArtifacts
+from flows.run.trail import Trail
+from tasks.audit.ledger.entries import MaskedAttribute, ReleasedTable, RunEnded, StageDone
+from tasks.audit.lookup.index import Index
+from tasks.audit.signing.envelope import STATEMENT, seal
+from tasks.audit.signing.keys import SigningKey
+from tasks.microdata.refs import FileRef, TableRef
+from tasks.report.content import Content
+from tasks.report.page import Stamp
+from tasks.report.predicate import ATTACK_CATALOGUE_VERSION, ColumnClaim, DocumentClaim, SweepClaim
+from tasks.report.publication import encode, file_name
+from tasks.report.statement import REVIEW_MONTHS, columns_of, columns_of_model, months_later, predicate, statement
+from tasks.runtime.artifacts import Store, content_address
+from tasks.runtime.draws import SEED_ENTROPY_BITS
+from tasks.train.card import ModelCard
+
+MODEL_FILE = "model.skops"
+
+
+@dataclass(frozen=True, slots=True)
+class ReleasedFile:
+    """What is released, as a file. sha256: of its bytes; content_address: of a table's content, whatever the format.
+
+    Of a model, whose content has one form, both are the same; rows are those of its training table, and columns what it reads
+    and, last, what it predicts.
+    """
+
+    name: str
+    content: bytes
+    sha256: str
+    content_address: str
+    rows: int
+    columns: tuple[ColumnClaim, ...]
+
+    @classmethod
+    def from_artifacts(cls, made: ReleaseArtifacts, release: ReleaseSpec) -> ReleasedFile:
+        """The file of a table or a model that was made."""
+        store = Store()
+        if made.card is not None:
+            content, card = store.file(FileRef(made.released)), store.record(made.card, ModelCard)
+            return cls(MODEL_FILE, content, sha256(content), sha256(content), card.rows, columns_of_model(card))
+        table = store.table(TableRef(made.released))
+        name, content = file_name(release.publish.format), encode(table, release.publish.format)
+        return cls(name, content, sha256(content), content_address(table), table.n, columns_of(table))
+
+    @property
+    def subject(self) -> tuple[str, str, str]:
+        return (self.name, self.sha256, self.content_address)
+
+    @property
+    def stamp_fields(self) -> dict[str, str]:
+        return dict(zip(("released_file", "sha256", "content_address"), self.subject, strict=True))
+
+    @property
+    def ledger_table(self) -> ReleasedTable:
+        name, digest, address = self.subject
+        return ReleasedTable(name=name, sha256=digest, content_address=address, rows=self.rows, columns=self.columns)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunConclusion:
+    """All that the end of a run says, but for what is known only while the ledger is held: the certificate before.
+
+    documents: the files issued beside the table, the report first. source: address of the source's table.
+    """
+
+    trail: Trail
+    release: ReleaseSpec
+    content: Content
+    stamp: Stamp
+    source: str
+    file: ReleasedFile | None
+    documents: tuple[DocumentClaim, ...]
+    criteria: list[dict[str, Any]]
+    stages: dict[str, Any]
+    manifest: str
+
+    @property
+    def statement_name(self) -> str:
+        """What certifies nothing is not called a certificate: neither a refusal nor a rehearsal."""
+        return CERTIFICATE if self.content.is_certified and not self.release.not_for_publication else UNCERTIFIED
+
+    def sign_statement(self, key: SigningKey) -> tuple[bytes, RunEnded]:
+        """The signed statement, and the entry that names it. Call while the ledger is held."""
+        with Index.current() as index:
+            previous = index.last_certificate_of(self.release.series_name)
+        envelope = seal(self._statement(previous), STATEMENT, key.signer)
+        return envelope, self._entry(sha256(envelope), previous)
+
+    def _statement(self, previous: str | None) -> dict[str, Any]:
+        if self.trail.recorded is None:
+            raise RuntimeError("a statement was asked for before an attempt was written down")
+        secret = self.release.seed is None and self.release.released is None
+        chosen = self.release.sweep
+        said = predicate(
+            self.content,
+            self.stamp,
+            source_digest=self.source.partition(":")[2],
+            recorded=self.trail.recorded,
+            made_by=self.trail.made_by,
+            columns=() if self.file is None else self.file.columns,
+            documents=self.documents,
+            previous_certificate=previous,
+            policy_version=self.release.policy_version,
+            policy_author=self.release.policy_author,
+            seed_entropy_bits=SEED_ENTROPY_BITS if secret else None,
+            sweep=None if chosen is None else SweepClaim(name=chosen.name, points_tried=chosen.points_tried),
+        )
+        report = self.documents[0]
+        return statement(said, *((report.name, report.sha256) if self.file is None else self.file.subject))
+
+    def _entry(self, digest: str, previous: str | None) -> RunEnded:
+        return RunEnded(
+            run=self.trail.run,
+            release=self.release.name,
+            series=self.release.series_name,
+            outcome=self.content.verdict.verdict,
+            not_for_publication=self.release.not_for_publication,
+            released=None if self.file is None else self.file.ledger_table,
+            documents=self.documents,
+            certificate=digest,
+            previous_certificate=previous,
+            review_by=months_later(self.stamp.issued_at, REVIEW_MONTHS),
+            attack_catalogue_version=ATTACK_CATALOGUE_VERSION,
+            exceptions=tuple(name for name, _ in self.content.exceptions),
+            criteria=tuple(self.criteria),
+            attributes=_attributes(self.content),
+            stages={name: StageDone(cached=one["cached"], produced=one["produced"]) for name, one in self.stages.items()},
+            manifest=self.manifest,
+        )
+
+
+def _attributes(content: Content) -> tuple[MaskedAttribute, ...]:
+    model = content.model
+    taught = set() if model is None else {model.target, *(one.name for one in model.inputs)}
+    return tuple(
+        MaskedAttribute(
+            name=one.name,
+            role=str(one.role),
+            masks=tuple(step.method for step in content.steps_on(one.name)),
+            published=model is None and (one.is_published or one.name in content.pseudonym_columns),
+            taught=one.name in taught,
+        )
+        for one in content.schema.attributes
+    )

@@ -1,0 +1,191 @@
+"""The end of a run: the flow, never a cached task, stamps, publishes and records what a release leaves."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from prefect.artifacts import create_markdown_artifact
+
+from flows.release import ReleaseSpec
+from flows.run.agreement import refuse_disagreement
+from flows.run.certificate import ReleasedFile, RunConclusion
+from flows.run.criterion_text import criterion_in_words
+from flows.run.publish import FolderDraft, as_json, draft_release_folder, settle_latest, sha256
+from flows.run.recorder import RunRecorder
+from flows.run.stage_runner import ReleaseArtifacts
+from tasks.audit.ledger.entries import RunEnded
+from tasks.audit.signing.keys import SigningKey
+from tasks.microdata.escaping import escape_terminal
+from tasks.microdata.estimate import Estimate
+from tasks.report.attack_model import find_worst_insider
+from tasks.report.content import Content
+from tasks.report.page import Stamp, stamp_page
+from tasks.report.predicate import DocumentClaim
+from tasks.report.views.exceptions import summarise_for_terminal
+from tasks.report.views.insider_curve import curve_as_json
+from tasks.runtime.artifacts import Store, adapter_of
+from tasks.runtime.draws import seed_of
+from tasks.runtime.files import write_whole
+from tasks.runtime.tracking import AT_LEAST
+from tasks.score.estimates import Score
+from tasks.score.verdict import Criterion
+from tasks.score.verdict_word import verdict_word
+
+SCORECARD_SCHEMA = "1"
+_MARKDOWN = re.compile(r"[!-/:-@\[-`{-~]")  # all that a backslash makes plain
+
+
+def issue(recorder: RunRecorder, release: ReleaseSpec, made: ReleaseArtifacts, output: Path) -> dict[str, str]:
+    """Sign, write down and publish what a release leaves; returns the run, its verdict and its folder.
+
+    The folder is complete before the ledger speaks of it, and appears after: nothing is published that is not written down.
+    The table is among the files only if the release is certified. Full precision stays in the run's private folder.
+    """
+    store = Store()
+    measured, content = store.record(made.score, Score), store.record(made.page["content"], Content)
+    refuse_disagreement(release, made, measured, content, recorder.stages, recorder.inputs)
+    verdict = content.verdict.verdict
+    file = ReleasedFile.from_artifacts(made, release) if content.is_certified else None
+    chosen = release.sweep
+    stamp = Stamp(
+        run=recorder.run_id,
+        issued_at=datetime.now(UTC),
+        attempts=recorder.trail.attempts,
+        sweep=None if chosen is None else chosen.name,
+        points_tried=None if chosen is None else chosen.points_tried,
+        **(file.stamp_fields if file else {}),
+    )
+    excepted = tuple(name for name, _ in content.exceptions)
+    scorecard = scorecard_of(release.name, recorder.run_id, verdict, excepted, content.estimates, content.verdict.criteria)
+    scorecard |= _curve(content)
+    documents = {
+        "report.html": stamp_page(store.page(made.page["page"]), stamp).encode(),
+        "scorecard.json": as_json(scorecard),
+    }
+    private = scorecard_of(release.name, recorder.run_id, verdict, excepted, measured.estimates, measured.verdict.criteria)
+    private |= _curve(replace(content, estimates=measured.estimates, edition="internal"))
+    write_whole(recorder.folder / "scorecard.json", as_json(private))
+    write_whole(recorder.folder / "report-internal.html", stamp_page(store.page(made.page["internal"]), stamp).encode())
+    with draft_release_folder(output.absolute(), release.name, recorder.run_id) as draft:
+        for name, written in {**documents, **({file.name: file.content} if file else {})}.items():
+            draft.add(name, written)
+        told = {"verdict": verdict, "exceptions": excepted, "criteria": scorecard["criteria"]}
+        told |= {"summary": summarise_for_terminal(content), "worst_insider": _worst_insider(content)}
+        told |= {"insider_curve": scorecard["insider_curve"]} if "insider_curve" in scorecard else {}
+        manifest = recorder.conclude(**told, folder=str(draft.final), seed=seed_of(made.draw).hex())
+        ending = RunConclusion(
+            trail=recorder.trail,
+            release=release,
+            content=content,
+            stamp=stamp,
+            source=made.source,
+            file=file,
+            documents=tuple(DocumentClaim(name=name, sha256=sha256(content)) for name, content in documents.items()),
+            criteria=scorecard["criteria"],
+            stages=recorder.stages,
+            manifest=manifest,
+        )
+        recorder.trail.record_end(partial(_sign_into_draft, draft, ending))
+        folder = draft.appear()
+    _move_latest(recorder, folder.parent, release.name)
+    _track(recorder, content, folder, made.released, ending.statement_name)
+    try:
+        _show_in_prefect(recorder, scorecard, folder)
+    except Exception as error:  # the folder stands: what Prefect shows of it cannot undo that
+        recorder.note(interface=f"no page in Prefect: {type(error).__name__}")
+    return {"run": recorder.run_id, "verdict": verdict, "exceptions": ",".join(excepted), "folder": str(folder)}
+
+
+def _move_latest(recorder: RunRecorder, parent: Path, release: str) -> None:
+    """`latest` moves last: the ledger has spoken, and the folder is there."""
+    try:
+        settle_latest(parent, release)
+    except OSError as error:  # the folder stands: a link that could not be made cannot undo that
+        recorder.note(latest=f"not moved: {error.strerror or type(error).__name__}")
+
+
+def _sign_into_draft(draft: FolderDraft, ending: RunConclusion, key: SigningKey) -> RunEnded:
+    """Sign while the ledger is held, so that no other run of the series ends in between."""
+    statement, entry = ending.sign_statement(key)
+    draft.add(ending.statement_name, statement)
+    return entry
+
+
+def scorecard_of(
+    release: str,
+    run: str,
+    verdict: str,
+    exceptions: tuple[str, ...],
+    estimates: tuple[Estimate, ...],
+    criteria: tuple[Criterion, ...],
+) -> dict[str, Any]:
+    """`scorecard.json`: every figure with its id, every criterion of the policy, and what the verdict excepts."""
+    figures = [{"id": estimate.id, **_plain(estimate)} for estimate in estimates]
+    lines = [_plain(criterion) for criterion in criteria]
+    return {
+        "schema": SCORECARD_SCHEMA,
+        "release": release,
+        "run": run,
+        "verdict": verdict,
+        "exceptions": list(exceptions),
+        "estimates": figures,
+        "criteria": lines,
+    }
+
+
+def _worst_insider(content: Content) -> dict[str, Any] | None:
+    """The figure of the insider who finds most, for who lists runs; None: no insider gave one."""
+    worst = find_worst_insider(content)
+    return None if worst is None else worst.model_dump(mode="json")
+
+
+def _curve(content: Content) -> dict[str, Any]:
+    """`insider_curve`: the worst insider by how many columns they know, where they may know more than one."""
+    curve = curve_as_json(content)
+    return {} if curve is None else {"insider_curve": curve}
+
+
+def _plain(record: Estimate | Criterion) -> dict[str, Any]:
+    plain: dict[str, Any] = json.loads(adapter_of(type(record)).dump_json(record))
+    if isinstance(record, Estimate):
+        plain["parameters"] = dict(record.parameters)
+    return plain
+
+
+def _track(recorder: RunRecorder, content: Content, folder: Path, released: str, statement: str) -> None:
+    recorder.tracking.estimates(content.estimates)
+    worst = find_worst_insider(content)
+    if worst is not None:
+        at_least = AT_LEAST * worst.lower_bound
+        recorder.tracking.metric(f"worst_insider|reidentification{at_least}", worst.reidentification)
+        recorder.tracking.tag("sdcert.worst_insider", worst.intruder)
+    recorder.tracking.tag("sdcert.verdict", content.verdict.verdict)
+    recorder.tracking.tag("sdcert.verdict_word", content.word)
+    recorder.tracking.tag("sdcert.released", released)
+    for name in ("report.html", "scorecard.json", statement):
+        recorder.tracking.artifact(folder / name)
+
+
+def _show_in_prefect(recorder: RunRecorder, scorecard: dict[str, Any], folder: Path) -> None:
+    """A page in Prefect's interface: the verdict and what decided it."""
+    word = verdict_word(scorecard["verdict"], scorecard["exceptions"])
+    lines = [f"# {scorecard['release']}: {word}", "", f"Run `{recorder.run_id}`, folder `{folder.name}`", ""]
+    lines += [f"- **{line['decision']}**: {as_markdown(criterion_in_words(line))}" for line in scorecard["criteria"]]
+    create_markdown_artifact("\n".join(lines), key=_page_key(scorecard["release"]), description="Verdict of a release")
+
+
+def as_markdown(text: str) -> str:
+    """The text as Markdown that shows it as it is: a name of a column in it is no link, no picture and no HTML."""
+    return _MARKDOWN.sub(r"\\\g<0>", escape_terminal(text))
+
+
+def _page_key(release: str) -> str:
+    """The key of a release's page in Prefect, which takes small letters, digits and - alone; no two share one."""
+    plain = re.sub(r"[^a-z0-9]+", "-", release).strip("-")
+    return f"release-{plain}" if plain == release else f"release-{plain}-{sha256(release.encode())[:12]}"

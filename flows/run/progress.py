@@ -1,0 +1,85 @@
+"""Telling who waits how far a release is: bars on a terminal, plain lines elsewhere, nothing where nobody listens."""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from typing import Protocol
+
+from rich.console import Console
+from rich.status import Status
+from rich.text import Text
+
+EVERY_SECONDS = 30.0
+
+
+class ProgressListener(Protocol):
+    """Hears when a step of a flow begins and ends, and how far one of many parts is: `cached` of those done took no time."""
+
+    def begin_step(self, step: str) -> None: ...
+
+    def advance_step(self, step: str, done: int, of: int, seconds: float, *, cached: int = 0) -> None: ...
+
+    def end_step(self, step: str, seconds: float, how: str) -> None: ...
+
+
+class Silent:
+    """Nobody listens (a worker, a test)."""
+
+    def begin_step(self, step: str) -> None:
+        return
+
+    def advance_step(self, step: str, done: int, of: int, seconds: float, *, cached: int = 0) -> None:
+        return
+
+    def end_step(self, step: str, seconds: float, how: str) -> None:
+        return
+
+
+class Lines:
+    """One line per finished step; of a step of many parts, how long it will still take: on a terminal beside a spinner, else
+    on a line each half minute.
+
+    console: of `flows.cli.terminal`, so that a name is printed as it is.
+    """
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._told_at = 0.0
+        self._first: tuple[int, float] | None = None
+        self._status = Status("starting Prefect", console=console) if console.is_terminal else None
+        if self._status is not None:
+            self._status.start()
+
+    def begin_step(self, step: str) -> None:
+        self._told_at, self._first = 0.0, None
+        if self._status is not None:
+            self._status.update(Text(step))
+
+    def advance_step(self, step: str, done: int, of: int, seconds: float, *, cached: int = 0) -> None:
+        told = f"{step}: {done} of {of}"
+        if done > cached:
+            told += f", about {_duration(self._seconds_each(done - cached, seconds) * (of - done))} left"
+        if self._status is not None:
+            self._status.update(Text(told))
+        elif seconds - self._told_at >= EVERY_SECONDS and done < of:
+            self._told_at = seconds
+            self._console.print(told)
+
+    def _seconds_each(self, computed: int, seconds: float) -> float:
+        """Of those after the first, which waited for what is made once (imports, machine code)."""
+        before, then = self._first = self._first or (computed, seconds)
+        return (seconds - then) / (computed - before) if computed > before else seconds / computed
+
+    def end_step(self, step: str, seconds: float, how: str) -> None:
+        self._console.print(f"{step:<34} {how:<9} {seconds:6.1f} s")
+
+    def close(self) -> None:
+        if self._status is not None:
+            self._status.stop()
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"
+
+
+listener: ContextVar[ProgressListener] = ContextVar("listener", default=Silent())  # noqa: B039  # Silent holds no state
