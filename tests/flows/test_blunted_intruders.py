@@ -8,7 +8,7 @@ from outcomes import folder_of, newest_manifest, scorecard_of
 from release_files import REASON, RELEASE, write_release
 
 from flows.limits import refuse_weak_membership
-from flows.release import load_release
+from flows.release_file import load_release
 
 COLUMNS = ["age", "income", "town"]
 LIMITS = [{"measure": "reidentification", "at_most": 0.95}, {"measure": "records_exposed", "at_most": 0.95}]

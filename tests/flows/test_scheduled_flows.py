@@ -45,7 +45,7 @@ def commands(flows, monkeypatch):
 @pytest.fixture
 def told(flows, monkeypatch):
     events = []
-    monkeypatch.setattr(flows, "tell_of", lambda kind, **known: events.append((kind, known)))
+    monkeypatch.setattr(flows, "notify_outcome", lambda kind, **known: events.append((kind, known)))
     return events
 
 

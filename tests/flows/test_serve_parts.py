@@ -47,7 +47,7 @@ class Process:
 @pytest.fixture
 def restarted(home, monkeypatch, clock):
     monkeypatch.setattr(Process, "started", [])
-    monkeypatch.setattr(serve, "Kept", Process)
+    monkeypatch.setattr(serve, "ProcessTree", Process)
     return serve.RestartingProcess("server", ["x"], {}, leave=False, limit=1)
 
 
@@ -156,7 +156,7 @@ def test_an_odd_file_of_who_serves_stops_nobody_and_ends_no_process(home, monkey
 def test_a_worker_is_named_anew_each_time_it_starts(home, monkeypatch, clock):
     monkeypatch.setattr(Process, "started", [])
     monkeypatch.setattr(Process, "__init__", named_process)
-    monkeypatch.setattr(serve, "Kept", Process)
+    monkeypatch.setattr(serve, "ProcessTree", Process)
     one = serve.worker("pool", None, serve.Address("http://127.0.0.1:1", ours=True), FileAccess(home))
     Process.started[0].alive = False
     one.look()

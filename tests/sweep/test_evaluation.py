@@ -53,7 +53,7 @@ def test_who_is_averaged_over_all_is_found_by_luck_alone():
 
 
 def test_one_masking_and_one_attack_serve_all_trials(monkeypatch):
-    calls = {"mask": 0, "attack": 0}
+    calls = {"mask": 0, "attack_records": 0}
 
     def counted(name, function):
         def call(*arguments, **named):
@@ -68,7 +68,7 @@ def test_one_masking_and_one_attack_serve_all_trials(monkeypatch):
     rows = run(
         swapped(trial("both", LINKAGE, TRANSPARENCY), trial("wide", LINKAGE, measures=(wide,)), trial("half", targets=0.5))
     )
-    assert calls == {"mask": 1, "attack": 3}
+    assert calls == {"mask": 1, "attack_records": 3}
     assert [row.key for row in rows] == ["both", "wide", "half"]
     assert {"rank_interval_disclosure|a|p_percent=33"} <= rows[1].figures.keys() - rows[0].figures.keys()
 
@@ -95,14 +95,14 @@ def test_a_point_that_is_wrong_in_itself_is_skipped_with_code_and_place():
 
 
 def test_what_breaks_costs_its_trial_alone_and_tells_no_value(monkeypatch):
-    real = evaluation.attack
+    real = evaluation.attack_records
 
     def broken(*arguments, **named):
-        if isinstance(arguments[4], Transparency):
+        if isinstance(arguments[3], Transparency):
             raise KeyError("918273.5")
         return real(*arguments, **named)
 
-    monkeypatch.setattr(evaluation, "attack", broken)
+    monkeypatch.setattr(evaluation, "attack_records", broken)
     rows = run(swapped(trial("x", TRANSPARENCY), trial("y", LINKAGE)))
     assert [row.status for row in rows] == ["failed", "ok"]
     assert rows[0].reason.startswith("KeyError in broken, line ")
@@ -110,13 +110,13 @@ def test_what_breaks_costs_its_trial_alone_and_tells_no_value(monkeypatch):
 
 
 def test_an_attack_of_the_declared_intruder_that_fails_fails_its_trial_and_leaves_the_other_figures(monkeypatch):
-    real = evaluation.attack
+    real = evaluation.attack_records
 
     def failing(*arguments, **named):
         found = real(*arguments, **named)
         return replace(found, status="failed", reason="no guess", outcomes=None) if found.attack == "transparency" else found
 
-    monkeypatch.setattr(evaluation, "attack", failing)
+    monkeypatch.setattr(evaluation, "attack_records", failing)
     row, other = run(swapped(trial("x", LINKAGE, TRANSPARENCY), trial("y", LINKAGE)))
     assert (row.status, row.reason) == ("failed", "attack-failed: transparency: no guess")
     assert row.figures["reidentification|transparency|declared"] == {"status": "failed"}
@@ -128,7 +128,7 @@ def test_what_another_attempt_may_mend_is_raised(monkeypatch, kind):
     def broken(*arguments, **named):
         raise kind
 
-    for name in ("attack", "mask"):
+    for name in ("attack_records", "mask"):
         with monkeypatch.context() as patch:
             patch.setattr(evaluation, name, broken)
             with pytest.raises(kind):

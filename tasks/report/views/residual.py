@@ -102,10 +102,8 @@ def _leading(content: Content) -> tuple[list[str], list[str]]:
 def fitness(content: Content) -> tuple[str, ...]:
     """What the release is fit for, as sentences: the losses measured on the whole table, and `describe_fitness_for_use`."""
     if content.model is not None:
-        return (
-            *describe_model_results(content)[1:],
-            "Not assessed: fairness, calibration, and how it does on other populations.",
-        )
+        unknown = "Not assessed: fairness, calibration, and how it does on other populations."
+        return (*describe_model_results(content)[1:], unknown)
     losses = [(one, meaning(one.measure, unit=content.context.unit)) for one in content.losses() if one.value is not None]
     told = (f"{words.title}: {format_with_unit(one.value or 0.0, one.unit)}. {words.analyst}" for one, words in losses)
     return (*told, *describe_fitness_for_use(content))
