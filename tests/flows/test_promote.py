@@ -77,7 +77,7 @@ def table(sweep, **status):
 
 def kept(sweep):
     """What the record keeps, as it comes back from JSON with sorted keys."""
-    return SweepFiles.from_record(json.loads(json.dumps(sweep.kept(), sort_keys=True)))
+    return SweepFiles.from_record(json.loads(json.dumps(sweep.export_files(), sort_keys=True)))
 
 
 def test_every_point_is_read_off_the_table_as_it_was(project):
@@ -124,7 +124,7 @@ def test_the_file_says_in_words_where_it_comes_from(project):
 
 def test_a_chosen_seed_is_not_kept_and_a_series_is(project, tmp_path):
     sweep = project({"seed": 20260101, "not_for_publication": True, "series": "yearly"})
-    assert "20260101" not in json.dumps(sweep.kept())
+    assert "20260101" not in json.dumps(sweep.export_files())
     path = tmp_path / "x.yaml"
     path.write_text(format_promoted_release(kept(sweep), next(sweep.points()), TOLD, tmp_path))
     found = load_release(path)
@@ -203,7 +203,13 @@ def finished(project, home):
     """A sweep in the home of this test, as one leaves it that has ended."""
     sweep = project()
     place = default_place()
-    facts = {"id": TOLD.id, "name": "s", "files": sweep.kept(), "started_at": "2026-11-21T00:00:00+00:00", "status": "finished"}
+    facts = {
+        "id": TOLD.id,
+        "name": "s",
+        "files": sweep.export_files(),
+        "started_at": "2026-11-21T00:00:00+00:00",
+        "status": "finished",
+    }
     facts |= {"base": "survey", "process": 1, "host": "here"}
     place.put_json(f"{TOLD.id}/sweep.json", facts)
     content = table(sweep, p0="skipped")

@@ -145,10 +145,10 @@ def test_a_keeper_that_is_killed_takes_nothing_with_it(kept, tmp_path):
 
 ASKS = f"""
 import os, pathlib, sys
-from flows.scheduled.process_tree import Kept
+from flows.scheduled.process_tree import ProcessTree
 folder = pathlib.Path(sys.argv[1])
-one = Kept([sys.executable, "-S", "-c", {CHILDREN!r}], environment=dict(os.environ), out=folder / "out", err=folder / "err",
-           limit_seconds=600, grace_seconds=0.3)
+one = ProcessTree([sys.executable, "-S", "-c", {CHILDREN!r}], environment=dict(os.environ), out=folder / "out",
+                  err=folder / "err", limit_seconds=600, grace_seconds=0.3)
 print(one.mark, flush=True)
 one.wait()
 """

@@ -131,7 +131,7 @@ def test_three_kills_at_random_moments_and_the_table_is_that_of_an_unbroken_run(
 
 
 class Unheard:
-    def advanced(self, done: int, of: int) -> None: ...
+    def report_trials(self, done: int, of: int) -> None: ...
 
 
 def course_of(path) -> SweepExecution:

@@ -245,9 +245,9 @@ def test_processes_that_are_killed_in_their_run(own, tmp_path):
     write_watch(tmp_path)
     drop(tmp_path, "survey-1.csv")
     code = (
-        "import os, signal, sys; from pathlib import Path; from flows.watch.once import look_once\n"
+        "import os, signal, sys; from pathlib import Path; from flows.watch.once import poll_once\n"
         "from flows.watch.spec import load_watch\n"
-        "look_once(load_watch(Path(sys.argv[1])), lambda _: os.kill(os.getpid(), signal.SIGKILL))"
+        "poll_once(load_watch(Path(sys.argv[1])), lambda _: os.kill(os.getpid(), signal.SIGKILL))"
     )
     words = [sys.executable, "-c", code, str(tmp_path / "params" / "watch.yaml")]
     watch = load_watch(tmp_path / "params" / "watch.yaml")

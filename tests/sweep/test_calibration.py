@@ -123,10 +123,10 @@ def test_an_attack_that_peeks_30_percent_more_than_chance_is_caught(monkeypatch)
     assert "more than chance" in after.reason
 
 
-def test_brief_effort_catches_an_attack_that_finds_twice_what_chance_does(monkeypatch):
+def test_brief_effort_catches_an_attack_that_finds_three_times_what_chance_does(monkeypatch):
     shuffled = check("null", "row_position", "rows shuffled")
     (before,) = carry_out(shuffled, BRIEF)
-    monkeypatch.setattr(chance, "attack", with_credit(partial(peeks, excess=1.0)))
+    monkeypatch.setattr(chance, "attack", with_credit(partial(peeks, excess=2.0)))
     (after,) = carry_out(shuffled, BRIEF)
     assert before.holds
     assert not after.holds

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from flows.sweep.file import SweepDefinition
     from flows.sweep.finish import SweepResult
     from flows.sweep.plan import Plan
+    from flows.sweep.track import SweepTracking
 
 ASK_BEYOND_SECONDS = 120.0
 LINES_EVERY_SECONDS = 15.0
@@ -246,7 +247,7 @@ def _confirm_plan(plan: Plan, console: Console) -> bool:
 class _Progress:
     """A bar with the time left on a terminal, now and then a line elsewhere."""
 
-    def __init__(self, console: Console, tracking: Any) -> None:
+    def __init__(self, console: Console, tracking: SweepTracking) -> None:
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("trials"))
@@ -266,7 +267,7 @@ class _Progress:
         self._bar.stop()
 
     def report_trials(self, done: int, of: int) -> None:
-        self._tracking.advanced(done)
+        self._tracking.log_progress(done)
         if self._first is None:
             self._first = done
             self._bar.reset(self._task, total=of, completed=done, description="sweeping")
