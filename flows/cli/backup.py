@@ -1,4 +1,4 @@
-"""What `sdcert backup` and `sdcert restore` print."""
+"""The commands `sdcert backup` and `sdcert restore`; the work is in `tasks/audit/maintenance/`."""
 
 from __future__ import annotations
 

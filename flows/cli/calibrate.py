@@ -1,4 +1,4 @@
-"""`sdcert calibrate`: how it goes, and what was found."""
+"""`sdcert calibrate`: test attacks and intervals on generated tables of known truth; show progress and findings."""
 
 from __future__ import annotations
 

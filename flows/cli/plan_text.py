@@ -77,8 +77,8 @@ def plan(release: ReleaseSpec, intruders: tuple[Intruder, ...]) -> list[tuple[st
         rows.append(("control", f"{100 * release.control_share:.3g} % set aside at random, and never released"))
     rows += [("mask", describe_method(step)) for step in release.masking or ()]
     if release.released is not None:
-        method = "; ".join(map(describe_method, release.released.mechanism)) or "by a method that is not declared"
-        whose = f"aligned by {release.released.align}; masked {method}"
+        method = "; ".join(map(describe_method, release.released.mechanism)) or "a method that is not declared"
+        whose = f"aligned by {release.released.align}; masked by {method}"
         whose = "fully synthetic: its rows belong to nobody" if release.is_fully_synthetic else whose
         rows.append(("mask", f"taken from {release.released.label}, {whose}"))
     if release.model is not None:
@@ -87,7 +87,7 @@ def plan(release: ReleaseSpec, intruders: tuple[Intruder, ...]) -> list[tuple[st
         rows.append(("intruder", _describe_declared_intruder(intruders[0], release.intruder.targets)))
     names = _join_intruder_names([intruder.name for intruder in intruders], several=release.intruder.insiders is not None)
     rows += [("attack", f"{describe_method(attack)} by {names}") for attack in release.attacks_to_run]
-    asks = "who is in the file" if release.model is None else "who taught the model"
+    asks = "who is in the file" if release.model is None else "whose records the model was trained on"
     rows += [("attack", f"{_asking_in_words(attack)} on {asks}") for attack in release.membership_attacks]
     rows += [
         ("attack", f"{omission.attack} is omitted{_format_intruder_suffix(omission.intruder)}: {omission.reason}")
@@ -105,7 +105,7 @@ def plan(release: ReleaseSpec, intruders: tuple[Intruder, ...]) -> list[tuple[st
 
 
 def _asking_in_words(attack: AnyModelAttack | AnyTableAttack) -> str:
-    """A membership attack; without a number of shadow models where it uses none."""
+    """A membership attack; without `shadows` if it uses no shadow models."""
     from tasks.attack.membership.methods import AnyTableAttack, teaching
 
     idle = not isinstance(attack, AnyTableAttack) and teaching(attack) is None
@@ -143,7 +143,7 @@ def _join_intruder_names(intruders: list[str], *, several: bool) -> str:
     fewer = sum(name.startswith("knowing:") for name in intruders)
     named = [name for name in intruders if not name.startswith("knowing:") and name not in larger]
     told = [f"{len(larger)} insiders who know several columns"] if larger else []
-    told += [f"and by who knows 1 to {fewer} of the declared intruder's attributes"] if fewer else []
+    told += [f"and intruders who know 1 to {fewer} of the declared intruder's attributes"] if fewer else []
     return ", ".join([*named, *told])
 
 

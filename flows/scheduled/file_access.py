@@ -1,7 +1,7 @@
 """Which files the runs of deployments may name: those in the folder of `prefect.yaml`, and those that it names itself.
 
 Who may start runs chooses their parameters. `sdcert serve` tells its worker the folder in an environment variable, and a run
-cannot choose its environment (`board.JOB_TEMPLATE`).
+cannot choose its environment (`server_client.JOB_TEMPLATE`).
 """
 
 from __future__ import annotations

@@ -32,8 +32,8 @@ def attack_synthetic_table(
     ----------
     scene: of rows that belong to nobody, any number of them, in any order. targets: rows of the original; of persons, any.
 
-    Returns outcomes as `outcomes_of_nobody`, on all attributes that the intruder does not know. An attack that needs to know or
-    find out whose row is whose is not applicable, and so is one by somebody who knows all confidential values.
+    Returns outcomes as `compute_synthetic_outcomes`, on all attributes that the intruder does not know. An attack that needs to
+    know or find out whose row is whose is not applicable, and so is one by somebody who knows all confidential values.
     Raises InputError as `link_synthetic_rows`. Cost: twice that of the links, for the control.
     Source: attribute disclosure by the Correct Attribution Probability (Elliot 2014; Taub et al. 2018; DiSCO of Raab, Nowok and
     Dibben 2024). Done otherwise than there: the nearest rows are read, not only those that are equal in all keys, and a

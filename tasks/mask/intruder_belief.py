@@ -17,9 +17,10 @@ from tasks.microdata.table import Floats, Integers, Microdata
 
 @dataclass(frozen=True, slots=True)
 class EqualTo:
-    """The row of record i shows, in all of `names` together, what is believed of a record that i cannot be told from.
+    """The row of record i equals, in all of `names` together, the believed values of one of its twins.
 
-    twins: shape (n,); records with the same number were equal in everything that the step looked at.
+    twins: shape (n,); records with the same number were equal in everything that the step looked at: it could not tell them
+        apart.
     certain: all twins are believed to show the same, so that the image of each record has exactly one possible value.
     """
 
@@ -103,8 +104,8 @@ class Belief:
     blurred: attributes to which noise was added after `believed`.
     complete: do they know all the records that the next step is applied to? Not after some were sampled, nor if they hold a
     share of them: then they cannot repeat what depends on all of them.
-    lost: of `unclear`, those of which who knows all published attributes of the same records concludes nothing either; found by
-    the attack (`link_by_mechanism`), empty before.
+    lost: of `unclear`, those that even an intruder who knows all published attributes could not follow; found by the attack
+    (`link_by_mechanism`), empty before.
     """
 
     believed: Microdata
@@ -122,7 +123,7 @@ class Belief:
         return certain.issuperset(names)
 
     def drop_attributes(self, names: Iterable[str]) -> Belief:
-        """The same with every conclusion about `names` dropped."""
+        """The same with every conclusion about `names` dropped; attributes drawn jointly with one of them become unclear."""
         dropped = frozenset(names)
         kept = (replace(part, names=tuple(n for n in part.names if n not in dropped)) for part in self.shown)
         laws = tuple(law for law in self.laws if dropped.isdisjoint(law.names))
@@ -148,7 +149,7 @@ class Belief:
         )
 
     def forget(self, names: Iterable[str]) -> Belief:
-        """The same with nothing concluded about those of `names` that the intruder knows."""
+        """`drop_attributes` of those of `names` that the intruder knows, which are then unclear."""
         known = tuple(name for name in names if name in self.believed.names)
         rest = self.drop_attributes(known)
         return replace(rest, unclear=rest.unclear + known)

@@ -19,11 +19,11 @@ from tasks.microdata.suggestion import did_you_mean
 from tasks.microdata.table import Integers, Microdata, encode_jointly
 
 Conclusion = TypeVar("Conclusion", EqualTo, InInterval, DiscreteLikelihood)
-MOST_CELLS = 25_000_000  # of the chances of all strata in one table: 200 MB
+MOST_CELLS = 25_000_000  # of the probabilities of all strata in one table: 200 MB
 
 
 def refuse_unfit_strata(steps: Iterable[MaskStep], schema: Schema, where: str) -> None:
-    """InputError for a `by` that is not published as it is: strata must be visible, and masking them would undo that."""
+    """Raise InputError if an attribute of `by` is not published, or is masked: the strata would reveal its values."""
     steps = tuple(steps)
     masked = {name for step in steps for name in step.target_attributes}
     for i, step in enumerate(steps):
@@ -36,7 +36,7 @@ def refuse_unfit_strata(steps: Iterable[MaskStep], schema: Schema, where: str) -
             if not schema[name].is_published:
                 raise InputError("unpublished-attribute", place, f"`{name}` is not published", allowed, remedy, name)
             if name in masked:
-                what = f"`{name}` is masked itself, and the strata would tell its true values"
+                what = f"`{name}` is masked itself, and the strata would reveal its true values"
                 raise InputError("masked-stratum", place, what, allowed, remedy, name)
 
 

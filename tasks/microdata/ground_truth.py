@@ -30,9 +30,9 @@ class GroundTruth:
 
     original, masked: n and m rows. units: of the original's rows. belonging: whose the masked rows are; what needs to know that
     raises NotApplicable where they are nobody's.
-    For a file of the intruder `original` is that file (`linkage.whose`), and two more are given. whose: shape (m,), the unit of
-    each masked row, from n_units on those of people who are not in the file. told: of some attributes, shape (n,) each, of
-    which records the original value is known.
+    For a file of the intruder `original` is that file (`linkage.file_alignment`), and two more are given. whose: shape (m,),
+    the unit of each masked row, from n_units on those of people who are not in the file. told: of some attributes, shape (n,)
+    each, of which records the original value is known.
     """
 
     original: Microdata

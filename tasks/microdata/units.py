@@ -1,4 +1,4 @@
-"""Who is looked for: the records of a table, or the persons whose rows they are where the table has a person key."""
+"""Which rows belong to one unit: to a person if the schema has a person key, else each row is a unit of its own."""
 
 from __future__ import annotations
 

@@ -27,16 +27,6 @@ from tasks.score.subgroups import FEWEST, Subgroup
 EXPOSED_FROM = 0.5 - 1e-12  # the mean credit of a person's rows may miss one half in the last bits
 WITH_PROBABILITIES = {name for name, kind in ATTACKS.items() if kind.about.has_probabilities}
 OF_THE_CURVE = ("reidentification", "records_exposed")
-BOUNDED_BELOW = (  # by what somebody finds who guesses among the rows that a part of the attack leaves
-    "reidentification",
-    "reidentification_present",
-    "records_exposed",
-    "max_record_risk",
-    "known_links",
-    "known_reidentification",
-    "groups_exposed",
-    "subgroup_reidentification",
-)
 
 
 def linkage_estimates(
@@ -54,8 +44,8 @@ def linkage_estimates(
     of them are in the sample. The largest credit of a sample, and the share of groups in which it exposes somebody, bound
     those of all targets from below alone: their `high` is 1. An attack that is not applicable or failed has None for every
     figure, never 0. One that was not followed, and has outcomes, has bounds: what the whole attack finds is at least as bad.
-    Chance: 1/n for credit, less where an assignment leaves some without a guess (`Scene.chance`); for a confidential value the
-    release's most frequent one guessed for everybody; none for others.
+    Chance: 1/n for credit, less where an assignment leaves some without a guess (`GroundTruth.chance`); for a confidential
+    value the release's most frequent one guessed for everybody; none for others.
     Raises ValueError where more targets were scored than there are.
     Where the rows of the release belong to nobody, the values are all that is left: every other figure is not applicable, and
     the control is that of `compute_synthetic_outcomes`.

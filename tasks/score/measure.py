@@ -32,7 +32,7 @@ class Measure:
     rounding: how a figure appears in the public edition (`score.rounding`). `share`: in classes of ten people.
     `hidden_share`: the same with 2 digits, because the release does not show of how many people it is a share. `mean`: 2
     digits. `error`: 2 digits, or 6 for a table of several attributes. `statistic`: 2 digits and at most 3 decimals. `exact`:
-    as it is, because everybody can compute it from the release.
+    as it is, because it discloses no count of people (`score.rounding`).
     says: one line for `sdcert methods score`. title, sentence, analyst: the words of the report in plain text; `analyst` says
     what a loss means for an analysis. The sentence calls the targets `attacked records`.
     answers: the kind of disclosure that a limit on it answers (`score.kinds`): `identity` for a figure of the declared

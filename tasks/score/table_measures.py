@@ -1,4 +1,4 @@
-"""The measures that compare the original with the masked table: each is computed by the function that it declares."""
+"""Computes the measures that compare the original with the masked table, by the functions that they declare."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ FUNCTIONS = {measure.name: measure.load_function() for measure in MEASURES.value
 def compute_family(family: Iterable[Measure], tables: TablePair) -> Iterator[Estimate]:
     """The figures of those measures of a family that apply to the tables, in the order of their declarations.
 
-    A function that several measures declare is called once. Where the rows of the release belong to nobody, the measures that
-    need no row in common apply, else all but those that are for such rows only.
+    A function that several measures declare is called once. If the released rows belong to nobody, only `of_nobody`
+    measures apply; otherwise all except `only_of_nobody`.
     """
     of_records = isinstance(tables, RowwiseTablePair)
     fitting = (one for one in family if (not one.only_of_nobody if of_records else one.of_nobody))

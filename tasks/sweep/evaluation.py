@@ -64,7 +64,7 @@ class TrialResult:
     status: `skipped`: wrong in itself (k above the number of rows); `failed`: it should have run and did not.
     reason: a code and a place, or what an attack by the declared intruder says of itself (one by another is told by the status
     of its figures); no value of the table. None where status is `ok`.
-    figures: what is kept of each figure, by its id (`layout.kept`). seconds: its share of the masking, and its own.
+    figures: what is kept of each figure, by its id (`layout.encode_figures`). seconds: its share of the masking, and its own.
     """
 
     key: str

@@ -29,11 +29,12 @@ _ONE_AT_A_TIME = threading.Lock()
 def serialise_model(model: Any) -> bytes:
     """skops' file of a fitted model: the same bytes for the same model, with nothing in it but what it needs to answer.
 
-    Of each object its parameters are kept, and the fitted attributes that `skops_attributes.kept_by` names; what somebody
-    attached to the model, or to a part of it, is not. Of an estimator that is a parameter of another the parameters alone are
-    kept, whatever it was fitted to, unless it is the very part that answers. There are no seeds in the file, no counts of
-    records in the nodes of trees (and hence no feature importances), nothing of the course of the training, no folder of a
-    cache, one thread and no output. It answers as the model does, bit for bit, and `read_model` reads it. What is kept is not
+    Of each object its parameters are kept, and the fitted attributes that `skops_attributes.list_kept_attributes` names; what
+    somebody attached to the model, or to a part of it, is not. Of an estimator that is a parameter of another the parameters
+    alone are kept, whatever it was fitted to, unless it is the very part that answers. There are no seeds in the file, no
+    counts of records in the nodes of trees (and hence no feature importances), nothing of the course of the training, no folder
+    of a cache, one thread and no output. It answers as the model does, bit for bit, and `read_model` reads it. What is kept is
+    not
     looked into here: a parameter may hold what its user put there, and what the model needs may tell of single records: a
     tree's leaves, the categories of an encoder.
 

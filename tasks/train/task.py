@@ -1,4 +1,4 @@
-"""The cached tasks of the stage: a table in, or the file of a fitted model; the model that is released out."""
+"""The cached tasks of stage `train`: fit a model on a table, or read a fitted one, and store it for release."""
 
 from __future__ import annotations
 

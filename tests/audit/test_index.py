@@ -15,7 +15,7 @@ from trails import attempt, began, digest, ended, runs, write_trail
 
 from tasks.audit.ledger.entries import RunBegan, RunEnded
 from tasks.audit.ledger.ledger import Ledger
-from tasks.audit.lookup import filling, opening
+from tasks.audit.lookup import index_update, opening
 from tasks.audit.lookup.index import Index
 from tasks.audit.lookup.lines import IndexMismatch, LedgerLineReader
 from tasks.audit.lookup.query import Query
@@ -97,8 +97,8 @@ def test_it_catches_up_and_reads_only_what_is_new(home, monkeypatch):
     key = signing_key()
     Ledger.current().append(RunBegan.model_validate_json(_json(began("r1"))), key)
     read: list[int] = []
-    fill = filling.entry_of
-    monkeypatch.setattr(filling, "entry_of", lambda content: read.append(1) or fill(content))
+    fill = index_update.entry_of
+    monkeypatch.setattr(index_update, "entry_of", lambda content: read.append(1) or fill(content))
     with Index.current() as index:
         assert index.size == 2
     assert len(read) == 2

@@ -12,8 +12,8 @@ from release_files import answer_as_proposed
 from surveys import CODES, coded_survey
 
 from flows.cli import run
+from flows.cli.draft.ambiguous_numbers import kind_of_numbers
 from flows.cli.draft.answer import answer_questions
-from flows.cli.draft.codes import kind_of_numbers
 from flows.cli.draft.rules import draft_of
 from flows.release_file import load_release
 from tasks.classify.evidence import count_column_evidence

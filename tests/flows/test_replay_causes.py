@@ -64,7 +64,7 @@ KILLED_IN_ATTACK = """
 import os, signal, sys
 import flows.environment
 import tasks.attack.task as module
-module.attack = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)
+module.attack_records = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)
 from flows.cli import run
 sys.exit(run(sys.argv[1:]))
 """

@@ -24,7 +24,11 @@ _TOLD_APART = ("method", "attributes")
 
 
 class PrivateManifest:
-    """The private manifest of a run. Nothing of one that is gone, or was changed since the ledger named it, is told."""
+    """The private manifest of a run.
+
+    A manifest that is missing, or differs from the digest in the ledger, is not shown. One that cannot be compared (a run that
+    did not end, or a home without its key) is shown.
+    """
 
     def __init__(self, found: RunEntries) -> None:
         self.path = manifest_path(found.run)
@@ -122,7 +126,7 @@ class PrivateManifest:
 
 
 def manifest_path(run: str) -> Path:
-    """Where the private manifest of a run is; a name that is no name of a folder leads nowhere."""
+    """Where the private manifest of a run is; an invalid name gives a path that does not exist."""
     folder = Path(run).name if Path(run).name == run and run != ".." else "-"
     return Home.current().root / "runs" / folder / "manifest.json"
 

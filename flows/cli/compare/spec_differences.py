@@ -9,7 +9,7 @@ from typing import Any
 
 from tasks.microdata.escaping import escape_terminal
 
-LEFT_OUT = frozenset(  # what names the release, or could tell a value or a place of the source
+WITHHELD_PARAMETERS = frozenset(  # what names the release, or could tell a value or a place of the source
     {"name", "series", "seed", "source", "expect", "order", "missing", "categories", "hierarchy", "codebook"}
     | {"table", "dataset", "sql", "url_env"}
     | {"matrix", "yes", "map", "values", "intervals", "top", "bottom", "file"}  # of masking steps
@@ -30,8 +30,8 @@ def _step_in_words(step: dict[str, Any]) -> str:
     names = step.get("attributes") or dict.fromkeys(
         name for value in given.values() if isinstance(value, dict) for name in value
     )
-    of = f"{len(names)} attribute{'' if len(names) == 1 else 's'}" if names else "the fitting quasi-identifiers"
-    told = (_parameter(key, value) for key, value in given.items() if key not in LEFT_OUT)
+    of = f"{len(names)} attribute{'' if len(names) == 1 else 's'}" if names else "all fitting quasi-identifiers"
+    told = (_parameter(key, value) for key, value in given.items() if key not in WITHHELD_PARAMETERS)
     return ", ".join([f"{step['method']} of {of}", *filter(None, told)])
 
 
@@ -47,7 +47,7 @@ def _bracket_value(value: Any) -> str:
     """What is said of one attribute. Left out is what could tell a value or a place of the source."""
     if not isinstance(value, dict):
         return f" ({_value(value)})"
-    told = [_parameter(key, one) for key, one in value.items() if key not in LEFT_OUT and one is not None]
+    told = [_parameter(key, one) for key, one in value.items() if key not in WITHHELD_PARAMETERS and one is not None]
     return f" ({', '.join(told)})" if told else ""
 
 
@@ -65,7 +65,7 @@ def _flat(content: Any, place: str) -> Iterator[tuple[str, Any]]:
     """The leaves of a spec by their places. Attributes go by name; a list of plain values is one leaf."""
     if isinstance(content, dict):
         for key, value in content.items():
-            if key not in LEFT_OUT and value is not None:
+            if key not in WITHHELD_PARAMETERS and value is not None:
                 yield from _flat(
                     _index_by_name(value) if key == "attributes" else value, f"{place}.{escape_terminal(key)}".removeprefix(".")
                 )

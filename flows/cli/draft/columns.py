@@ -6,8 +6,8 @@ import json
 from dataclasses import dataclass, replace
 from typing import Any
 
+from flows.cli.draft.ambiguous_numbers import kind_of_numbers, question_of
 from flows.cli.draft.cells import AGAIN, GROUP_IT, Reading, list_spellings, missing_codes
-from flows.cli.draft.codes import kind_of_numbers, question_of
 from tasks.classify.evidence import ColumnEvidence, classify_identifier_name, count_column_evidence, names_people
 from tasks.classify.roles import attribute_of
 from tasks.ingest.columns.numerals import is_missing_word

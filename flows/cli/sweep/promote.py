@@ -36,7 +36,7 @@ def promote(
     store: Store = None,
     force: Annotated[bool, typer.Option("--force", help="write over an existing file")] = False,
 ) -> int:
-    """Write the release file that makes a point, to be certified with a fresh seed."""
+    """Write the release file of one point of a sweep, to be certified with a fresh seed."""
     import flows.environment  # noqa: F401  # a private home and no telemetry, before the libraries are imported
 
     # isort: split
@@ -57,15 +57,15 @@ def promote(
         draft = Path(folder) / output.name
         _write(draft, format_promoted_release(files, chosen, told, Path(folder)))
         release = load_release(draft)  # before anything is written over
-        _refuse_silence(release)
+        _refuse_unanswered_kinds(release)
     _write(output, text)
     _say(output, told, point)
     _warn(table, point, release)
     return 0
 
 
-def _refuse_silence(release: ReleaseSpec) -> None:
-    """Raises InputError where the base release limits less than is asked of a release; it is named by its field alone."""
+def _refuse_unanswered_kinds(release: ReleaseSpec) -> None:
+    """Raise InputError if the base release leaves a kind of disclosure unanswered. It names the field, not the file."""
     from flows.limits import REFUSALS, load_classified, refuse_silence
 
     try:
@@ -83,13 +83,13 @@ def _table(place: WorkingSet, record: dict[str, Any]) -> pa.Table:
 
     name = f"{record['id']}/{TABLE}"
     if not place.exists(name):
-        raise InputError("no-table", "SWEEP", "the sweep has not come to its end, so its points have no figures yet",
-                         "a sweep that has ended", f"continue it: sdcert sweep --resume {record['id']}")  # fmt: skip
+        raise InputError("no-table", "SWEEP", "the sweep has not finished, so its points have no figures yet",
+                         "a sweep that has finished", f"continue it: sdcert sweep --resume {record['id']}")  # fmt: skip
     return read_parquet(place.read(name))
 
 
 def _warn(table: pa.Table, point: int, release: ReleaseSpec) -> None:
-    """Say so where the sweep knows that the point does not keep the policy."""
+    """Warn if the point did not meet the policy in the sweep."""
     import pyarrow.compute as pc
 
     from tasks.sweep.frontier import find_required, policy_region
@@ -100,7 +100,7 @@ def _warn(table: pa.Table, point: int, release: ReleaseSpec) -> None:
     required = find_required(release.attacks_to_run, release.steps, keeps_row_order=keeps_row_order)
     (region,) = policy_region(own, release.policy, lambda _: required)
     if region != "inside":
-        how = "did not keep" if region == "outside" else "is not known to keep"
+        how = "did not meet" if region == "outside" else "is not known to meet"
         text = f"warning: in the sweep the point {how} the policy of {release.name} under every seed: it may well be refused"
         terminal(soft_wrap=True).print(text)
 

@@ -60,8 +60,9 @@ class Assignment:
     total: the sum of the distances; bound: no assignment has a lesser one, but for rounding.
     least, runner_up: shape (query classes,), of a record alone in its class that is given a row alone in its own: the mean
     distance of the links, and so much more as the least assignment without this link is dearer, or less where that is far
-    (`transport.without`); 0 for others. The mean, not the link's own distance: under normal noise the likelihood of an
-    assignment falls with its sum, whatever the link (of 10,000 records the surest tenth are right in 84 %, against 59 %).
+    (`transport.compute_exclusion_costs`); 0 for others. The mean, not the link's own distance: under normal noise the
+    likelihood of an assignment falls with its sum, whatever the link (of 10,000 records the surest tenth are right in 84 %,
+    against 59 %).
     """
 
     starts: Integers

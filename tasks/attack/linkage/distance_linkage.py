@@ -139,7 +139,7 @@ def link_by_distance(
     weigh the attributes differently, and who holds many records may link them together.
     Formula in words: by default the squared distance of `comparison` over the known attributes, by the stated scale; else that
     of `linkage.distances`. All records within a relative 1e-9 of the least squared distance are linked, and share the credit.
-    One to one: the assignment of records to rows with the least sum of squared distances (`linkage.solve_assignment`), each
+    One to one: the assignment of records to rows with the least sum of squared distances (`assignment.solve_assignment`), each
     link with how much dearer the best assignment without it is.
 
     Parameters
@@ -207,8 +207,8 @@ def compute_permutation_chance(
 ) -> float:
     """What a fitted attack earns, over all records, where who is who was permuted before it was fitted: the mean of 20 draws.
 
-    A guess that does not look earns 1 / n of them, or less where records are absent (`Scene.chance`); a fit to the answers
-    earns a little more.
+    A guess that does not look earns 1 / n of them, or less where records are absent (`GroundTruth.chance`); a fit to the
+    answers earns a little more.
     """
     files, named = prepare_files(original, masked, schema, spec, knows)
     rng = np.random.default_rng(PERMUTATIONS)

@@ -106,7 +106,7 @@ class ShadowAnswers:
 
 
 def shadow_answers(pool: ShadowPool, i: int, data: Examples, learn: Learn, prepare: Prepare | None = None) -> ShadowAnswers:
-    """Train shadow model i and ask it about the rows `pool.asked`.
+    """Train shadow model i and ask it about the rows `ShadowPool.asked`.
 
     data: all rows, as the intruder knows them. prepare: what becomes of the rows of a training set before a model learns from
     them, where the released model learned from a masked table: who knows the steps carries them out on their own records too.

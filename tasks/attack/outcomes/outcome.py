@@ -45,11 +45,11 @@ class AttackResult:
         sound_candidates: rows (persons) that the intruder cannot rule out, the own one surely among them; missing where the
         attack has no such set. known: is it the only one?
         margin, named_right: for links to the nearest how far the runner-up of the target's surest link is behind, 0 where none
-        names one row alone (`linkage.known`), and does that link name the target?
+        names one row alone (`linkage.assertable_links`), and does that link name the target?
         posterior, claimed: for attacks with probabilities that of the own row, and the largest of any row; of a person that of
         any own row, both as means over the records that are used.
-        linked:A, control:A: for each confidential attribute A that the intruder does not know, see `linked_values`; none for
-        an intruder of the knowledge curve; missing for who is not in the source: nobody knows the original value.
+        linked:A, control:A: for each confidential attribute A that the intruder does not know, see `compute_value_credits`;
+        none for an intruder of the knowledge curve; missing for who is not in the source: nobody knows the original value.
         Where the released rows belong to nobody, target, candidates, linked:A and control:A alone
         (`compute_synthetic_outcomes`).
     learned: of an attack by a learned distance, what is to be said of it. probable: of probabilistic linkage.

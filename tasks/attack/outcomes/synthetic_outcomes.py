@@ -32,8 +32,8 @@ def compute_synthetic_outcomes(units: Units, targets: Integers, found: ValueCred
     """The outcomes of an attack on rows that belong to nobody, one row per target, as `AttackResult` says; no credit.
 
     Meaning: no link can be right or wrong, but the linked rows show values, and the modal one may be the target's.
-    Formula in words: as for other releases, `linked_values` of the records that the intruder uses (of a person those with
-    fewest linked rows), averaged over them. The control of other releases leaves out the target's own rows; here no row is
+    Formula in words: as for other releases, `compute_value_credits` of the records that the intruder uses (of a person those
+    with fewest linked rows), averaged over them. The control of other releases leaves out the target's own rows; here no row is
     anybody's, and it would say the same as what it controls. Its place takes what the records of other people tell, had they
     been released as they are (`compute_control_credits`): what no synthesis can be blamed for.
 

@@ -59,8 +59,8 @@ def compute_one_to_one_posterior(
     is divided by the probability, in the same ways, that the record has one.
 
     log_ratio: shape (p,): log m/u of each of the patterns. links: those of the assignment.
-    Returns r(b), None for more than 12 million pairs; by chance its mean at the truth is that of `Distribution`. On data drawn
-    from the model claims come true, those of the assigned rows too. Cost: as `marginals`, and a pass over all pairs.
+    Returns r(b), None for more than 12 million pairs; by chance its mean at the truth is that of `PatternPosterior`. On data
+    drawn from the model claims come true, those of the assigned rows too. Cost: as `marginals`, and a pass over all pairs.
     """
     pairs = _pairs(both, patterns, log_ratio)
     if pairs is None:

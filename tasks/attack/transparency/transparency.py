@@ -186,7 +186,8 @@ def link_by_mechanism(
     mechanisms: the masking steps in order, with their attributes. knows: the attributes the intruder knows.
     few: sound sets of at most so many rows are written out in the links.
     searching: the records whose links are wanted; default: all. The intruder still holds all, and nothing found changes.
-    matching: `one_to_one`: all records are given to the rows together (`matching.matched`); `marginals`: each is linked to the
+    matching: `one_to_one`: all records are given to the rows together (`assign_likeliest_rows`); `marginals`: each is linked to
+    the
         row of the largest probability that no row is two records' (`marginals`).
     present: the records of whom they know that they are released, ascending, where they know that of everybody: they follow the
     steps after a sampling on these alone, and looks for no others.
@@ -264,7 +265,7 @@ def follow_steps(
     n_records: int | None = None,
     window_at_most: float | None = None,
 ) -> Belief:
-    """What an intruder concludes from the steps, as `conclusions` does. Parameters and errors: as `link_by_mechanism`."""
+    """What an intruder concludes from the steps, as `infer_belief` does. Parameters and errors: as `link_by_mechanism`."""
     if not mechanisms:
         raise NotFollowed("no masking step is known")
     try:

@@ -1,4 +1,4 @@
-"""How far the ledger was when an entry was last acknowledged: kept beside it, and made again by reading where it is lost."""
+"""Where the ledger ended at the last append (head.json, beside the ledger); rebuilt from the ledger if lost. Not signed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Proofs that need no ledger: that it holds an entry, and that it begins with what a witness saw.
+"""Proofs that can be checked without the ledger: that it holds an entry, and that it begins with what a witness saw.
 
 A proof is a JSON file with a signed head, the hashes that lead to its root (RFC 6962), and what it is about.
 """

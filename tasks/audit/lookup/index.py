@@ -19,7 +19,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from tasks.audit.ledger.entries import AttemptMade, ClockSetBack, Entry
 from tasks.audit.ledger.ledger import Ledger, LedgerLine
-from tasks.audit.lookup.filling import Progress
+from tasks.audit.lookup.index_update import Progress
 from tasks.audit.lookup.lines import IndexMismatch, LedgerLineReader
 from tasks.audit.lookup.opening import Opened, open_index
 from tasks.audit.lookup.query import Query, select_runs
@@ -192,7 +192,7 @@ class Index:
         return [run for run in self._connection.scalars(select_runs(query)) if run not in given][:_AT_ONCE]
 
     def _runs(self, ids: list[str]) -> list[tuple[RunEntries, Lines]]:
-        """Runs from their own lines; raises Misfit where those do not say what the index says."""
+        """Runs from their own lines; raises IndexMismatch where those do not say what the index says."""
         rows = {row.run: dict(row._mapping) for row in self._connection.execute(select(RUNS).where(RUNS.c.run.in_(ids)))}
         lines: dict[str, Lines] = {run: [] for run in ids}
         for line, entry in self._read(select(ENTRIES).where(ENTRIES.c.run.in_(ids)).order_by(ENTRIES.c.number)):
@@ -207,7 +207,7 @@ class Index:
         return [(line, entry) for line, entry in self._sure(lambda: self._read(places)) if entry is not None]
 
     def _read(self, places: Select[Any]) -> list[tuple[LedgerLine, Entry | None]]:
-        """The lines at these places; raises Misfit where one is not what the index says."""
+        """The lines at these places; raises IndexMismatch where one is not what the index says."""
         found, rows = [], self._connection.execute(places).all()
         for row, line in zip(
             rows, self._places.read_lines([(row.number, row.first_byte, row.n_bytes) for row in rows]), strict=True

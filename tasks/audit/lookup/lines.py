@@ -32,7 +32,7 @@ class LedgerLineReader:
         return self.ledger.path.stat().st_size if self.ledger.path.is_file() else 0
 
     def read_lines(self, places: Sequence[tuple[int, int, int]]) -> list[LedgerLine]:
-        """The lines of these numbers, first bytes and lengths; raises Misfit where no line stands just there."""
+        """The lines of these numbers, first bytes and lengths; raises IndexMismatch where no line stands just there."""
         if not places:
             return []
         try:

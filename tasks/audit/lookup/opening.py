@@ -14,7 +14,7 @@ from sqlalchemy import Engine, text
 from sqlalchemy.exc import SQLAlchemyError
 
 from tasks.audit.lookup import server
-from tasks.audit.lookup.filling import Progress, catch_up, end_of, fill, watch
+from tasks.audit.lookup.index_update import Progress, catch_up, end_of, fill, watch
 from tasks.audit.lookup.lines import IndexMismatch, LedgerLineReader
 from tasks.audit.lookup.server import CHANGED, NONE, STAMP, UNSTAMPED
 from tasks.audit.lookup.tables import META, create_file_engine, create_memory_engine, create_read_only_engine

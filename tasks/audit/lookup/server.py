@@ -17,7 +17,7 @@ from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
 from sqlalchemy.schema import CreateSchema, DropSchema
 
-from tasks.audit.lookup.filling import Progress, catch_up, fill, watch
+from tasks.audit.lookup.index_update import Progress, catch_up, fill, watch
 from tasks.audit.lookup.lines import IndexMismatch, LedgerLineReader
 from tasks.audit.lookup.rows import entry_of
 from tasks.audit.lookup.tables import META, SCHEMA

@@ -1,4 +1,4 @@
-"""Codes of a codebook, which are texts, as the values that a column holds."""
+"""Convert the codes of a codebook, which are text, to the type of a column."""
 
 from __future__ import annotations
 

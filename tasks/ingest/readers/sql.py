@@ -62,7 +62,7 @@ def read(sql: str, url_env: str, label: str) -> RawTable:
 
     The query runs in a transaction that is rolled back, and that PostgreSQL and SQLite (opened with mode=ro) are told is
     read-only; for other databases a note says that they were not told. A query has no order of its own: its rows are sorted by
-    all columns (`rows.in_canonical_order`), unless the statement itself says ORDER BY.
+    all columns (`rows.sort_by_all_columns`), unless the statement itself says ORDER BY.
 
     Parameters
     ----------

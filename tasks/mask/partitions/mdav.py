@@ -21,8 +21,9 @@ def partition(points: Floats, k: int) -> Integers:
 
     While 3k or more records are left: the record farthest from their mean and its k - 1 nearest form a group, then the record
     farthest from that record and its k - 1 nearest. Of the last 2k..3k-1 records one group of k is formed in the first way;
-    the rest, k..2k-1 records, is the last group. Of equally far or near records the first in lexicographic order is taken. The
-    mean is that of exact sums, rounded once: it follows from the records left alone, not from the order in which others went.
+    the rest, k..2k-1 records, is the last group; fewer than 2k records form one group at once. Of equally far or near records
+    the first in lexicographic order is taken. The mean is that of exact sums, rounded once: it follows from the records left
+    alone, not from the order in which others went.
 
     Parameters
     ----------

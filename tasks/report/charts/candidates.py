@@ -35,7 +35,8 @@ class Candidates:
 
 
 def candidates(attack: str, outcomes: Microdata, rule: Rule) -> Candidates:
-    """The sizes in `outcomes.candidates`, one row per scored target. A target without any candidate is in no bracket.
+    """The sizes in the `candidates` column of the outcomes, one row per scored target. A target without any candidate is in no
+    bracket.
 
     Example: constant released data of 12 rows: all sets are of 10 to 19 records.
     """

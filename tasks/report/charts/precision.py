@@ -35,7 +35,8 @@ class Precision:
 
 
 def precision(attack: str, outcomes: Microdata, rule: Rule) -> Precision:
-    """The curve of `linkage.known` at round coverages: of each the last point that does not exceed it, and of the last all.
+    """The curve of `linkage.assertable_links` at round coverages: of each the last point that does not exceed it, and of the
+    last all.
 
     Example: of ten links the five surest are right and no other: 1 up to a coverage of 50 %, one half at 100 %.
     """

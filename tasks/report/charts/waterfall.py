@@ -1,7 +1,7 @@
 """The chart of a comparison pattern: what each attribute adds to the evidence that a pair of records is one person.
 
 What it may tell: levels of likeness and weights of a pattern, no value of anybody. In the public edition ten records or more
-show the pattern, and weights have one decimal (`attack.probabilistic.facts`).
+show the pattern, and weights have one decimal (`attack.probabilistic.linkage_summary`).
 """
 
 from __future__ import annotations

@@ -214,20 +214,20 @@ def estimate_rate_at_false_positives(of: _Judged, rate: float) -> Estimate:
     found, others = compute_roc_curve(of.scores, of.member), int((~of.member).sum())
     needed = others_needed(rate)
     if others < needed:
-        blank = of.estimate(MEMBERSHIP_TRUE_POSITIVE_RATE, None, None, rate, TOO_FEW.format(needed=needed))
+        estimate = of.estimate(MEMBERSHIP_TRUE_POSITIVE_RATE, None, None, rate, TOO_FEW.format(needed=needed))
     else:
         value, within = true_positive_rate(found, rate * others), left_end_interval(found, rate)
-        blank = of.estimate(MEMBERSHIP_TRUE_POSITIVE_RATE, value, within, rate)
-    return replace(blank, parameters=(("false_positive_rate", rate),))
+        estimate = of.estimate(MEMBERSHIP_TRUE_POSITIVE_RATE, value, within, rate)
+    return replace(estimate, parameters=(("false_positive_rate", rate),))
 
 
 def estimate_subgroup(result: MembershipResult, frame: Frame, subgroup: Subgroup) -> Iterator[Estimate]:
     """`subgroup_membership_auc` and `subgroup_membership_advantage`: members of the subgroup against non-members of it."""
     part = subgroup.members[frame.target]
-    uncounted = part if result.threshold is not None else part & ~frame.calibrates
+    judged = part if result.threshold is not None else part & ~frame.calibrates
     for measure, asked, figure in (
         (SUBGROUP_MEMBERSHIP_AUC, part, estimate_auc),
-        (SUBGROUP_MEMBERSHIP_ADVANTAGE, uncounted, estimate_advantage),
+        (SUBGROUP_MEMBERSHIP_ADVANTAGE, judged, estimate_advantage),
     ):
         if min((asked & frame.is_member).sum(), (asked & ~frame.is_member).sum()) >= FEWEST:
             found = figure(_Judged.create_for_part(result, frame, part))

@@ -1,4 +1,4 @@
-"""Columns that are stored as numbers and may be none: codes, whose mean names nothing that exists, and weights.
+"""Number columns that may not be measurements: codes (a mean of them names nothing) and survey weights.
 
 What is proposed of them never computes a value that the source does not have; the question says what else they could be.
 """

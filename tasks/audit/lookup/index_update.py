@@ -1,4 +1,4 @@
-"""Filling the index from lines of the ledger."""
+"""Updating the look-up index from new lines of the ledger."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Read = list[tuple[LedgerLine, Entry]]
 
 
 def catch_up(connection: Connection, places: LedgerLineReader, progress: Progress) -> int:
-    """Read the lines that are new; returns how many. Raises Misfit where the index does not fit what it has read."""
+    """Read the lines that are new; returns how many. Raises IndexMismatch where the index does not fit what it has read."""
     number, after = end_of(connection, places)
     return fill(connection, places.ledger.lines(after, index=number), watch(places, progress))
 
@@ -41,7 +41,7 @@ def watch(places: LedgerLineReader, progress: Progress) -> Watch:
 
 
 def end_of(connection: Connection, places: LedgerLineReader) -> tuple[int, int]:
-    """The number and the first byte of the line after the last one in the index; raises Misfit where it does not fit."""
+    """The number and the first byte of the line after the last one in the index; raises IndexMismatch where it does not fit."""
     facts = {row.name: row.value for row in connection.execute(select(FACTS))}
     try:
         (last,) = places.read_lines([(int(facts["number"]), int(facts["first_byte"]), int(facts["n_bytes"]))])
