@@ -178,7 +178,7 @@ def test_a_step_with_a_mapping_for_each_attribute_is_a_sentence():
     rounding = {"method": "rounding", "attributes": None, "base": {"age": 5.0}}
     assert masking_in_words({"masking": [rounding]}) == ["rounding of 1 attribute, base age (5)"]
     grouping = {"method": "microaggregation", "attributes": None, "k": 5}
-    assert masking_in_words({"masking": [grouping]}) == ["microaggregation of the fitting quasi-identifiers, k 5"]
+    assert masking_in_words({"masking": [grouping]}) == ["microaggregation of all fitting quasi-identifiers, k 5"]
 
 
 def test_a_line_that_one_run_lacks_is_a_dash(keep, capsys):

@@ -280,7 +280,7 @@ def test_the_plan_of_a_model_is_told(sdcert, tmp_path):
     assert ran.code == 0, ran.err
     told = " ".join(ran.out.split())
     assert "train decision_tree" in told
-    assert "shadow_models shadows 8 on who taught the model" in told
+    assert "shadow_models shadows 8 on whose records the model was trained on" in told
     assert "model.skops" in told
 
 

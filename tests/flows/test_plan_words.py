@@ -75,7 +75,7 @@ def test_attacks_that_use_no_shadow_models_are_told_without_their_number():
     model = {"learner": {"method": "naive_bayes"}, "target": "vote"}
     lines = plan(release(release={"model": model}, control=0.25, membership=asking, policy=POLICY), ())
     assert [what for stage, what in lines if stage == "attack"] == [
-        "loss_threshold threshold training_loss on who taught the model",
-        "loss_threshold id shadowed, threshold shadow_models, shadows 8 on who taught the model",
-        "shadow_models shadows 12 on who taught the model",
+        "loss_threshold threshold training_loss on whose records the model was trained on",
+        "loss_threshold id shadowed, threshold shadow_models, shadows 8 on whose records the model was trained on",
+        "shadow_models shadows 12 on whose records the model was trained on",
     ]
