@@ -8,7 +8,7 @@ from textwrap import shorten
 from tasks.mask.ranks.rank_jitter import DISPLACEMENTS
 from tasks.mask.ranks.rank_swapping import KNOWN_LIMIT
 from tasks.microdata.estimate import Estimate
-from tasks.microdata.numbers import count, format_with_unit, share
+from tasks.microdata.numbers import format_with_unit
 from tasks.microdata.schema import Role
 from tasks.microdata.words import join_with_and
 from tasks.report.content import Content, extra_knowledge, is_insider, parse_external_file
@@ -25,7 +25,7 @@ from tasks.report.views.model import describe_model_results, limits_of_model, mo
 from tasks.report.views.randomised import describe_randomisation
 from tasks.report.views.rows import CLASSES, format_figure, share_in_words
 from tasks.report.wording.meanings import meaning
-from tasks.report.wording.sentence import say
+from tasks.report.wording.sentence import Sentence, say
 from tasks.report.wording.sentences import (
     NOT_DISJOINT,
     WORST_CASE,
@@ -282,43 +282,25 @@ def _shorten_reason(reason: str) -> str:
     return shorten(expand_code_names(reason).partition(". ")[0].rstrip("."), _LONGEST_REASON, placeholder="\u2026")
 
 
-def _participation(content: Content) -> str:
-    knows = "knows" if content.intruder.participation_known else "does not know"
+def _participation(content: Content) -> Sentence:
     if content.of_nobody:
-        return "The intruder is taken to know the attributes exactly as the source holds them, of every record."
-    held = any(parse_external_file(one.intruder) for one in content.attacks)
-    files = " Who holds an external file knows what that says." if held else ""
-    part = content.intruder.records
-    of = "" if part == 1 else f" of {share(part)} of the {content.counts}, drawn at random,"
-    told = f"The intruder is taken to know the attributes{of} exactly as the source holds them, and"
-    return f"{told} {knows} who is in the release.{files}"
+        return say("residual.knowledge_of_nobody")
+    return say("residual.knowledge", records=content.intruder.records, counts=content.counts,
+               participation_known=content.intruder.participation_known,
+               holds_file=any(parse_external_file(one.intruder) for one in content.attacks))  # fmt: skip
 
 
-def _units(content: Content) -> str:
-    if content.persons is None and content.model is not None:
-        return "Rows are counted, not persons: where several belong to one person, nothing here is said of the person."
+def _units(content: Content) -> Sentence:
     if content.persons is None:
-        return (
-            "Rows are counted, not persons: where several rows belong to one person, groups of k rows may hold fewer persons."
-        )
-    if content.counts == "persons":
-        told = "the attacks look for persons, and their figures count persons"
-    else:
-        told = "the figures count rows"
-    return f"The {count(content.rows_in)} rows belong to {count(content.persons)} persons; {told}."
+        return say("residual.rows_of_a_table" if content.model is None else "residual.rows_of_a_model")
+    return say("residual.persons", rows=content.rows_in, persons=content.persons, counted=content.counts == "persons")
 
 
-def _row_order(content: Content) -> str:
+def _row_order(content: Content) -> Sentence:
     if content.keep_row_order is None:
-        return (
-            "The released rows stand in a random order, so that a place in the file says nothing about a place in the source."
-        )
+        return say("residual.random_order")
     tried = "row_position" in {result.method for result in content.attacks}
-    measured = "the attack by row position says how many records it gives away" if tried else "no attack tried it"
-    return (
-        f"The released rows stand in the source's order (reason given: {content.keep_row_order}). Whoever has the source's "
-        f"rows in their order can use the place: {measured}."
-    )
+    return say("residual.kept_order", reason=content.keep_row_order, tried=tried)
 
 
 def _random_choices(content: Content) -> str:
@@ -347,10 +329,6 @@ def _editions(content: Content) -> str:
     )
 
 
-def _releases_before(content: Content) -> str:
+def _releases_before(content: Content) -> Sentence:
     before = content.context.prior_releases
-    if before is None:
-        return "Earlier releases about the same people, and what they would add to this one, are not assessed."
-    if not before:
-        return "There is no earlier release about the same people, as the release file declares."
-    return f"What this release adds to earlier ones ({join_with_and(before)}) is not assessed."
+    return say("residual.no_earlier_release") if before == () else say("residual.earlier_releases", names=before)
