@@ -17,41 +17,51 @@ def plain(sentences) -> str:
     return "\n".join(sentences).replace("\u202f", " ")
 
 
+def told_by_id(sentences) -> dict:
+    """The facts of each sentence that has an id."""
+    return {one.id.removeprefix("residual."): one.facts for one in sentences if hasattr(one, "id")}
+
+
 def test_the_insiders_are_named_with_their_figures(certified):
-    told = plain(residual.residual_risks(certified))
-    assert "An insider (somebody who also knows PID, which is published unchanged) links 44.5 % of the records" in told
-    assert "link 19.1 % knowing vote." in told
-    assert (
-        "Somebody who knows popul, age, educ and income and how the masking works (the declared intruder) links 9.5 % of the "
-        "records to the right respondent, the most that this intruder found; another one found more (transparency attack)"
-        in told
-    )
-    assert "blind guessing links 0.11 %" in told
+    told = told_by_id(residual.residual_risks(certified))
+    assert told["insider"]["knows"].startswith("PID, ")
+    assert told["insider"]["rate"].intruder == "insider:PID"
+    assert [one.partition(" knowing ")[2] for one in told["other_insiders"]["found"]] == ["vote"]
+    rate = told["declared_intruder"]["rate"]
+    assert (rate.attack, rate.intruder, rate.chance_kind) == ("transparency", "declared", "uniform_guess")
+    assert told["declared_intruder"]["unit"] == "respondent"
+    shown = plain(residual.residual_risks(certified))
+    assert all(figure in shown for figure in ("44.5 %", "19.1 %", "9.5 %", "0.11 %"))
     assert len(residual.summary(certified)) == 1
 
 
 def test_what_is_learned_is_not_compared_with_a_blind_guess(certified):
     learned = tuple(replace(one, chance=0.05, chance_kind="permutation") if one.chance else one for one in certified.estimates)
-    told = plain(residual.residual_risks(replace(certified, estimates=learned)))
-    assert "(transparency attack); the same learner, told wrongly who is who, links 5.0 %." in told
-    assert "blind guessing" not in told
+    told = residual.residual_risks(replace(certified, estimates=learned))
+    rate = told_by_id(told)["declared_intruder"]["rate"]
+    assert (rate.chance_kind, rate.chance) == ("permutation", 0.05)
+    assert "5.0 %" in plain(told)
+    assert "blind guessing" not in plain(told)
 
 
 def test_an_attack_omitted_or_failed_is_named(refused, undecided):
-    omitted = "Not assessed: transparency attack (omitted: the board has seen it on an earlier draft)."
-    assert omitted in plain(residual.summary(refused))
-    failed = "transparency attack (failed: the intersections are empty: the parameters are not those of the mask)."
-    assert f"Not assessed: {failed}" in plain(residual.residual_risks(undecided))
+    def not_run(sentences):
+        return told_by_id(sentences)["not_run"]["attacks"]
+
+    assert not_run(residual.summary(refused)) == {"transparency": "omitted: the board has seen it on an earlier draft"}
+    failed = not_run(residual.residual_risks(undecided))["transparency"]
+    assert failed == "failed: the intersections are empty: the parameters are not those of the mask"
     attacks = tuple(replace(one, reason="it broke off. " + "more " * 99) for one in undecided.attacks)
-    assert "transparency attack (failed: it broke off)." in plain(residual.summary(replace(undecided, attacks=attacks)))
+    assert not_run(residual.summary(replace(undecided, attacks=attacks)))["transparency"] == "failed: it broke off"
     endless = tuple(replace(one, reason="word " * 99) for one in undecided.attacks)
     assert len(residual.summary(replace(undecided, attacks=endless))[-1]) < 250
 
 
 def test_a_swap_is_said_to_hide_less_than_its_attacks_found(certified, refused):
-    assert "consistency attack" in plain(residual.residual_risks(refused))
-    assert "consistency attack" not in plain(residual.residual_risks(certified))
-    assert "Quasi-identifiers that are published as they are: educ." in plain(residual.residual_risks(refused))
+    told = told_by_id(residual.residual_risks(refused))
+    assert told["pairs_of_swaps"]["ran"] is False
+    assert told["unmasked_keys"]["attributes"] == ["educ"]
+    assert "pairs_of_swaps" not in told_by_id(residual.residual_risks(certified))
 
 
 def test_a_value_is_disclosed_only_above_both_baselines(certified):
@@ -61,7 +71,7 @@ def test_a_value_is_disclosed_only_above_both_baselines(certified):
     vote = figures["linked_value_disclosed|transparency|declared|vote"]
     assert abs(residual.gain_over_baselines(certified, vote) - (600 - 550) / 944) < 1e-12  # the majority is, by classes too
     blunt = tuple(replace(one, value=0.1) if one.measure == "linked_value_disclosed" else one for one in certified.estimates)
-    assert "tell no confidential value better" in plain(residual.residual_risks(replace(certified, estimates=blunt)))
+    assert "no_value_told" in told_by_id(residual.residual_risks(replace(certified, estimates=blunt)))
 
 
 def _with(content, *lines, figures=()):
@@ -76,8 +86,10 @@ def test_alarming_figures_without_a_limit_are_told(certified):
     bare = _with(replace(certified, estimates=figures), loss)
     told = residual.describe_unlimited_figures(bare)
     assert len(told) == 5
-    assert "The k-anonymity is 1" in told[2]
-    assert "a risk of 100 %, by somebody who knows popul, age, educ and income (distance-based linkage)" in plain(told[3:])
+    assert told[2].id == "missing_limits.unique"
+    assert [one.id for one in told[3:]] == ["missing_limits.certain"] * 2
+    assert told[3].facts["attack"] == "distance_linkage"
+    assert "100 %" in plain(told[3:])
     assert residual.summary(bare) == ()
     declared, insider = (PolicyLine(measure="reidentification", at_most=0.5, intruder=who) for who in ("declared", "insider"))
     limits = (PolicyLine(measure="k_anonymity", at_least=2), PolicyLine(measure="max_record_risk", at_most=0.9),
@@ -90,7 +102,7 @@ def test_alarming_figures_without_a_limit_are_told(certified):
         residual.describe_unlimited_figures(_with(bare, loss, *empty)) == told
     )  # a limit that cannot be broken limits nothing
     vote = PolicyLine(measure="reidentification", at_most=0.5, intruder="insider:vote")
-    assert "knows PID" in residual.describe_unlimited_figures(_with(bare, declared, vote, *limits))[0]
+    assert residual.describe_unlimited_figures(_with(bare, declared, vote, *limits))[0].facts["rate"].intruder == "insider:PID"
 
 
 def test_only_an_accepted_attack_leaves_the_others_free(certified):
@@ -103,14 +115,14 @@ def test_what_an_insider_can_assert_is_told(certified):
     def known(value, intruder):
         return Estimate(measure="known_reidentification", value=value, unit="share", attack="transparency", intruder=intruder)
 
-    assert "can assert" not in plain(
-        residual.residual_risks(_with(certified, *certified.policy, figures=[known(0.0, "declared")]))
-    )
+    nothing = residual.residual_risks(_with(certified, *certified.policy, figures=[known(0.0, "declared")]))
+    assert "asserted_links" not in told_by_id(nothing)
     figures = [known(0.0, "declared"), known(0.195, "insider:PID"), known(0.1, "insider:vote")]
-    told = plain(residual.residual_risks(_with(certified, *certified.policy, figures=figures)))
-    assert "For 19.5 % of the records an insider who also knows PID can assert which released record is theirs" in told
-    assert told.count("can assert") == 1
-    assert told.count("No policy line limits this.") == 1
+    told = residual.residual_risks(_with(certified, *certified.policy, figures=figures))
+    (asserted,) = [one.facts for one in told if getattr(one, "id", "") == "residual.asserted_links"]
+    assert (asserted["rate"].value, asserted["rate"].intruder, asserted["by_owner"]) == (0.195, "insider:PID", False)
+    assert asserted["no_line"]
+    assert "19.5 %" in plain(told)
 
 
 def test_of_tied_attacks_the_deciding_one_is_named_else_the_first_of_the_plan(certified):
@@ -135,9 +147,7 @@ def test_a_public_sentence_does_not_assert_what_may_be_nobody(internal):
 
 
 def test_without_a_figure_the_risk_is_not_assessed(certified):
-    assert residual.residual_risks(replace(certified, estimates=())) == (
-        "No attack gave a figure, so the remaining risk is not assessed.",
-    )
+    assert list(told_by_id(residual.residual_risks(replace(certified, estimates=())))) == ["nothing_found"]
 
 
 def test_fitness_tells_each_loss_of_the_table(certified):
@@ -149,19 +159,14 @@ def test_fitness_tells_each_loss_of_the_table(certified):
 
 
 def test_known_limits(certified):
-    told = plain(residual.list_known_limits(certified))
-    for said in (
-        "not a determination of anonymity in law",
-        "PCG64",
-        "random order",
-        "Rows are counted, not persons",
-        "Membership",
-    ):
-        assert said in told
+    told = residual.list_known_limits(certified)
+    assert {"knowledge", "rows_of_a_table", "random_order", "earlier_releases"} <= set(told_by_id(told))
+    assert all(said in plain(told) for said in ("not a determination of anonymity in law", "PCG64", "Membership"))
     counted = replace(certified, persons=900, context=certified.context.model_copy(update={"prior_releases": ()}))
-    assert "944 rows belong to 900 persons" in plain(residual.list_known_limits(counted))
-    assert "There is no earlier release" in plain(residual.list_known_limits(counted))
+    limits = told_by_id(residual.list_known_limits(counted))
+    assert limits["persons"] == {"rows": 944, "persons": 900, "counted": False}
+    assert "no_earlier_release" in limits
     before = replace(certified, context=certified.context.model_copy(update={"prior_releases": ("1995",)}))
-    assert "earlier ones (1995) is not assessed" in plain(residual.list_known_limits(before))
+    assert told_by_id(residual.list_known_limits(before))["earlier_releases"]["names"] == ("1995",)
     stranger = replace(certified, intruder=certified.intruder.model_copy(update={"participation_known": False}))
-    assert "does not know who is in the release" in plain(residual.list_known_limits(stranger))
+    assert told_by_id(residual.list_known_limits(stranger))["knowledge"]["participation_known"] is False

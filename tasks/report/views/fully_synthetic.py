@@ -6,13 +6,12 @@ from collections.abc import Iterator
 
 from tasks.attack.outcomes.outcome import AttackResult
 from tasks.microdata.estimate import Estimate
-from tasks.microdata.numbers import count, format_with_unit, share
-from tasks.microdata.words import join_with_and
+from tasks.microdata.numbers import format_with_unit
 from tasks.report.content import Content, extra_knowledge
 from tasks.report.views.missing_limits import NO_LINE, is_limited
 from tasks.report.views.rows import FigureRow, figure_text, share_in_words, unit_of
 from tasks.report.wording.meanings import meaning
-from tasks.report.wording.sentences import attack_named
+from tasks.report.wording.sentence import Sentence, say
 from tasks.score.measures.disclosure import REPLICATED_UNIQUES, UNIQUES_RELEASED
 from tasks.score.measures.linkage import LINKED_VALUE_CONTROL, LINKED_VALUE_DISCLOSED
 from tasks.score.policy import DECLARED
@@ -22,24 +21,18 @@ VALUE = LINKED_VALUE_DISCLOSED.name
 NO_INTERVALS = "Whether a released value is near a person's own has no answer here: no row is a person's."
 
 
-def nobody_in_words(content: Content) -> tuple[str, ...]:
+def nobody_in_words(content: Content) -> tuple[Sentence, ...]:
     """The sentences at the head of the report: whose the rows are, what was not measured, and what was; else empty."""
     if not content.of_nobody:
         return ()
-    tool = "" if content.tool is None else f" with {content.tool}"
     return (
-        f"The {count(content.rows_out)} rows of this table belong to nobody: it is fully synthetic, made elsewhere{tool} from "
-        f"a source of {count(content.rows_in)} records, as the release file declares. No row is the released form of a record.",
-        "Not measured, because without a person's own row there is no answer: who is found again (re-identification, records "
-        "exposed, links that can be asserted), how near released values are to a person's own, and what single cells lost. "
-        "None of these is 0; they have no figure.",
-        f"Measured: how often the rows nearest to a person tell that person's confidential values; how many {content.counts} "
-        "are alone in the source with what may be known of them and have their combination in the table; what became of "
-        "distributions and relations.",
+        say("fully_synthetic.belong_to_nobody", rows=content.rows_out, tool=content.tool, records=content.rows_in),
+        say("fully_synthetic.not_measured"),
+        say("fully_synthetic.measured", counts=content.counts),
     )
 
 
-def describe_synthetic_results(content: Content) -> Iterator[str]:
+def describe_synthetic_results(content: Content) -> Iterator[Sentence]:
     """What was found, in sentences: confidential values, by the declared intruder and the worst insider, and uniques."""
     if not content.of_nobody:
         return
@@ -53,35 +46,28 @@ def describe_synthetic_results(content: Content) -> Iterator[str]:
             if one is not None:
                 yield _value_in_words(content, one)
     if not told:
-        yield "No confidential attribute is published that an intruder could read off the rows: nothing is said of such values."
+        yield say("fully_synthetic.no_value")
     for one in _uniques(content)[:1]:
         yield _uniques_in_words(content, one)
 
 
-def not_limited_of_nobody(content: Content) -> Iterator[str]:
+def not_limited_of_nobody(content: Content) -> Iterator[Sentence]:
     """Sentences on figures beyond what chance or people alike explain that no policy line limits."""
     if not content.of_nobody:
         return
     worst = content.largest(content.figures(VALUE, declared=True), by=lambda one: _gain(content, one))
     if worst is not None and _gain(content, worst) > 0 and not is_limited(content, worst):
-        yield f"{_value_in_words(content, worst)} {NO_LINE}"
+        yield _value_in_words(content, worst, NO_LINE)
     found = _uniques(content)
     if found and (found[0].value or 0.0) > (found[0].chance or 0.0) and not any(is_limited(content, one) for one in found):
-        yield f"{_uniques_in_words(content, found[0])} {NO_LINE}"
+        yield _uniques_in_words(content, found[0], NO_LINE)
 
 
-def limits_of_nobody(content: Content) -> Iterator[str]:
+def limits_of_nobody(content: Content) -> Iterator[Sentence]:
     """What the report rests on that no program can find out."""
     if content.of_nobody:
-        yield (
-            "That the rows belong to nobody is what the release file declares. A table whose rows were made from records, one "
-            "from one, has to be aligned by row or by key: taken for fully synthetic, its risk is understated."
-        )
-        yield (
-            "Rows near to a person may tell a value because the synthesis has kept how people alike answer, and also because "
-            "it has kept the person's own record. The control tells the two apart as far as people alike are in the source; "
-            "people who were held back from the synthesis would tell it better, and there are none here."
-        )
+        yield say("fully_synthetic.declared_so")
+        yield say("fully_synthetic.kept_by_synthesis")
 
 
 def settings_of_nobody(result: AttackResult) -> str:
@@ -121,28 +107,16 @@ def _uniques(content: Content) -> list[Estimate]:
     return [one for name in UNIQUES for one in content.figures(name) if one.attribute is None]
 
 
-def _uniques_in_words(content: Content, one: Estimate) -> str:
+def _uniques_in_words(content: Content, one: Estimate, no_line: str = "") -> Sentence:
     once = next((other for other in _uniques(content) if other.measure == REPLICATED_UNIQUES.name), None)
-    exactly = "" if once is None else f" ({share_in_words(once, content.edition)} in exactly one row)"
-    said = share_in_words(one, content.edition)
-    return (
-        f"{said[:1].upper()}{said[1:]} of the {one.counts} are alone in the source with their quasi-identifiers and "
-        f"have their combination in the table{exactly}; rows drawn column by column would show {share(one.chance or 0.0)}."
-    )
+    return say("fully_synthetic.uniques", share_told=share_in_words(one, content.edition), counts=one.counts,
+               once_told="" if once is None else share_in_words(once, content.edition), chance=one.chance or 0.0,
+               no_line=no_line)  # fmt: skip
 
 
-def _value_in_words(content: Content, one: Estimate) -> str:
-    extra = extra_knowledge(one.intruder or "")
-    who = f"an insider who also knows {extra}" if extra else f"somebody who knows {join_with_and(content.intruder_knowledge)}"
-    others = _control(content, one)
-    alike = (
-        "" if others is None else f", and the nearest records of other people in the source for {share(others.value or 0.0)}"
-    )
-    beyond = "" if _gain(content, one) > 0 else ": no more than the frequencies, or people who are alike, would tell"
-    return (
-        f"The rows nearest to a person tell {one.attribute} rightly to {who} for {share(one.value or 0.0)} of the {one.counts} "
-        f"({attack_named(one.attack)}); the most frequent value would for {share(one.chance or 0.0)}{alike}{beyond}."
-    )
+def _value_in_words(content: Content, one: Estimate, no_line: str = "") -> Sentence:
+    return say("fully_synthetic.value", told=one, extra=extra_knowledge(one.intruder or ""), knows=content.intruder_knowledge,
+               control=_control(content, one), gain=_gain(content, one), no_line=no_line)  # fmt: skip
 
 
 def _control(content: Content, one: Estimate) -> Estimate | None:

@@ -15,6 +15,7 @@ from tasks.report.content import Content, is_insider
 from tasks.report.views.figures import RATE, Figure, safe
 from tasks.report.views.rows import TextRow, bounds_text, figure_text
 from tasks.report.wording.meanings import meaning
+from tasks.report.wording.sentence import Sentence, say
 from tasks.report.wording.sentences import attack_named
 
 
@@ -72,20 +73,14 @@ def curve_in_words(content: Content) -> str:
     told = [f"{figure_text(one.figure)} knowing {join_with_and(one.columns)}" for one in insider_rungs(content) if one.columns]
     if not told:
         return ""
-    return f"By how many columns they know, the worst insiders link {join_with_and(told)}. {sets_in_words(content)}"
+    return say("insider_curve.curve", found=told, sets=sets_in_words(content))
 
 
-def sets_in_words(content: Content) -> str:
+def sets_in_words(content: Content) -> Sentence:
     """Of how many columns all sets were tried, and that larger ones were chosen greedily."""
     know, n = content.intruder.insiders_know, len(_list_extra_columns(content))
     complete = largest_complete_size(know, n)
-    if complete == know:
-        return f"All sets of up to {know} of the {n} columns were tried."
-    every = "Every single column was tried" if complete == 1 else f"All sets of up to {complete} of the {n} columns were tried"
-    return (
-        f"{every}. Larger sets, up to {know}, are greedy (the worst set so far and one more column), because all sets would be "
-        f"more than {SETS_PER_COLUMN} times the columns: they are not proven the worst."
-    )
+    return say("insider_curve.sets", know=know, columns=n, complete=complete, per_column=SETS_PER_COLUMN)
 
 
 def complete_size(content: Content) -> int | None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tasks.microdata.estimate import Estimate
-from tasks.microdata.numbers import SPACE
 from tasks.report.content import Content
-from tasks.report.wording.sentences import attack_named, somebody
+from tasks.report.wording.sentence import Sentence, say
+from tasks.report.wording.sentences import somebody
 from tasks.score.measures.disclosure import K_ANONYMITY
 from tasks.score.measures.linkage import MAX_RECORD_RISK
 from tasks.score.policy import PolicyLine, cannot_fail, is_by
@@ -22,19 +22,16 @@ def is_limited(content: Content, figure: Estimate) -> bool:
     return any(_covers(line, figure) and not cannot_fail(line) for line in content.policy)
 
 
-def not_limited(content: Content) -> Iterator[str]:
+def not_limited(content: Content) -> Iterator[Sentence]:
     """Sentences on unique released records and on people found with certainty, where no policy line limits them."""
     alike = next((one for one in content.figures(K_ANONYMITY.name) if one.value is not None and one.value <= _UNIQUE), None)
     if alike is not None and not is_limited(content, alike):
-        yield ("The k-anonymity is 1: at least one released record is like no other on the published quasi-identifiers.")
+        yield say("missing_limits.unique")
     kinds = (content.worst(MAX_RECORD_RISK.name, declared=whose) for whose in (True, False))
     for single in (*kinds, content.worst_of_files(MAX_RECORD_RISK.name)):
         if single is not None and (single.value or 0.0) >= _CERTAIN and not is_limited(content, single):
             who = somebody(content, single.intruder or "", single.attack)
-            yield (
-                f"At least one person is linked to their own record alone, a risk of 100{SPACE}%, by {who} "
-                f"({attack_named(single.attack)})."
-            )
+            yield say("missing_limits.certain", who=who, attack=single.attack)
 
 
 def _covers(line: PolicyLine, figure: Estimate) -> bool:

@@ -8,7 +8,7 @@ from textwrap import shorten
 from tasks.mask.ranks.rank_jitter import DISPLACEMENTS
 from tasks.mask.ranks.rank_swapping import KNOWN_LIMIT
 from tasks.microdata.estimate import Estimate
-from tasks.microdata.numbers import count, format_with_unit, share
+from tasks.microdata.numbers import format_with_unit
 from tasks.microdata.schema import Role
 from tasks.microdata.words import join_with_and
 from tasks.report.content import Content, extra_knowledge, is_insider, parse_external_file
@@ -23,12 +23,12 @@ from tasks.report.views.membership import worst_of_membership
 from tasks.report.views.missing_limits import NO_LINE, is_limited, not_limited
 from tasks.report.views.model import describe_model_results, limits_of_model, model_in_words, not_limited_of_model
 from tasks.report.views.randomised import describe_randomisation
-from tasks.report.views.rows import CLASSES, mark_bound, share_in_words, unit_of
+from tasks.report.views.rows import CLASSES, format_figure, share_in_words
 from tasks.report.wording.meanings import meaning
+from tasks.report.wording.sentence import Sentence, say
 from tasks.report.wording.sentences import (
     NOT_DISJOINT,
     WORST_CASE,
-    attack_named,
     expand_code_names,
     how_bad,
     somebody,
@@ -67,7 +67,7 @@ def residual_risks(content: Content) -> tuple[str, ...]:
         *filter(None, (step.describe_residual_risk() for step in content.mechanisms)),
         *_not_run(content),
     )
-    return told or ("No attack gave a figure, so the remaining risk is not assessed.",)
+    return told or (say("residual.nothing_found"),)
 
 
 def summary(content: Content) -> tuple[str, ...]:
@@ -147,49 +147,41 @@ def describe_declared_intruder(content: Content) -> Iterator[str]:
     single = content.worst("max_record_risk", declared=True)
     if worst is None:
         return
-    who = somebody(content, worst.intruder or "", worst.attack)
-    yield (
-        f"{who[:1].upper()}{who[1:]} (the declared intruder) links {_figure(worst)} of the {worst.counts} to the right "
-        f"{content.unit}, {how_bad(content, worst)} ({attack_named(worst.attack)}); {_describe_chance_rate(worst)}."
-        f"{_qualify_learned_rate(content, worst)}"
-    )
+    yield say("residual.declared_intruder", who=somebody(content, worst.intruder or "", worst.attack), rate=worst,
+              unit=content.unit, how_bad=how_bad(content, worst), worst_case=_worst_case(content, worst),
+              half=_find_rate_with_half(content, worst))  # fmt: skip
     if exposed is not None and single is not None:
-        yield (
-            f"To the declared intruder {_figure(exposed)} of the {exposed.counts} are exposed "
-            f"({attack_named(exposed.attack)}), and the {content.unit} who is easiest to find is found with a chance of "
-            f"{_figure(single)} ({attack_named(single.attack)})."
-        )
+        yield say("residual.exposed", exposed=exposed, single=single, unit=content.unit)
 
 
-def _qualify_learned_rate(content: Content, worst: Estimate) -> str:
-    """That the rate of a learned distance is nobody's, and what somebody with part of the truth reaches."""
-    if not uses_all_true_links(content, worst.attack):
-        return ""
-    asked = (worst.attack, worst.intruder)
+def _worst_case(content: Content, rate: Estimate) -> str:
+    """That the rate of a learned distance is nobody's; empty for every other."""
+    return WORST_CASE if uses_all_true_links(content, rate.attack) else ""
+
+
+def _find_rate_with_half(content: Content, rate: Estimate) -> float | None:
+    """What somebody with half of the truth reaches by a learned distance."""
+    asked = (rate.attack, rate.intruder)
     facts = next((one.learned for one in content.attacks if (one.attack, one.intruder) == asked), None)
-    half = None if facts is None or facts.held_out is None else facts.held_out.other_half
-    part = "" if half is None else f"; an intruder who has half of the true links links {share(half)} of the others"
-    return f" This is {WORST_CASE}{part}."
+    return None if facts is None or facts.held_out is None else facts.held_out.other_half
 
 
 def insiders_in_words(content: Content) -> Iterator[str]:
     first = _worst_insider(content)
     if first is None:
         return
-    using = ", using how the masking works" if uses_the_masking(content, first.attack) else _weighing(content, first)
-    worst = f", {how_bad(content, first)}" if content.is_worst_of_all(first) else ""
-    yield (
-        f"An insider (somebody who also knows {columns_as_published(content, first.intruder or '')}) links "
-        f"{_figure(first)} of the {first.counts} to the right {content.unit}{worst} ({attack_named(first.attack)}{using})."
-    )
+    worst = how_bad(content, first) if content.is_worst_of_all(first) else ""
+    yield say("residual.insider", knows=columns_as_published(content, first.intruder or ""), rate=first, unit=content.unit,
+              how_bad=worst, uses_masking=uses_the_masking(content, first.attack),
+              worst_case=_worst_case(content, first))  # fmt: skip
     names = dict.fromkeys(one.intruder for one in content.figures("reidentification", declared=False))
     others_worst = (_worst_of(content, name) for name in names if name != first.intruder)
     ranked = sorted(filter(None, others_worst), key=lambda one: -(one.value or 0.0))
     if content.intruder.insiders is not None:
         yield curve_in_words(content)
     elif ranked:
-        others = [f"{_figure(one)} knowing {extra_knowledge(one.intruder or '')}" for one in ranked]
-        yield f"The other insiders, who know one more attribute each, link {join_with_and(others)}."
+        others = [f"{format_figure(one)} knowing {extra_knowledge(one.intruder or '')}" for one in ranked]
+        yield say("residual.other_insiders", found=others)
 
 
 def _files(content: Content) -> Iterator[str]:
@@ -197,23 +189,8 @@ def _files(content: Content) -> Iterator[str]:
     names = dict.fromkeys(one.intruder for one in content.figures("reidentification") if parse_external_file(one.intruder))
     for one in sorted(filter(None, (_worst_of(content, name) for name in names)), key=lambda one: -(one.value or 0.0)):
         there = next((other for other in content.figures("reidentification_present") if _same_attack(one, other)), None)
-        known = "" if there is None else f"; of those who are in the release {_figure(there)}"
-        yield (
-            f"Somebody who holds the external file {parse_external_file(one.intruder)} ({count(one.n_targets or 0)} "
-            f"{one.counts}, {count(one.n_in_release or 0)} of them in the release) links {_figure(one)} of these {one.counts} "
-            f"to the right {content.unit} ({attack_named(one.attack)}{_weighing(content, one)}){known}; "
-            f"{_describe_chance_rate(one)}."
-        )
-
-
-def _weighing(content: Content, one: Estimate) -> str:
-    return f", {WORST_CASE}" if uses_all_true_links(content, one.attack) else ""
-
-
-def _describe_chance_rate(rate: Estimate) -> str:
-    """What the rate has to be compared with; a distance that is learned finds something wherever it looks."""
-    who = "the same learner, told wrongly who is who," if rate.chance_kind == "permutation" else "blind guessing"
-    return f"{who} links {share(rate.chance or 0.0)}"
+        yield say("residual.external_file", file=parse_external_file(one.intruder), rate=one, present=there, unit=content.unit,
+                  worst_case=_worst_case(content, one))  # fmt: skip
 
 
 def _same_attack(one: Estimate, other: Estimate) -> bool:
@@ -235,14 +212,9 @@ def _describe_asserted_links(content: Content) -> Iterator[str]:
         if worst is None or not worst.value:
             continue
         who = somebody(content, worst.intruder or "", worst.attack) if is_insider(worst) else "the declared intruder"
-        limit = "" if is_limited(content, worst) else f" {NO_LINE}"
-        owner = uses_all_true_links(content, worst.attack)
-        could, nobody = ("could", f" {NOT_DISJOINT}") if owner else ("can", "")
-        yield (
-            f"For {share_in_words(worst, content.edition)} of the {worst.counts} {who} {could} assert which released record is "
-            "theirs, and is right: every other one is ruled out, or is clearly further off "
-            f"({attack_named(worst.attack)}).{nobody}{limit}"
-        )
+        yield say("residual.asserted_links", who=who, share_told=share_in_words(worst, content.edition), rate=worst,
+                  by_owner=uses_all_true_links(content, worst.attack), not_disjoint=NOT_DISJOINT,
+                  no_line="" if is_limited(content, worst) else NO_LINE)  # fmt: skip
 
 
 def values_in_words(content: Content) -> Iterator[str]:
@@ -252,13 +224,9 @@ def values_in_words(content: Content) -> Iterator[str]:
         return
     gain = gain_over_baselines(content, worst)
     if gain <= 0:
-        yield "The links of the declared intruder tell no confidential value better than a guess without the target's record."
+        yield say("residual.no_value_told")
         return
-    yield (
-        f"The links of the declared intruder tell {worst.attribute} rightly for {_figure(worst)} of the {worst.counts} "
-        f"({attack_named(worst.attack)}), against {share((worst.value or 0.0) - gain)} without the target's record or by the "
-        "most frequent value."
-    )
+    yield say("residual.value_told", told=worst, baseline=(worst.value or 0.0) - gain)
 
 
 def gain_over_baselines(content: Content, disclosed: Estimate) -> float:
@@ -275,25 +243,20 @@ def _intervals(content: Content) -> Iterator[str]:
     found = [one for one in content.figures("rank_interval_disclosure") if one.chance is not None]
     worst = content.largest(found, by=lambda one: (one.value or 0.0) - (one.chance or 0.0))
     if worst is not None:
-        width = dict(worst.parameters).get("p_percent", 0.0)
-        yield (
-            f"Who has found a record knows {worst.attribute} up to {format_with_unit(width, 'percent')} of the ranks in "
-            f"{_figure(worst)} of the cases; blindly it would be {share(worst.chance or 0.0)}."
-        )
+        yield say("residual.interval", told=worst, width=dict(worst.parameters).get("p_percent", 0.0))
 
 
 def _describe_unmasked_keys(content: Content) -> Iterator[str]:
     unmasked = [name for name in content.schema.find_by_role(Role.QUASI_IDENTIFIER) if name not in content.masking_targets]
     if unmasked:
-        yield f"Quasi-identifiers that are published as they are: {join_with_and(unmasked)}."
+        yield say("residual.unmasked_keys", attributes=unmasked)
 
 
 def _pairs_of_swaps(content: Content) -> Iterator[str]:
     swapped = {name for step in content.mechanisms if step.method == "rank_swapping" for name in step.target_attributes}
     if swapped:
         ran = any(result.method == "consistency" and result.status == "ok" for result in content.attacks)
-        said = "is among the attacks run" if ran else "gave no figure here, so that this is not assessed"
-        yield f"{KNOWN_LIMIT}. The consistency attack, which uses this, {said}."
+        yield say("residual.pairs_of_swaps", limit=KNOWN_LIMIT, ran=ran)
 
 
 def _describe_jitter_attack(content: Content) -> Iterator[str]:
@@ -301,10 +264,7 @@ def _describe_jitter_attack(content: Content) -> Iterator[str]:
         return
     figures = content.figures("reidentification", declared=True)
     worst = content.largest(one for one in figures if content.method_of(one.attack) == "transparency")
-    said = "gave no figure here, so that this is not assessed"
-    if worst is not None:
-        said = f"links {_figure(worst)} of the {worst.counts} here, by all that the declared intruder knows"
-    yield f"{DISPLACEMENTS}. The transparency attack, which does so, {said}."
+    yield say("residual.jitter", displacements=DISPLACEMENTS, rate=worst)
 
 
 def _not_run(content: Content) -> Iterator[str]:
@@ -314,7 +274,7 @@ def _not_run(content: Content) -> Iterator[str]:
             what = result.status.replace("_", " ")
             silent.setdefault(result.attack, f"{what}: {_shorten_reason(result.reason or 'no reason was given')}")
     if silent:
-        yield f"Not assessed: {'; '.join(f'{attack_named(attack)} ({why})' for attack, why in silent.items())}."
+        yield say("residual.not_run", attacks=silent)
 
 
 def _shorten_reason(reason: str) -> str:
@@ -322,47 +282,25 @@ def _shorten_reason(reason: str) -> str:
     return shorten(expand_code_names(reason).partition(". ")[0].rstrip("."), _LONGEST_REASON, placeholder="\u2026")
 
 
-def _figure(estimate: Estimate) -> str:
-    return mark_bound(estimate, format_with_unit(estimate.value or 0.0, unit_of(estimate)))
-
-
-def _participation(content: Content) -> str:
-    knows = "knows" if content.intruder.participation_known else "does not know"
+def _participation(content: Content) -> Sentence:
     if content.of_nobody:
-        return "The intruder is taken to know the attributes exactly as the source holds them, of every record."
-    held = any(parse_external_file(one.intruder) for one in content.attacks)
-    files = " Who holds an external file knows what that says." if held else ""
-    part = content.intruder.records
-    of = "" if part == 1 else f" of {share(part)} of the {content.counts}, drawn at random,"
-    told = f"The intruder is taken to know the attributes{of} exactly as the source holds them, and"
-    return f"{told} {knows} who is in the release.{files}"
+        return say("residual.knowledge_of_nobody")
+    return say("residual.knowledge", records=content.intruder.records, counts=content.counts,
+               participation_known=content.intruder.participation_known,
+               holds_file=any(parse_external_file(one.intruder) for one in content.attacks))  # fmt: skip
 
 
-def _units(content: Content) -> str:
-    if content.persons is None and content.model is not None:
-        return "Rows are counted, not persons: where several belong to one person, nothing here is said of the person."
+def _units(content: Content) -> Sentence:
     if content.persons is None:
-        return (
-            "Rows are counted, not persons: where several rows belong to one person, groups of k rows may hold fewer persons."
-        )
-    if content.counts == "persons":
-        told = "the attacks look for persons, and their figures count persons"
-    else:
-        told = "the figures count rows"
-    return f"The {count(content.rows_in)} rows belong to {count(content.persons)} persons; {told}."
+        return say("residual.rows_of_a_table" if content.model is None else "residual.rows_of_a_model")
+    return say("residual.persons", rows=content.rows_in, persons=content.persons, counted=content.counts == "persons")
 
 
-def _row_order(content: Content) -> str:
+def _row_order(content: Content) -> Sentence:
     if content.keep_row_order is None:
-        return (
-            "The released rows stand in a random order, so that a place in the file says nothing about a place in the source."
-        )
+        return say("residual.random_order")
     tried = "row_position" in {result.method for result in content.attacks}
-    measured = "the attack by row position says how many records it gives away" if tried else "no attack tried it"
-    return (
-        f"The released rows stand in the source's order (reason given: {content.keep_row_order}). Whoever has the source's "
-        f"rows in their order can use the place: {measured}."
-    )
+    return say("residual.kept_order", reason=content.keep_row_order, tried=tried)
 
 
 def _random_choices(content: Content) -> str:
@@ -391,10 +329,6 @@ def _editions(content: Content) -> str:
     )
 
 
-def _releases_before(content: Content) -> str:
+def _releases_before(content: Content) -> Sentence:
     before = content.context.prior_releases
-    if before is None:
-        return "Earlier releases about the same people, and what they would add to this one, are not assessed."
-    if not before:
-        return "There is no earlier release about the same people, as the release file declares."
-    return f"What this release adds to earlier ones ({join_with_and(before)}) is not assessed."
+    return say("residual.no_earlier_release") if before == () else say("residual.earlier_releases", names=before)

@@ -64,6 +64,11 @@ def mark_bound(one: Estimate, shown: str) -> str:
     return f"at least {shown}" if one.is_lower_bound else shown
 
 
+def format_figure(one: Estimate) -> str:
+    """A figure within a sentence: with its unit, and `at least` where it is a lower bound."""
+    return mark_bound(one, format_with_unit(one.value or 0.0, unit_of(one)))
+
+
 def figure_text(one: Estimate | None) -> str:
     """A figure with its unit and, where targets were sampled, its bounds; a dash where there is none."""
     if one is None:
@@ -72,7 +77,7 @@ def figure_text(one: Estimate | None) -> str:
         return f"{one.status.replace('_', ' ')}: {one.reason or 'no reason was given'}"
     if one.value == 0 and one.measure in STATISTICS:
         return nearly_none(unit_of(one))
-    shown = mark_bound(one, format_with_unit(one.value, unit_of(one)))
+    shown = format_figure(one)
     bounds = bounds_text(one)
     return f"{shown} ({bounds})" if bounds else shown
 
@@ -86,7 +91,7 @@ def bounds_text(one: Estimate) -> str:
 
 def share_in_words(one: Estimate, edition: Edition) -> str:
     """What a sentence says of a share of people: of the first public class no share, because nobody is in it too."""
-    shown = mark_bound(one, format_with_unit(one.value or 0.0, unit_of(one)))
+    shown = format_figure(one)
     if one.is_lower_bound or edition == "internal" or one.basis != "exact" or not one.value or not one.n_targets:
         return shown
     return shown if round(one.value * one.n_targets, 6) > LEAST else f"fewer than {FIRST}, perhaps none,"
