@@ -121,13 +121,6 @@ def automate() -> None:
         ensure_automations(client, [one.block for one in ReceiverList.current().receivers])
 
 
-def count_scheduled_runs(deployment_ids: list[UUID]) -> dict[UUID, int]:
-    """How many runs of each deployment the scheduler has inserted."""
-    with get_client(sync_client=True) as client:
-        waiting = client.get_scheduled_flow_runs_for_deployments(deployment_ids, limit=200)
-    return {one: sum(run.deployment_id == one for run in waiting) for one in deployment_ids}
-
-
 def _ensure_pool(client: SyncPrefectClient, pool: str) -> WorkPool:
     try:
         return client.read_work_pool(pool)

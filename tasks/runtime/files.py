@@ -88,7 +88,8 @@ def hold_file_lock(path: Path, *, shared: bool = False, timeout_seconds: float |
 def try_lock(path: Path, *, shared: bool = False) -> int | None:
     """A lock as an open descriptor (closing it releases the lock), or None while another's hinders it.
 
-    Several hold a shared lock at once, and none of them while one holds an exclusive one.
+    Several hold a shared lock at once, and none of them while one holds an exclusive one. The library filelock has no shared
+    lock by flock, and makes folders that others may read.
     """
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)

@@ -73,12 +73,6 @@ def dominators(risk: Floats, loss: Floats) -> Integers:
     return found
 
 
-def find_dominator(point: int, risk: Floats, loss: Floats) -> int | None:
-    """The first point of the frontier that dominates the point at this place; None if none does."""
-    witness = int(dominators(risk, loss)[point])
-    return None if witness == NOBODY else witness
-
-
 def _least_of(numbers: Integers, first: Integers, after: Integers) -> Integers:
     """The least of numbers[first:after], for many stretches of at least one number."""
     layers = [numbers]

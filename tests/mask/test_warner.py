@@ -1,4 +1,4 @@
-"""Randomised response for a question of two answers, and what epsilon leaves to two categories."""
+"""Randomised response for a question of two answers, and the best matrix of two categories for an epsilon."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tasks.mask.categories.advice import better_matrices
 from tasks.mask.categories.pram import Pram, transition_matrix
 from tasks.mask.categories.promise import randomisations
 from tasks.mask.categories.randomised_response import epsilon_of, estimate_marginals
-from tasks.mask.categories.warner import Warner, estimate_yes_share, feasible_region, is_feasible, warner_matrix
+from tasks.mask.categories.warner import Warner, warner_matrix
 from tasks.mask.methods import Masking, mask
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Attribute, Role, Scale, Schema
@@ -39,7 +39,6 @@ def test_the_example_of_the_slides():
     matrix = warner_matrix(SLIDES, ("yes", "no"), where="")
     assert matrix.tolist() == [[0.875, 0.125], [0.375, 0.625]]
     assert np.array([0.1, 0.9]) @ matrix == pytest.approx([0.425, 0.575])
-    assert estimate_yes_share(425, 1000, p=0.5, p_yes=0.75)[0] == pytest.approx(0.1)
     assert estimate_marginals(matrix, np.array([425.0, 575.0])).shares == pytest.approx([0.1, 0.9])
     assert epsilon_of(matrix) == pytest.approx(math.log(5))
 
@@ -48,7 +47,7 @@ def test_the_coin_of_the_slides():
     # heads: say Yes; tails: the truth. 55 Yes and 45 No of 100: 10 % Yes, 90 % No; and whoever says No is certainly a No
     matrix = warner_matrix(COIN, ("no", "yes"), where="")
     assert matrix.tolist() == [[0.5, 0.5], [0.0, 1.0]]
-    assert estimate_yes_share(55, 100, p=0.5, p_yes=1.0)[0] == pytest.approx(0.1)
+    assert estimate_marginals(matrix, np.array([45.0, 55.0])).shares == pytest.approx([0.9, 0.1])
     assert epsilon_of(matrix) == np.inf
 
 
@@ -58,16 +57,11 @@ def test_answers_of_any_kind_in_any_order():
     assert warner_matrix(Warner(p=0.5, p_yes=0.75, yes="true"), ("false", "true"), where="")[0].tolist() == [0.625, 0.375]
 
 
-def test_the_estimate_may_be_negative_and_needs_answers():
-    assert estimate_yes_share(0, 10, p=0.5, p_yes=0.75) == (-0.75, 0.0)
-    for wrong in ({"answered_yes": 0, "n": 0, "p": 0.5}, {"answered_yes": 1, "n": 2, "p": 0.0}):
-        with pytest.raises(ValueError, match="nothing is known"):
-            estimate_yes_share(**wrong, p_yes=0.5)
-
-
-@given(probabilities, probabilities, st.integers(1, 99))
-def test_both_estimators_agree_and_differ_by_the_sampling_of_people(p, p_yes, answered):
-    share, variance = estimate_yes_share(answered, 100, p=p, p_yes=p_yes)
+@given(probabilities, probabilities, st.integers(0, 100))
+def test_the_estimate_is_that_of_the_two_answers(p, p_yes, answered):
+    # pi^ = (o - (1 - p) p') / p, which may be negative; its variance over the draw of people is larger by pi^ (1 - pi^) / n
+    o = answered / 100
+    share, variance = (o - (1 - p) * p_yes) / p, o * (1 - o) / (100 * p**2)
     matrix = warner_matrix(Warner(p=p, p_yes=p_yes, yes="yes"), ("yes", "no"), where="")
     found = estimate_marginals(matrix, np.array([answered, 100.0 - answered]))
     assert found.shares[0] == pytest.approx(share, abs=1e-9)
@@ -75,13 +69,15 @@ def test_both_estimators_agree_and_differ_by_the_sampling_of_people(p, p_yes, an
 
 
 def test_the_estimate_is_unbiased_over_draws_and_its_variance_is_right():
-    rng, n, pi = np.random.default_rng(11), 400, 0.3
-    true = rng.random((20_000, n)) < pi
-    said = np.where(rng.random(true.shape) < 0.6, true, rng.random(true.shape) < 0.25)
-    found = np.array([estimate_yes_share(int(one), n, p=0.6, p_yes=0.25) for one in said.sum(axis=1)])
-    error = found[:, 0].std() / np.sqrt(len(found))
-    assert found[:, 0].mean() == pytest.approx(pi, abs=5 * error)
-    assert found[:, 0].var() == pytest.approx(found[:, 1].mean(), rel=0.05)
+    rng, n = np.random.default_rng(11), 400
+    true = np.arange(n) < 120
+    said = np.where(rng.random((20_000, n)) < 0.6, true, rng.random((20_000, n)) < 0.25).sum(axis=1)
+    matrix = warner_matrix(Warner(p=0.6, p_yes=0.25, yes="yes"), ("yes", "no"), where="")
+    by_count = {int(one): estimate_marginals(matrix, np.array([one, n - one], dtype=float)) for one in np.unique(said)}
+    shares = np.array([by_count[int(one)].shares[0] for one in said])
+    variances = np.array([by_count[int(one)].variance[0] for one in said])
+    assert shares.mean() == pytest.approx(0.3, abs=5 * shares.std() / np.sqrt(len(said)))
+    assert shares.var() == pytest.approx(variances.mean(), rel=0.05)
 
 
 @pytest.mark.parametrize(
@@ -143,35 +139,13 @@ def test_its_epsilon():
     assert randomisations(data, SCHEMA, (asked(p=0.0),))[0].epsilon == 0.0
 
 
-def test_corners_of_the_region():
-    # epsilon = ln 3: s = 3/4
-    region = feasible_region(math.log(3))
-    assert region.corners == pytest.approx(np.array([[0, 1], [0.75, 0.75], [1, 0], [0.25, 0.25]]))
-    assert region.best == pytest.approx((0.75, 0.75))
-    for p00, p11 in region.corners:
-        assert is_feasible(p00, p11, math.log(3))
-        outward = (p00 + 1e-6 * np.sign(p00 - 0.5), p11 + 1e-6 * np.sign(p11 - 0.5))
-        assert not is_feasible(*outward, math.log(3))
-    assert feasible_region(0.0).corners[1].tolist() == [0.5, 0.5]
-    with pytest.raises(ValueError, match="at least 0"):
-        feasible_region(-0.1)
-
-
-@given(probabilities, probabilities, st.floats(0, 5))
-def test_the_region_is_what_epsilon_says(p00, p11, epsilon):
-    matrix = np.array([[p00, 1 - p00], [1 - p11, p11]])
-    if abs(epsilon_of(matrix) - epsilon) > 1e-9:
-        assert is_feasible(p00, p11, epsilon) == (epsilon_of(matrix) < epsilon)
-    # its smallest region holds it, between the corners, and no matrix of that epsilon tells more than the best
-    own = feasible_region(epsilon_of(matrix))
-    assert is_feasible(p00, p11, epsilon_of(matrix))
-    assert abs(p00 + p11 - 1) <= sum(own.best) - 1 + 1e-12
-
-
-@given(st.floats(0.01, 5), st.lists(st.floats(0, 1), min_size=4, max_size=4).filter(lambda w: sum(w) > 0.1))
-def test_mixtures_of_the_corners_are_feasible(epsilon, weights):
-    corners = feasible_region(epsilon).corners
-    assert is_feasible(*(np.array(weights) / sum(weights) @ corners), epsilon * (1 + 1e-9))
+@given(probabilities, probabilities)
+def test_no_matrix_tells_more_than_the_best_of_its_epsilon(p00, p11):
+    epsilon = epsilon_of(np.array([[p00, 1 - p00], [1 - p11, p11]]))
+    own = Pram(method="pram", attributes=("drug",), epsilon=max(epsilon, 1e-9))
+    best = transition_matrix(own, ("no", "yes"), where="")
+    assert epsilon_of(best) == pytest.approx(max(epsilon, 1e-9), rel=1e-6)
+    assert abs(p00 + p11 - 1) <= best.trace() - 1 + 1e-12
 
 
 def test_a_better_design_is_named():

@@ -24,7 +24,6 @@ from tasks.sweep.frontier import (
     compute_map_coordinates,
     distance,
     dominators,
-    find_dominator,
     find_required,
     frontier,
     hypervolume,
@@ -54,8 +53,6 @@ def test_an_example_by_hand() -> None:
     risk, loss = np.array([0.5, 0.1, 0.5, 0.9, 0.1, np.nan, 0.9]), np.array([0.5, 0.9, 0.5, 0.1, 1.0, 0.0, 0.6])
     assert frontier(risk, loss).tolist() == [True, True, True, True, False, False, False]
     assert dominators(risk, loss).tolist() == [NOBODY, NOBODY, NOBODY, NOBODY, 1, NOBODY, 0]
-    assert find_dominator(6, risk, loss) == 0
-    assert find_dominator(0, risk, loss) is None
     assert distance(risk, loss)[6] == pytest.approx((0.6 - 0.5) / 0.9), "by so much of its range the loss would have to fall"
     assert np.isnan(distance(risk, loss)[5])
 

@@ -96,6 +96,7 @@ def solve_assignment(
     where the prices leave it open whether a pair that is not listed would be better, the list grows, by a search tree over
     distances less prices (a coordinate more than `Search.nearest`), or by looking at all rows where there is no tree.
     Up to `full` records in each file scipy's linear_sum_assignment over all pairs says which of the least assignments it is.
+    SciPy's solvers give no prices, so they prove nothing of pairs that are not listed, and have no runners-up.
     """
     queries = np.bincount(of_query, minlength=len(search.queries))
     searched = np.bincount(of_searched, minlength=len(search.searched))

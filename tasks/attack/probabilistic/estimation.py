@@ -26,7 +26,6 @@ from tasks.attack.probabilistic.one_to_one_posterior import OneToOnePosterior, c
 from tasks.attack.probabilistic.parameters import KEPT, Assumed, ProbabilisticParameters
 from tasks.attack.probabilistic.patterns import Patterns, count_patterns, patterns_of
 from tasks.attack.probabilistic.posterior import PatternPosterior, compute_pattern_posterior, one_to_one
-from tasks.attack.probabilistic.waterfall import Waterfall, riskiest
 from tasks.microdata.errors import AttackFailed, InputError, NotApplicable
 from tasks.microdata.schema import Schema
 from tasks.microdata.suggestion import did_you_mean
@@ -45,11 +44,6 @@ class Estimated:
     decision: Decision
     distribution: PatternPosterior | OneToOnePosterior
     links: Links
-
-    @property
-    def waterfalls(self) -> tuple[Waterfall, ...]:
-        """The patterns that tell most."""
-        return riskiest(self.patterns, self.model)
 
     def classify_true_pairs(self, records: Integers, rows: Integers) -> Classified:
         """How the true pairs and the others fell into the three classes."""

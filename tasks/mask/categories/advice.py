@@ -9,7 +9,6 @@ import numpy as np
 from tasks.mask.categories.pram import Pram, transition_matrix
 from tasks.mask.categories.product import category_texts, coding_of
 from tasks.mask.categories.randomised_response import epsilon_of
-from tasks.mask.categories.warner import feasible_region
 from tasks.microdata.schema import Schema
 from tasks.microdata.spec import Spec
 from tasks.microdata.table import Floats, Microdata
@@ -18,8 +17,10 @@ _CLEARLY = 1e-6
 
 
 def better_matrices(source: Microdata, schema: Schema, steps: Iterable[Spec]) -> tuple[str, ...]:
-    """A sentence for each attribute of two categories whose stated matrix is not the best of its epsilon (`feasible_region`).
+    """A sentence for each attribute of two categories whose stated matrix is not the best of its epsilon.
 
+    The best is what `epsilon` in a release file stands for: every other matrix of the same epsilon is it with what it releases
+    masked once more, or exchanged (Torra 2026, region of feasibility).
     It names no category. An invariant matrix, and one whose epsilon is 0 or infinite, has no better one.
     """
     return tuple(_sentences(source, schema, steps))
@@ -40,7 +41,7 @@ def _describe_better_matrix(matrix: Floats) -> str | None:
     epsilon = epsilon_of(matrix)
     if not 0 < epsilon < np.inf:
         return None
-    truth, _ = feasible_region(epsilon).best
+    truth = 1 / (1 + np.exp(-epsilon))
     best = 2 * truth - 1
     if abs(matrix.trace() - 1) >= best - _CLEARLY:
         return None

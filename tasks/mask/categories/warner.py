@@ -1,8 +1,7 @@
-"""Randomised response for a question of Yes or No, as it is put to respondents; and what epsilon leaves to two categories."""
+"""Randomised response for a question of Yes or No, as it is put to respondents."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated, Self
 
 import numpy as np
@@ -11,8 +10,6 @@ from pydantic import Field, model_validator
 from tasks.microdata.errors import InputError
 from tasks.microdata.spec import Name, Public, Spec
 from tasks.microdata.table import Floats
-
-_ROUNDING = 1e-12
 
 
 class Warner(Spec):
@@ -54,59 +51,3 @@ def warner_matrix(warner: Warner, categories: tuple[str, ...], *, where: str) ->
         raise InputError("unknown-category", f"{where}.yes", what, allowed, "compare it with the values", warner.yes)
     released = np.where([one == warner.yes for one in categories], warner.p_yes, 1 - warner.p_yes)
     return warner.p * np.eye(2) + (1 - warner.p) * released
-
-
-def estimate_yes_share(answered_yes: int, n: int, *, p: float, p_yes: float) -> tuple[float, float]:
-    """The share of true Yes among n respondents, and its variance over the draw of a simple random sample with replacement.
-
-    Formula in words: pi^ = (o - (1 - p) p_yes) / p with o the share that answered Yes; its variance is o (1 - o) / (n p^2).
-    `estimate_marginals` gives the same estimate with the variance over the randomisation alone, the respondents held fixed,
-    which is smaller by pi^ (1 - pi^) / n.
-
-    Returns the estimate, never clipped: it may be below 0 or above 1. Raises ValueError for p = 0 (the answers say nothing) and
-    for n = 0. Source: Torra (2026); Warner (1965). Example: p = 0.5, p_yes = 0.75 and 425 of 1,000: 0.1.
-    """
-    if p == 0 or n == 0:
-        raise ValueError("nothing is known of the true answers: p and n must not be 0")
-    o = answered_yes / n
-    return (o - (1 - p) * p_yes) / p, o * (1 - o) / (n * p**2)
-
-
-@dataclass(frozen=True, slots=True)
-class Region:
-    """The (p00, p11) of matrices of two categories that are epsilon-LDP: a four-cornered convex region.
-
-    corners: shape (4, 2), going round: everything released as 1, the truth as likely as can be, everything released as 0, a lie
-    as likely as can be.
-    """
-
-    corners: Floats
-
-    @property
-    def best(self) -> tuple[float, float]:
-        """The second corner: every matrix of the region is this one with what it releases masked once more, or exchanged."""
-        return float(self.corners[1, 0]), float(self.corners[1, 1])
-
-
-def feasible_region(epsilon: float) -> Region:
-    """Which matrices [[p00, 1 - p00], [1 - p11, p11]] are epsilon-LDP.
-
-    Formula in words: p00 <= (1 - p11) e, p11 <= (1 - p00) e, 1 - p00 <= p11 e and 1 - p11 <= p00 e, e being e^epsilon: the
-    region between the corners (0, 1), (s, s), (1, 0) and (1 - s, 1 - s), s = e / (1 + e).
-
-    epsilon: at least 0 (ValueError otherwise). Every matrix of the region is a mixture of its corners, of which two say nothing
-    and the fourth is the second with its answers exchanged. So `epsilon` in a release file, which is the second, is never worse
-    than another matrix of the same epsilon: `better_matrices` says so to who checks a release file with such a one.
-    Source: Torra (2026), region of feasibility. Example: epsilon 0 leaves the segment p00 + p11 = 1, where rows are equal.
-    """
-    if not epsilon >= 0:
-        raise ValueError(f"epsilon must be at least 0, not {epsilon}")
-    truth = 1 / (1 + np.exp(-epsilon))
-    return Region(np.array([[0.0, 1.0], [truth, truth], [1.0, 0.0], [1 - truth, 1 - truth]]))
-
-
-def is_feasible(p00: float, p11: float, epsilon: float) -> bool:
-    """Does the matrix of two categories lie in the region, its border included (within rounding)?"""
-    most = np.exp(epsilon) * (1 + _ROUNDING)
-    pairs = ((p00, 1 - p11), (p11, 1 - p00))
-    return all(one <= most * other + _ROUNDING and other <= most * one + _ROUNDING for one, other in pairs)

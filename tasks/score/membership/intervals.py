@@ -18,7 +18,7 @@ from tasks.score.membership.roc_curve import RocCurve, auc, placements, true_pos
 def share_interval(hits: float, n: float, error: float = ERROR) -> Interval:
     """Clopper and Pearson's exact bounds for a share, `hits` of n; both may be fractions, of effective sizes.
 
-    error: of each bound.
+    error: of each bound. SciPy's `binomtest` takes whole numbers only, and its bounds are found to 12 digits.
 
     Example: 0 of 10: [0, 0.26]: 0.74^10 = 0.05.
     """
