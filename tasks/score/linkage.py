@@ -27,16 +27,6 @@ from tasks.score.subgroups import FEWEST, Subgroup
 EXPOSED_FROM = 0.5 - 1e-12  # the mean credit of a person's rows may miss one half in the last bits
 WITH_PROBABILITIES = {name for name, kind in ATTACKS.items() if kind.about.has_probabilities}
 OF_THE_CURVE = ("reidentification", "records_exposed")
-BOUNDED_BELOW = (  # by what somebody finds who guesses among the rows that a part of the attack leaves
-    "reidentification",
-    "reidentification_present",
-    "records_exposed",
-    "max_record_risk",
-    "known_links",
-    "known_reidentification",
-    "groups_exposed",
-    "subgroup_reidentification",
-)
 
 
 def linkage_estimates(
