@@ -97,13 +97,16 @@ def linear_identity(hidden: Sequence[DependenceColumn], shown: Sequence[Dependen
 
 
 def _standardise_complete_rows(columns: Sequence[DependenceColumn]) -> Floats | None:
-    """Shape (complete rows, p), mean 0 and sd 1; None where there are too few rows for the columns."""
+    """Shape (complete rows, p), mean 0 and sd 1, or all 0 in a constant; None if there are too few rows for the columns.
+
+    scikit-learn's `StandardScaler` leaves in a constant column what rounding made of it.
+    """
     rows = np.stack([c.numbers for c in columns if c.numbers is not None], axis=1)
     rows = rows[~np.isnan(rows).any(axis=1)]
     if len(rows) < ENOUGH_ROWS + 3 * len(columns):
         return None
-    spread = rows.std(axis=0)
-    return np.asarray((rows - rows.mean(axis=0)) / np.where(spread > 0, spread, 1.0))
+    varies = rows.min(axis=0) < rows.max(axis=0)
+    return np.asarray(np.where(varies, rows - rows.mean(axis=0), 0.0) / np.where(varies, rows.std(axis=0), 1.0))
 
 
 def _identity_share(parts: Floats, n_left: int) -> float | None:

@@ -22,7 +22,6 @@ LEAST_FOR_FOREST = 50
 MOST_FOR_FOREST = 2000
 TREES = 200
 LEAST_SCORE = 0.1
-MANY_LEVELS = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,6 +11,7 @@ from scipy.stats import spearmanr
 from tasks.classify import dependence, finding
 from tasks.classify.dependence import find_dependences
 from tasks.classify.finding import Dependence, log_luck
+from tasks.classify.identities import linear_identity
 from tasks.classify.pairs import _repeats, _spearman
 from tasks.ingest.methods import IngestPlan, ingest
 from tasks.ingest.sources import SourceSpec, read
@@ -129,6 +130,16 @@ def test_an_identity_among_masked_columns_does_not_hide_another() -> None:
     columns: dict[str, object] = {"a": a, "b": b, "ab": a + b, "c": c, "d": d, "u": a + c + d}
     (one,) = found(columns, "a", "b", "ab")
     assert (one[0], one[2]) == ("linear", ("c", "d", "u"))
+
+
+def test_columns_that_are_constant_in_the_complete_rows_do_not_hide_an_identity() -> None:
+    rng = draws()
+    a, b, c, e = rng.normal(size=(4, 400))
+    a[:380], c[:380], e[380:] = 0.1, 0.1, np.nan
+    data = Microdata.from_columns({"a": a, "b": b, "c": c, "d": 2 * b, "e": e})
+    columns = {name: finding.column_of(data, schema_of(data), name) for name in data.names}
+    (one,) = linear_identity([columns[name] for name in "ab"], [columns[name] for name in "cde"])
+    assert (one.masked, one.unmasked) == (("b",), ("d",))
 
 
 def test_zeros_do_not_make_an_identity() -> None:

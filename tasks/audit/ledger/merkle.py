@@ -10,7 +10,6 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-HASH_BYTES = 32
 EMPTY_ROOT = hashlib.sha256(b"").digest()
 
 

@@ -28,7 +28,6 @@ from tasks.runtime.settings import Home
 Kind = Literal["key", "ledger", "damaged", "missing", "open", "unknown", "left over", "record", "manifest", "seed"]
 CountProgress = Callable[[int, int], None]
 BACKUP = "restore the private folder from a backup; without one, move it away and start anew"
-WHO_WRITES = "find out who writes there; no run reads it, and `sdcert store gc --yes` removes it"
 SHORT = 12
 
 
