@@ -63,7 +63,7 @@ def test_a_model_is_trained_attacked_and_published_with_a_certificate_and_no_tab
     import skops.io
 
     ran, manifest = certify(of_model())
-    assert ran.code == 0, ran.err
+    assert ran.code == 0, ran.out + ran.err
     assert [line.split()[:4] for line in ran.err.splitlines() if line.startswith("shadow")] == [
         ["shadow", "models", "(32)", "32"]
     ]
@@ -118,7 +118,7 @@ def test_shadow_models_are_shared_and_kept(certify, tmp_path):
     more = [few[0], {**few[1], "shadows": 8}, few[2]]
     _, first = certify(of_model(membership=few, **REHEARSAL))
     ran, second = certify(of_model(membership=more, **REHEARSAL))
-    assert ran.code == 0, ran.err
+    assert ran.code == 0, ran.out + ran.err
     stages = {name: stage["cached"] for name, stage in second["stages"].items() if name.startswith("shadow models")}
     assert stages == {"shadow models apart 1-4": True, "shadow models apart 5-8": False, "shadow models inserted 1-4": True}
     assert second["stages"]["membership likelihood_ratio"]["cached"]
@@ -128,7 +128,7 @@ def test_shadow_models_are_shared_and_kept(certify, tmp_path):
 
 def test_without_a_control_the_training_is_rehearsed_and_says_so_everywhere(certify, tmp_path):
     ran, manifest = certify(of_model(control=None, policy=[{"measure": "membership_auc", "at_most": 0.9999}]))
-    assert ran.code == 0, ran.err
+    assert ran.code == 0, ran.out + ran.err
     assert "CERTIFIED EXCEPT inference, membership" in ran.out
     assert "was rehearsed, and nothing was measured on this release" in ran.out
     folder = folder_of(tmp_path, manifest)
@@ -148,7 +148,7 @@ def test_without_a_control_the_training_is_rehearsed_and_says_so_everywhere(cert
 def test_a_model_of_the_masked_table_has_imitations_that_learn_from_masked_records(certify, tmp_path):
     change = of_model(TREE, masking=RELEASE["masking"], **REHEARSAL)
     ran, manifest = certify(change)
-    assert ran.code == 0, ran.err
+    assert ran.code == 0, ran.out + ran.err
     assert "what the masking made of the source" in (folder_of(tmp_path, manifest) / "report.html").read_text()
     masked = figures(tmp_path, manifest)["membership_auc|shadow_models"]
     ran, manifest = certify(of_model(TREE, **REHEARSAL))
@@ -163,7 +163,7 @@ def test_a_fitted_model_is_read_from_its_file_and_asked_about_people_of_another_
     (tmp_path / "project" / "others.csv").write_text(others())
     change = {**OF_MODEL, "release": {"model": {"file": "model.skops", "target": "vote"}}, "control": {"table": "others.csv"}}
     ran, manifest = certify(change)
-    assert ran.code == 0, ran.err
+    assert ran.code == 0, ran.out + ran.err
     folder = folder_of(tmp_path, manifest)
     auc = figures(tmp_path, manifest)["membership_auc|shadow_models"]
     assert (auc["status"], auc["n_targets"], auc["reason"]) == ("ok", 80, None)
@@ -184,7 +184,7 @@ def test_a_model_of_recoded_records_is_asked_in_the_words_that_it_has_learned(ce
     found = []
     for masking in (None, renamed({"yes": "those who agree", "no": "others"})):
         ran, manifest = certify(of_model(TREE, masking=masking, **change))
-        assert ran.code == 0, ran.err
+        assert ran.code == 0, ran.out + ran.err
         found.append({name: one["value"] for name, one in figures(tmp_path, manifest).items()})
     assert min(one["membership_auc|loss_threshold"] for one in found) > 0.6  # 1/2 where the model is asked in other words
     assert min(one["model_accuracy"] for one in found) > 0  # 0 where its answers are read in other words
@@ -277,7 +277,7 @@ def test_a_pickle_is_not_read(sdcert, tmp_path):
 
 def test_the_plan_of_a_model_is_told(sdcert, tmp_path):
     ran = sdcert("check", write_release(tmp_path / "project", of_model()))
-    assert ran.code == 0, ran.err
+    assert ran.code == 0, ran.out + ran.err
     told = " ".join(ran.out.split())
     assert "train decision_tree" in told
     assert "shadow_models shadows 8 on whose records the model was trained on" in told
