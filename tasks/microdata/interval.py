@@ -43,7 +43,7 @@ def hypergeometric_interval(successes: int, n: int, population: int) -> Interval
 
     The number of successes drawn is hypergeometric. The lower bound is the smallest number of successes K in the population
     under which so many or more are drawn with probability of at least 5 %; the upper bound mirrors it. K is found by bisection.
-    SciPy and statsmodels have only intervals for binomial counts, which are wider: 3 times where 90 % was drawn, 10 times at 99 %.
+    SciPy and statsmodels have only binomial intervals, which are wider: 3 times where 90 % was drawn, 10 times at 99 %.
 
     successes: in the sample, 0..n. n: sample size, 1..population. population: up to some 1e7.
 
