@@ -210,7 +210,7 @@ def _find_cheapest_by_tree(points: Floats, places: Floats, price: Floats, k: int
 
 
 def _one_hot(queries: Floats, searched: Floats) -> tuple[Floats, Floats]:
-    """A coordinate for each value; a gap is 0 in all. scikit-learn's encoder refuses empty columns; a gap is a category to it."""
+    """A coordinate for each value; a gap is 0 in all. scikit-learn's encoder refuses empty columns, and codes gaps as well."""
     values = np.unique(np.concatenate([queries, searched]))
     present = values[~np.isnan(values)]
     return (queries[:, np.newaxis] == present).astype(np.float64), (searched[:, np.newaxis] == present).astype(np.float64)
