@@ -2,14 +2,13 @@
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from followed_pages import ROOT, copy_project, run_tests
 
-ROOT = Path(__file__).resolve().parent.parent
 PAGE = (ROOT / "docs" / "ADD_A_COMMAND.md").read_text()
 FILES = {path: f"{text}\n" for path, text in re.findall(r"```python\n# (\S+)\n(.*?)\n```", PAGE, re.DOTALL)}
 COMMAND, TEST = "flows/cli/size.py", "tests/flows/test_size.py"
@@ -19,11 +18,7 @@ COMMAND, TEST = "flows/cli/size.py", "tests/flows/test_size.py"
 def copy(tmp_path_factory) -> Path:
     """A copy of the project in which the steps of the page were followed."""
     folder = tmp_path_factory.mktemp("copy")
-    for name in ("flows", "tasks"):
-        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
-    (folder / "tests" / "flows").mkdir(parents=True)
-    for name in ("pyproject.toml", "requirements.lock", "tests/flows/test_commands.py"):
-        shutil.copy(ROOT / name, folder / name)
+    copy_project(folder, "tests/flows/test_commands.py")
     for name, text in FILES.items():
         (folder / name).write_text(text)
     return folder
@@ -37,10 +32,6 @@ def run_python(copy: Path, *words: object) -> subprocess.CompletedProcess[str]:
 
 def run_sdcert(copy: Path, *words: object) -> subprocess.CompletedProcess[str]:
     return run_python(copy, "-c", "from flows.cli import main; main()", *words)
-
-
-def run_tests(copy: Path, *files: str) -> subprocess.CompletedProcess[str]:
-    return run_python(copy, "-m", "pytest", "-p", "no:cacheprovider", "-p", "no:xdist", *files)
 
 
 def test_the_page_touches_two_files():

@@ -3,33 +3,25 @@
 from __future__ import annotations
 
 import importlib.util
-import os
 import re
-import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from followed_pages import ROOT, copy_project, run_tests
 from mask_family import SCHEMA, make_table
 from sites import site_of, view_of
 
-ROOT = Path(__file__).resolve().parent.parent
 PAGE = (ROOT / "docs" / "ADD_A_MASK.md").read_text()
 FAMILY = ("tests/mask/test_family.py", "tests/attack/test_every_mask_is_answered.py")
-COPIED = (*FAMILY, "tests/mask/mask_family.py", "tests/mask/sites.py", "tests/mask/conftest.py", "tests/conftest.py",
-          "docs/MASKS.md", "pyproject.toml")  # fmt: skip
+COPIED = (*FAMILY, "tests/mask/mask_family.py", "tests/mask/sites.py", "tests/mask/conftest.py", "docs/MASKS.md")
 STEPS = dict(re.findall(r"^## \d\. `([^`]+)`\n.*?^```\w+\n(.*?)^```$", PAGE, flags=re.DOTALL | re.MULTILINE))
 MASK, METHODS, ROW, OWN_TEST = STEPS
 
 
 def follow_page(folder: Path) -> None:
     """Make a copy of the repository, and in it each change that the page asks for."""
-    for name in ("flows", "tasks"):
-        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in COPIED:
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(ROOT / name, folder / name)
+    copy_project(folder, *COPIED)
     for name in (MASK, OWN_TEST):
         assert not (ROOT / name).exists()
         (folder / name).write_text(STEPS[name])
@@ -47,20 +39,13 @@ def edit(path: Path, before: str, after: str) -> None:
     path.write_text(text.replace(before, after))
 
 
-def run_tests(folder: Path, *files: str) -> subprocess.CompletedProcess[str]:
-    """Run those tests of the files that concern the mask of the page."""
-    command = [sys.executable, "-m", "pytest", "-k", "reversal", "-p", "no:cacheprovider", *files]
-    environment = {**os.environ, "PYTHONPATH": str(folder), "SDCERT_COMPILED": str(folder / "compiled")}
-    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
-
-
 def test_the_page_asks_for_four_files():
     assert list(STEPS) == ["tasks/mask/reversal.py", "tasks/mask/methods.py", "docs/MASKS.md", "tests/mask/test_reversal.py"]
 
 
 def test_the_mask_of_the_page_passes_the_tests_of_all_masks(tmp_path):
     follow_page(tmp_path)
-    done = run_tests(tmp_path, *FAMILY, OWN_TEST)
+    done = run_tests(tmp_path, *FAMILY, OWN_TEST, "-k", "reversal")
     assert done.returncode == 0, done.stdout + done.stderr
     assert int(re.search(r"(\d+) passed", done.stdout)[1]) > 15
 
@@ -82,7 +67,7 @@ def leave_out_advice(folder: Path) -> None:
 def test_a_part_that_is_left_out_is_named(tmp_path, leave_out, message):
     follow_page(tmp_path)
     leave_out(tmp_path)
-    done = run_tests(tmp_path, FAMILY[0])
+    done = run_tests(tmp_path, FAMILY[0], "-k", "reversal")
     assert done.returncode == 1
     assert message in done.stdout
 

@@ -2,32 +2,26 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from followed_pages import ROOT, copy_project, run_tests
 
-ROOT = Path(__file__).resolve().parent.parent
 PAGE = (ROOT / "docs" / "ADD_AN_ATTACK.md").read_text()
 STEPS = {path: (kind, text) for kind, path, text in re.findall(r"```(\w+) (\S+)\n(.*?)```", PAGE, re.S)}
 FAMILY = "tests/attack/test_attack_family.py"
 OWN = "tests/attack/test_constant_guess.py"
-COPIED = ("tests/conftest.py", "tests/attack/conftest.py", FAMILY, "docs/ATTACKS.md", "pyproject.toml")
+COPIED = ("tests/attack/conftest.py", FAMILY, "docs/ATTACKS.md")
+OF_IT = ("-rA", "-k", "constant_guess")
 
 pytestmark = pytest.mark.slow
 
 
 def follow_page(folder: Path, *, leave_out: str = "") -> None:
     """Carry out the steps of the page in a copy. leave_out: a line of the page that is forgotten."""
-    for room in ("flows", "tasks"):
-        shutil.copytree(ROOT / room, folder / room, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in (*COPIED, *(str(path.relative_to(ROOT)) for path in (ROOT / "tests").glob("*.py") if "test_" not in path.name)):
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(ROOT / name, folder / name)
+    helpers = (path for path in (ROOT / "tests").glob("*.py") if "test_" not in path.name)
+    copy_project(folder, *COPIED, *(str(path.relative_to(ROOT)) for path in helpers))
     for name, (kind, text) in STEPS.items():
         content, path = text.replace(leave_out, "") if leave_out else text, folder / name
         match kind:
@@ -41,19 +35,13 @@ def follow_page(folder: Path, *, leave_out: str = "") -> None:
                 path.write_text(done.replace("from tasks.attack.base", f"{imported}\nfrom tasks.attack.base", 1))
 
 
-def run_tests(folder: Path, *tests: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-rA", "-k", "constant_guess", *tests]
-    environment = {**os.environ, "PYTHONPATH": str(folder)}
-    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
-
-
 def test_the_page_touches_four_files():
     assert list(STEPS) == ["tasks/attack/constant_guess.py", "tasks/attack/methods.py", "docs/ATTACKS.md", OWN]
 
 
 def test_the_attack_of_the_page_passes_the_tests_of_all_attacks(tmp_path):
     follow_page(tmp_path)
-    done = run_tests(tmp_path, FAMILY, OWN)
+    done = run_tests(tmp_path, FAMILY, OWN, *OF_IT)
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.count("PASSED") >= 9
 
@@ -72,6 +60,6 @@ def test_the_attack_of_the_page_passes_the_tests_of_all_attacks(tmp_path):
 )
 def test_a_part_that_is_left_out_is_named(tmp_path, part, message):
     follow_page(tmp_path, leave_out=part)
-    done = run_tests(tmp_path, FAMILY)
+    done = run_tests(tmp_path, FAMILY, *OF_IT)
     assert done.returncode != 0
     assert message in done.stdout

@@ -17,13 +17,13 @@ _MOST = 5  # attributes whose parameters are written out
 def state_value(fields: Fields, field: str, also: str = "") -> str:
     """` (now 5; more risk)`: what a parameter is now."""
     now = "" if fields.get(field) is None else f"now {fields[field]:g}"
-    return _in_brackets(now, also)
+    return _join_in_brackets(now, also)
 
 
 def state_values(step: Fields, field: str, also: str = "") -> str:
     """` (now age 5 and pay 500)`: what a step says of each attribute, if it says little."""
     each = [f"{escape_terminal(name)} {value:g}" for name, value in (step.get(field) or {}).items()]
-    return _in_brackets(f"now {join_with_and(each)}" if 0 < len(each) <= _MOST else "", also)
+    return _join_in_brackets(f"now {join_with_and(each)}" if 0 < len(each) <= _MOST else "", also)
 
 
 def suggest_distance(step: Fields, named: str, *, back: bool = False) -> str:
@@ -40,6 +40,6 @@ def begin_sentence(text: str) -> str:
     return text[0].upper() + text[1:]
 
 
-def _in_brackets(*parts: str) -> str:
+def _join_in_brackets(*parts: str) -> str:
     written = "; ".join(part for part in parts if part)
     return f" ({written})" if written else ""

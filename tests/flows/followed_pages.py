@@ -37,10 +37,10 @@ def read_steps(page: str) -> tuple[Step, ...]:
 
 
 def copy_project(folder: Path, *tests: str) -> Path:
-    """A copy of the project in `folder`, with the named files or folders of its tests."""
+    """A copy of the project in `folder`, with the named files of its tests and pages."""
     for name in ("flows", "tasks"):
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("pyproject.toml", "tests/conftest.py", *tests):
+    for name in ("pyproject.toml", "requirements.lock", "tests/conftest.py", *tests):
         target = folder / name
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, target)

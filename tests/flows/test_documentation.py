@@ -132,7 +132,7 @@ def test_every_page_of_docs_is_linked_from_the_readme():
 def test_the_notebook_of_the_contributors_page_runs(capsys, monkeypatch):
     (code,) = (text for page, text in blocks("python") if page == "CONTRIBUTING.md")
     monkeypatch.chdir(ROOT)
-    exec(compile(code, "CONTRIBUTING.md", "exec"), {})  # noqa: S102
+    exec(compile(code, "CONTRIBUTING.md", "exec"), {})  # noqa: S102  # our own page
     printed = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert [words[:2] for words in printed] == [["distance_linkage", "ok"], ["transparency", "ok"]]
     assert all(0 < float(words[2]) < 0.12 for words in printed)

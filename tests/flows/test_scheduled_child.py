@@ -155,7 +155,7 @@ one.wait()
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-def test_nothing_outlives_who_asked_however_he_dies(tmp_path, number):
+def test_nothing_outlives_who_asked_however_they_die(tmp_path, number):
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     asks = subprocess.Popen([sys.executable, "-c", ASKS, str(tmp_path)], stdout=subprocess.PIPE, text=True, env=environment)
     mark = asks.stdout.readline().strip()
