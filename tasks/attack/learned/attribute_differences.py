@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tasks.attack.linkage.attributes import ABSOLUTE, SQUARED, Columns, write_differences
+from tasks.attack.neighbours.comparison import ABSOLUTE, SQUARED, Columns, write_differences
 from tasks.microdata.compiled import njit
 from tasks.microdata.table import Floats, Integers
 
