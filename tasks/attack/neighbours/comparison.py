@@ -233,7 +233,8 @@ def _create_ordered_column(
     if scaling.by == "own":
         own, shown = _scale_by_own_values(own, by, scaling), _scale_by_own_values(shown, by, scaling)
     scale = _scale(own if scaling.by == "original" else shown, by, scaling)
-    return own, shown, ABSOLUTE if by == "absolute" else SQUARED, 1 / scale if scale > 0 else 0.0
+    weight = 0.0 if scale == 0 else 1.0 if scaling.by == "own" else 1 / scale  # by own values both are scaled already
+    return own, shown, ABSOLUTE if by == "absolute" else SQUARED, weight
 
 
 def _scale(values: Floats, by: By, scaling: _Scaling) -> float:
