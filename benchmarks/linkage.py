@@ -88,16 +88,16 @@ MASKS: dict[str, tuple[Callable[[Floats, np.random.Generator], Floats], int]] = 
 
 def ours(original: Floats, masked: Floats) -> npt.NDArray[np.int64]:
     """The attack's own search, all ties and runners-up."""
-    from tasks.attack.nearest import nearest
+    from tasks.attack.neighbours.distances import euclidean
 
-    found = nearest(original, masked, np.zeros(ATTRIBUTES, dtype=bool), np.ones(ATTRIBUTES))
+    found = _search(original, masked, euclidean(ATTRIBUTES)).nearest()
     first: npt.NDArray[np.int64] = found.found[found.starts[:-1]]
     return first
 
 
 def with_covariance(original: Floats, masked: Floats) -> npt.NDArray[np.int64]:
     """The same by the Mahalanobis distance of the data."""
-    from tasks.attack.linkage.distances import mahalanobis
+    from tasks.attack.neighbours.distances import mahalanobis
 
     found = _search(original, masked, mahalanobis(np.cov(masked, rowvar=False))).nearest()
     first: npt.NDArray[np.int64] = found.found[found.starts[:-1]]
@@ -107,7 +107,7 @@ def with_covariance(original: Floats, masked: Floats) -> npt.NDArray[np.int64]:
 def one_to_one(original: Floats, masked: Floats) -> npt.NDArray[np.int64]:
     """The assignment of all to all."""
     from tasks.attack.linkage.assignment import list_assigned_classes
-    from tasks.attack.linkage.distances import euclidean
+    from tasks.attack.neighbours.distances import euclidean
 
     everybody = np.arange(len(original))
     given: npt.NDArray[np.int64] = list_assigned_classes(
@@ -117,10 +117,10 @@ def one_to_one(original: Floats, masked: Floats) -> npt.NDArray[np.int64]:
 
 
 def _search(original: Floats, masked: Floats, form):  # type: ignore[no-untyped-def]  # imported where it is measured
-    from tasks.attack.linkage.attributes import Columns
-    from tasks.attack.linkage.search import Search
+    from tasks.attack.neighbours.comparison import Columns
+    from tasks.attack.neighbours.nearest import Search
 
-    columns = Columns(np.zeros(ATTRIBUTES, dtype=np.int64), np.ones(ATTRIBUTES), np.arange(ATTRIBUTES), ATTRIBUTES, False)
+    columns = Columns.create_plain(np.zeros(ATTRIBUTES, dtype=bool), np.ones(ATTRIBUTES))
     return Search(original, masked, columns, form)
 
 

@@ -6,8 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
-from tasks.attack.comparison import compare
-from tasks.attack.nearest import nearest, nearest_by_pairs
+from tasks.attack.neighbours.comparison import compare
+from tasks.attack.neighbours.distances import euclidean
+from tasks.attack.neighbours.nearest import Search
 from tasks.mask.methods import Masking, mask
 from tasks.microdata.compiled import LARGEST
 from tasks.microdata.errors import InputError
@@ -41,8 +42,8 @@ def test_masks_and_the_nearest_record(parameters, values):
         with np.errstate(all="ignore"):
             masked = mask(data, SCHEMA, (STEP.validate_python(parameters, strict=False),), seed=bytes(32), path=()).data
             both = compare(data, masked, SCHEMA, ("a", "b"), "release")
-            for found in (nearest, nearest_by_pairs):
-                links = found(both.own, both.shown, both.nominal, both.weight)
+            search = Search(both.own, both.shown, both.columns, euclidean(2))
+            for links in (search.nearest(), search.find_nearest_by_pairs()):
                 assert ((links.found >= 0) & (links.found < len(both.shown))).all()
     except InputError as refused:
         assert refused.remedy

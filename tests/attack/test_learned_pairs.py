@@ -12,7 +12,7 @@ from tasks.attack.learned.local_search import line_overlap
 from tasks.attack.learned.neighbours import links_and_nearest, links_of
 from tasks.attack.learned.recount import BLOCK, links_among
 from tasks.attack.learned.rows import differences_of, problem
-from tasks.attack.linkage.attributes import ABSOLUTE, EQUAL, SQUARED
+from tasks.attack.neighbours.comparison import ABSOLUTE, EQUAL, SQUARED
 
 # x, then two columns of one attribute of categories, an absolute difference, and x again by another weight
 MIXED = Apart(

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.attack.linkage.distances import (
+from tasks.attack.neighbours.distances import (
     Kind,
     append_plain_attributes,
     choquet,

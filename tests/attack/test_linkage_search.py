@@ -14,9 +14,10 @@ from scipy.optimize import linear_sum_assignment
 from scipy.stats import spearmanr
 
 from tasks.attack.linkage.assignment import list_assigned_classes, solve_assignment
-from tasks.attack.linkage.attributes import Columns, files_of
 from tasks.attack.linkage.distance_linkage import DistanceLinkage, compute_permutation_chance, link_by_distance
-from tasks.attack.linkage.distances import (
+from tasks.attack.methods import attack
+from tasks.attack.neighbours.comparison import Columns, compare
+from tasks.attack.neighbours.distances import (
     choquet,
     create_weighted_mean,
     euclidean,
@@ -25,8 +26,8 @@ from tasks.attack.linkage.distances import (
     polynomial_kernel,
     quadratic,
 )
-from tasks.attack.linkage.search import Search, find_embedding, kernel_places
-from tasks.attack.methods import attack
+from tasks.attack.neighbours.nearest import Search, kernel_places
+from tasks.attack.neighbours.tree import find_embedding
 from tasks.attack.threat import Intruder
 from tasks.mask.methods import mask
 from tasks.mask.ranks.rank_swapping import RankSwapping
@@ -52,7 +53,7 @@ def apart(files, form):
 
 def files(pair, compared, scale_by="release", **more):
     (original, schema), (masked, _) = pair
-    return files_of(original, masked, schema, schema.names, spec_of(compare=compared).compare, scale_by, **more)
+    return compare(original, masked, schema, schema.names, scale_by, spec_of(compare=compared).compare, **more)
 
 
 def test_absolute_and_rank_distances(table):
@@ -102,7 +103,7 @@ def test_gower(table):
     scales = {"b": Scale.NOMINAL}
     pair = table({"a": [2.0, None], "b": ["x", None]}, scales=scales), table({"a": [0.0, 8], "b": ["x", "y"]}, scales=scales)
     original, schema = pair[0]
-    prepared = files_of(original, pair[1][0], schema, schema.names, (), "release", shares=True)
+    prepared = compare(original, pair[1][0], schema, schema.names, "release", shares=True)
     np.testing.assert_allclose(apart(prepared, mean_of_present(2)), [[(0.25 + 0) / 2, (0.75 + 1) / 2], [1, 1]])
 
 

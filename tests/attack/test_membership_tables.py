@@ -9,12 +9,13 @@ from hypothesis import strategies as st
 from membership_models import halves
 from scipy.stats import mannwhitneyu
 
-from tasks.attack.comparison import compare, compute_record_distance
 from tasks.attack.linkage.distance_linkage import DistanceLinkage, link_by_distance
 from tasks.attack.membership.closest_record import ClosestRecord, score_by_closest_record
 from tasks.attack.membership.density_ratio import LEAST, DensityRatio, kth_distance, score_by_density_ratio
 from tasks.attack.membership.linkage_score import LinkageScore, score_by_links
 from tasks.attack.membership.methods import DEFAULT_TABLE_ATTACKS, attack_table
+from tasks.attack.neighbours.comparison import compare
+from tasks.attack.neighbours.distances import compute_record_distance
 from tasks.attack.outcomes.links import Links
 from tasks.microdata.errors import NotApplicable
 from tasks.microdata.schema import Scale

@@ -9,8 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.attack.comparison import compare, compute_record_distance
-from tasks.attack.nearest import nearest_by_pairs, nearest_by_tree
+from tasks.attack.neighbours.comparison import Columns, compare
+from tasks.attack.neighbours.distances import compute_record_distance, euclidean
+from tasks.attack.neighbours.nearest import Search
+from tasks.attack.neighbours.tree import find_embedding
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Scale
 
@@ -78,7 +80,8 @@ def test_pairs_against_the_full_matrix(seed, q, c, gaps):
     for x in (queries, searched):
         x[rng.random(x.shape) < gaps] = np.nan
     nominal, weight = np.array([False, True, False]), np.array([0.5, 2.5, 0.0])
-    starts, found, least, runner_up = nearest_by_pairs(queries, searched, nominal, weight)
+    search = Search(queries, searched, Columns.create_plain(nominal, weight), euclidean(3))
+    starts, found, least, runner_up = search.find_nearest_by_pairs()
     for i in range(q):
         row = [_distance(queries[i], y, nominal, weight) for y in searched]
         assert least[i] == pytest.approx(min(row))
@@ -106,9 +109,11 @@ def test_tree_and_pairs_agree(seed, q, c, offset, ties):
     queries, searched = (rng.normal(size=(m, 3)) * [1, 1, 3] + [offset, 0, 0] for m in (q, c))
     if ties:
         queries, searched = queries.round(), searched.round()
-    queries[:, 2], searched[:, 2] = queries[:, 2].round(), searched[:, 2].round()
-    arguments = (queries, searched, np.array([False, False, True]), np.array([0.7, 3.0, 2.2]))
-    tree, pairs = nearest_by_tree(*arguments), nearest_by_pairs(*arguments)
+    queries[:, 2], searched[:, 2] = queries[:, 2].round().clip(-5, 5), searched[:, 2].round().clip(-5, 5)
+    columns = Columns.create_plain(np.array([False, False, True]), np.array([0.7, 3.0, 2.2]))
+    search = Search(queries, searched, columns, euclidean(3))
+    places = find_embedding(queries, searched, columns, euclidean(3))
+    tree, pairs = search.find_nearest_by_tree(places), search.find_nearest_by_pairs()
     for by_tree, by_pairs in zip(tree[:3], pairs[:3], strict=True):
         assert by_tree.tolist() == by_pairs.tolist()
     assert tree.runner_up.tolist() == pytest.approx(pairs.runner_up.tolist())

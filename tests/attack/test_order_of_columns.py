@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
-from tasks.attack.linkage.attributes import Columns
 from tasks.attack.linkage.distance_linkage import link_by_distance
-from tasks.attack.linkage.distances import choquet, euclidean, owa, polynomial_kernel, quadratic
-from tasks.attack.linkage.search import Search
 from tasks.attack.methods import Attack, attack
+from tasks.attack.neighbours.comparison import Columns
+from tasks.attack.neighbours.distances import choquet, euclidean, owa, polynomial_kernel, quadratic
+from tasks.attack.neighbours.nearest import Search
 from tasks.attack.threat import Intruder
 from tasks.microdata.alignment import Alignment
 from tasks.microdata.schema import Attribute, Role, Scale, Schema

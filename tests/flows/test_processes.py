@@ -86,7 +86,7 @@ def test_two_processes_at_once_compute_each_stage_once(process, tmp_path):
 CHANGES = {
     # the innermost jitted function, in a file of its own that others call
     "tasks/mask/partitions/mdav.py": {"mask", "attack", "score", "report"},
-    "tasks/attack/nearest.py": {"attack", "score", "report"},
+    "tasks/attack/neighbours/nearest.py": {"attack", "score", "report"},
     "tasks/score/loss.py": {"score", "report"},
     "tasks/report/wording/sentences.py": {"report"},
 }

@@ -7,8 +7,8 @@ from datetime import date, datetime
 import numpy as np
 import pytest
 
-from tasks.attack.comparison import compare
 from tasks.attack.linkage.distance_linkage import DistanceLinkage, link_by_distance
+from tasks.attack.neighbours.comparison import compare
 from tasks.attack.transparency.transparency import link_by_mechanism
 from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.mask.methods import mask

@@ -9,7 +9,6 @@ import numpy as np
 from pydantic import Field
 
 from tasks.attack.base import AttackContext, AttackDescription, AttackFindings, AttackTraits, Files
-from tasks.attack.comparison import PlainComparison
 from tasks.attack.consistency.belief import beliefs, likeliest
 from tasks.attack.consistency.displacements import LEAST, copies_of, log_displacement, mid_ranks
 from tasks.attack.consistency.exchanges import MISSING, Counts, Exchange, exchange_of
@@ -23,6 +22,7 @@ from tasks.attack.consistency.swapped_attributes import (
 )
 from tasks.attack.descriptions import DataKnowledge, describe_exchanges
 from tasks.attack.mechanism_attack import MechanismAttack, describe_soundness, prepare_following
+from tasks.attack.neighbours.comparison import Comparison
 from tasks.attack.outcomes.bounded import OnlyBounded
 from tasks.attack.outcomes.links import Links
 from tasks.attack.outcomes.outcome import searching_records
@@ -159,7 +159,7 @@ def link_by_consistency(
         raise NotApplicable("no attribute that the intruder knows was rank-swapped: nothing is known to be exchanged in pairs")
     found: list[_Left] = []
 
-    def narrow_conditions(both: PlainComparison, conditions: Conditions, knowledge: Belief) -> Conditions:
+    def narrow_conditions(both: Comparison, conditions: Conditions, knowledge: Belief) -> Conditions:
         names = find_exchanged(original, masked, schema, mechanisms, knows, present=present, n_records=n_records)
         if not names:
             if n_records not in (None, original.n) and select_exchanged_attributes(mechanisms, knows, lambda *_: True):
@@ -214,7 +214,7 @@ class _ExchangeProblem:
     @classmethod
     def create_from_comparison(
         cls,
-        both: PlainComparison,
+        both: Comparison,
         conditions: Conditions,
         believed: Microdata,
         masked: Microdata,
@@ -254,7 +254,7 @@ def _left(scene: _ExchangeProblem, names: tuple[str, ...]) -> _Left:
 
 
 def _links_of_sample(
-    scene: _ExchangeProblem, both: PlainComparison, names: tuple[str, ...], wanted: Booleans, few: int
+    scene: _ExchangeProblem, both: Comparison, names: tuple[str, ...], wanted: Booleans, few: int
 ) -> Links | None:
     """The links of some records to all rows that their orbits leave; None where even these are too many.
 

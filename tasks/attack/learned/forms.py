@@ -7,8 +7,8 @@ from itertools import combinations
 import numpy as np
 
 from tasks.attack.learned.features import Kind, matrix_of
-from tasks.attack.linkage import distances
-from tasks.attack.linkage.distances import Form, create_weighted_mean, quadratic
+from tasks.attack.neighbours import distances
+from tasks.attack.neighbours.distances import Form, create_weighted_mean, quadratic
 from tasks.microdata.table import Floats
 
 _NONE = np.zeros((0, 0))

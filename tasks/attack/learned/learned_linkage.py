@@ -9,7 +9,6 @@ import numpy as np
 from pydantic import Field
 
 from tasks.attack.base import AttackContext, AttackDescription, AttackFindings, AttackTraits, DataAttack
-from tasks.attack.comparison import ScaleBy
 from tasks.attack.descriptions import DataKnowledge
 from tasks.attack.learned.attribute_differences import Apart
 from tasks.attack.learned.features import MOST_OF_CHOQUET, Kind, arithmetic_mean
@@ -17,9 +16,10 @@ from tasks.attack.learned.forms import form_of
 from tasks.attack.learned.learn import Learned, Solver, chance, evaluate_held_out, learn, rate
 from tasks.attack.learned.learning_summary import LearnedFacts
 from tasks.attack.learned.rows import Problem, problem
-from tasks.attack.linkage.attributes import ComparedBy, Files, files_of
 from tasks.attack.linkage.distance_linkage import check_names
-from tasks.attack.linkage.search import Search, find_embedding
+from tasks.attack.neighbours.comparison import ComparedBy, Comparison, ScaleBy, compare
+from tasks.attack.neighbours.nearest import Search
+from tasks.attack.neighbours.tree import find_embedding
 from tasks.attack.outcomes.links import Links
 from tasks.microdata.errors import NotApplicable, NotFollowed
 from tasks.microdata.ground_truth import RecordPairs
@@ -157,14 +157,14 @@ def link_by_learning(
     Returns the links of all records of the searching file with the least distance and the next, and what was learned.
     The learner's random numbers are the same for all tables: equal tables, in any order of their rows, give equal links.
     Raises NotApplicable where nothing is known or released, the family has too many parameters for so many attributes, or the
-    tables are too large for a distance without a search tree; InputError as `files_of`.
+    tables are too large for a distance without a search tree; InputError as `compare`.
     Cost: O(q f) for each round of the search, 40 rounds or fewer, by a tree O(q log f); and 20 searches for the chance.
     Source: D11.2, sections 2.6 and 3; Torra, Abril, Navarro-Arribas (2016). Done otherwise: see `learned`.
     Example: an attribute that was not masked and is unique gets all the weight, and everybody is linked.
     """
     _check_can_be_learned(spec, knows, pairs)
     check_names((name for name, _ in spec.compare or ()), schema, "attacks: learned_linkage")
-    files = files_of(original, masked, schema, knows, spec.compare or (), spec.scale_by)
+    files = compare(original, masked, schema, knows, spec.scale_by, spec.compare or ())
     of = _problem(files, spec, pairs)
     _check_size(files, of, spec)
     learned = learn(
@@ -179,7 +179,7 @@ def link_by_learning(
     return replace(_links(files, learned, spec), learned=_facts(of, learned, spec, knows, released))
 
 
-def _problem(files: Files, spec: LearnedLinkage, pairs: RecordPairs) -> Problem:
+def _problem(files: Comparison, spec: LearnedLinkage, pairs: RecordPairs) -> Problem:
     """Who is who, in an order that is not that of the files; columns that cannot differ are emptied, so that equal is equal."""
     own, shown = files.own_of_record[pairs.records], files.shown_of_row[pairs.rows]
     constant = files.columns.weight == 0
@@ -194,7 +194,7 @@ def _problem(files: Files, spec: LearnedLinkage, pairs: RecordPairs) -> Problem:
     return problem(spec.kind, searching[0][searching[1][order]], found[0][everybody], truth, strict=False, how=how)
 
 
-def _links(files: Files, learned: Learned, spec: LearnedLinkage) -> Links:
+def _links(files: Comparison, learned: Learned, spec: LearnedLinkage) -> Links:
     form = form_of(learned.kind, learned.parameters, files.columns.n_attributes)
     match spec.direction:
         case "to_release":
@@ -243,7 +243,7 @@ def _check_can_be_learned(spec: LearnedLinkage, knows: tuple[str, ...], pairs: R
         )
 
 
-def _check_size(files: Files, of: Problem, spec: LearnedLinkage) -> None:
+def _check_size(files: Comparison, of: Problem, spec: LearnedLinkage) -> None:
     pairs, d = len(files.own) * len(files.shown), files.columns.n_attributes
     if pairs * (d if spec.kind is Kind.WEIGHTED_MEAN else d * (d + 1) // 2) <= MOST_TERMS:
         return

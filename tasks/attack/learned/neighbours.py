@@ -12,7 +12,7 @@ from tasks.attack.learned.features import CODES
 from tasks.attack.learned.forms import form_of
 from tasks.attack.learned.recount import LinkCounts, links_among, look
 from tasks.attack.learned.rows import Problem
-from tasks.attack.linkage.search import find_embedding
+from tasks.attack.neighbours.tree import find_embedding
 from tasks.microdata.table import Floats, Integers
 
 MOST_PAIRS = 50_000_000  # beyond, a tree is used where it can be

@@ -22,8 +22,8 @@ from tasks.attack.learned.joinability import extend_linked_set
 from tasks.attack.learned.local_search import climb, compute_step_range
 from tasks.attack.learned.neighbours import links_and_nearest, links_of, nearest_others
 from tasks.attack.learned.rows import Problem, Rows, rows_of
-from tasks.attack.linkage.attributes import EQUAL
-from tasks.attack.linkage.distances import MISSING
+from tasks.attack.neighbours.comparison import EQUAL
+from tasks.attack.neighbours.distances import MISSING_AGAINST_PRESENT
 from tasks.microdata.table import Floats, Integers
 
 NEAREST = 8  # rows of each record and start
@@ -135,7 +135,7 @@ def standard_starts(of: Problem) -> list[Floats]:
 
     Differences without a sign (of categories) vary about 0; one that is missing is as large as of two random records.
     """
-    apart = np.nan_to_num(differences_of_pairs(of.searching, of.found[of.truth], of.how), nan=np.sqrt(MISSING))
+    apart = np.nan_to_num(differences_of_pairs(of.searching, of.found[of.truth], of.how), nan=np.sqrt(MISSING_AGAINST_PRESENT))
     d, signed = of.how.d, np.ones(of.how.d, dtype=bool)
     signed[of.how.attribute[of.how.kind == EQUAL]] = False
     least = 1e-6 * max(float(np.mean(apart**2)), 1e-12)

@@ -9,13 +9,11 @@ import numpy as np
 from pydantic import Field
 
 from tasks.attack.base import AttackContext, AttackDescription, AttackFindings, AttackTraits, DataAttack
-from tasks.attack.comparison import ScaleBy, compare
 from tasks.attack.descriptions import DataKnowledge
 from tasks.attack.linkage.assignment import solve_assignment
-from tasks.attack.linkage.attributes import ORDERED, SQUARED, ComparedBy, Files, differences, files_of
-from tasks.attack.linkage.search import Search
 from tasks.attack.linkage.specs import Distance, Euclidean, Gower, Mahalanobis, form_of, list_named_attributes
-from tasks.attack.nearest import Nearest, nearest
+from tasks.attack.neighbours.comparison import ORDERED, SQUARED, ComparedBy, Comparison, ScaleBy, compare, differences
+from tasks.attack.neighbours.nearest import Nearest, Search
 from tasks.attack.outcomes.links import Links
 from tasks.mask.methods import Mechanism
 from tasks.microdata.errors import InputError, NotApplicable, NotFollowed
@@ -137,8 +135,8 @@ def link_by_distance(
 
     Meaning: the plainest intruder, who knows some attributes of each record and nothing of how the table was masked; they may
     weigh the attributes differently, and who holds many records may link them together.
-    Formula in words: by default the squared distance of `comparison` over the known attributes, by the stated scale; else that
-    of `linkage.distances`. All records within a relative 1e-9 of the least squared distance are linked, and share the credit.
+    Formula in words: a squared distance of `neighbours.distances` over the known attributes, by the stated scale; by default
+    the plain one. All records within a relative 1e-9 of the least squared distance are linked, and share the credit.
     One to one: the assignment of records to rows with the least sum of squared distances (`assignment.solve_assignment`), each
     link with how much dearer the best assignment without it is.
 
@@ -150,31 +148,26 @@ def link_by_distance(
 
     Returns the links of all records of the searching file; those to the nearest with the least squared distance and the next.
     A tie of t earns 1/t, so that guessing earns 1/n on average.
-    Raises NotApplicable if the intruder knows nothing, or too little for the distance; InputError as `files_of` does, and for a
-    distance that names what the table has not. Cost: as `nearest`, `Search.nearest` and `assigned`.
+    Raises NotApplicable if the intruder knows nothing, or too little for the distance; InputError as `compare` does, and for a
+    distance that names what the table has not. Cost: as `Search.nearest` and `solve_assignment`.
     Source: Torra, Abowd, Domingo-Ferrer (2006) and D11.2, section 2.3. Done otherwise than there: nearest records are shared
     instead of the first being taken, and both files are scaled by the release. Example: on a constant release all rows tie.
     """
     if not knows:
         raise NotApplicable("the intruder knows no published attribute")
-    if spec.is_plain:
-        both = compare(original, masked, schema, knows, spec.scale_by)
-        if spec.direction == "to_release":
-            return _links(both.shown_of_row, both.own_of_record, nearest(both.own, both.shown, both.nominal, both.weight))
-        return _links(both.own_of_record, both.shown_of_row, nearest(both.shown, both.own, both.nominal, both.weight))
     return link_prepared_files(*prepare_files(original, masked, schema, spec, knows), spec, pairs)
 
 
 def prepare_files(
     original: Microdata, masked: Microdata, schema: Schema, spec: DistanceLinkage, knows: tuple[str, ...]
-) -> tuple[Files, tuple[str, ...]]:
+) -> tuple[Comparison, tuple[str, ...]]:
     """Both files in the columns of the distance, and the attributes that it is about, which stand first in them."""
     compared = (name for name, _ in spec.compare or ())
     check_names((*list_named_attributes(spec.distance), *compared), schema, "attacks: distance_linkage")
     named = _own(spec, schema, knows)
     arranged = (*named, *(name for name in knows if name not in named))
     shares = isinstance(spec.distance, Gower)
-    return files_of(original, masked, schema, arranged, spec.compare or (), spec.scale_by, shares=shares), named
+    return compare(original, masked, schema, arranged, spec.scale_by, spec.compare or (), shares=shares), named
 
 
 def check_names(names: Iterable[str], schema: Schema, where: str) -> None:
@@ -186,7 +179,7 @@ def check_names(names: Iterable[str], schema: Schema, where: str) -> None:
             raise InputError("unknown-attribute", where, what, ", ".join(schema.release_columns), remedy, name)
 
 
-def link_prepared_files(files: Files, named: tuple[str, ...], spec: DistanceLinkage, pairs: RecordPairs | None) -> Links:
+def link_prepared_files(files: Comparison, named: tuple[str, ...], spec: DistanceLinkage, pairs: RecordPairs | None) -> Links:
     """The links by a distance of the family, between files that were prepared for it."""
     covariance = _covariance(files, len(named), spec, pairs) if isinstance(spec.distance, Mahalanobis) else None
     form = form_of(spec.distance, named, files.columns.n_attributes - len(named), covariance)
@@ -252,7 +245,7 @@ def _own(spec: DistanceLinkage, schema: Schema, knows: tuple[str, ...]) -> tuple
     return signed
 
 
-def _covariance(files: Files, d: int, spec: DistanceLinkage, pairs: RecordPairs | None) -> Floats:
+def _covariance(files: Comparison, d: int, spec: DistanceLinkage, pairs: RecordPairs | None) -> Floats:
     """The covariance of the first d attributes, which have an order, as the distance of the attributes scales them."""
     if spec.is_fitted:
         if pairs is None:

@@ -13,7 +13,7 @@ from typing import Annotated, Literal, Self
 import numpy as np
 from pydantic import BeforeValidator, Field, PlainSerializer, TypeAdapter, WithJsonSchema, model_validator
 
-from tasks.attack.linkage.distances import (
+from tasks.attack.neighbours.distances import (
     Form,
     Kind,
     append_plain_attributes,

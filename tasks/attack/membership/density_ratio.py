@@ -7,9 +7,10 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from tasks.attack.comparison import ScaleBy, compare, compute_record_distance
 from tasks.attack.membership.closest_record import check_known
 from tasks.attack.membership.scored import MembershipScores
+from tasks.attack.neighbours.comparison import ScaleBy, compare
+from tasks.attack.neighbours.distances import compute_record_distance
 from tasks.microdata.compiled import njit
 from tasks.microdata.errors import NotApplicable
 from tasks.microdata.schema import Schema

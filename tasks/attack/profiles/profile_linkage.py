@@ -10,12 +10,11 @@ import pyarrow as pa
 from pydantic import Field, model_validator
 
 from tasks.attack.base import AttackContext, AttackDescription, AttackFindings, AttackTraits, DataAttack
-from tasks.attack.comparison import PlainComparison, ScaleBy, compare
 from tasks.attack.descriptions import DataKnowledge
 from tasks.attack.linkage.assignment import list_assigned_classes
-from tasks.attack.linkage.attributes import EQUAL, SQUARED, Columns
-from tasks.attack.linkage.distances import euclidean
-from tasks.attack.linkage.search import Search
+from tasks.attack.neighbours.comparison import Columns, Comparison, ScaleBy, compare
+from tasks.attack.neighbours.distances import euclidean
+from tasks.attack.neighbours.nearest import Search
 from tasks.attack.outcomes.links import Links
 from tasks.attack.profiles.likeness import AttributeColumn, places_by_share
 from tasks.attack.profiles.matching import match_attributes
@@ -172,7 +171,7 @@ def _compare_profiles(
     schema: Schema,
     spec: ProfileLinkage,
     names: tuple[tuple[str, ...], tuple[str, ...]],
-) -> PlainComparison:
+) -> Comparison:
     """The profiles of both files, in which every aggregate weighs the same."""
     own_names = _select_ordinal_attributes(original, schema, names[0])
     theirs = _select_ordinal_attributes(masked, schema, names[1])
@@ -185,8 +184,8 @@ def _compare_profiles(
         profiles(_positions(data, schema, some), spec.powers, scores=spec.scores, oriented=oriented)
         for data, some in ((original, own_names), (masked, theirs))
     )
-    d = own.shape[1]
-    return PlainComparison(*find_distinct_rows(own), *find_distinct_rows(shown), np.zeros(d, dtype=bool), np.ones(d))
+    columns = Columns.create_plain(np.zeros(own.shape[1], dtype=bool), np.ones(own.shape[1]))
+    return Comparison(*find_distinct_rows(own), *find_distinct_rows(shown), columns)
 
 
 def _compare_matched_attributes(
@@ -195,7 +194,7 @@ def _compare_matched_attributes(
     schema: Schema,
     spec: ProfileLinkage,
     names: tuple[tuple[str, ...], tuple[str, ...]],
-) -> tuple[PlainComparison, int]:
+) -> tuple[Comparison, int]:
     """Both files in the attributes that were matched, and how many of these are matched rightly."""
     own_names, theirs = _sort_by_digest(names[0], "his"), _sort_by_digest(names[1], "released")
     own = tuple(_column(original, schema, name) for name in own_names)
@@ -212,10 +211,8 @@ def _compare_matched_attributes(
     return both, sum(own_names[i] == theirs[j] for i, j in pairs)
 
 
-def _link_comparison(both: PlainComparison, spec: ProfileLinkage) -> Links:
-    d = len(both.weight)
-    columns = Columns(np.where(both.nominal, EQUAL, SQUARED), both.weight, np.arange(d), d, missing_out=False)
-    search = Search(both.own, both.shown, columns, euclidean(d))
+def _link_comparison(both: Comparison, spec: ProfileLinkage) -> Links:
+    search = Search(both.own, both.shown, both.columns, euclidean(both.columns.n_attributes))
     if spec.matching == "one_to_one":
         return Links(
             both.shown_of_row, both.own_of_record, *list_assigned_classes(search, both.own_of_record, both.shown_of_row)

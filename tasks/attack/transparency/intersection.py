@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tasks.attack.comparison import PlainComparison, compute_record_distance
-from tasks.attack.nearest import TIE, ensure_capacity
+from tasks.attack.neighbours.comparison import Comparison
+from tasks.attack.neighbours.distances import compute_record_distance
+from tasks.attack.neighbours.nearest import TIE, ensure_capacity
 from tasks.attack.transparency.likelihood import TIE as TIE_OF_LOGARITHMS
 from tasks.attack.transparency.likelihood import Laws, add_evidence, rule_out, weigh
 from tasks.microdata.compiled import njit
@@ -68,7 +69,7 @@ class ArrangedConditions(NamedTuple):
 
 
 class _Compared(NamedTuple):
-    """What the distances need of the distinct records and rows, as in `PlainComparison`."""
+    """What the distances need of the distinct records and rows, as in `Comparison`."""
 
     own: Floats
     shown: Floats
@@ -77,7 +78,7 @@ class _Compared(NamedTuple):
 
 
 def intersect_conditions(
-    both: PlainComparison, conditions: Conditions, *, searching: Booleans, few: int = 0
+    both: Comparison, conditions: Conditions, *, searching: Booleans, few: int = 0
 ) -> tuple[Integers, Integers, Integers, tuple[Integers, Integers]]:
     """For each searching distinct record the rows that meet all conditions: the best of them, and the size of the whole set.
 

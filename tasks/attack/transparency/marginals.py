@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tasks.attack.comparison import PlainComparison, compute_record_distance
 from tasks.attack.linkage.marginals import MOST_PAIRS_JOINTLY, WeighedPairs
 from tasks.attack.linkage.marginals import marginals as jointly
-from tasks.attack.nearest import TIE, ensure_capacity
+from tasks.attack.neighbours.comparison import Comparison
+from tasks.attack.neighbours.distances import compute_record_distance
+from tasks.attack.neighbours.nearest import TIE, ensure_capacity
 from tasks.attack.transparency.intersection import Conditions
 from tasks.attack.transparency.scores import MISSING, UNBOUNDED, ImageScores, images_of, score_images
 from tasks.microdata.compiled import njit
@@ -44,14 +45,14 @@ class Marginals:
         """Shape (k,): the largest probability of any row."""
         return self.largest[self.record_class[records]]
 
-    def likeliest(self, both: PlainComparison) -> tuple[Integers, Integers]:
+    def likeliest(self, both: Comparison) -> tuple[Integers, Integers]:
         """Starts and classes of the rows of the largest probability of each distinct record, and of these of the nearest."""
         return _likeliest(
             self.pairs.starts, self.pairs.rows, self.chance, self.largest, both.own, both.shown, both.nominal, both.weight
         )
 
 
-def marginals(both: PlainComparison, conditions: Conditions) -> Marginals:
+def marginals(both: Comparison, conditions: Conditions) -> Marginals:
     """The probability of each pair, where the intruder holds the whole original of a complete release.
 
     Meaning: each released row is one record's. Where rows that would suit a record suit others better, that speaks for the

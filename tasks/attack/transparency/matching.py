@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tasks.attack.comparison import PlainComparison, compute_record_distance
 from tasks.attack.linkage.assignment import solve_assignment
+from tasks.attack.neighbours.comparison import Comparison
+from tasks.attack.neighbours.distances import compute_record_distance
 from tasks.attack.transparency.intersection import Conditions
 from tasks.attack.transparency.scores import MISSING, UNBOUNDED, ImageScores, images_of, score_images
 from tasks.microdata.compiled import njit
@@ -27,7 +28,7 @@ class ImageCosts:
     never: what a row costs that cannot be the record's image: more than any assignment of possible images.
     """
 
-    both: PlainComparison
+    both: Comparison
     whole: ImageScores
     beside: float
     never: float
@@ -74,7 +75,7 @@ class ImageCosts:
         return costs
 
 
-def assign_likeliest_rows(both: PlainComparison, conditions: Conditions) -> tuple[Integers, Integers]:
+def assign_likeliest_rows(both: Comparison, conditions: Conditions) -> tuple[Integers, Integers]:
     """Starts and classes of the likeliest assignment of all records to all released rows, no row for two of them.
 
     Meaning: an intruder who holds the whole original of a complete release links everybody together: a row that is surely

@@ -11,9 +11,9 @@ import numpy as np
 from pydantic import Field
 
 from tasks.attack.base import AttackContext, AttackDescription, AttackFindings, AttackTraits, Files, Gaps
-from tasks.attack.comparison import PlainComparison, compare
 from tasks.attack.descriptions import DataKnowledge, describe_unclear_attributes
 from tasks.attack.mechanism_attack import MechanismAttack, describe_soundness, prepare_following
+from tasks.attack.neighbours.comparison import Comparison, compare
 from tasks.attack.outcomes.bounded import OnlyBounded
 from tasks.attack.outcomes.links import Links
 from tasks.attack.transparency.intersection import Conditions, intersect_conditions
@@ -36,7 +36,7 @@ from tasks.microdata.units import person_key
 from tasks.microdata.words import join_with_and
 
 Matching = Literal["likeliest", "one_to_one", "marginals"]
-Narrow = Callable[[PlainComparison, Conditions, Belief], Conditions]
+Narrow = Callable[[Comparison, Conditions, Belief], Conditions]
 
 
 class Transparency(MechanismAttack):
@@ -286,14 +286,15 @@ def why_lost(mechanisms: tuple[Mechanism, ...], lost: tuple[str, ...]) -> str:
     return "; ".join(told)
 
 
-def _ignore_randomised_attributes(both: PlainComparison, knowledge: Belief, knows: tuple[str, ...]) -> PlainComparison:
+def _ignore_randomised_attributes(both: Comparison, knowledge: Belief, knows: tuple[str, ...]) -> Comparison:
     """The comparison without the attributes of which a law is known: their distance adds nothing to it."""
     randomised = {name for law in knowledge.laws for name in law.names}
     randomised |= {name for part in knowledge.blurred for name in part.names}
-    return replace(both, weight=np.where([name in randomised for name in knows], 0.0, both.weight))
+    weight = np.where([name in randomised for name in knows], 0.0, both.weight)
+    return replace(both, columns=replace(both.columns, weight=weight))
 
 
-def _conditions(knowledge: Belief, masked: Microdata, schema: Schema, both: PlainComparison) -> Conditions:
+def _conditions(knowledge: Belief, masked: Microdata, schema: Schema, both: Comparison) -> Conditions:
     """What is concluded, for the distinct records and the distinct released rows of the comparison."""
     record, row = _first_of(both.own_of_record), _first_of(both.shown_of_row)
     options = [_options(part, knowledge.believed, masked) for part in _together(knowledge)]
@@ -319,7 +320,7 @@ def _excludes(part: InInterval, positions: Floats) -> bool:
     return bool((part.low > ends[0]).any() or (part.high < ends[1]).any())
 
 
-def _places(knowledge: Belief, both: PlainComparison) -> tuple[Floats, Floats]:
+def _places(knowledge: Belief, both: Comparison) -> tuple[Floats, Floats]:
     """Where all records and all released rows stand, in coordinates in which all noise is independent with variance 1."""
     if not knowledge.blurred:
         return np.empty((len(both.own_of_record), 0)), np.empty((len(both.shown_of_row), 0))

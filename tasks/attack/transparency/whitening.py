@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tasks.attack.comparison import MISSING_AGAINST_PRESENT, PlainComparison
+from tasks.attack.neighbours.comparison import Comparison
+from tasks.attack.neighbours.distances import MISSING_AGAINST_PRESENT
 from tasks.mask.intruder_belief import GaussianLikelihood
 from tasks.microdata.codes import joint_codes
 from tasks.microdata.table import Booleans, Floats
@@ -43,7 +44,7 @@ def _whitening(covariance: Floats) -> Floats:
     return matrix
 
 
-def as_if_blurred(both: PlainComparison, attributes: list[int]) -> tuple[Floats, Floats]:
+def as_if_blurred(both: Comparison, attributes: list[int]) -> tuple[Floats, Floats]:
     """The same for ordered attributes of which nothing is known, as if noise of the release's standard deviation lay on them.
 
     attributes: columns of the comparison; nominal ones are passed over. A gap stands at the mean, and apart from all values.

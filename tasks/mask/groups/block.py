@@ -1,6 +1,6 @@
 """The attributes of one block as numbers: the values that are aggregated, and the coordinates in which records are near.
 
-The distance of mixed records is that of linkage (`attack.comparison`): every attribute adds 2 on average to the squared
+The distance of mixed records is that of linkage (`attack.neighbours`): every attribute adds 2 on average to the squared
 distance of two records. Measured and ordinal attributes count the squared difference in standard deviations (n - 1),
 categories 2 * [x differs from y] / m, with m the share of pairs of records that differ.
 """

@@ -1,6 +1,6 @@
 """The distances of record linkage: each a function of how two records differ in each of d attributes.
 
-A difference is signed where the attribute has an order (delta_j = (x_j - y_j) / s_j), else a distance >= 0 (see `attributes`);
+A difference is signed where the attribute has an order (delta_j = (x_j - y_j) / s_j), else a distance >= 0 (see `comparison`);
 its square c_j is what the attribute adds to the plain squared distance. A missing value against a present one counts c_j = 2,
 what two random records differ by on average, and 0 against another missing one.
 
@@ -20,9 +20,9 @@ import numpy as np
 from scipy.linalg import block_diag
 
 from tasks.microdata.compiled import njit
-from tasks.microdata.table import Floats, Integers
+from tasks.microdata.table import Booleans, Floats, Integers
 
-MISSING = 2.0  # what a value adds to the squared distance where only one of two records has it
+MISSING_AGAINST_PRESENT = 2.0  # what a value adds to the squared distance where only one of two records has it
 MOST_OF_A_MEASURE = 20  # attributes of a fuzzy measure that is written out: 2^20 values
 MONOTONE_ERROR = 1e-9
 NEGLIGIBLE_VARIANCE = 1e-8  # of a direction, relative to that of the standardised attributes
@@ -68,6 +68,11 @@ class Form:
     def degree(self) -> int:
         """Of the polynomial kernel."""
         return int(self.vector[0])
+
+    @property
+    def is_plain(self) -> bool:
+        """Does every attribute weigh the same?"""
+        return self.kind is Kind.WEIGHTED and bool((self.vector == 1).all())
 
     @property
     def is_euclidean(self) -> bool:
@@ -171,7 +176,7 @@ def two_additive(singles: Floats, pairs: Floats) -> Form:
 def mean_of_present(d: int) -> Form:
     """Gower's coefficient: the mean of the c_j over the attributes that both records have; 1 where there is none.
 
-    With c_j = |x - y| / range, [x differs from y], or the share of levels that differ (see `attributes`).
+    With c_j = |x - y| / range, [x differs from y], or the share of levels that differ (see `comparison`).
     """
     return Form(Kind.OF_PRESENT, _NO_VECTOR, _NO_MATRIX, d)
 
@@ -221,6 +226,25 @@ def is_semidefinite(matrix: Floats) -> bool:
     """Is the symmetric matrix positive semidefinite, up to rounding?"""
     values = np.linalg.eigvalsh(matrix)
     return bool(values.min(initial=0.0) >= -1e-12 * max(float(np.abs(values).max(initial=0.0)), 1e-300))
+
+
+@njit(missing=dict.fromkeys("xy", "it asks for missing values"), infinite={"enough": "it only compares with it"})
+def compute_record_distance(x: Floats, y: Floats, nominal: Booleans, weight: Floats, enough: float) -> float:
+    """The plain squared distance of two records; infinity as soon as it is sure to be above `enough`.
+
+    nominal, weight: shape (d,); a difference counts weight (nominal) or weight * difference^2.
+    """
+    total = 0.0
+    for j in range(len(x)):
+        if np.isnan(x[j]) or np.isnan(y[j]):
+            total += 0.0 if np.isnan(x[j]) and np.isnan(y[j]) else MISSING_AGAINST_PRESENT
+        elif nominal[j]:
+            total += weight[j] if x[j] != y[j] else 0.0
+        else:
+            total += weight[j] * (x[j] - y[j]) * (x[j] - y[j])
+        if total > enough:
+            return np.inf
+    return total
 
 
 @njit(missing={"differences": "one of two values is missing, which every form asks for"})

@@ -1,7 +1,12 @@
-"""How far two records are apart in one attribute: the choices, and both files brought to columns in which it is quick to say.
+"""How a record is compared with a released row, attribute by attribute: both files in columns whose differences are computed.
 
-Whatever the choice, an attribute adds 2 on average over the pairs of records of the scaling file, as in `comparison`; for
-Gower's coefficient it adds a share from 0 to 1 instead. A constant attribute adds 0.
+By default every attribute weighs the same, so that two random records differ by 2 on average in each: numeric and ordinal
+attributes, dates (in days) and times (in seconds) count the squared difference in standard deviations (n - 1), nominal ones and
+codes 2 * [x differs from y] / m with m the share of pairs of records that differ. A missing value is 2 from a present one and 0
+from another missing one. An attribute that is constant in the scaling file counts 0. Other choices (`Compared`) also add 2 on
+average over the pairs of records of the scaling file; for Gower's coefficient a share from 0 to 1 instead.
+
+How the differences of all attributes are joined to a distance is said in `distances`, and which rows are nearest in `nearest`.
 """
 
 from __future__ import annotations
@@ -15,7 +20,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 
-from tasks.attack.comparison import ScaleBy
 from tasks.ingest.codebooks.categories import Hierarchy
 from tasks.microdata.by_attribute import MappingForm, WrittenMapping
 from tasks.microdata.codes import find_distinct_rows
@@ -25,8 +29,9 @@ from tasks.microdata.positions import extract_positions
 from tasks.microdata.scaling import share_of_pairs_that_differ, standardise_values, variance_of
 from tasks.microdata.schema import CATEGORICAL, Attribute, Schema
 from tasks.microdata.spec import Name, Spec
-from tasks.microdata.table import DATE, MOMENT, Floats, Integers, Microdata, encode_jointly
+from tasks.microdata.table import DATE, MOMENT, Booleans, Floats, Integers, Microdata, encode_jointly
 
+ScaleBy = Literal["release", "original", "own"]
 By = Literal["squared", "absolute", "rank", "equality", "hierarchy", "date_parts"]
 SQUARED, EQUAL, ABSOLUTE = 0, 1, 2  # what is done with the two values of a column
 ORDERED: tuple[By, ...] = ("squared", "absolute", "rank")
@@ -76,13 +81,23 @@ class Columns:
     n_attributes: int
     missing_out: bool
 
+    @property
+    def is_plain(self) -> bool:
+        """Is each column an attribute that counts its squared difference, or whether it differs?"""
+        return not self.missing_out and len(self.kind) == self.n_attributes and bool((self.kind <= EQUAL).all())
+
+    @classmethod
+    def create_plain(cls, nominal: Booleans, weight: Floats) -> Columns:
+        """Each column is an attribute, of which a difference counts weight (nominal) or weight * difference^2."""
+        return cls(np.where(nominal, EQUAL, SQUARED), weight, np.arange(len(weight)), len(weight), missing_out=False)
+
 
 @dataclass(frozen=True, slots=True)
-class Files:
+class Comparison:
     """The distinct records of the intruder and the distinct released rows, in the columns of what they know.
 
-    own, shown: shape (r, columns) and (c, columns); own_of_record, shown_of_row: which of them each record and row is.
-    ordered: shape (d,): has the attribute a signed difference?
+    own, shown: shape (r, columns) and (c, columns), NaN is missing; own_of_record, shown_of_row: which of them each record and
+    row is.
     """
 
     own: Floats
@@ -90,7 +105,16 @@ class Files:
     shown: Floats
     shown_of_row: Integers
     columns: Columns
-    ordered: tuple[bool, ...]
+
+    @property
+    def nominal(self) -> Booleans:
+        """Shape (columns,): is it compared by equality?"""
+        nominal: Booleans = self.columns.kind == EQUAL
+        return nominal
+
+    @property
+    def weight(self) -> Floats:
+        return self.columns.weight
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,37 +128,39 @@ class _Scaling:
 _Column = tuple[Floats, Floats, int, float]  # own, shown, kind, weight
 
 
-def files_of(
+def compare(
     original: Microdata,
     masked: Microdata,
     schema: Schema,
     knows: tuple[str, ...],
-    compared: tuple[tuple[str, Compared], ...],
     scale_by: ScaleBy,
+    compared: tuple[tuple[str, Compared], ...] = (),
     *,
     shares: bool = False,
-) -> Files:
+) -> Comparison:
     """Put the intruder's records beside the released rows, in the order of `knows`.
 
+    scale_by: whose values scale the differences: the release's (an intruder has them whatever they hold), the original's, or
+        each file's own (both are centred too, as some papers do; nominal attributes then go by the release).
     compared: how, for some attributes; the others as it is the default of their scale. shares: for Gower's coefficient, in
-    which what has an order is compared `absolute` by default.
+        which what has an order is compared `absolute` by default.
 
-    Raises InputError for a comparison that does not fit its attribute, a category outside its hierarchy, and as `compare` does.
+    Raises InputError for a comparison that does not fit its attribute, a category outside its hierarchy, a known ordinal text
+    without an order, a category outside that order, and an infinite value.
     """
     scaling, by_name = _Scaling(scale_by, shares), dict(compared)
     made = []
     for attribute in schema.select(knows):
         how = by_name.get(attribute.name) or Compared(by=_default(attribute, shares=shares))
         _check_fits(how, attribute, original)
-        made.append((how.by in ORDERED, _columns_of(original, masked, schema, attribute, how, scaling)))
-    columns = [column for _, some in made for column in some]
+        made.append(_columns_of(original, masked, schema, attribute, how, scaling))
+    columns = [column for some in made for column in some]
     own, own_of_record = find_distinct_rows(np.column_stack([column[0] for column in columns]))
     shown, shown_of_row = find_distinct_rows(np.column_stack([column[1] for column in columns]))
     kind = np.array([column[2] for column in columns], dtype=np.int64)
     weight = np.array([column[3] for column in columns], dtype=np.float64)
-    attribute_of = np.repeat(np.arange(len(made)), [len(some) for _, some in made])
-    about = Columns(kind, weight, attribute_of, len(made), shares)
-    return Files(own, own_of_record, shown, shown_of_row, about, tuple(ordered for ordered, _ in made))
+    attribute_of = np.repeat(np.arange(len(made)), [len(some) for some in made])
+    return Comparison(own, own_of_record, shown, shown_of_row, Columns(kind, weight, attribute_of, len(made), shares))
 
 
 @njit
@@ -207,7 +233,8 @@ def _create_ordered_column(
     if scaling.by == "own":
         own, shown = _scale_by_own_values(own, by, scaling), _scale_by_own_values(shown, by, scaling)
     scale = _scale(own if scaling.by == "original" else shown, by, scaling)
-    return own, shown, ABSOLUTE if by == "absolute" else SQUARED, 1 / scale if scale > 0 else 0.0
+    weight = 0.0 if scale == 0 else 1.0 if scaling.by == "own" else 1 / scale  # by own values both are scaled already
+    return own, shown, ABSOLUTE if by == "absolute" else SQUARED, weight
 
 
 def _scale(values: Floats, by: By, scaling: _Scaling) -> float:
