@@ -204,7 +204,7 @@ def test_several_processes_that_write_miss_nothing(home, database, tmp_path):
     for one in started:
         out, err = one.communicate(timeout=240)
         assert one.returncode == 0, err
-        assert out == ""
+        assert not out or "there was none" in out  # told if building it takes more than a second
     with Index.current() as index:
         assert {one.run for one in index.attempts_of("shared")} == {event["run"] for some in of.values() for event in some}
         assert index.notes == []

@@ -65,7 +65,7 @@ CHANGES = {
 }
 
 
-FAST, LONG = ("certified",), ("refused", "expectation fails")
+FAST, LONG = ("certified",), ("refused", "expectation fails", "value outside the order")
 TIERS = {name: [pytest.mark.slow, pytest.mark.long][name in LONG] for name in CHANGES if name not in FAST}
 
 

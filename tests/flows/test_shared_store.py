@@ -24,6 +24,7 @@ def store(bucket, monkeypatch):
     return f"{bucket}/store"
 
 
+@pytest.mark.long
 def test_a_second_home_is_served_what_the_first_computed_and_draws_for_no_series_of_it(
     store, sdcert, home, tmp_path, monkeypatch
 ):

@@ -88,12 +88,12 @@ def kill(process, home, *, workers_first: bool) -> None:
 SEARCH = SWEEP | {"strategy": {"method": "frontier", "points": 48, "generation": 12}}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("sweep", "blocks", "workers_first"),
     [
         pytest.param(SWEEP, BLOCKS, False, id="grid"),
-        pytest.param(SEARCH, 48 * SEEDS // 4, True, marks=pytest.mark.long, id="search"),
+        pytest.param(SEARCH, 48 * SEEDS // 4, True, id="search"),
     ],
 )
 def test_three_kills_at_random_moments_and_the_table_is_that_of_an_unbroken_run(

@@ -239,7 +239,7 @@ def test_runs_that_break_off_with_a_word_are_not_counted(watch, tmp_path):
     assert poll_once(watch, Certifier(["certified"])).verdict == "certified"
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_processes_that_are_killed_in_their_run(own, tmp_path):
     """Three processes die in the run, without a word; the fourth look runs nothing."""
     write_watch(tmp_path)
