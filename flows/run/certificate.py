@@ -9,7 +9,6 @@ from flows.release import ReleaseSpec
 from flows.run.publish import CERTIFICATE, UNCERTIFIED, sha256
 from flows.run.trail import Trail
 from tasks.audit.ledger.entries import MaskedAttribute, ReleasedTable, RunEnded, StageDone
-from tasks.audit.lookup.index import Index
 from tasks.audit.signing.envelope import STATEMENT, seal
 from tasks.audit.signing.keys import SigningKey
 from tasks.report.content import Content
@@ -73,8 +72,8 @@ class RunConclusion:
 
     def sign_statement(self, key: SigningKey) -> tuple[bytes, RunEnded]:
         """The signed statement, and the entry that names it. Call while the ledger is held."""
-        with Index.current() as index:
-            previous = index.last_certificate_of(self.release.series_name)
+        last = self.trail.series.find_last_release()
+        previous = None if last is None or last.ending is None else last.ending.certificate
         envelope = seal(self._statement(previous), STATEMENT, key.signer)
         return envelope, self._entry(sha256(envelope), previous)
 
