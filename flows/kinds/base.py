@@ -55,15 +55,14 @@ class AttackFindings:
 class KindFlow:
     """One kind of release: `flows/certify.py` calls its stages in this order.
 
-    report_parts: what report and certificate say of it.
+    wording: which kind it is, and what report and certificate say of it.
     list_attempt_parts: what is attempted besides the masking, as the ledger counts it.
     make: what is released, from what the masking made; made_by: the names of the stages that make it, or adopt it.
     attack, score, report: the stages.
     create_file: the file that is published.
     """
 
-    kind: ReleaseKind
-    report_parts: KindReport
+    wording: KindReport
     list_attempt_parts: Callable[[ReleaseSpec], tuple[str, ...]]
     make: Callable[[ReleaseJob], MadeRelease]
     made_by: tuple[str, ...]
@@ -71,3 +70,7 @@ class KindFlow:
     score: Callable[[ReleaseJob, AttackFindings], RecordRef[Score]]
     report: Callable[[ReleaseJob, MadeRelease, AttackFindings, RecordRef[Score]], ReportOutputs]
     create_file: Callable[[ReleaseArtifacts, ReleaseSpec], ReleasedFile]
+
+    @property
+    def kind(self) -> ReleaseKind:
+        return self.wording.kind

@@ -25,7 +25,6 @@ from tasks.report.statement import columns_of
 from tasks.report.task import write_report
 from tasks.runtime.artifacts import Store, content_address
 from tasks.score.estimates import Score
-from tasks.score.release_kinds import MASKED_TABLE
 from tasks.score.task import score_release
 
 
@@ -146,8 +145,7 @@ def create_table_file(made: ReleaseArtifacts, release: ReleaseSpec) -> ReleasedF
 
 
 MASKED_TABLE_FLOW = KindFlow(
-    kind=MASKED_TABLE,
-    report_parts=MASKED_TABLE_REPORT,
+    wording=MASKED_TABLE_REPORT,
     list_attempt_parts=list_attempt_parts,
     make=make_table,
     made_by=("mask",),

@@ -25,7 +25,6 @@ from tasks.report.task import write_model_report
 from tasks.runtime.artifacts import Store
 from tasks.runtime.stages import StageCall
 from tasks.score.estimates import Score
-from tasks.score.release_kinds import MODEL
 from tasks.score.task import score_model
 from tasks.train.card import ModelCard
 from tasks.train.spec import ModelSpec
@@ -153,8 +152,7 @@ def _require_card(card: RecordRef[ModelCard] | None) -> RecordRef[ModelCard]:
 
 
 MODEL_FLOW = KindFlow(
-    kind=MODEL,
-    report_parts=MODEL_REPORT,
+    wording=MODEL_REPORT,
     list_attempt_parts=list_attempt_parts,
     make=make_model,
     made_by=(FITTED_MODEL, "train"),

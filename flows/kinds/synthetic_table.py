@@ -6,6 +6,5 @@ from dataclasses import replace
 
 from flows.kinds.masked_table import MASKED_TABLE_FLOW
 from tasks.report.kinds.synthetic_table import SYNTHETIC_TABLE_REPORT
-from tasks.score.release_kinds import SYNTHETIC_TABLE
 
-SYNTHETIC_TABLE_FLOW = replace(MASKED_TABLE_FLOW, kind=SYNTHETIC_TABLE, report_parts=SYNTHETIC_TABLE_REPORT)
+SYNTHETIC_TABLE_FLOW = replace(MASKED_TABLE_FLOW, wording=SYNTHETIC_TABLE_REPORT)

@@ -81,7 +81,7 @@ def test_no_part_is_of_a_kind_that_is_not_declared():
     assert [one.kind for one in KIND_REPORTS] == list(RELEASE_KINDS) == [one.kind for one in KIND_FLOWS]
     assert len({one.name for one in RELEASE_KINDS}) == len(RELEASE_KINDS)
     for flow, report in zip(KIND_FLOWS, KIND_REPORTS, strict=True):
-        assert flow.report_parts is report, f"{flow.kind.name}: the flow has the report of another kind"
+        assert flow.wording is report, f"{flow.kind.name}: the flow has the report of another kind"
 
 
 @EVERY

@@ -87,13 +87,8 @@ class Index:
         found = ((entry.event, entry.at) for _, entry in self._entries(places))
         return tuple((event, at) for event, at in found if isinstance(event, ClockSetBack))
 
-    def last_certificate_of(self, series: str) -> str | None:
-        """The SHA-256 of the last certificate that a series issued for publication, revoked or not."""
-        found = self.last_release_of(series)
-        return None if found is None or found.ending is None else found.ending.certificate
-
     def last_release_of(self, series: str) -> RunEntries | None:
-        """The run of that certificate."""
+        """The run of the last certificate that a series issued for publication, revoked or not."""
         good = (RUNS.c.series == series, RUNS.c.outcome == "certified", RUNS.c.publishable, RUNS.c.certificate.is_not(None))
         found = self._find_runs(select(RUNS.c.run).where(*good).order_by(RUNS.c.ended.desc()).limit(1))
         return found[0] if found else None
