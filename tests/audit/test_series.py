@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from trails import attempt, began, digest, ended, write_trail
@@ -59,12 +61,32 @@ def test_refusals_and_rehearsals_are_no_releases(home):
     assert Series("nobody's").find_last_release() is None
 
 
-def test_no_older_release_takes_the_place_of_a_revoked_one(home):
-    revoked = {
-        "kind": "revoked", "run": "r2", "certificate": digest("r2", "certificate"), "revocation": digest("revocation"),
-        "reason": "a column was left in", "asked_by": began("r2")["asked_by"],
+def revoked(run):
+    return {
+        "kind": "revoked", "run": run, "certificate": digest(run, "certificate"), "revocation": digest("revocation"),
+        "reason": "a column was left in", "asked_by": began(run)["asked_by"],
     }  # fmt: skip
-    write_trail(home, [ended("r1"), ended("r2"), revoked])
-    series = Series("anes")
-    assert series.find_last_release().run == "r2"
-    assert series.find_standing_release() is None
+
+
+def test_the_last_that_was_certified_stands_unless_it_was_revoked(home):
+    """All series of up to three runs (certified, refused, tried in a rehearsal), with at most one certificate revoked."""
+    cases = [
+        ("".join(outcomes), gone)
+        for length in range(4)
+        for outcomes in product("crt", repeat=length)
+        for gone in (None, *(place for place, outcome in enumerate(outcomes) if outcome == "c"))
+    ]
+    events = []
+    for outcomes, gone in cases:
+        name = f"series-{outcomes}-{gone}"
+        runs = [f"{name}-{number}" for number in range(len(outcomes))]
+        for run, outcome in zip(runs, outcomes, strict=True):
+            word = "refused" if outcome == "r" else "certified"
+            events.append(ended(run, series=name, outcome=word, not_for_publication=outcome == "t"))
+        events += [revoked(runs[gone])] if gone is not None else []
+    write_trail(home, events)
+    for outcomes, gone in cases:
+        series, last = Series(f"series-{outcomes}-{gone}"), outcomes.rfind("c")
+        release, standing = series.find_last_release(), series.find_standing_release()
+        assert (None if release is None else release.run) == (None if last < 0 else f"{series.name}-{last}"), series.name
+        assert standing == (None if last == gone else release), series.name
