@@ -36,8 +36,7 @@ def subject_of(release: ReleaseSpec, schema: Schema, data: Microdata) -> kinds.S
         release.intruder,
         release.steps,
         units,
-        of_model=release.model is not None,
-        of_nobody=release.is_fully_synthetic,
+        kind=release.kind,
         membership_is_attacked=bool(release.membership_attacks),
         not_for_publication=release.not_for_publication,
         adopted_share=_compute_adopted_share(release, schema, data),
@@ -73,7 +72,7 @@ def refuse_weak_membership(release: ReleaseSpec) -> None:
     """
     limited = any(kinds.kind_of(line) == "membership" for line in release.policy)
     asked = limited and release.membership_attacks and release.control is not None and not release.not_for_publication
-    weakened = list_weakened(release.membership_attacks) if asked else ()
+    weakened = list_weakened(release.membership_attacks, release.kind.membership_attacks) if asked else ()
     if weakened:
         raise InputError(
             code="weak-membership",
@@ -105,7 +104,7 @@ def refuse_silence_of_decided(release: ReleaseSpec) -> None:
 def _is_answered(release: ReleaseSpec, confidential: tuple[str, ...]) -> bool:
     """Would the policy pass, whatever attributes an insider knows? confidential: those of the table."""
     subject = kinds.Subject(
-        what="model" if release.model is not None else "synthetic table" if release.is_fully_synthetic else "masked table",
+        kind=release.kind,
         confidential=confidential,
         known_secrets=confidential if release.intruder.knows else (),
         insiders=(f"{INSIDER}:{ANY}",),

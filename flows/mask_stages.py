@@ -8,6 +8,7 @@ import flows.environment  # noqa: F401  # prepares the process before Prefect is
 from collections.abc import Callable
 from functools import partial
 
+from flows.kinds import find_kind
 from flows.release import ReleaseSpec
 from flows.run.stage_runner import MaskingArtifacts, StageRunner, assert_unchanged, store_part
 from flows.run.trail import last_pseudonym_key
@@ -23,7 +24,6 @@ from tasks.microdata.schema import Schema
 from tasks.microdata.units import units_of
 from tasks.runtime.artifacts import Store
 from tasks.runtime.draws import pseudonym_key_of
-from tasks.train.task import model_digest
 
 CONTROL_TABLE = "ingest control"
 RELEASED_TABLE = "ingest released"
@@ -43,7 +43,7 @@ def mask_source(
         refuse_small_control(units_of(store.table(data), store.record(schema, Schema)), share)
     steps = store_part(release.masking or (), Steps)
     aside = () if share is None else (str(share),)
-    draw = count_attempt(_join_attempt(steps, *aside, control, *_list_model_parts(release)))
+    draw = count_attempt(_join_attempt(steps, *aside, control, *find_kind(release).list_attempt_parts(release)))
     if share is not None:
         parts = runner.run("control", set_aside_control.bind(data, schema, share, draw))
         data, control = parts["data"], parts["control"]
@@ -93,13 +93,6 @@ def _join_attempt(*parts: str | None) -> str:
 
 def _get_row_order(release: ReleaseSpec) -> RowOrder:
     return "shuffled" if release.keep_row_order is None else "kept"
-
-
-def _list_model_parts(release: ReleaseSpec) -> tuple[str, ...]:
-    """What is attempted of a model besides masking what it is trained on."""
-    if release.model is None:
-        return ()
-    return (store_part(release.model), *([] if release.model.file is None else [model_digest(release.model)]))
 
 
 def _ingest_control(runner: StageRunner, release: ReleaseSpec, data: TableRef, schema: RecordRef[Schema]) -> TableRef | None:

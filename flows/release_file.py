@@ -63,7 +63,7 @@ def _load_release_document(document: Document) -> ReleaseSpec:
 
 def _check_parts(release: ReleaseSpec) -> ReleaseSpec:
     """Do attacks, policy and the intruder's files fit together? The release with the attacks that `omit` names."""
-    if release.model is None:
+    if release.kind.is_table:
         keeps_row_order = release.keep_row_order is not None
         check_attacks(release.attacks_to_run, release.omit, release.steps_to_face, keeps_row_order=keeps_row_order)
         release = include_omitted_attacks(release)

@@ -101,7 +101,7 @@ def print_plan(path: Path) -> int:
     for attribute in examined.schema.attributes:
         fate = _fate(attribute, examined, release)
         say(f"  {attribute.name:<20} {attribute.role:<17} {attribute.scale:<9} {fate} ({_DECIDED[attribute.decided_by]})")
-    unmasked = [] if release.model is not None else _warn_unmasked_keys(examined)
+    unmasked = _warn_unmasked_keys(examined) if release.kind.is_table else []
     for note in (*examined.notes, *unmasked, *list_release_warnings(release, examined.schema, examined.asked)):
         say(f"warning: {note}")
     say("")
@@ -125,7 +125,7 @@ def _fate(attribute: Attribute, examined: _Examination, release: ReleaseSpec) ->
     masked = "masked" if attribute.name in examined.masked else "unmasked"
     if not attribute.is_published:
         return "published as a keyed pseudonym" if attribute.name in examined.pseudonymised else "not published"
-    if release.model is not None:
+    if not release.kind.is_table:
         return f"{masked}; not published, a model may be taught by it"
     return "masked" if masked == "masked" else "published unmasked"
 
@@ -219,8 +219,8 @@ def _examine_tables(release: ReleaseSpec, questions: tuple[OpenQuestion, ...]) -
     if outside is not None and release.control_plan is not None:
         people = [("control", f"{release.control_plan.source.label}: {outside.n:,} rows of people who are not in the source")]
     who: tuple[Intruder, ...] = ()
-    if release.model is None:
-        who = intruders(release.intruder, schema, None if release.is_fully_synthetic else published)
+    if release.kind.is_table:
+        who = intruders(release.intruder, schema, published if release.kind.has_owners else None)
         apply_holdings(found.data, schema, release.intruder.holds)
     masked = frozenset(name for step in mechanisms for name in step.target_attributes)
     replaced = frozenset(name for step in steps if isinstance(step, Pseudonyms) for name in step.attributes)

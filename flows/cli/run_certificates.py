@@ -78,9 +78,7 @@ def require_certified_run(index: Index, beginning: str) -> CertifiedRun:
 def find_certified_run(found: RunEntries) -> CertifiedRun | None:
     """A run with its certificate; None for one that has none."""
     ended = found.ending
-    if ended is None or ended.outcome != "certified" or ended.not_for_publication:
-        return None
-    if ended.certificate is None or ended.released is None:
+    if ended is None or not ended.is_release or ended.certificate is None or ended.released is None:
         return None
     return CertifiedRun(found, ended, ended.certificate, ended.released)
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any, Literal
 
+from flows.kinds import find_kind
+from flows.kinds.model import FITTED_MODEL
 from flows.mask_stages import CONTROL_TABLE, RELEASED_TABLE
-from flows.model_stages import FITTED_MODEL
 from flows.replay.changes import Changes
 from flows.replay.past_run import PastRun
 from flows.replay.rerun import Rerun, failure_in_words, strip_token
 from flows.replay.rows import row_change
-from flows.run.certificate import ReleasedFile
 from tasks.attack.linkage.external import FILE
 from tasks.audit.ledger.entries import ReleasedTable
 from tasks.microdata.errors import SdcertError
@@ -192,12 +192,13 @@ def _name_stage_file(stage: str) -> str:
 def _compare_released_file(then: ReleasedTable, again: Rerun, changes: Changes) -> StageFound:
     if again.made is None:
         return StageFound(RELEASED_FILE, "not reached", causes=(Cause("inputs", "the replay ended before it"),))
-    file = ReleasedFile.from_artifacts(again.made, again.recorded.release)
+    kind = find_kind(again.recorded.release)
+    file = kind.create_file(again.made, again.recorded.release)
     parts = {"sha256": file.sha256 == then.sha256, "content_address": file.content_address == then.content_address}
     unlike = tuple(name for name, same in parts.items() if not same)
     if not unlike:
         return StageFound(RELEASED_FILE, "identical")
-    made_by = next((name for name in ("model", "train", "mask") if name in again.recorded.stages), "mask")
+    made_by = next(name for name in kind.made_by if name in again.recorded.stages)
     if again.stages.get(made_by) != again.recorded.stages[made_by]:
         return StageFound(RELEASED_FILE, "follows", unlike, (Cause("inputs", made_by),))
     causes = tuple(_find_causes(again.rooms["report"], changes, True, False))

@@ -12,9 +12,10 @@ from typing import Any
 
 from prefect.artifacts import create_markdown_artifact
 
+from flows.kinds import find_kind
 from flows.release import ReleaseSpec
 from flows.run.agreement import refuse_disagreement
-from flows.run.certificate import ReleasedFile, RunConclusion
+from flows.run.certificate import RunConclusion
 from flows.run.criterion_text import criterion_in_words
 from flows.run.publish import FolderDraft, as_json, draft_release_folder, settle_latest, sha256
 from flows.run.recorder import RunRecorder
@@ -51,7 +52,7 @@ def issue(recorder: RunRecorder, release: ReleaseSpec, made: ReleaseArtifacts, o
     measured, content = store.record(made.score, Score), store.record(made.page["content"], Content)
     refuse_disagreement(release, made, measured, content, recorder.stages, recorder.inputs)
     verdict = content.verdict.verdict
-    file = ReleasedFile.from_artifacts(made, release) if content.is_certified else None
+    file = find_kind(release).create_file(made, release) if content.is_certified else None
     chosen = release.sweep
     stamp = Stamp(
         run=recorder.run_id,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from prefect.runtime import deployment, flow_run
@@ -16,8 +16,8 @@ from tasks.audit.ledger.checkpoint import refuse_unsound_ledger
 from tasks.audit.ledger.entries import AskedBy, AttemptMade, Event, RunBegan, RunEnded
 from tasks.audit.ledger.ledger import Appended, Ledger
 from tasks.audit.lookup.index import Index
-from tasks.audit.lookup.query import Query
-from tasks.audit.lookup.rows import RunEntries
+from tasks.audit.series.attempts import count_attempts
+from tasks.audit.series.series import Series
 from tasks.audit.signing.keys import SigningKey, signing, signing_key
 from tasks.microdata.errors import SdcertError
 from tasks.microdata.regular_files import read_file
@@ -43,6 +43,7 @@ class Trail:
     def __init__(self, run: str, release: ReleaseSpec) -> None:
         self.run = run
         self.release = release
+        self.series = Series(release.series_name)
         signing_key()  # a key that cannot be opened is told before anything is computed
         refuse_unsound_ledger(Home.current())  # and so is a ledger on which nothing can be built
         self.made_by = MadeBy(**summarise_provenance())
@@ -54,7 +55,7 @@ class Trail:
         began = RunBegan(
             run=self.run,
             release=self.release.name,
-            series=self.release.series_name,
+            series=self.series.name,
             spec=Store().put_record(self.release),
             dataset=self.release.source.dataset,
             asked_by=identify_requester(),
@@ -63,20 +64,14 @@ class Trail:
         self._append(began)
 
     def attempt(self, *, source: str, source_file: str, masking: str, draw: str) -> int:
-        """Write an attempt down before it is made; returns how many different ones the series has made on this source.
-
-        A repetition of the same masking, draw and policy on the same table is no new attempt: nothing is drawn and nothing
-        decided anew.
-        """
-        series, policy = self.release.series_name, policy_digest(self.release.policy)
+        """Write an attempt down before it is made; returns how many different ones the series has made on this source."""
+        policy = policy_digest(self.release.policy)
 
         def create_attempt(_: Ledger) -> AttemptMade:
-            with Index.current() as index:
-                earlier = attempts_on_source(index.attempts_of(series), source, source_file)
-            self.attempts = len({_identity(one) for one in earlier} | {(source, masking, draw, policy)})
+            self.attempts = count_attempts(self.series.list_attempts(), source_file, (source, masking, draw, policy))
             return AttemptMade(
                 run=self.run,
-                series=series,
+                series=self.series.name,
                 source=source,
                 source_file=source_file,
                 masking=masking,
@@ -100,17 +95,9 @@ class Trail:
 
         A first draw or an older one would otherwise be used in silence, and one table published under two masks.
         """
-        draw = self.last_draw()
+        draw = self.series.find_last_draw()
         if draw is not None:
             seed_of(draw)
-
-    def last_draw(self) -> str | None:
-        """The draw of the series' last attempt that was no rehearsal."""
-        with Index.current() as index:
-            newest_first = (found for found, _ in index.each(Query(series=self.release.series_name)))
-            return next(
-                (found.attempts[-1].draw for found in newest_first if found.attempts and not _is_rehearsal(found)), None
-            )
 
     def record_end(self, ending: Callable[[SigningKey], RunEnded]) -> None:
         """Write down what became of the run; `ending` says it, and may sign with the key, while nobody else can write.
@@ -139,7 +126,7 @@ class Trail:
         ended = RunEnded(
             run=self.run,
             release=self.release.name,
-            series=self.release.series_name,
+            series=self.series.name,
             outcome="failed" if isinstance(error, Exception) else "interrupted",
             not_for_publication=self.release.not_for_publication,
             stage=error.stage if isinstance(error, StageFailure) else None,
@@ -156,12 +143,11 @@ class Trail:
 
 def last_pseudonym_key(series: str) -> str | None:
     """The key of pseudonyms that the series' last run with one was given, by the private manifest that the ledger names."""
-    with Index.current() as index:
-        for found, _ in index.each(Query(series=series)):
-            if found.ending is not None and found.ending.manifest is not None and not _is_rehearsal(found):
-                given = _read_mask_inputs(found.run, found.ending.manifest)
-                if len(given) == WITH_PSEUDONYM_KEY and given[-1]:
-                    return str(given[-1])
+    for found in Series(series).list_serious_runs():
+        if found.ending is not None and found.ending.manifest is not None:
+            given = _read_mask_inputs(found.run, found.ending.manifest)
+            if len(given) == WITH_PSEUDONYM_KEY and given[-1]:
+                return str(given[-1])
     return None
 
 
@@ -193,29 +179,3 @@ def code_of(error: BaseException) -> str:
             return error.public
         case _:
             return type(error).__name__
-
-
-def _is_rehearsal(found: RunEntries) -> bool:
-    """Its draw may have been chosen, and is not kept for what is published."""
-    return found.ending is not None and found.ending.not_for_publication
-
-
-def attempts_on_source(attempts: Sequence[AttemptMade], source: str, source_file: str) -> list[AttemptMade]:
-    """The attempts that masked the same source, whatever types, scales or file format it was read with.
-
-    Two attempts share a source if their files have the same keyed digest, or their typed tables the same address, or a chain
-    of other attempts connects them in that way. Example: the file F read as the table S, F read again as T because the scale
-    of a column was changed, and T exported to another file G: all three are one source. More attempts can only connect more,
-    so that the count never falls.
-    """
-    tables, files = {source}, {source_file}
-    found: list[AttemptMade] = []
-    while len(same := [one for one in attempts if one.source in tables or one.source_file in files]) > len(found):
-        found = same
-        tables.update(one.source for one in found)
-        files.update(one.source_file for one in found)
-    return found
-
-
-def _identity(attempt: AttemptMade) -> tuple[str, str, str, str]:
-    return attempt.source, attempt.masking, attempt.draw, attempt.policy

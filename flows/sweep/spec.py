@@ -86,7 +86,7 @@ def _base(spec: SweepSpec, document: Document) -> tuple[Document, ReleaseSpec]:
     if base.released is not None:
         what = "the base release has a table that was masked elsewhere: there is nothing to vary in how it is masked"
         raise _create_sweep_error(document, ("base",), what, "a base with `masking`", "certify that table by itself", spec.base)
-    if base.model is not None:
+    if not base.kind.is_table:
         what = "the base release is a model, and a sweep masks and attacks a table"
         raise _create_sweep_error(
             document, ("base",), what, "a base that releases a table", "certify that model by itself", spec.base

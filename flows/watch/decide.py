@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-from flows.watch.past_attempts import PastAttempt
+from tasks.audit.series.past_attempts import PastAttempt
 
 Action = Literal[
     "certify", "review_due", "unchanged", "refused_before", "revoked_before", "quarantined_before", "nothing", "busy", "away"

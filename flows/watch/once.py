@@ -24,11 +24,12 @@ from flows.run.trail import ASKED_BY_FLOW_RUN
 from flows.watch import quarantine
 from flows.watch.decide import Look, decide, overdue
 from flows.watch.identity import declare_other_versions, find_past_release_key, release_key
-from flows.watch.past_attempts import PastAttempt, past_of
 from flows.watch.quarantine import QuarantineRecord
 from flows.watch.source_poll import SourceSnapshot, SourceUnavailable, Version, is_away, poll_source
 from flows.watch.spec import Watch
 from tasks.audit.maintenance.use import use_store
+from tasks.audit.series.past_attempts import PastAttempt
+from tasks.audit.series.series import Series
 from tasks.ingest.outputs import IngestOutputs
 from tasks.ingest.task import ingest_source
 from tasks.microdata.errors import InputError
@@ -112,7 +113,7 @@ def poll_once(watch: Watch, certify: Certify, *, again: bool = False, now: datet
 
 
 def _poll_and_certify(watch: Watch, certify: Certify, blank: WatchResult, *, again: bool, now: datetime) -> WatchResult:
-    there, past = poll_source(watch, now), past_of(watch.release.series_name)
+    there, past = poll_source(watch, now), Series(watch.release.series_name).list_past_attempts()
     version = there.version
     _settle(watch.output / watch.release.name, watch.release.name)
     here = [] if version is None else _here(watch.release, version, past)
@@ -308,7 +309,7 @@ def _quarantine_version(watch: Watch, version: Version, error: InputError, run: 
 def _run_of(release: ReleaseSpec, since: datetime) -> str | None:
     """The run of this release file that began last; None where it broke off before one was written down."""
     spec = Store().put_record(release)
-    found = [one.run for one in past_of(release.series_name) if one.spec == spec and one.began_at >= since]
+    found = [one.run for one in Series(release.series_name).list_past_attempts() if one.spec == spec and one.began_at >= since]
     return found[-1] if found else None
 
 

@@ -15,7 +15,7 @@ from tasks.microdata.codes import joint_codes
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Role, Schema
 from tasks.microdata.table import Booleans, Integers, Microdata, encode_jointly
-from tasks.microdata.units import Counts, Units, units_of
+from tasks.microdata.units import Counts, Units, list_person_columns, units_of
 
 FEWEST = 20  # persons (records) on either side: half of them choose a threshold, the others are judged by it
 LARGEST_SHARE = 0.5
@@ -58,7 +58,7 @@ def harmonise_control(original: Microdata, control: Microdata, schema: Schema, k
         named = ", ".join(f"`{name}`" for name in absent[:5])
         what = f"the table of the control lacks {len(absent)} of the source's columns: {named}"
         raise InputError("no-such-column", WHERE, what, "every column of the source", "add them", absent[0])
-    keys = tuple(dict.fromkeys([*schema.find_by_role(Role.PERSON), *([key] if key is not None else [])]))
+    keys = list_person_columns(schema, key)
     telling = {*keys, *schema.find_by_role(Role.IDENTIFIER)}
     wanted = control.select(original.names)
     fitted = Microdata.from_columns(

@@ -64,6 +64,14 @@ def person_key(data: Microdata, schema: Schema) -> pa.Array | None:
     return next((data.column(name) for name in schema.find_by_role(Role.PERSON) if name in data.names), None)
 
 
+def list_person_columns(schema: Schema, key: str | None = None) -> tuple[str, ...]:
+    """The columns that tell people apart in two tables: the person key, and the key of rows across versions.
+
+    Where there are none, only a whole row tells somebody from others.
+    """
+    return tuple(dict.fromkeys([*schema.find_by_role(Role.PERSON), *([key] if key is not None else [])]))
+
+
 def check_units(data: Microdata, schema: Schema) -> None:
     """Refuse a table of which it is not clear whose row is whose.
 

@@ -19,7 +19,7 @@ def build_attack_model(content: Content) -> AttackModel:
     most, average = (find_worst_risk(content, measure) for measure in (MAX_RECORD_RISK.name, REIDENTIFICATION.name))
     return AttackModel(
         declared_knows=content.intruder_knowledge,
-        participation_known=content.model is None and content.intruder.participation_known,
+        participation_known=content.kind.is_table and content.intruder.participation_known,
         targets=content.intruder.targets,
         records=content.intruder.records,
         insiders=tuple(name for name in insiders if name),

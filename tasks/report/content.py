@@ -27,6 +27,7 @@ from tasks.score.catalogue import LOSS
 from tasks.score.kinds import NotLimited, kind_of, kinds_not_limited, subject_of
 from tasks.score.measures.loss import RECORDS_ABSENT
 from tasks.score.policy import DECLARED, FILE, INSIDER, ROUNDING_ERROR, PolicyLine
+from tasks.score.release_kinds import MASKED_TABLE, MODEL, SYNTHETIC_TABLE, ReleaseKind
 from tasks.score.rounding import public, public_criteria
 from tasks.score.verdict import Criterion, Verdict
 from tasks.score.verdict_word import verdict_word
@@ -97,6 +98,13 @@ class Content:
             raise ValueError("a public edition must not hold the charts of the internal one")
 
     @property
+    def kind(self) -> ReleaseKind:
+        """What is released."""
+        if self.model is not None:
+            return MODEL
+        return SYNTHETIC_TABLE if self.of_nobody else MASKED_TABLE
+
+    @property
     def unit(self) -> str:
         """What a unit of the table is called: what the release file says of a row, else (or where rows are joined) a person."""
         return "person" if self.persons is not None else self.context.unit or "person"
@@ -118,8 +126,7 @@ class Content:
             self.intruder,
             self.mechanisms,
             self.rows_in if self.persons is None else self.persons,
-            of_model=self.model is not None,
-            of_nobody=self.of_nobody,
+            kind=self.kind,
             membership_is_attacked=bool(self.membership),
             not_for_publication=self.not_for_publication,
             file_holders=tuple({one.intruder: None for one in self.attacks if one.intruder.startswith(f"{FILE}:")}),
@@ -148,7 +155,7 @@ class Content:
         names = dict.fromkeys(one.method for one in attacks_beyond_the_share(self.attacks, self.mechanisms))
         held = f"the intruder is declared to hold {100 * self.intruder.records:.6g} % of the records"
         told = [Omission(attack=name, reason=held) for name in names]
-        if self.intruder.holds and self.model is None and not tries_original_values(self.attacks):
+        if self.intruder.holds and self.kind.is_table and not tries_original_values(self.attacks):
             other = join_with_and(name for name, _ in self.intruder.holds)
             told.append(Omission(attack=LINKAGE, reason=f"the intruder is declared to hold other values of {other}"))
         return tuple(told)
@@ -197,7 +204,7 @@ class Content:
     @property
     def intruder_knowledge(self) -> tuple[str, ...]:
         """What the declared intruder knows; of who may have taught a model, the whole record."""
-        if self.model is not None:
+        if not self.kind.is_table:
             return self.schema.release_columns
         return self.intruder.knows or self.schema.find_by_role(Role.QUASI_IDENTIFIER)
 

@@ -13,6 +13,7 @@ from markupsafe import Markup
 from tasks.microdata.numbers import count
 from tasks.report import mask_description as masks
 from tasks.report.content import Content
+from tasks.report.kinds import find_report
 from tasks.report.views import (
     attacks,
     estimated,
@@ -27,6 +28,7 @@ from tasks.report.views import (
     origin,
     overview,
     residual,
+    table_risks,
 )
 from tasks.report.wording import sentences
 from tasks.report.wording.meanings import MEANINGS
@@ -75,6 +77,7 @@ def render(content: Content) -> str:
         "words": sentences,
         "masks": masks,
         "residual": residual,
+        "table_risks": table_risks,
         "exceptions": exceptions,
         "missing": missing,
         "membership": membership,
@@ -86,7 +89,7 @@ def render(content: Content) -> str:
         "insider_curve": insider_curve,
         "estimated": estimated,
     }
-    return template.render(content=content, count=count, meanings=MEANINGS, **rooms)
+    return template.render(content=content, report=find_report(content), count=count, meanings=MEANINGS, **rooms)
 
 
 def stamp_page(page: str, stamp: Stamp) -> str:

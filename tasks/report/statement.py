@@ -16,6 +16,7 @@ from tasks.microdata.canonical import canonical
 from tasks.microdata.table import Microdata
 from tasks.report.attack_model import build_attack_model, find_worst_risk
 from tasks.report.content import Content
+from tasks.report.kinds import find_report
 from tasks.report.page import Stamp
 from tasks.report.predicate import (
     ATTACK_CATALOGUE_VERSION,
@@ -48,9 +49,9 @@ from tasks.report.predicate import (
 )
 from tasks.report.views import residual
 from tasks.report.views.exceptions import describe_disclosure
-from tasks.report.views.fully_synthetic import settings_of_nobody
-from tasks.report.views.model import working_party_of_model
-from tasks.report.wording.sentences import linkage_settings, reason_in_words
+from tasks.report.views.known_limits import NOT_IN_LAW
+from tasks.report.views.membership import get_membership_wording
+from tasks.report.wording.sentences import reason_in_words
 from tasks.score.catalogue import MEASURES
 from tasks.score.kinds import KINDS
 from tasks.score.measures.disclosure import (
@@ -228,7 +229,7 @@ def _file(content: Content, stamp: Stamp, columns: tuple[ColumnClaim, ...]) -> F
         content_address=stamp.content_address or NOT_ASSESSED,
         rows=content.rows_out,
         columns=columns,
-        kind="table" if content.model is None else "model",
+        kind=content.kind.thing,
     )
 
 
@@ -237,7 +238,7 @@ def _attacks(content: Content) -> tuple[AttackClaim, ...]:
 
 
 def _membership_attacks(content: Content) -> Iterator[AttackClaim]:
-    asks = "who is in the file" if content.model is None else "who taught the model"
+    asks = get_membership_wording(content).question
     for result in content.membership:
         yield AttackClaim(
             attack=result.attack,
@@ -264,7 +265,7 @@ def _linkage_attacks(content: Content) -> tuple[AttackClaim, ...]:
             status=result.status,
             knows_data=result.knows_data,
             knows_mechanism=result.knows_mechanism,
-            settings=settings_of_nobody(result) if content.of_nobody else linkage_settings(result),
+            settings=find_report(content).describe_settings(result),
             reason=result.reason,
         )
         for result in content.attacks
@@ -276,7 +277,7 @@ def _not_claimed(content: Content) -> NotClaimed:
     not_asked = () if any(one.evaluates == "this file" for one in content.membership) else (residual.MEMBERSHIP,)
     kinds = {name: reason for name, reason in content.exceptions if name in KINDS}
     return NotClaimed(
-        anonymity_in_law=residual.NOT_IN_LAW,
+        anonymity_in_law=NOT_IN_LAW,
         attacks_omitted=omitted,
         attacks_not_in_catalogue=not_asked,
         kinds_not_limited=tuple(
@@ -287,11 +288,12 @@ def _not_claimed(content: Content) -> NotClaimed:
 
 
 def _working_party(content: Content) -> WorkingPartyCriteria:
+    describe = find_report(content).describe_criteria
     return WorkingPartyCriteria(
         singling_out=_risk_criterion(content, _SINGLING_OUT),
         linkability=_risk_criterion(content, _LINKABILITY),
         inference=_risk_criterion(content, _INFERENCE),
-        note=None if content.model is None else working_party_of_model(content),
+        note=None if describe is None else describe(content),
     )
 
 
@@ -367,9 +369,9 @@ def _attributes(content: Content) -> tuple[AttributeClaim, ...]:
             mask=tuple(step.method for step in content.steps_on(attribute.name)),
             parameters=_parameters(content, attribute.name),
             known_to_intruder=attribute.name in content.intruder_knowledge,
-            published=attribute.is_published and content.model is None,
+            published=attribute.is_published and content.kind.is_table,
             published_as_pseudonym=attribute.name in content.pseudonym_columns,
-            published_unmasked=attribute.is_published and content.model is None and not content.steps_on(attribute.name),
+            published_unmasked=attribute.is_published and content.kind.is_table and not content.steps_on(attribute.name),
             derived_from=attribute.derived_from,
             epsilon=epsilons.get(attribute.name, NOT_ASSESSED),
         )

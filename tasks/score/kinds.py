@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import get_args
 
 from tasks.attack.linkage.external import names_of
 from tasks.attack.threat import IntruderSpec, adds_insiders, intruders
@@ -23,6 +23,7 @@ from tasks.score.catalogue import MEASURES
 from tasks.score.measure import Kind
 from tasks.score.measures.linkage import KNOWN_REIDENTIFICATION, RECORDS_EXPOSED, REIDENTIFICATION
 from tasks.score.policy import DECLARED, INSIDER, PolicyLine, cannot_fail, is_by, is_within
+from tasks.score.release_kinds import ReleaseKind
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
 RIGHT_LINKS = (REIDENTIFICATION.name, RECORDS_EXPOSED.name, KNOWN_REIDENTIFICATION.name)  # 0 for who is not in the release
@@ -69,7 +70,7 @@ class Subject:
     largest_share: at most this share of the records (persons) is in the release.
     """
 
-    what: Literal["masked table", "synthetic table", "model"]
+    kind: ReleaseKind
     confidential: tuple[str, ...] = ()
     known_secrets: tuple[str, ...] = ()
     insiders: tuple[str, ...] = ()
@@ -86,8 +87,7 @@ def subject_of(
     steps: tuple[Mechanism, ...],
     units: int,
     *,
-    of_model: bool,
-    of_nobody: bool,
+    kind: ReleaseKind,
     membership_is_attacked: bool,
     not_for_publication: bool,
     file_holders: tuple[str, ...] | None = None,
@@ -98,14 +98,11 @@ def subject_of(
     units: how many records (persons) are masked. file_holders: default: one for each file of the intruder. adopted_share: of
     them that a table masked elsewhere holds.
     """
-    what: Literal["masked table", "synthetic table", "model"] = (
-        "model" if of_model else "synthetic table" if of_nobody else "masked table"
-    )
-    who = intruders(intruder, schema) if what == "masked table" else ()
+    who = intruders(intruder, schema) if "insiders" in kind.discloses else ()
     holders = names_of(intruder.files) if file_holders is None else file_holders
     confidential = schema.find_by_role(Role.CONFIDENTIAL)
     return Subject(
-        what=what,
+        kind=kind,
         confidential=confidential,
         known_secrets=tuple(name for name in confidential if name in (intruder.knows or ())),
         insiders=tuple(one.name for one in who if one.name.startswith(f"{INSIDER}:")),
@@ -123,14 +120,8 @@ def kinds_asked(subject: Subject) -> tuple[Kind, ...]:
     A kind without an object is not asked: insiders where nobody can know more than the declared intruder, inference where no
     attribute is confidential. `earlier_releases` is not asked: no attack combines this release with earlier ones yet.
     """
-    asked: dict[Kind, bool] = {
-        "identity": subject.what == "masked table",
-        "insiders": subject.what == "masked table" and bool(subject.insiders),
-        "inference": bool(subject.confidential),
-        "membership": True,
-        "earlier_releases": False,
-    }
-    return tuple(kind for kind in KINDS if asked[kind])
+    objects = {"insiders": subject.insiders, "inference": subject.confidential}
+    return tuple(kind for kind in KINDS if kind in subject.kind.discloses and objects.get(kind, True))
 
 
 def kind_of(line: PolicyLine) -> Kind | None:
@@ -237,14 +228,14 @@ def refuse_silence(policy: tuple[PolicyLine, ...], not_limited: NotLimited, subj
         )
     without_object = "inference" not in kinds_asked(subject)
     if (
-        subject.what != "masked table"
+        "identity" not in subject.kind.discloses
         and set(kinds_asked(subject)) == set(missing)
         and not (without_object and subject.not_for_publication)
     ):
         raise InputError(
             code="nothing-limited",
             where="not_limited",
-            what=f"nothing would be limited that this {subject.what} can disclose",
+            what=f"nothing would be limited that this {subject.kind.name} can disclose",
             allowed="a limit on membership (without a confidential attribute nothing else can be limited), or "
             "`not_for_publication: true`"
             if without_object
@@ -288,9 +279,9 @@ def lines_to_add(missing: dict[Kind, tuple[str, ...]], subject: Subject) -> tupl
 
 def can_be_limited(kind: Kind, subject: Subject) -> bool:
     """Does a measure exist that answers the kind of such a release?"""
-    if kind == "inference":
-        return subject.what != "model" and not subject.known_secrets
-    return kind != "earlier_releases"
+    if kind == "inference" and subject.known_secrets:
+        return False
+    return kind != "earlier_releases" and kind not in subject.kind.cannot_limit
 
 
 def compute_largest_share(steps: tuple[Mechanism, ...], units: int) -> float:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from trails import VERDICTS, attempt, attribute, began, digest, ended, released, runs, write_trail
+from trails import VERDICTS, attempt, attribute, began, digest, ended, last_certificate, released, runs, write_trail
 
 from tasks.audit.ledger.entries import RunBegan, RunEnded
 from tasks.audit.ledger.ledger import Ledger, entry_of
@@ -164,7 +164,7 @@ def test_a_run_is_dated_by_its_first_entry_and_a_failed_one_has_no_certificate(h
         (found,) = index.find(Query(verdict="failed"))
         assert found.began_at == START + timedelta(minutes=1)
         assert found.end_time == START + timedelta(minutes=3)
-        assert index.last_certificate_of("anes") is None
+        assert last_certificate(index, "anes") is None
 
 
 def test_doubts_name_what_was_done_to_a_line(home):

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import NullPool, create_engine, text
-from trails import attempt, began, digest, ended, runs, write_trail
+from trails import attempt, began, digest, ended, last_certificate, runs, write_trail
 
 from tasks.audit.ledger.entries import AttemptMade
 from tasks.audit.ledger.ledger import Ledger
@@ -60,7 +60,7 @@ def places() -> LedgerLineReader:
 def answers(index: Index) -> tuple[object, ...]:
     found = index.find(Query())
     return (index.size, [one.run for one in found], [one.ending for one in found], index.attempts_of("series-3"),
-            index.last_certificate_of("series-0"), index.names("attribute"), index.names("release"), index.key_changes(),
+            last_certificate(index, "series-0"), index.names("attribute"), index.names("release"), index.key_changes(),
             index.count(Query(touching="age")), index.find(Query(certificate=digest("x")[:1], last=3)),
             [index.contents_of_shape(row["alike"]) for row, _ in index.list_certified_runs()[:3]])  # fmt: skip
 

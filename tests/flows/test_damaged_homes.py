@@ -9,7 +9,7 @@ from flows.cli import run as sdcert
 from flows.cli.doctor.home import _seeds
 from flows.sweep.record import count_done_trials, records_in
 from flows.sweep.working_set import WorkingSet
-from flows.watch.past_attempts import past_of
+from tasks.audit.series.series import Series
 from tasks.microdata.errors import InputError
 from tasks.runtime.draws import current_draw, draw_of, keep_chosen_seed, pseudonym_key_of, seed_of
 
@@ -114,7 +114,7 @@ def test_what_is_made_anew_by_itself_stops_nothing(own, content, capfd, tmp_path
         capfd.readouterr()
         assert sdcert(words) in (0, 1), words
         assert "something broke" not in capfd.readouterr().err, words
-    assert past_of("survey")
+    assert Series("survey").list_past_attempts()
     (own.root / "runs" / "other" / "manifest.json").unlink()  # the search for secrets reads them
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import pytest
 from certified_runs import issue
-from hypothesis import given
-from hypothesis import strategies as st
 
 from flows.run import series_registry
 from flows.run.series_registry import follow_now, state_of
@@ -73,17 +71,6 @@ def test_a_certificate_older_than_the_last_runs_is_found(runs, monkeypatch):
     assert [one.run for one in state.runs] == ["run-00", "run-02", "run-03"]
 
 
-@given(st.lists(st.sampled_from("crt"), max_size=6), st.data())
-def test_what_stands_is_the_last_that_was_certified_unless_it_was_revoked(outcomes, data):
-    """The rule itself, on entries alone, against the same in one line."""
-    gone = data.draw(st.sets(st.sampled_from(range(len(outcomes))))) if outcomes else set()
-    found = [_found(number, outcome, number in gone) for number, outcome in enumerate(outcomes)]
-    newest = max(filter(series_registry._is_issued, found), key=series_registry._find_ending_number, default=None)
-    wanted = [number for number, outcome in enumerate(outcomes) if outcome == "c"]
-    assert (None if newest is None else newest.run) == (f"run-{wanted[-1]}" if wanted else None)
-    assert newest is None or bool(newest.revocations) == (wanted[-1] in gone)
-
-
 def test_a_series_without_runs_and_a_home_without_mlflow(own, monkeypatch):
     assert state_of("survey").runs == ()
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
@@ -119,19 +106,3 @@ def test_the_alias_follows_the_runs_and_their_revocation(certify, sdcert):
     assert {one.tags["sdcert.run"] for one in found if "sdcert.revoked" in one.tags} == {first, second}
     tracked = [open_client().get_run(one.run_id).data.tags for one in found]
     assert {tags["sdcert.run"] for tags in tracked if "sdcert.revoked" in tags} == {first, second}
-
-
-def _found(number, outcome, gone):
-    from datetime import UTC, datetime
-
-    from tasks.audit.ledger.entries import Entry, RunEnded
-    from tasks.audit.lookup.rows import RunEntries
-
-    run = f"run-{number}"
-    word = "refused" if outcome == "r" else "certified"
-    ended = RunEnded(run=run, release="a", series="a", outcome=word, not_for_publication=outcome == "t")
-    said = {"run": run, "certificate": "0" * 64, "revocation": "0" * 64, "reason": "why not"}
-    events = [ended, *([CertificateRevoked(**said, asked_by=AskedBy(user="a", host="b"))] if gone else [])]
-    common = {"ledger": "0" * 32, "previous": "0" * 64, "at": datetime.now(UTC)}
-    numbers = range(2 * number, 2 * number + len(events))
-    return RunEntries(run, tuple((n, Entry(index=n, event=event, **common)) for n, event in zip(numbers, events, strict=True)))

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flows.watch.decide import decide, overdue
-from flows.watch.past_attempts import PastAttempt
+from tasks.audit.series.past_attempts import PastAttempt
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 LATER, EARLIER = NOW + timedelta(days=1), NOW - timedelta(days=1)

@@ -16,6 +16,7 @@ from securesystemslib.signer import CryptoSigner
 from tasks.audit.ledger.entries import Entry
 from tasks.audit.ledger.head import Head, serialise_head
 from tasks.audit.ledger.merkle import leaf_hash
+from tasks.audit.lookup.index import Index
 from tasks.audit.signing.envelope import ENTRY, seal
 
 START = datetime(2026, 1, 1, 9, tzinfo=UTC)
@@ -105,6 +106,12 @@ def lines(events: Iterable[dict[str, Any]], signer: CryptoSigner, *, ledger: str
         line = seal(Entry.model_validate_json(_json(value)).model_dump(mode="json"), ENTRY, signer)
         previous = leaf_hash(line).hex()
         yield line
+
+
+def last_certificate(index: Index, series: str) -> str | None:
+    """The SHA-256 of the last certificate of a series."""
+    found = index.last_release_of(series)
+    return None if found is None else found.ending.certificate
 
 
 def write_trail(home: Path, events: Iterable[dict[str, Any]], *, ledger: str = "1" * 32) -> Path:

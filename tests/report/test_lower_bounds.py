@@ -16,7 +16,7 @@ from tasks.report.content import public_edition
 from tasks.report.page import Stamp, render
 from tasks.report.predicate import LedgerClaim, MadeBy, Predicate
 from tasks.report.statement import predicate
-from tasks.report.views import residual
+from tasks.report.views import residual, table_risks
 from tasks.report.views.attacks import idle_attacks
 from tasks.report.views.figures import subgroup_figures, summary_figure
 from tasks.report.views.overview import policy_rows, tiles
@@ -70,8 +70,8 @@ def test_the_sentences_say_at_least(internal, edition):
 
 def test_a_bound_that_is_not_the_worst_changes_no_sentence(internal):
     with_it, without = with_bounds(internal, "insider:vote", value=0.05), internal
-    assert list(residual.insiders_in_words(with_it)) == list(residual.insiders_in_words(without))
-    assert "at least" not in plain(residual.describe_declared_intruder(with_it))
+    assert list(table_risks.insiders_in_words(with_it)) == list(table_risks.insiders_in_words(without))
+    assert "at least" not in plain(table_risks.describe_declared_intruder(with_it))
 
 
 def test_only_the_worst_over_all_intruders_is_called_so(internal):

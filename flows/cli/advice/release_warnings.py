@@ -51,7 +51,7 @@ def _numbers_as_classes(release: ReleaseSpec, schema: Schema) -> Iterator[str]:
 def _silent_attacks(release: ReleaseSpec) -> Iterator[str]:
     for i, attack in enumerate(release.attacks or ()):
         place = f"attacks[{i}] ({attack.attack_id})"
-        if release.is_fully_synthetic and not attack.traits.attacks_synthetic_rows:
+        if not release.kind.has_owners and not attack.traits.attacks_synthetic_rows:
             yield f"{place} will end as not applicable, because {ROWS_OF_NOBODY}; take it out"
         elif release.intruder.records < 1 and (why := attack.traits.needs_all_records) is not None:
             yield (

@@ -274,7 +274,7 @@ def _came_out(ended: RunEnded) -> Iterator[tuple[str, str]]:
         yield "  SHA-256", table.sha256
         yield "  content", table.content_address
     yield from ((document.name, document.sha256) for document in ended.documents)
-    word = "certificate" if ended.outcome == "certified" and not ended.not_for_publication else "signed statement"
+    word = "certificate" if ended.is_release else "signed statement"
     named = ((word, ended.certificate), ("the series' one before", ended.previous_certificate),
              ("attack catalogue", ended.attack_catalogue_version))  # fmt: skip
     yield from ((what, value) for what, value in named if value is not None)

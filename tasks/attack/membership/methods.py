@@ -193,14 +193,12 @@ def attack_name(spec: AnyModelAttack | AnyTableAttack) -> str:
     return spec.id or spec.method
 
 
-def list_weakened(planned: Attacks) -> tuple[str, ...]:
+def list_weakened(planned: Attacks, default: Attacks) -> tuple[str, ...]:
     """The default attacks that a plan leaves out, or has only in another form or with fewer shadow models, by name.
 
-    planned: attacks on one kind of release, at least one. A limit on membership is only as good as the attacks that try it.
-    Example: `closest_record` alone: `density_ratio` and `linkage_score`.
+    A limit on membership is only as good as the attacks that try it.
+    Example: of a table `closest_record` alone: `density_ratio` and `linkage_score`.
     """
-    on_model = isinstance(planned[0], AnyModelAttack)
-    default: Attacks = DEFAULT_MODEL_ATTACKS if on_model else DEFAULT_TABLE_ATTACKS
     return tuple(attack_name(spec) for spec in default if not any(_is_as_strong(one, spec) for one in planned))
 
 

@@ -146,6 +146,11 @@ class RunEnded(Spec):
     stages: dict[str, StageDone] = Field(default_factory=dict)
     manifest: Digest | None = None
 
+    @property
+    def is_release(self) -> bool:
+        """Did it end with a certificate for publication? A refusal and a rehearsal are no releases."""
+        return self.outcome == "certified" and not self.not_for_publication
+
 
 class ReleaseApproved(Spec):
     """A person signed an approval of a certificate.

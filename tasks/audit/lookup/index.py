@@ -87,12 +87,11 @@ class Index:
         found = ((entry.event, entry.at) for _, entry in self._entries(places))
         return tuple((event, at) for event, at in found if isinstance(event, ClockSetBack))
 
-    def last_certificate_of(self, series: str) -> str | None:
-        """The SHA-256 of the last certificate that a series issued for publication, revoked or not."""
+    def last_release_of(self, series: str) -> RunEntries | None:
+        """The run of the last certificate that a series issued for publication, revoked or not."""
         good = (RUNS.c.series == series, RUNS.c.outcome == "certified", RUNS.c.publishable, RUNS.c.certificate.is_not(None))
         found = self._find_runs(select(RUNS.c.run).where(*good).order_by(RUNS.c.ended.desc()).limit(1))
-        ended = found[0].ending if found else None
-        return None if ended is None else ended.certificate
+        return found[0] if found else None
 
     def find(self, query: Query) -> list[RunEntries]:
         """The runs that a query asks for, newest first."""

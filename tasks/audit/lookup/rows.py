@@ -45,6 +45,16 @@ class RunEntries:
         return next((event for event in reversed(self.events) if isinstance(event, RunEnded)), None)
 
     @property
+    def ending_number(self) -> int:
+        """The number of the entry that says how it ended; -1: it never said."""
+        return max((number for number, entry in self.entries if entry.event is self.ending), default=-1)
+
+    @property
+    def is_rehearsal(self) -> bool:
+        """Did it end as one that is not for publication?"""
+        return self.ending is not None and self.ending.not_for_publication
+
+    @property
     def attempts(self) -> tuple[AttemptMade, ...]:
         return tuple(event for event in self.events if isinstance(event, AttemptMade))
 

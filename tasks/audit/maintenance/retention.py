@@ -195,7 +195,7 @@ def _find_release_and_series(events: list[Any]) -> dict[str, str]:
 def _is_certified(manifest: dict[str, Any], endings: list[RunEnded]) -> bool:
     """By the ledger or, where a crash or an older version left no entry, by the manifest."""
     if endings:
-        return any(ending.outcome == "certified" and not ending.not_for_publication for ending in endings)
+        return any(ending.is_release for ending in endings)
     return manifest.get("verdict") == "certified" and not manifest.get("spec", {}).get("not_for_publication", False)
 
 

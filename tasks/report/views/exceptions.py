@@ -8,7 +8,8 @@ from tasks.microdata.numbers import share
 from tasks.microdata.words import join_with_and
 from tasks.report.content import Content
 from tasks.report.views.membership import worst_of_membership
-from tasks.report.views.residual import describe_declared_intruder, insiders_in_words, summary, values_in_words
+from tasks.report.views.residual import summary
+from tasks.report.views.table_risks import describe_declared_intruder, insiders_in_words, values_in_words
 from tasks.report.wording.sentences import attack_named, expand_code_names, intruder_in_words
 from tasks.score.attack_coverage import list_unfollowed_attacks
 from tasks.score.kinds import KINDS, WHAT_IT_IS
@@ -20,7 +21,7 @@ NO_FIGURE = "Nothing was measured of it."
 def summarise_for_terminal(content: Content) -> tuple[str, ...]:
     """The sentences on a terminal: what was found, the worst insider always among it, and what the verdict excepts."""
     found = summary(content)
-    insider = [one for one in insiders_in_words(content) if content.model is None][:1]
+    insider = [one for one in insiders_in_words(content) if content.kind.is_table][:1]
     return (*found, *(one for one in insider if one not in found), *exceptions_in_words(content))
 
 
@@ -89,7 +90,7 @@ def _figures(content: Content, kind: Kind) -> Iterator[str]:
             yield from describe_declared_intruder(content)
         case "insiders":
             yield from insiders_in_words(content)
-        case "inference" if content.model is None:
+        case "inference" if kind not in content.kind.cannot_limit:
             yield from _known_values_in_words(content)
             yield from values_in_words(content)
         case "membership":

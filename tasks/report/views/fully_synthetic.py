@@ -22,9 +22,7 @@ NO_INTERVALS = "Whether a released value is near a person's own has no answer he
 
 
 def nobody_in_words(content: Content) -> tuple[Sentence, ...]:
-    """The sentences at the head of the report: whose the rows are, what was not measured, and what was; else empty."""
-    if not content.of_nobody:
-        return ()
+    """The sentences at the head of the report: whose the rows are, what was not measured, and what was."""
     return (
         say("fully_synthetic.belong_to_nobody", rows=content.rows_out, tool=content.tool, records=content.rows_in),
         say("fully_synthetic.not_measured"),
@@ -34,8 +32,6 @@ def nobody_in_words(content: Content) -> tuple[Sentence, ...]:
 
 def describe_synthetic_results(content: Content) -> Iterator[Sentence]:
     """What was found, in sentences: confidential values, by the declared intruder and the worst insider, and uniques."""
-    if not content.of_nobody:
-        return
     told = list(content.figures(VALUE))
     for declared in (True, False):
         some = [one for one in told if (one.intruder == DECLARED) is declared]
@@ -53,8 +49,6 @@ def describe_synthetic_results(content: Content) -> Iterator[Sentence]:
 
 def not_limited_of_nobody(content: Content) -> Iterator[Sentence]:
     """Sentences on figures beyond what chance or people alike explain that no policy line limits."""
-    if not content.of_nobody:
-        return
     worst = content.largest(content.figures(VALUE, declared=True), by=lambda one: _gain(content, one))
     if worst is not None and _gain(content, worst) > 0 and not is_limited(content, worst):
         yield _value_in_words(content, worst, NO_LINE)
@@ -63,11 +57,9 @@ def not_limited_of_nobody(content: Content) -> Iterator[Sentence]:
         yield _uniques_in_words(content, found[0], NO_LINE)
 
 
-def limits_of_nobody(content: Content) -> Iterator[Sentence]:
+def limits_of_nobody() -> tuple[Sentence, ...]:
     """What the report rests on that no program can find out."""
-    if content.of_nobody:
-        yield say("fully_synthetic.declared_so")
-        yield say("fully_synthetic.kept_by_synthesis")
+    return say("fully_synthetic.declared_so"), say("fully_synthetic.kept_by_synthesis")
 
 
 def settings_of_nobody(result: AttackResult) -> str:
@@ -83,8 +75,6 @@ def settings_of_nobody(result: AttackResult) -> str:
 
 def unique_rows(content: Content) -> tuple[FigureRow, ...]:
     """The measures of uniques, over all quasi-identifiers and over those that the release file asks for."""
-    if not content.of_nobody:
-        return ()
     figures = [one for one in content.estimates if one.measure in UNIQUES]
     return tuple(
         FigureRow(

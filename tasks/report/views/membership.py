@@ -14,7 +14,7 @@ from tasks.report.content import Content
 from tasks.report.views.figures import Figure, safe
 from tasks.report.views.rows import Bar, FigureRow, TextRow, bounds_text, figure_text, unit_of
 from tasks.report.wording.meanings import meaning
-from tasks.report.wording.membership import FILE, MEANS, MODEL, PARTS, TITLES, MembershipWording, find_attack_wording
+from tasks.report.wording.membership import ASKED, MEANS, PARTS, TITLES, MembershipWording, find_attack_wording
 from tasks.report.wording.sentences import attack_named
 from tasks.score.measures.membership import (
     MEMBERSHIP_ADVANTAGE,
@@ -64,7 +64,7 @@ class MembershipView:
 
 def get_membership_wording(content: Content) -> MembershipWording:
     """What the attacks ask about: who is in the file, or in the training set of the model."""
-    return FILE if content.model is None else MODEL
+    return ASKED[content.kind.thing]
 
 
 def membership_intro(content: Content) -> tuple[str, ...]:

@@ -26,6 +26,22 @@ def summarise_masking(content: Content) -> str:
     return f"Elsewhere, {tool}. As declared: {done}."
 
 
+def describe_table_briefly(content: Content) -> tuple[tuple[str, str], ...]:
+    """Beside the verdict: what was done to which attributes, which are as they were, and what was left out."""
+    unmasked, left_out = list_unmasked_attributes(content), join_with_and(list_unpublished_columns(content))
+    if left_out and content.absent > 0:
+        left_out += f"; {count(content.absent)} of {count(content.rows_in)} records"
+    return (
+        ("Masked" if content.kind.has_owners else "Origin", summarise_masking(content)),
+        *([("As it is", join_with_and(unmasked))] if unmasked else []),
+        *([("Left out", left_out)] if left_out else []),
+    )
+
+
+def count_released_rows(content: Content) -> tuple[str, str]:
+    return "Rows released", f"{count(content.rows_out)}{'' if content.is_certified else ' would be'}"
+
+
 def list_unmasked_attributes(content: Content) -> tuple[str, ...]:
     """The published attributes that no step touched."""
     return tuple(name for name in content.schema.release_columns if name not in content.masking_targets)

@@ -10,6 +10,7 @@ from tasks.microdata.estimate import Estimate
 from tasks.microdata.numbers import SPACE, count, format_against_limit, format_limit, format_with_unit, number, share
 from tasks.microdata.words import join_with_and
 from tasks.report.content import Content
+from tasks.report.kinds import find_report
 from tasks.report.mask_description import describe_mask
 from tasks.report.views.rows import Bar, FigureRow, TextRow, figure_text, mark_bound, nearly_none, people_text, unit_of
 from tasks.report.wording.meanings import MEANINGS, meaning
@@ -369,17 +370,13 @@ def source_facts(content: Content) -> tuple[tuple[str, str], ...]:
         ("Encoding", report.encoding),
         ("Delimiter", separators.get(report.delimiter or "", report.delimiter)),
         ("Rows read", count(content.rows_read)),
-        ("Rows that taught the model", count(content.rows_out)) if content.model else _rows_released(content),
+        find_report(content).count_rows(content),
         ("Released to", context.environment + (f": {join_with_and(context.recipients)}" if context.recipients else "")),
     )
     facts = [(term, text) for term, text in (*stated, *_context_facts(content)) if text is not None]
     unstated = [term.lower() for term, text in _context_facts(content) if text is None]
     told = [("Not stated", f"{join_with_and(unstated)}: not assessed")] if unstated else []
     return (*facts, *told)
-
-
-def _rows_released(content: Content) -> tuple[str, str]:
-    return "Rows released", f"{count(content.rows_out)}{'' if content.is_certified else ' would be'}"
 
 
 def _context_facts(content: Content) -> tuple[tuple[str, str | None], ...]:

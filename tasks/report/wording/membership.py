@@ -11,13 +11,14 @@ from tasks.score.measures.membership import MISSING
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MembershipWording:
-    """What the attacks ask about. noun: where members are in.
+    """What the attacks ask about. question: what they answer, in short. noun: where members are in.
 
     asks: what somebody wants to know. set_aside: who is known not to be in it, after the number of their rows. outside: the
     same of people who have a table of their own. rehearsed: what was done where nobody is known not to be; in_short: the same
     in brackets.
     """
 
+    question: str
     noun: str
     asks: str
     set_aside: str
@@ -25,8 +26,13 @@ class MembershipWording:
     rehearsed: str
     in_short: str
 
+    @property
+    def title(self) -> str:
+        return self.question.capitalize()
+
 
 FILE = MembershipWording(
+    question="who is in the file",
     noun=THE_FILE,
     asks="Somebody has the whole published record of a person, and asks whether that person is in the file at all. Where the "
     "file is about something delicate, the answer may be the secret.",
@@ -41,6 +47,7 @@ FILE = MembershipWording(
     in_short="it is about the masking, not this file",
 )
 MODEL = MembershipWording(
+    question="who taught the model",
     noun="the training set of the model",
     asks="Somebody has the whole record of a person, and asks the model about it: is that person in its training set? Where "
     "the training set is about something delicate, the answer may be the secret.",
@@ -54,6 +61,7 @@ MODEL = MembershipWording(
     "about how the model is made, and not about this model.",
     in_short="it is about how the model is made, not this model",
 )
+ASKED = {"table": FILE, "model": MODEL}  # by what is released
 TITLES = {
     "closest_record": "Distance to the closest record",
     "density_ratio": "Ratio of densities",

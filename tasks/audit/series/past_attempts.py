@@ -1,4 +1,4 @@
-"""What the ledger says of the runs of a series: the memory of a watch."""
+"""One run of a series: what was tried, and what became of it."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from tasks.audit.ledger.entries import AttemptMade, Outcome
-from tasks.audit.lookup.index import Index
-from tasks.audit.lookup.query import Query
 from tasks.audit.lookup.rows import RunEntries, extract_adopted_digest
 
 DECIDED = ("certified", "refused", "undecided")
@@ -35,6 +33,24 @@ class PastAttempt:
     review_by: datetime | None = None
     revoked: bool = False
 
+    @classmethod
+    def from_entries(cls, found: RunEntries) -> PastAttempt:
+        """What the ledger says of a run."""
+        ended, attempt = found.ending, found.attempts[-1] if found.attempts else None
+        named = found.began or ended
+        return cls(
+            run=found.run,
+            began_at=found.began_at,
+            order=max(number for number, entry in found.entries if entry.event.kind in ("began", "attempt", "ended")),
+            release=None if named is None else named.release,
+            spec=None if found.began is None else found.began.spec,
+            **_extract_attempt_fields(attempt),
+            outcome=None if ended is None else ended.outcome,
+            publishable=not found.is_rehearsal,
+            review_by=None if ended is None else ended.review_by,
+            revoked=bool(found.revocations),
+        )
+
     @property
     def has_verdict(self) -> bool:
         return self.outcome in DECIDED
@@ -43,30 +59,6 @@ class PastAttempt:
     def has_certificate(self) -> bool:
         """It ended with a certificate for publication, revoked or not."""
         return self.outcome == "certified" and self.publishable
-
-
-def past_of(series: str) -> tuple[PastAttempt, ...]:
-    """Every run of a series, in the order of their last words. Cost: the entries of the series are read."""
-    with Index.current() as index:
-        found = [_create_past_attempt(one) for one in index.find(Query(series=series))]
-    return tuple(sorted(found, key=lambda one: one.order))
-
-
-def _create_past_attempt(found: RunEntries) -> PastAttempt:
-    ended, attempt = found.ending, found.attempts[-1] if found.attempts else None
-    named = found.began or ended
-    return PastAttempt(
-        run=found.run,
-        began_at=found.began_at,
-        order=max(number for number, entry in found.entries if entry.event.kind in ("began", "attempt", "ended")),
-        release=None if named is None else named.release,
-        spec=None if found.began is None else found.began.spec,
-        **_extract_attempt_fields(attempt),
-        outcome=None if ended is None else ended.outcome,
-        publishable=ended is None or not ended.not_for_publication,
-        review_by=None if ended is None else ended.review_by,
-        revoked=bool(found.revocations),
-    )
 
 
 def _extract_attempt_fields(attempt: AttemptMade | None) -> dict[str, str | None]:
