@@ -37,7 +37,7 @@ from tasks.ingest.task import ingest_source, source_digest
 from tasks.microdata.refs import RecordRef, TableRef
 from tasks.microdata.schema import Schema
 from tasks.runtime.artifacts import Store
-from tasks.runtime.draws import draw_of, keep_chosen_seed
+from tasks.runtime.draws import find_or_create_draw, keep_chosen_seed
 from tasks.runtime.failures import hide_exceptions
 from tasks.score.estimates import Score
 from tasks.score.synthetic.propensity import refuse_limits_that_cannot_fail
@@ -111,7 +111,7 @@ def _count_attempt(
     draw = (
         keep_chosen_seed(release.seed)
         if release.seed is not None
-        else draw_of(release.series_name, new=new_draw, earlier=recorder.trail.last_draw)
+        else find_or_create_draw(release.series_name, new=new_draw, earlier=recorder.trail.last_draw)
     )
     attempts = recorder.trail.attempt(source=source, source_file=source_file, masking=masking, draw=draw)
     recorder.note(draw=draw, attempts=attempts)

@@ -9,7 +9,7 @@ from tasks.audit.ledger.order import clock_in_words
 from tasks.audit.lookup.index import Index
 
 
-def warnings_of_clock() -> Iterator[str]:
+def find_clock_warnings() -> Iterator[str]:
     """A warning for each time that the clock was set back, for as long as the ledger holds dates that are still to come."""
     now = datetime.now(UTC)
     with Index.current() as index:

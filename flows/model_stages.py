@@ -23,7 +23,7 @@ from tasks.train.spec import ModelSpec
 from tasks.train.task import adopt_model, model_digest, train_model
 
 FITTED_MODEL = "model"
-Shadows = dict[Teaching, list[ShadowOutputs]]
+ShadowsByTeaching = dict[Teaching, list[ShadowOutputs]]
 
 
 def run_model_stages(
@@ -89,18 +89,18 @@ def run_model_stages(
 
 def _train_shadows(
     runner: StageRunner, attacks: tuple[AnyModelAttack, ...], bind: Callable[[Teaching, int], StageCall[ShadowOutputs]]
-) -> Shadows:
+) -> ShadowsByTeaching:
     """The shadow models that all attacks share, by kind: a few in each stage, so that an interruption loses a few."""
     parts = [(kind, first) for kind, number in shadows_needed(attacks).items() for first in range(0, number, TOGETHER)]
     calls = {f"shadow models {kind} {first + 1}-{first + TOGETHER}": bind(kind, first) for kind, first in parts}
     outputs = runner.run_all("shadow models", calls, each=TOGETHER)
-    by_kind: Shadows = {}
+    by_kind: ShadowsByTeaching = {}
     for (kind, _), one in zip(parts, outputs, strict=True):
         by_kind.setdefault(kind, []).append(one)
     return by_kind
 
 
-def _select_shadows(attack: AnyModelAttack, shadows: Shadows) -> Shadows:
+def _select_shadows(attack: AnyModelAttack, shadows: ShadowsByTeaching) -> ShadowsByTeaching:
     """Those that an attack asks for: one that needs fewer is not computed anew when another needs more."""
     kind, number = teaching(attack), shadows_needed((attack,))
     return {} if kind is None or kind not in shadows else {kind: shadows[kind][: -(-number[kind] // TOGETHER)]}

@@ -9,7 +9,7 @@ from typing import Annotated
 from pydantic import Field, model_validator
 
 from flows.sweep.origin import SweepOrigin
-from tasks.attack.linkage.external import names_of
+from tasks.attack.linkage.external import name_files
 from tasks.attack.membership.methods import (
     DEFAULT_MODEL_ATTACKS,
     DEFAULT_TABLE_ATTACKS,
@@ -37,7 +37,7 @@ from tasks.report.plan import ReportPlan
 from tasks.report.publication import Context, Publish
 from tasks.score.interval_disclosure import RankIntervalDisclosure, SdIntervalDisclosure
 from tasks.score.kinds import NotLimited
-from tasks.score.methods import ALWAYS, Measure
+from tasks.score.methods import ALWAYS, SelectedMeasure
 from tasks.score.policy import Known, Policy
 from tasks.score.synthetic.uniques import Uniques
 from tasks.train.spec import ModelSpec
@@ -94,7 +94,7 @@ class ReleaseSpec(Spec):
         "which is about how the release is made and not about the release",
     )
     omit: Public[tuple[Omission, ...]] = ()
-    measures: Public[tuple[Measure, ...]] = ()
+    measures: Public[tuple[SelectedMeasure, ...]] = ()
     policy: Public[Policy]
     not_limited: Public[NotLimited] = Field(
         NotLimited(),
@@ -301,7 +301,7 @@ def collect_policy_names(release: ReleaseSpec, schema: Schema | None = None) -> 
     )
     if schema is None:
         return known
-    names = (*(intruder.name for intruder in intruders(release.intruder, schema)), *names_of(release.intruder.files))
+    names = (*(intruder.name for intruder in intruders(release.intruder, schema)), *name_files(release.intruder.files))
     return dataclasses.replace(known, attributes=schema.release_columns, intruders=names)
 
 

@@ -8,9 +8,9 @@ import flows.environment  # noqa: F401  # prepares the process before Prefect is
 from flows.release import ReleaseSpec, collect_policy_names
 from flows.run.stage_runner import MaskingArtifacts, StageRunner, store_part
 from tasks.attack.insiders import compute_rate
-from tasks.attack.linkage.external import names_of, plan_of
+from tasks.attack.linkage.external import name_files, plan_file
 from tasks.attack.linkage.file_alignment import refuse_unfit_file
-from tasks.attack.membership.inference import scores_of
+from tasks.attack.membership.inference import find_scored_linkage
 from tasks.attack.membership.methods import AnyTableAttack, attack_name
 from tasks.attack.outputs import AttackOutputs, MembershipOutputs, PeopleOutputs
 from tasks.attack.task import attack_release, choose_people, infer_membership
@@ -105,7 +105,7 @@ def run_membership_attacks(
     calls = {}
     for attack in release.membership_attacks:
         if isinstance(attack, AnyTableAttack):
-            linkage = scores_of(attack, release.attacks_to_run)
+            linkage = find_scored_linkage(attack, release.attacks_to_run)
             calls[f"membership {attack_name(attack)}"] = infer_membership.bind(
                 people=people,
                 schema=masked.schema,
@@ -121,10 +121,10 @@ def ingest_files(runner: StageRunner, release: ReleaseSpec, data: TableRef, sche
     if not specs:
         return ()
     original, attributes = store.table(data), store.record(schema, Schema)
-    plans = [plan_of(file, i, original, attributes, release.attributes) for i, file in enumerate(specs)]
+    plans = [plan_file(file, i, original, attributes, release.attributes) for i, file in enumerate(specs)]
     read = [
         runner.run(f"ingest {name}", ingest_file.bind(store_part(plan), file_digest(plan)))
-        for name, plan in zip(names_of(specs), plans, strict=True)
+        for name, plan in zip(name_files(specs), plans, strict=True)
     ]
     for outputs in read:
         runner.warn(store.record(outputs["notes"], tuple[str, ...]))

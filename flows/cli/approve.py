@@ -25,7 +25,7 @@ from flows.cli.run_certificates import (
     A_REASON,
     CertifiedRun,
     Folder,
-    Run,
+    RunArgument,
     check_release_folder,
     check_words,
     get_statement_path,
@@ -53,7 +53,7 @@ KIND = "approval"
 
 @app.command()
 def approve(
-    run: Run,
+    run: RunArgument,
     role: Annotated[str, typer.Option("--as", help="in which role", metavar="ROLE", show_default=False)],
     reason: Annotated[str, typer.Option(help="why the release is approved", metavar="TEXT", show_default=False)],
     by: Annotated[str | None, typer.Option(help="who approves; default: the name of the key", show_default=False)] = None,
@@ -64,14 +64,14 @@ def approve(
     folder: Folder = None,
 ) -> int:
     """Sign under a certificate, as a person with a key of their own. Who wrote the policy, or asked for the run, is flagged."""
-    from flows.clock import warnings_of_clock
+    from flows.clock import find_clock_warnings
     from tasks.audit.ledger.ledger import Ledger
     from tasks.audit.lookup.index import Index
     from tasks.audit.signing.keyring import Keyring
     from tasks.audit.signing.keys import signing_key
     from tasks.microdata.spec import Name, Reason
 
-    words = Words(role, reason, by)
+    words = ApprovalWords(role, reason, by)
     check_words("--as", Name, words.role, A_NAME)
     check_words("--reason", Reason, words.reason, A_REASON)
     if words.by is not None:
@@ -92,12 +92,14 @@ def approve(
             approved = _record_approval(certified, issued.certificate, said, person)
             lines = _sentences(certified, approved)
     path = _place_approval_file(certified, approved, issued.folder)
-    tell(*lines, f"  {path}", *_who_counts_it(path, certified.sha256), *(f"  warning: {text}" for text in warnings_of_clock()))
+    tell(
+        *lines, f"  {path}", *_who_counts_it(path, certified.sha256), *(f"  warning: {text}" for text in find_clock_warnings())
+    )
     return 0
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class ApprovalWords:
     """What a person says with an approval. by: none for the name of the key."""
 
     role: str
@@ -137,7 +139,7 @@ def _find_approval(run: CertifiedRun, person: SigningKey) -> ReleaseApproved | N
     return next((one for one in run.found.approvals if one.key_id == person.key_id), None)
 
 
-def _same_words(approved: ReleaseApproved, words: Words) -> None:
+def _same_words(approved: ReleaseApproved, words: ApprovalWords) -> None:
     if (approved.role, approved.reason, approved.by) != (words.role, words.reason, words.by or approved.by):
         who = escape_terminal(f"{approved.by} has approved this certificate already with this key, as {approved.role}")
         remedy = "nothing: what was signed cannot be changed; another person approves with a key of their own"
@@ -145,7 +147,7 @@ def _same_words(approved: ReleaseApproved, words: Words) -> None:
 
 
 def _create_approval_predicate(
-    index: Index, run: CertifiedRun, certificate: UncheckedCertificate, words: Words, person: SigningKey
+    index: Index, run: CertifiedRun, certificate: UncheckedCertificate, words: ApprovalWords, person: SigningKey
 ) -> ApprovalPredicate:
     from tasks.audit.certificates.approval import ApprovalPredicate, independence
 
@@ -194,7 +196,7 @@ def _record_approval(
     store_statement(run, content, KIND)
     with signing(ask=find_passphrase_prompt()) as machine:
         Ledger.current().append(lambda _: _entry(run, said, content, person), machine)
-    return _entry_of(said, content, person)
+    return _create_approval_entry(said, content, person)
 
 
 def _entry(run: CertifiedRun, said: ApprovalPredicate, content: bytes, person: SigningKey) -> ReleaseApproved:
@@ -206,10 +208,10 @@ def _entry(run: CertifiedRun, said: ApprovalPredicate, content: bytes, person: S
     if _find_approval(now, person) is not None:
         what = "this key has approved the certificate a moment ago"
         raise InputError("approved-already", "RUN", what, "one approval a key", "nothing: it is approved")
-    return _entry_of(said, content, person)
+    return _create_approval_entry(said, content, person)
 
 
-def _entry_of(said: ApprovalPredicate, content: bytes, person: SigningKey) -> ReleaseApproved:
+def _create_approval_entry(said: ApprovalPredicate, content: bytes, person: SigningKey) -> ReleaseApproved:
     from tasks.audit.ledger.entries import ReleaseApproved
 
     return ReleaseApproved(

@@ -164,11 +164,11 @@ def _left(data: Microdata, schema: Schema, control: float | None) -> Microdata:
     import numpy as np
 
     from tasks.mask.control import set_aside
-    from tasks.microdata.units import units_of
+    from tasks.microdata.units import find_units
 
     if control is None:
         return data
-    rest, _ = set_aside(units_of(data, schema), control, rng=np.random.default_rng(0))
+    rest, _ = set_aside(find_units(data, schema), control, rng=np.random.default_rng(0))
     return data.take(rest)
 
 
@@ -233,23 +233,23 @@ def _examine_tables(release: ReleaseSpec, questions: tuple[OpenQuestion, ...]) -
 def _refuse_unfit_model(spec: ModelSpec, data: Microdata, schema: Schema, steps: tuple[Masking, ...]) -> None:
     """InputError for a model that cannot be trained on the table, or read from its file."""
     from tasks.attack.membership.shadow_training import as_asked
-    from tasks.train.examples import coding_of, coding_of_file, refuse_rare_classes
-    from tasks.train.model import answers_of, refuse_silent
+    from tasks.train.examples import create_encoder, create_encoder_for_file, refuse_rare_classes
+    from tasks.train.model import create_predictor, refuse_silent
     from tasks.train.rare import refuse_rare_categories
-    from tasks.train.skops_file import classes_of, frame_of, read_model
+    from tasks.train.skops_file import list_classes, list_feature_names, read_model
     from tasks.train.spec import WHERE, file_content
 
     if spec.learner is not None:
         with suppress(NotApplicable):
             trained_on = as_asked(data, schema, steps)
-            refuse_rare_classes(coding_of(spec, schema, trained_on).examples(trained_on), spec)
+            refuse_rare_classes(create_encoder(spec, schema, trained_on).examples(trained_on), spec)
         return
     model = read_model(file_content(spec), f"{WHERE}.file")
-    coding = coding_of_file(spec, schema, frame_of(model), classes_of(model), data)
+    coding = create_encoder_for_file(spec, schema, list_feature_names(model), list_classes(model), data)
     examples = coding.examples(data)
     refuse_rare_classes(examples, spec)
     refuse_rare_categories(model, examples.frame)
-    refuse_silent(spec, answers_of(model, coding.classes), examples.frame, "the source")
+    refuse_silent(spec, create_predictor(model, coding.classes), examples.frame, "the source")
 
 
 def _people_outside(release: ReleaseSpec, original: Microdata, schema: Schema) -> Microdata | None:
@@ -272,13 +272,13 @@ def _count_membership_targets(
     """How many members, and as many others, attacks on membership ask about; None: there are no such attacks."""
     from tasks.attack.membership.frame import count_targets
     from tasks.mask.control import refuse_small_control
-    from tasks.microdata.units import units_of
+    from tasks.microdata.units import find_units
 
     if not release.membership_attacks:
         return None
-    units = units_of(original, schema)
+    units = find_units(original, schema)
     if outside is not None:
-        others = units_of(outside, schema).n_units
+        others = find_units(outside, schema).n_units
         return count_targets(units.n_units, others, units.n_units + others)
     share = release.control_share
     others = units.n_units // 2 if share is None else refuse_small_control(units, share)
@@ -287,13 +287,13 @@ def _count_membership_targets(
 
 def _files(release: ReleaseSpec, original: Microdata, schema: Schema) -> tuple[list[tuple[Intruder, str]], tuple[str, ...]]:
     """Who holds an external file of the intruder, and what there is in it; and notes."""
-    from tasks.attack.linkage.external import plan_of
+    from tasks.attack.linkage.external import plan_file
     from tasks.attack.linkage.file_alignment import refuse_unfit_file
     from tasks.attack.threat import holders
     from tasks.ingest.external import read_external, read_file
 
     specs = release.intruder.files
-    plans = [plan_of(file, i, original, schema, release.attributes) for i, file in enumerate(specs)]
+    plans = [plan_file(file, i, original, schema, release.attributes) for i, file in enumerate(specs)]
     found = [read_external(read_file(plan), plan) for plan in plans]
     said: list[tuple[Intruder, str]] = []
     for one, spec, read in zip(

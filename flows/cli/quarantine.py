@@ -18,7 +18,7 @@ group = create_group(
 )
 
 AsJson = Annotated[bool, typer.Option("--json", help="print what was found on stdout as JSON")]
-Record = Annotated[
+RecordArgument = Annotated[
     str, typer.Argument(help="id of a record, or its beginning (`sdcert quarantine list`)", metavar="ID", show_default=False)
 ]
 
@@ -54,7 +54,7 @@ def list_(as_json: AsJson = False) -> int:
 
 
 @group.command()
-def show(record: Record) -> int:
+def show(record: RecordArgument) -> int:
     """Why a version is in quarantine. The message may hold values of the source."""
     from flows.watch.quarantine import record as find_record
 
@@ -73,7 +73,7 @@ def show(record: Record) -> int:
 
 
 @group.command()
-def retry(record: Record) -> int:
+def retry(record: RecordArgument) -> int:
     """Let the next look of the watch try a version again, with the same draw."""
     from flows.watch import quarantine
 

@@ -109,7 +109,7 @@ def conclusion(found: CertificateVerification, name: str) -> str:
         excepted = _describe_exceptions(found.predicate)
         of = f"the certificate of {found.predicate.release} (run {found.predicate.run})"
         if found.document is not None:
-            what = kind_of(found.predicate)
+            what = find_release_kind(found.predicate)
             return f"{name} is {found.document}, issued with {of}; the released {what} was not looked at.{excepted}{warned}"
         if found.not_covered:
             rest = "what else the file holds is not covered (see above)"
@@ -129,7 +129,7 @@ def _describe_exceptions(predicate: Predicate) -> str:
     return f" The release is {capitalise_verdict(predicate.verdict_word)}." if predicate.not_claimed.exceptions else ""
 
 
-def kind_of(predicate: Predicate) -> str:
+def find_release_kind(predicate: Predicate) -> str:
     """What was released: `table`, `model`, or `file` where nothing was."""
     from tasks.report.predicate import FileClaim
 
@@ -245,7 +245,7 @@ def _keyring(paths: list[Path]) -> Keyring:
 
     if paths:
         return Keyring.from_files(paths)
-    keyring = _keyring_of_home()
+    keyring = _load_home_keyring()
     if not keyring.keys:
         what = "no public key is known here by which the certificate could be checked"
         remedy = "get the issuer's public key by a way that you trust (`sdcert keys export` writes it), and give it: --key FILE"
@@ -253,7 +253,7 @@ def _keyring(paths: list[Path]) -> Keyring:
     return keyring
 
 
-def _keyring_of_home() -> Keyring:
+def _load_home_keyring() -> Keyring:
     from tasks.audit.signing.keyring import Keyring
 
     home = Home.current()

@@ -19,12 +19,12 @@ from tasks.audit.lookup.index import Index
 from tasks.microdata.canonical import canonical
 from tasks.microdata.spec import Slug, Spec
 
-Kind = Literal["refused", "undecided", "failed", "quarantined", "timed_out", "review_due", "certified"]
-KINDS: tuple[Kind, ...] = get_args(Kind)
+EventKind = Literal["refused", "undecided", "failed", "quarantined", "timed_out", "review_due", "certified"]
+KINDS: tuple[EventKind, ...] = get_args(EventKind)
 BY_DEFAULT = KINDS[:-1]
 MOST_LINES, LONGEST_NAME = 20, 200
 
-_WORDS: dict[Kind, str] = {
+_WORDS: dict[EventKind, str] = {
     "refused": "was refused",
     "undecided": "could not be decided",
     "failed": "failed: no verdict came of it",
@@ -34,7 +34,7 @@ _WORDS: dict[Kind, str] = {
     "certified": "is certified",
 }
 _SHORT = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,80}")
-_WITH_PLACE = re.compile(r"[A-Za-z_]\w{0,80} in [\w<>]{1,80}, line \d{1,7}(?: \([0-9a-f]{16}\))?")
+_WITH_LOCATION = re.compile(r"[A-Za-z_]\w{0,80} in [\w<>]{1,80}, line \d{1,7}(?: \([0-9a-f]{16}\))?")
 _PUNCTUATION = frozenset(" .,;:()%/_-+='?")
 
 
@@ -47,7 +47,7 @@ def public_code(code: object) -> object:
     """
     if not isinstance(code, str):
         return code
-    found = _WITH_PLACE.fullmatch(code) or _SHORT.fullmatch(code.partition(" at ")[0])
+    found = _WITH_LOCATION.fullmatch(code) or _SHORT.fullmatch(code.partition(" at ")[0])
     return found[0] if found else "unknown"
 
 
@@ -72,7 +72,7 @@ class Event(Spec):
     run does (a keyed digest of a source; the flow run, if nothing else is given); it is not told itself.
     """
 
-    kind: Kind
+    kind: EventKind
     release: Slug | None = None
     series: Slug | None = None
     run: Id | None = None
@@ -129,7 +129,7 @@ class Event(Spec):
                 return "sdcert audit find" if self.series is None else f"sdcert audit find --series {self.series}"
 
 
-def event_of(kind: Kind | None = None, *, run: str | None = None, **known: Any) -> Event | None:
+def create_event(kind: EventKind | None = None, *, run: str | None = None, **known: Any) -> Event | None:
     """An event with all that the ledger says of its run, where there is one.
 
     kind: what happened; None: what the ledger says of how the run ended. known: the other fields of `Event`.

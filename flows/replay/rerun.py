@@ -22,7 +22,7 @@ from flows.release import ReleaseSpec
 from flows.replay.past_run import WHERE, PastRun
 from flows.run.progress import listener
 from flows.run.stage_runner import ReleaseArtifacts
-from tasks.attack.linkage.external import FILE, FileSpec, names_of
+from tasks.attack.linkage.external import FILE, FileSpec, name_files
 from tasks.ingest.external import relocate_errors
 from tasks.ingest.sources import SourceSpec, reachable
 from tasks.microdata.errors import InputError
@@ -107,7 +107,7 @@ class Rerun:
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class GivenPaths:
     """Where the files of a run are now; None, or no entry: where they were. files: of the intruder, by their names."""
 
     source: Path | None = None
@@ -121,7 +121,7 @@ class Places:
         return (*own, *(f"{FILE}:{name}" for name in self.files))
 
 
-def rerun(run: PastRun, places: Places) -> Rerun:
+def rerun(run: PastRun, places: GivenPaths) -> Rerun:
     """Compute every stage again that the run computed, with its draw; its sources may have moved.
 
     Raises InputError where a source is not there, or a file is placed that the run did not read.
@@ -150,11 +150,11 @@ def _as_attacked(run: PastRun, release: ReleaseSpec) -> ReleaseSpec:
     runs_as_planned = not release.omit and release.released is None
     if release.attacks is not None or runs_as_planned or "score" not in run.stages:
         return release
-    ran = tuple(one for one in release.attacks_to_run if any(_is_of(stage, one.attack_id) for stage in run.stages))
+    ran = tuple(one for one in release.attacks_to_run if any(_belongs_to_attack(stage, one.attack_id) for stage in run.stages))
     return release.model_copy(update={"attacks": ran})
 
 
-def _is_of(stage: str, attack: str) -> bool:
+def _belongs_to_attack(stage: str, attack: str) -> bool:
     return stage.startswith(f"attack {attack} (")
 
 
@@ -168,7 +168,7 @@ def strip_token(failure: str) -> str:
 
 
 @contextmanager
-def link_moved_files(release: ReleaseSpec, places: Places) -> Iterator[ReleaseSpec]:
+def link_moved_files(release: ReleaseSpec, places: GivenPaths) -> Iterator[ReleaseSpec]:
     """The release with its sources at other places, under their old names: a report names its source by its file's name."""
     _refuse_unknown(release, places)
     with tempfile.TemporaryDirectory(prefix=".replay-", dir=Home.current().root) as folder:
@@ -188,11 +188,11 @@ def link_moved_files(release: ReleaseSpec, places: Places) -> Iterator[ReleaseSp
 
 def _files(release: ReleaseSpec) -> dict[str, FileSpec]:
     """The external files of the intruder, by what `--file` calls them."""
-    names = (name.removeprefix(f"{FILE}:") for name in names_of(release.intruder.files))
+    names = (name.removeprefix(f"{FILE}:") for name in name_files(release.intruder.files))
     return dict(zip(names, release.intruder.files, strict=True))
 
 
-def _refuse_unknown(release: ReleaseSpec, places: Places) -> None:
+def _refuse_unknown(release: ReleaseSpec, places: GivenPaths) -> None:
     there = tuple(_files(release))
     for name, place in places.files.items():
         if name not in there:

@@ -11,14 +11,21 @@ from flows.run.stage_runner import ReleaseArtifacts
 from flows.run.trail import Trail
 from tasks.audit.ledger.entries import MaskedAttribute, ReleasedTable, RunEnded, StageDone
 from tasks.audit.lookup.index import Index
-from tasks.audit.signing.envelope import STATEMENT, seal
+from tasks.audit.signing.envelope import STATEMENT, sign_envelope
 from tasks.audit.signing.keys import SigningKey
 from tasks.microdata.refs import FileRef, TableRef
 from tasks.report.content import Content
 from tasks.report.page import Stamp
 from tasks.report.predicate import ATTACK_CATALOGUE_VERSION, ColumnClaim, DocumentClaim, SweepClaim
 from tasks.report.publication import encode, file_name
-from tasks.report.statement import REVIEW_MONTHS, columns_of, columns_of_model, months_later, predicate, statement
+from tasks.report.statement import (
+    REVIEW_MONTHS,
+    create_column_claims,
+    create_model_column_claims,
+    months_later,
+    predicate,
+    statement,
+)
 from tasks.runtime.artifacts import Store, content_address
 from tasks.runtime.draws import SEED_ENTROPY_BITS
 from tasks.train.card import ModelCard
@@ -47,10 +54,10 @@ class ReleasedFile:
         store = Store()
         if made.card is not None:
             content, card = store.file(FileRef(made.released)), store.record(made.card, ModelCard)
-            return cls(MODEL_FILE, content, sha256(content), sha256(content), card.rows, columns_of_model(card))
+            return cls(MODEL_FILE, content, sha256(content), sha256(content), card.rows, create_model_column_claims(card))
         table = store.table(TableRef(made.released))
         name, content = file_name(release.publish.format), encode(table, release.publish.format)
-        return cls(name, content, sha256(content), content_address(table), table.n, columns_of(table))
+        return cls(name, content, sha256(content), content_address(table), table.n, create_column_claims(table))
 
     @property
     def subject(self) -> tuple[str, str, str]:
@@ -93,7 +100,7 @@ class RunConclusion:
         """The signed statement, and the entry that names it. Call while the ledger is held."""
         with Index.current() as index:
             previous = index.last_certificate_of(self.release.series_name)
-        envelope = seal(self._statement(previous), STATEMENT, key.signer)
+        envelope = sign_envelope(self._statement(previous), STATEMENT, key.signer)
         return envelope, self._entry(sha256(envelope), previous)
 
     def _statement(self, previous: str | None) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from pydantic import TypeAdapter
 from flows.release import ReleaseSpec
 from flows.sweep.program_digest import compute_program_digest
 from flows.sweep.working_set import WorkingSet
-from tasks.attack.linkage.external import plan_of
+from tasks.attack.linkage.external import plan_file
 from tasks.attack.linkage.file_alignment import refuse_unfit_file
 from tasks.attack.threat import holders
 from tasks.classify.methods import ClassifyPlan, classify
@@ -26,7 +26,7 @@ from tasks.sweep.evaluation import FileHolder
 
 
 @dataclass(frozen=True, slots=True)
-class Basis:
+class SweepBasis:
     """The table under its key in a place, and the classifications and holders of external files that were asked for."""
 
     key: str
@@ -67,7 +67,7 @@ class Basis:
 
     def _holders(self, release: ReleaseSpec) -> Iterator[FileHolder]:
         schema, files = self._schema(release), release.intruder.files
-        plans = (plan_of(file, i, self.table, schema, release.attributes) for i, file in enumerate(files))
+        plans = (plan_file(file, i, self.table, schema, release.attributes) for i, file in enumerate(files))
         tables = [self._read(plan) for plan in plans]
         for holder, table in zip(holders(release.intruder, schema, tuple(one.names for one in tables)), tables, strict=True):
             if holder.file is not None:
@@ -98,7 +98,7 @@ class Basis:
         return digest
 
 
-def basis_of(release: ReleaseSpec, place: WorkingSet) -> Basis:
+def prepare_basis(release: ReleaseSpec, place: WorkingSet) -> SweepBasis:
     """Read the source of a release, unless the place holds what it was when it was read.
 
     Raises InputError as `ingest`, and where the source changes while it is read.
@@ -107,7 +107,7 @@ def basis_of(release: ReleaseSpec, place: WorkingSet) -> Basis:
     if place.exists(read):
         key = place.json(read)["base"]
         if place.exists(f"{key}/table.arrow"):
-            return Basis(key, place.table(key), place, store.digest)
+            return SweepBasis(key, place.table(key), place, store.digest)
     table = ingest(release.ingest_plan).data
     if read != f"ingested/{_as_it_is(release)}.json":
         what, remedy = "the source changed while it was read", "run again when it is complete"
@@ -116,7 +116,7 @@ def basis_of(release: ReleaseSpec, place: WorkingSet) -> Basis:
     if not place.exists(f"{key}/table.arrow"):
         place.put_table(key, table)
     place.put_json(read, {"base": key})
-    return Basis(key, place.table(key), place, store.digest)
+    return SweepBasis(key, place.table(key), place, store.digest)
 
 
 def schema_name(base: str, digest: str) -> str:

@@ -12,9 +12,9 @@ from pydantic import Field, model_validator
 
 from flows.release import ReleaseSpec
 from tasks.microdata.document import Document
+from tasks.microdata.public_paths import SpecPath
 from tasks.microdata.spec import Name, Public, Slug, Spec
 from tasks.sweep.axes import AxisSpec
-from tasks.sweep.parts import Place
 from tasks.sweep.points import LARGEST, Space, SweepPoint, grid, n_points, random
 from tasks.sweep.views import FigureLoss, LossView, RiskView, WorstRisk
 
@@ -97,7 +97,7 @@ class Template:
     pipeline: str
     content: Mapping[str, Any]
     folder: Path
-    place: Place
+    place: SpecPath
 
 
 @dataclass(frozen=True, slots=True)

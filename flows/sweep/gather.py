@@ -10,11 +10,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from flows.sweep.basis import Basis
+from flows.sweep.basis import SweepBasis
 from flows.sweep.blocks import Candidate
-from tasks.sweep.layout import StoredFigure, TrialRow, TrialStatus, table_of
+from tasks.sweep.layout import StoredFigure, TrialRow, TrialStatus, create_sweep_table
 
-Rows = Mapping[str, "TrialOutcome"]
+OutcomesByKey = Mapping[str, "TrialOutcome"]
 LOST: TrialStatus = "failed"
 GONE = "no-result: what was computed is not there any more; the same command computes it again"
 
@@ -51,7 +51,7 @@ class Packed(Mapping[str, StoredFigure]):
         return len(self._places)
 
 
-def read_outcomes(basis: Basis, wanted: set[str]) -> dict[str, TrialOutcome]:
+def read_outcomes(basis: SweepBasis, wanted: set[str]) -> dict[str, TrialOutcome]:
     """The results of these keys, as far as there are any."""
     shared: dict[tuple[str, ...], dict[str, int]] = {}
     found: dict[str, TrialOutcome] = {}
@@ -63,7 +63,9 @@ def read_outcomes(basis: Basis, wanted: set[str]) -> dict[str, TrialOutcome]:
     return found
 
 
-def lines_of(candidates: Iterable[Candidate], seeds: int, found: Rows, lost: Mapping[str, str]) -> Iterator[TrialRow]:
+def create_trial_rows(
+    candidates: Iterable[Candidate], seeds: int, found: OutcomesByKey, lost: Mapping[str, str]
+) -> Iterator[TrialRow]:
     """One line per trial, also where there is no result: the mean over the other seeds would pass for the point's.
 
     lost: why a key has no result although it was tried.
@@ -83,13 +85,13 @@ def lines_of(candidates: Iterable[Candidate], seeds: int, found: Rows, lost: Map
             )
 
 
-def gather_table(candidates: Sequence[Candidate], seeds: int, basis: Basis, lost: Mapping[str, str]) -> pa.Table:
+def gather_table(candidates: Sequence[Candidate], seeds: int, basis: SweepBasis, lost: Mapping[str, str]) -> pa.Table:
     """The table of a sweep whose candidates were tried, or are wrong in themselves: one row per trial."""
     found = read_outcomes(basis, {key for candidate in candidates for key in candidate.keys})
-    return table_of(list(lines_of(candidates, seeds, found, lost)))
+    return create_sweep_table(list(create_trial_rows(candidates, seeds, found, lost)))
 
 
-def _result(candidate: Candidate, seed: int, found: Rows, lost: Mapping[str, str]) -> TrialOutcome:
+def _result(candidate: Candidate, seed: int, found: OutcomesByKey, lost: Mapping[str, str]) -> TrialOutcome:
     nothing = Packed({}, ())
     if candidate.reason is not None:
         return TrialOutcome("skipped", candidate.reason, nothing, 0.0)

@@ -20,7 +20,7 @@ from tasks.microdata.canonical import canonical
 from tasks.microdata.document import Document, validate_document
 from tasks.microdata.errors import InputError
 from tasks.microdata.escaping import escape_terminal
-from tasks.sweep.axes import Assignment, Axis, Value, is_one_of
+from tasks.sweep.axes import AxisValues, SweepAxis, Value, is_one_of
 from tasks.sweep.parts import Parts, replace_values
 from tasks.sweep.points import Space, SweepPoint
 
@@ -66,7 +66,7 @@ class SweepFiles:
         return next(template for template in self.templates if template.pipeline == pipeline)
 
 
-def point_of(table: pa.Table, number: int, spaces: tuple[Space, ...]) -> SweepPoint:
+def find_point(table: pa.Table, number: int, spaces: tuple[Space, ...]) -> SweepPoint:
     """The point with this number, read off the table of a sweep.
 
     Raises InputError for a number that the table does not have, and for a point none of whose trials has figures.
@@ -83,7 +83,7 @@ def point_of(table: pa.Table, number: int, spaces: tuple[Space, ...]) -> SweepPo
         raise InputError("no-figures", "POINT", what, "a point with figures", "choose another point")
     space = next(space for space in spaces if space.pipeline == row["pipeline"])
     found = ((axis.path, _value(axis, row.get(AXIS + axis.path))) for axis in space.axes)
-    values: Assignment = tuple((path, value) for path, value in found if value is not None)
+    values: AxisValues = tuple((path, value) for path, value in found if value is not None)
     return SweepPoint(number, space.pipeline, values)
 
 
@@ -161,7 +161,7 @@ def _step_moved(step: Mapping[str, Any], move: Callable[[str], str]) -> dict[str
     return {**step, "recode": recode}
 
 
-def _value(axis: Axis, cell: Any) -> Value | None:
+def _value(axis: SweepAxis, cell: Any) -> Value | None:
     """The value of an axis from its cell, where it may have become a float or canonical JSON; None: the axis does not exist."""
     if cell is None:
         return None

@@ -7,7 +7,7 @@ import socket
 from datetime import UTC, datetime
 from typing import Any
 
-from flows.sweep.basis import Basis
+from flows.sweep.basis import SweepBasis
 from flows.sweep.blocks import Block
 from flows.sweep.file import SweepDefinition
 from flows.sweep.program_digest import compute_program_digest
@@ -21,7 +21,7 @@ NEEDED = {"id", "name", "base", "files", "status", "started_at", "process", "hos
 RECORD, PLAN, TABLE, PAGE = "sweep.json", "plan.json", "table.parquet", "page.html"
 
 
-def sweep_id(sweep: SweepDefinition, basis: Basis) -> str:
+def sweep_id(sweep: SweepDefinition, basis: SweepBasis) -> str:
     """The same for the same files, source and program: a sweep that is started again is the same sweep."""
     kept = {name: part for name, part in sweep.export_files().items() if not name.endswith("_path")}
     base = sweep.base.model_dump(mode="json", by_alias=True)
@@ -29,7 +29,7 @@ def sweep_id(sweep: SweepDefinition, basis: Basis) -> str:
     return f"{sweep.spec.name}-{basis.digest(canonical([basis.key, kept, base, *read]))[:12]}"
 
 
-class Record:
+class SweepRecord:
     """The two files of one sweep."""
 
     def __init__(self, place: WorkingSet, name: str) -> None:
@@ -38,7 +38,7 @@ class Record:
         self._held = 0
         self._blocks: list[list[Any]] = []
 
-    def begin(self, sweep: SweepDefinition, basis: Basis, **facts: Any) -> None:
+    def begin(self, sweep: SweepDefinition, basis: SweepBasis, **facts: Any) -> None:
         self.facts = {
             "id": self.id,
             "name": sweep.spec.name,
@@ -86,7 +86,7 @@ def records_in(place: WorkingSet) -> list[dict[str, Any]]:
     return sorted(found, key=lambda record: str(record["started_at"]), reverse=True)
 
 
-def record_of(place: WorkingSet, asked: str) -> dict[str, Any]:
+def read_sweep_record(place: WorkingSet, asked: str) -> dict[str, Any]:
     """The record of the sweep with this id, a beginning of it that no other has, or this name (its newest)."""
     records = records_in(place)
     found = [one for one in records if one["id"] == asked] or [one for one in records if one["name"] == asked][:1]
@@ -113,7 +113,7 @@ def count_done_trials(place: WorkingSet, record: dict[str, Any]) -> int:
     return int(plan["held"]) + sum(int(count) for name, count in plan["blocks"] if name in there)
 
 
-def status_of(record: dict[str, Any]) -> str:
+def compute_sweep_status(record: dict[str, Any]) -> str:
     """The status as written, but `killed` for a sweep whose process on this machine is gone."""
     gone = record["host"] == socket.gethostname() and not is_taken(record["process"])
     return "killed" if record["status"] == "running" and gone else str(record["status"])

@@ -19,8 +19,9 @@ from flows.sweep.file import Template as Template
 from flows.sweep.variants import refuse_impossible, refuse_unfit_value
 from tasks.microdata.document import EXAMPLE, Document, format_dotted_path, read_document, validate_document
 from tasks.microdata.errors import InputError
-from tasks.sweep.axes import Axis, AxisSpec, axis
-from tasks.sweep.parts import Parts, Place, kind_of, place_of
+from tasks.microdata.public_paths import SpecPath
+from tasks.sweep.axes import AxisSpec, SweepAxis, axis
+from tasks.sweep.parts import Parts, find_number_kind, parse_axis_path
 from tasks.sweep.points import LARGEST, Space
 
 SWEEP_EXAMPLE = "params/sweeps/anes96.yaml"
@@ -63,7 +64,7 @@ def create_templates_and_spaces(
     return templates, tuple(_space(spec, i, template, document) for i, template in enumerate(templates))
 
 
-def schema_of_sweep_files() -> dict[str, Any]:
+def create_sweep_schema() -> dict[str, Any]:
     """The JSON schema that editors use; params/schema/sweep.json holds it, and a test says when it is stale."""
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **SweepSpec.model_json_schema(by_alias=True)}
 
@@ -126,9 +127,9 @@ def _axes(spec: SweepSpec, i: int) -> tuple[tuple[str, AxisSpec], ...]:
     return (*spec.pipelines[i].axes.items(), *spec.axes.items())
 
 
-def _axis(path: str, spec: AxisSpec, template: Template, document: Document, place: Place) -> Axis:
+def _axis(path: str, spec: AxisSpec, template: Template, document: Document, place: SpecPath) -> SweepAxis:
     try:
-        whole, real = kind_of(path, template.content)
+        whole, real = find_number_kind(path, template.content)
     except InputError as error:
         raise _move_error(error, document, place) from None
     try:
@@ -142,21 +143,21 @@ def _axis(path: str, spec: AxisSpec, template: Template, document: Document, pla
     return found
 
 
-def _refuse_overlap(own: Mapping[str, Place], common: Mapping[str, Place], document: Document) -> None:
+def _refuse_overlap(own: Mapping[str, SpecPath], common: Mapping[str, SpecPath], document: Document) -> None:
     """Two axes must not set one thing: neither the same field twice, nor a field and something inside it."""
     placed = [(path, where) for paths in (own, common) for path, where in paths.items()]
     for i, (path, where) in enumerate(placed):
         steps = _steps(path, where, document)
         for other, _ in placed[:i]:
-            shorter = min(len(steps), len(place_of(other)))
-            if steps[:shorter] == place_of(other)[:shorter]:
+            shorter = min(len(steps), len(parse_axis_path(other)))
+            if steps[:shorter] == parse_axis_path(other)[:shorter]:
                 what = f"two axes set one thing: {other} and {path}"
                 raise _create_sweep_error(document, where, what, "one axis for each parameter", "take one of them out")
 
 
-def _steps(path: str, where: Place, document: Document) -> Place:
+def _steps(path: str, where: SpecPath, document: Document) -> SpecPath:
     try:
-        return place_of(path)
+        return parse_axis_path(path)
     except InputError as error:
         raise _move_error(error, document, where) from None
 
@@ -188,12 +189,12 @@ def _refuse_endless(sweep: Sweep) -> None:
 
 
 def _create_sweep_error(
-    document: Document, place: Place, what: str, allowed: str, remedy: str, value: object = None
+    document: Document, place: SpecPath, what: str, allowed: str, remedy: str, value: object = None
 ) -> InputError:
     return InputError("sweep-file", document.where(place), what, allowed, remedy, value)
 
 
-def _move_error(error: InputError, document: Document, place: Place) -> InputError:
+def _move_error(error: InputError, document: Document, place: SpecPath) -> InputError:
     """The error of an axis, with its place in the sweep file."""
     return dataclasses.replace(
         error, code="sweep-file", where=f"{document.path}, line {document.line_of(place)}: {format_dotted_path(place)}"

@@ -7,7 +7,7 @@ import json
 from pydantic import TypeAdapter, ValidationError
 
 from flows.release import ReleaseSpec
-from flows.run.history import manifest_of
+from flows.run.history import read_manifest
 from tasks.microdata.canonical import canonical
 from tasks.microdata.refs import RecordRef
 from tasks.runtime.artifacts import Damaged, Store
@@ -30,7 +30,7 @@ def find_past_release_key(spec: str, run: str) -> str | None:
     except (Damaged, ValidationError):
         pass
     try:
-        return release_key(TypeAdapter(ReleaseSpec).validate_json(json.dumps(manifest_of(run)["spec"])))
+        return release_key(TypeAdapter(ReleaseSpec).validate_json(json.dumps(read_manifest(run)["spec"])))
     except (OSError, ValueError, KeyError):
         return None
 

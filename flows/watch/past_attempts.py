@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from tasks.audit.ledger.entries import AttemptMade, Outcome
+from tasks.audit.ledger.entries import AttemptMade, RunOutcome
 from tasks.audit.lookup.index import Index
 from tasks.audit.lookup.query import Query
 from tasks.audit.lookup.rows import RunEntries, extract_adopted_digest
@@ -30,7 +30,7 @@ class PastAttempt:
     source_file: str | None = None
     adopted: str | None = None
     draw: str | None = None
-    outcome: Outcome | None = None
+    outcome: RunOutcome | None = None
     publishable: bool = True
     review_by: datetime | None = None
     revoked: bool = False
@@ -45,7 +45,7 @@ class PastAttempt:
         return self.outcome == "certified" and self.publishable
 
 
-def past_of(series: str) -> tuple[PastAttempt, ...]:
+def find_past_attempts(series: str) -> tuple[PastAttempt, ...]:
     """Every run of a series, in the order of their last words. Cost: the entries of the series are read."""
     with Index.current() as index:
         found = [_create_past_attempt(one) for one in index.find(Query(series=series))]

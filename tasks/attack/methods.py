@@ -17,7 +17,7 @@ from tasks.attack.linkage.file_alignment import align_external_file
 from tasks.attack.mechanism_attack import is_sampled
 from tasks.attack.outcomes.bounded import OnlyBounded
 from tasks.attack.outcomes.links import Links
-from tasks.attack.outcomes.outcome import AttackResult, compute_outcomes, persons_of, searching_records
+from tasks.attack.outcomes.outcome import AttackResult, compute_outcomes, list_persons, searching_records
 from tasks.attack.probabilistic.probabilistic_linkage import ProbabilisticLinkage
 from tasks.attack.profiles.profile_linkage import ProfileLinkage
 from tasks.attack.row_position import RowPosition
@@ -193,7 +193,7 @@ def sample_for_part(spec: AttackSpec, units: Units, targets: Integers, rng: np.r
     """
     if spec.traits.sample_size is None:
         return None
-    drawn = rng.permutation(persons_of(units, targets))[: spec.traits.sample_size]
+    drawn = rng.permutation(list_persons(units, targets))[: spec.traits.sample_size]
     return units.rows().find_rows(drawn)[0]
 
 

@@ -70,7 +70,7 @@ class DependenceColumn:
     calendar: bool
 
 
-def column_of(data: Microdata, schema: Schema, name: str) -> DependenceColumn:
+def create_dependence_column(data: Microdata, schema: Schema, name: str) -> DependenceColumn:
     attribute, values = schema[name], data.column(name)
     (codes,) = encode_jointly(values)
     counts = np.bincount(codes[codes >= 0], minlength=1)

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 from tasks.classify.dependence import find_dependences
 from tasks.classify.evidence import count_column_evidence
 from tasks.classify.finding import ENOUGH_ROWS, Dependence
-from tasks.classify.roles import attribute_of
+from tasks.classify.roles import create_attribute
 from tasks.classify.weights import weight_reveals
 from tasks.ingest.codebooks.codebook import Attributes, index_by_name
 from tasks.microdata.errors import InputError
@@ -57,7 +57,7 @@ def classify(data: Microdata, plan: ClassifyPlan) -> Schema:
     _refuse_ambiguous_key(data, plan.key)
     declared = index_by_name(plan.attributes)
     attributes = tuple(
-        attribute_of(
+        create_attribute(
             count_column_evidence(data, name), declared.get(name), is_key=name == plan.key, is_known=name in plan.known
         )
         for name in data.names

@@ -15,7 +15,7 @@ _EVENNESS = (0.0, 1.0, 8.0, 64.0, 4096.0)  # e: common values are spread less, 1
 _COMMON = 2.0  # a value is common if each table should hold so many of it
 
 
-def evidence_of_copies(mine: Integers, theirs: Integers) -> float:
+def measure_copy_evidence(mine: Integers, theirs: Integers) -> float:
     """The logarithm of how much likelier it is that one table is a copy than that both are samples of one population.
 
     Meaning: two samples of one population share values by chance. Then all units of both may change places: of a value that k

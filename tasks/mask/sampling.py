@@ -20,7 +20,7 @@ from tasks.microdata.numbers import SPACE, count, number
 from tasks.microdata.schema import Role, Scale, Schema
 from tasks.microdata.spec import Public
 from tasks.microdata.table import Booleans, Integers, Microdata
-from tasks.microdata.units import Units, units_of
+from tasks.microdata.units import Units, find_units
 from tasks.microdata.words import join_with_and
 
 LEAST = 2  # of one record no spread can be told
@@ -148,8 +148,8 @@ def sample_rows(site: MaskContext, spec: Sampling) -> Integers:
     Cost: O(n log n). Source: Cochran (1977), Sampling Techniques, chapters 2 and 5.
     Example: share 0.5 of 5 records keeps 3.
     """
-    units = units_of(site.source, site.schema)
-    strata = _stratum_of_unit(site, spec, units)
+    units = find_units(site.source, site.schema)
+    strata = _find_stratum_of_units(site, spec, units)
     sizes = np.bincount(strata)
     taken = allocate_sample(sizes, _sample_size(spec, units, len(sizes), site.where), spec.allocation)
     order = np.lexsort((site.draw().permutation(units.n_units), strata))
@@ -236,7 +236,7 @@ def _sample_size(spec: Sampling, units: Units, n_strata: int, where: str) -> int
     return m
 
 
-def _stratum_of_unit(site: MaskContext, spec: Sampling, units: Units) -> Integers:
+def _find_stratum_of_units(site: MaskContext, spec: Sampling, units: Units) -> Integers:
     strata = np.zeros(units.n_units, dtype=np.int64)
     if spec.by is None:
         return strata

@@ -42,7 +42,7 @@ def refuse_unfit_strata(steps: Iterable[MaskStep], schema: Schema, where: str) -
 
 def apply_in_strata(site: MaskContext, by: tuple[str, ...], masked: Callable[[MaskContext], Microdata]) -> Microdata:
     """The table after a step that is carried out in each stratum by itself; a missing value of `by` is a stratum of its own."""
-    strata = _rows_of(row_codes(site.source, by))
+    strata = _list_rows(row_codes(site.source, by))
     parts = [_part(site, rows, i, len(strata), by, masked) for i, rows in enumerate(strata)]
     back = np.argsort(np.concatenate(strata), kind="stable")
     return Microdata(pa.concat_tables([part.arrow for part in parts])).take(back)
@@ -71,13 +71,13 @@ def infer_in_strata(view: IntruderView, step: MaskStep, conclude: Callable[[Intr
         return view.knowledge.forget(step.target_attributes)
     coded = [encode_jointly(view.originals.column(name), view.released.column(name)) for name in by]
     codes = joint_codes([np.concatenate(pair) for pair in coded], view.originals.n + view.released.n)
-    strata = _rows_of(codes[: view.originals.n])
+    strata = _list_rows(codes[: view.originals.n])
     released = _rows_with(codes[view.originals.n :], codes[[rows[0] for rows in strata]])
     parts = [conclude(view.select_rows(rows, of_them)) for rows, of_them in zip(strata, released, strict=True)]
     return _join_beliefs(parts, strata, released, view, frozenset(step.target_attributes))
 
 
-def _rows_of(codes: Integers) -> list[Integers]:
+def _list_rows(codes: Integers) -> list[Integers]:
     order = np.argsort(codes, kind="stable").astype(np.int64)
     return np.split(order, np.flatnonzero(np.diff(codes[order])) + 1)
 

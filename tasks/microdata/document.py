@@ -197,14 +197,14 @@ def _finite(text: str) -> bool:
 
 def _explain_validation_error(error: ValidationError, model: type[BaseModel], document: Document) -> InputError:
     details = error.errors(include_url=False)
-    places = [place_in_document(detail, document.content) for detail in details]
+    places = [find_error_path(detail, document.content) for detail in details]
     chosen = _first_worth_telling(details, places)
     first, place, told = details[chosen], places[chosen], _cut_at_categories(places[chosen])
     value = value_at(document.content, place)
     more = _describe_other_errors([other for other in places if not _same(other, place)], document)
     unknown = first["type"] == "extra_forbidden"
     named = format_dotted_path(document.find_in_file(told))
-    what = f"unknown field `{place[-1]}`{more}" if unknown else f"{named or 'the file'}: {message_of(first)}{more}"
+    what = f"unknown field `{place[-1]}`{more}" if unknown else f"{named or 'the file'}: {format_model_error(first)}{more}"
     allowed, remedy = _guidance(first, model, place, value)
     shown = None if unknown or first["type"] == "missing" or isinstance(value, dict | list) else value
     if told != place:
@@ -242,7 +242,7 @@ def _cut_at_categories(place: Path_) -> Path_:
     return place
 
 
-def message_of(detail: ErrorDetails) -> str:
+def format_model_error(detail: ErrorDetails) -> str:
     """What the model says, in words of somebody who writes the file."""
     match detail["type"]:
         case "too_short":
@@ -285,10 +285,10 @@ def _guidance(detail: ErrorDetails, model: type[BaseModel], place: Path_, value:
         given = str(context.get("tag", detail.get("input", "")))
         return allowed, did_you_mean(given, re.findall(r"'([^']+)'", allowed), "choose one of these")
     if detail["type"] == "less_than_equal" and context.get("le") == 1 and isinstance(value, int | float) and 1 < value <= 100:
-        return message_of(detail), f"write a fraction: {value:g} percent is {value / 100:g}"
+        return format_model_error(detail), f"write a fraction: {value:g} percent is {value / 100:g}"
     if detail["type"] == "value_error" and isinstance(value, dict):
         return "parameters that fit together", "change them as the first line says; params/schema/release.json describes each"
-    return message_of(detail), "correct the value; params/schema/release.json describes every field"
+    return format_model_error(detail), "correct the value; params/schema/release.json describes every field"
 
 
 def _field_names(model: type[BaseModel], loc: Path_) -> list[str]:
@@ -325,7 +325,7 @@ def _resolve_reference(schema: Any, definitions: dict[str, Any]) -> dict[str, An
     return {}
 
 
-def place_in_document(detail: ErrorDetails, content: Any) -> Path_:
+def find_error_path(detail: ErrorDetails, content: Any) -> Path_:
     """The error's place as the file's author sees it: without the names of union members that pydantic inserts."""
     place: list[str | int] = []
     here = content

@@ -13,7 +13,7 @@ from scipy.stats import hypergeom
 from tasks.microdata.alignment import ABSENT, Alignment, RowAlignment, require_alignment
 from tasks.microdata.schema import Schema
 from tasks.microdata.table import Booleans, Floats, Integers, Microdata
-from tasks.microdata.units import RowGroups, Units, group_rows, units_of
+from tasks.microdata.units import RowGroups, Units, find_units, group_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +44,11 @@ class GroundTruth:
 
     @classmethod
     def create_from_tables(cls, original: Microdata, masked: Microdata, schema: Schema, belonging: RowAlignment) -> GroundTruth:
-        """Raises ValueError where the alignment is not that of the tables, InputError as `units_of`."""
+        """Raises ValueError where the alignment is not that of the tables, InputError as `find_units`."""
         if original.n != belonging.n_records or masked.n != belonging.n_rows:
             shapes = f"{belonging.n_records} records and {belonging.n_rows} masked rows"
             raise ValueError(f"the tables have {original.n} and {masked.n} rows, their alignment {shapes}")
-        return cls(original, masked, belonging, units_of(original, schema))
+        return cls(original, masked, belonging, find_units(original, schema))
 
     @property
     def alignment(self) -> Alignment:

@@ -47,7 +47,7 @@ class Units:
         return group_rows(self.of_row, self.n_units)
 
 
-def units_of(data: Microdata, schema: Schema) -> Units:
+def find_units(data: Microdata, schema: Schema) -> Units:
     """The persons of a table whose schema names a person key, else its records.
 
     Raises InputError as `check_units`. Cost: O(n log n). Example: a key that differs in every row: persons are records.

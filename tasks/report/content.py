@@ -24,7 +24,7 @@ from tasks.report.charts.editions import Edition
 from tasks.report.publication import Context, Publish
 from tasks.score.attack_coverage import LINKAGE, attacks_beyond_the_share, omissions_in_effect, tries_original_values
 from tasks.score.catalogue import LOSS
-from tasks.score.kinds import NotLimited, kind_of, kinds_not_limited, subject_of
+from tasks.score.kinds import NotLimited, find_disclosure_subject, find_kind, kinds_not_limited
 from tasks.score.measures.loss import RECORDS_ABSENT
 from tasks.score.policy import DECLARED, FILE, INSIDER, ROUNDING_ERROR, PolicyLine
 from tasks.score.rounding import public, public_criteria
@@ -113,7 +113,7 @@ class Content:
         Attacks are those that were omitted, and those that somebody could carry further who holds all records, not a share, or
         the original values.
         """
-        subject = subject_of(
+        subject = find_disclosure_subject(
             self.schema,
             self.intruder,
             self.mechanisms,
@@ -134,7 +134,7 @@ class Content:
     @property
     def limits_in_rehearsal(self) -> bool:
         """Does a line limit membership of which nothing was measured on this release, because no control was set aside?"""
-        return self.is_membership_rehearsal and any(kind_of(line) == "membership" for line in self.policy)
+        return self.is_membership_rehearsal and any(find_kind(line) == "membership" for line in self.policy)
 
     @property
     def omissions(self) -> tuple[Omission, ...]:

@@ -15,11 +15,11 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tasks.microdata.errors import InputError, PlaceAway
+from tasks.microdata.errors import InputError, StorageUnreachable
 from tasks.microdata.regular_files import read_file, read_text_file
 from tasks.runtime.files import write_first, write_whole
 from tasks.runtime.records import read_returned
-from tasks.runtime.seals import ADDRESS, MARK, digest_under, mark_of, store_key
+from tasks.runtime.seals import ADDRESS, MARK, create_mark, digest_under, store_key
 from tasks.runtime.settings import Home
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def _check_storage(url: str, root: Path) -> SharedStorage:
     if place.exists(MARK) and not (root / "keys" / "store.key").exists():
         raise _wrong_key("the place was made with a key that this home does not have: it has none yet")
     key = store_key(Home(root))
-    mark = mark_of(key)
+    mark = create_mark(key)
     known = root / "keys" / KNOWN
     digest = digest_under(key, f"place {url}".encode())
     before = read_text_file(known).split() if known.exists() else []
@@ -80,7 +80,7 @@ def fetch_record(key: str, path: Path) -> None:
     place = open_shared_storage(Home.current())
     if place is None:
         return
-    with suppress(PlaceAway, OSError, ValueError, KeyError, TypeError):
+    with suppress(StorageUnreachable, OSError, ValueError, KeyError, TypeError):
         record = json.loads(place.read(_record_name(key)))
         record["metadata"]["storage_key"] = str(path)
         write_whole(path, json.dumps(record).encode())
@@ -92,7 +92,7 @@ def share_record(key: str, path: Path) -> None:
     place = open_shared_storage(home)
     if place is None:
         return
-    with suppress(PlaceAway, OSError):
+    with suppress(StorageUnreachable, OSError):
         name = _record_name(key)
         there = read_returned(place.read(name)) if place.exists(name) else None
         if there is None or not there.is_of(home, key):

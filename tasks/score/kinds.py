@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from tasks.attack.linkage.external import names_of
+from tasks.attack.linkage.external import name_files
 from tasks.attack.threat import IntruderSpec, adds_insiders, intruders
 from tasks.mask.methods import Mechanism
 from tasks.mask.sampling import Sampling, count_sampled
@@ -20,20 +20,20 @@ from tasks.microdata.schema import Role, Schema
 from tasks.microdata.spec import Public, Reason, Spec
 from tasks.microdata.words import join_with_and
 from tasks.score.catalogue import MEASURES
-from tasks.score.measure import Kind
+from tasks.score.measure import DisclosureKind
 from tasks.score.measures.linkage import KNOWN_REIDENTIFICATION, RECORDS_EXPOSED, REIDENTIFICATION
 from tasks.score.policy import DECLARED, INSIDER, PolicyLine, cannot_fail, is_by, is_within
 
-KINDS: tuple[Kind, ...] = get_args(Kind)
+KINDS: tuple[DisclosureKind, ...] = get_args(DisclosureKind)
 RIGHT_LINKS = (REIDENTIFICATION.name, RECORDS_EXPOSED.name, KNOWN_REIDENTIFICATION.name)  # 0 for who is not in the release
-WHAT_IT_IS: dict[Kind, str] = {
+WHAT_IT_IS: dict[DisclosureKind, str] = {
     "identity": "somebody who knows the quasi-identifiers finds whose record is whose",
     "insiders": "somebody who also knows another published attribute finds more",
     "inference": "the release tells a confidential value of a person",
     "membership": "somebody can tell that a person is in the data",
     "earlier_releases": "this release and earlier ones about the same persons tell more together",
 }
-LIMITED_BY: dict[Kind, str] = {
+LIMITED_BY: dict[DisclosureKind, str] = {
     "identity": "measure: reidentification",
     "insiders": "measure: reidentification, intruder: insider",
     "inference": "measure: linked_value_disclosed",
@@ -52,7 +52,7 @@ class NotLimited(Spec):
     membership: Public[Reason | None] = None
     earlier_releases: Public[Reason | None] = None
 
-    def reason(self, kind: Kind) -> str | None:
+    def reason(self, kind: DisclosureKind) -> str | None:
         """The reason that is given for a kind; None: there is none."""
         given: str | None = getattr(self, kind)
         return given
@@ -80,7 +80,7 @@ class Subject:
     not_for_publication: bool = False
 
 
-def subject_of(
+def find_disclosure_subject(
     schema: Schema,
     intruder: IntruderSpec,
     steps: tuple[Mechanism, ...],
@@ -102,7 +102,7 @@ def subject_of(
         "model" if of_model else "synthetic table" if of_nobody else "masked table"
     )
     who = intruders(intruder, schema) if what == "masked table" else ()
-    holders = names_of(intruder.files) if file_holders is None else file_holders
+    holders = name_files(intruder.files) if file_holders is None else file_holders
     confidential = schema.find_by_role(Role.CONFIDENTIAL)
     return Subject(
         what=what,
@@ -117,13 +117,13 @@ def subject_of(
     )
 
 
-def kinds_asked(subject: Subject) -> tuple[Kind, ...]:
+def kinds_asked(subject: Subject) -> tuple[DisclosureKind, ...]:
     """The kinds of disclosure that the policy of a release must answer.
 
     A kind without an object is not asked: insiders where nobody can know more than the declared intruder, inference where no
     attribute is confidential. `earlier_releases` is not asked: no attack combines this release with earlier ones yet.
     """
-    asked: dict[Kind, bool] = {
+    asked: dict[DisclosureKind, bool] = {
         "identity": subject.what == "masked table",
         "insiders": subject.what == "masked table" and bool(subject.insiders),
         "inference": bool(subject.confidential),
@@ -133,7 +133,7 @@ def kinds_asked(subject: Subject) -> tuple[Kind, ...]:
     return tuple(kind for kind in KINDS if asked[kind])
 
 
-def kind_of(line: PolicyLine) -> Kind | None:
+def find_kind(line: PolicyLine) -> DisclosureKind | None:
     """The kind of disclosure that a line is about; None: of none, as a limit on k or on a loss.
 
     A line on a single attack while others are accepted answers no kind.
@@ -156,7 +156,7 @@ def can_fail(line: PolicyLine, subject: Subject) -> bool:
     return line.measure not in RIGHT_LINKS or not is_within(subject.largest_share, line.limit, "at_most")
 
 
-def find_unlimited_kinds(policy: Iterable[PolicyLine], subject: Subject) -> dict[Kind, tuple[str, ...]]:
+def find_unlimited_kinds(policy: Iterable[PolicyLine], subject: Subject) -> dict[DisclosureKind, tuple[str, ...]]:
     """The kinds that are asked and that no line answers, each with what its lines still have to measure.
 
     Identity needs a rate and a tail: 8 % on average can hide outliers who are found with certainty. A line on one intruder or
@@ -165,12 +165,12 @@ def find_unlimited_kinds(policy: Iterable[PolicyLine], subject: Subject) -> dict
     answers inference of it.
     """
     lines = [line for line in policy if can_fail(line, subject)]
-    of_kind = {kind: [line for line in lines if kind_of(line) == kind] for kind in kinds_asked(subject)}
+    of_kind = {kind: [line for line in lines if find_kind(line) == kind] for kind in kinds_asked(subject)}
     missing = {kind: tuple(_missing(kind, found, subject)) for kind, found in of_kind.items()}
     return {kind: what for kind, what in missing.items() if what}
 
 
-def _missing(kind: Kind, lines: list[PolicyLine], subject: Subject) -> Iterator[str]:
+def _missing(kind: DisclosureKind, lines: list[PolicyLine], subject: Subject) -> Iterator[str]:
     match kind:
         case "identity":
             everybody = (DECLARED, *subject.file_holders)
@@ -201,7 +201,9 @@ def _concern_all(lines: list[PolicyLine], everybody: tuple[str, ...]) -> bool:
     )
 
 
-def kinds_not_limited(policy: Iterable[PolicyLine], not_limited: NotLimited, subject: Subject) -> tuple[tuple[Kind, str], ...]:
+def kinds_not_limited(
+    policy: Iterable[PolicyLine], not_limited: NotLimited, subject: Subject
+) -> tuple[tuple[DisclosureKind, str], ...]:
     """The kinds that are asked and that a reason stands for in place of a limit, with that reason."""
     reasons = ((kind, not_limited.reason(kind)) for kind in find_unlimited_kinds(policy, subject))
     return tuple((kind, reason) for kind, reason in reasons if reason is not None)
@@ -254,7 +256,7 @@ def refuse_silence(policy: tuple[PolicyLine, ...], not_limited: NotLimited, subj
         )
 
 
-def _describe_gap(kind: Kind, what: tuple[str, ...], subject: Subject) -> str:
+def _describe_gap(kind: DisclosureKind, what: tuple[str, ...], subject: Subject) -> str:
     """That of identity one half is limited already, or limited for some of the intruders; what of inference no line limits."""
     if kind == "inference" and subject.known_secrets:
         names = join_with_and(subject.known_secrets)
@@ -272,7 +274,7 @@ def _describe_gap(kind: Kind, what: tuple[str, ...], subject: Subject) -> str:
     return f"{told}; lines that name an intruder leave out the others: {DECLARED}, {holders}" if holders else told
 
 
-def lines_to_add(missing: dict[Kind, tuple[str, ...]], subject: Subject) -> tuple[str, ...]:
+def lines_to_add(missing: dict[DisclosureKind, tuple[str, ...]], subject: Subject) -> tuple[str, ...]:
     """The lines of a release file that answer these kinds: a limit where one can be measured, and a reason as the other way."""
     limits = {kind: what for kind, what in missing.items() if can_be_limited(kind, subject)}
     lines = ["policy:"] if limits else []
@@ -286,7 +288,7 @@ def lines_to_add(missing: dict[Kind, tuple[str, ...]], subject: Subject) -> tupl
     return tuple(lines)
 
 
-def can_be_limited(kind: Kind, subject: Subject) -> bool:
+def can_be_limited(kind: DisclosureKind, subject: Subject) -> bool:
     """Does a measure exist that answers the kind of such a release?"""
     if kind == "inference":
         return subject.what != "model" and not subject.known_secrets

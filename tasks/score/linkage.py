@@ -63,10 +63,10 @@ def linkage_estimates(
     if isinstance(scene.belonging, NoAlignment):
         unknown = _create_blank_estimates(replace(result, status="not_applicable", reason=ROWS_OF_NOBODY), file)
         return (*(one for one in unknown if not MEASURES[one.measure].of_nobody), *estimate_disclosed_values(sample, file))
-    if _is_of_the_curve(result):
-        return tuple(one for one in estimate_rates(sample) if one.measure in OF_THE_CURVE)
+    if _belongs_to_curve(result):
+        return tuple(one for one in estimate_linkage_rates(sample) if one.measure in OF_THE_CURVE)
     figures = (
-        estimate_rates(sample),
+        estimate_linkage_rates(sample),
         estimate_known_links(sample),
         estimate_present_and_absent(sample),
         estimate_group_exposure(sample, file),
@@ -95,7 +95,7 @@ LINKED_TO_OTHERS = (
 _SAMPLED_MARGINS = "whose margin is large enough is found on all targets, and only a sample of them was scored"
 
 
-def estimate_rates(sample: ScoredTargets) -> Iterator[Estimate]:
+def estimate_linkage_rates(sample: ScoredTargets) -> Iterator[Estimate]:
     """Rates over all targets.
 
     `reidentification`: the mean credit. `records_exposed`: the share of targets with credit >= 1/2. `max_record_risk`: the
@@ -283,7 +283,7 @@ def _lower_bounds(result: AttackResult, figures: tuple[Estimate, ...], file: _Fi
 
 def _subjects(measure: str, result: AttackResult, file: _File) -> tuple[tuple[str | None, str | None], ...]:
     """What the figures of a measure would be about: attribute and subgroup."""
-    if _is_of_the_curve(result) and measure not in OF_THE_CURVE:
+    if _belongs_to_curve(result) and measure not in OF_THE_CURVE:
         return ()
     match measure:
         case linkage.REIDENTIFICATION_PRESENT.name:
@@ -311,5 +311,5 @@ def _unknown_to(result: AttackResult, schema: Schema) -> tuple[str, ...]:
     return tuple(name for name in schema.find_by_role(Role.CONFIDENTIAL) if name not in known)
 
 
-def _is_of_the_curve(result: AttackResult) -> bool:
+def _belongs_to_curve(result: AttackResult) -> bool:
     return result.intruder.startswith(f"{CURVE}:")

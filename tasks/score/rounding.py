@@ -45,7 +45,7 @@ FEW, MANY = 2, 6
 DECIMALS = 3
 
 
-Lines = tuple[tuple[PolicyLine, Criterion], ...]
+PolicyResults = tuple[tuple[PolicyLine, Criterion], ...]
 
 
 def public(estimates: tuple[Estimate, ...], decided: Iterable[tuple[PolicyLine, Criterion]] = ()) -> tuple[Estimate, ...]:
@@ -144,11 +144,11 @@ def _public(estimate: Estimate, significant: int | None) -> Estimate:
     return replace(estimate, value=value, low=low, high=high)
 
 
-def _round_people_share(estimate: Estimate, n: int, significant: int | None, lines: Lines) -> Estimate:
+def _round_people_share(estimate: Estimate, n: int, significant: int | None, lines: PolicyResults) -> Estimate:
     assert estimate.value is not None  # noqa: S101  `people_behind` has seen to it
     if n < FEWEST:
         return replace(estimate, value=None, low=None, high=None, status="not_applicable", reason=WITHHELD)
-    classes = classes_of(estimate.measure, n)
+    classes = find_classes(estimate.measure, n)
     place = classes.place(estimate.value)
     sides = _sides(estimate, lines)
 
@@ -188,12 +188,12 @@ def _round_chance(estimate: Estimate, n: int | None) -> Estimate:
     return replace(estimate, chance=round_significant(chance, FEW) if few else chance)
 
 
-def classes_of(measure: str, n: int) -> ShareClasses:
+def find_classes(measure: str, n: int) -> ShareClasses:
     """The classes by which a measure of n people is shown."""
     return ShareClasses(n, MEASURES[measure].better == "higher", MEASURES[measure].smallest)
 
 
-def _sides(estimate: Estimate, lines: Lines) -> dict[str, tuple[Side, ...]]:
+def _sides(estimate: Estimate, lines: PolicyResults) -> dict[str, tuple[Side, ...]]:
     """On which side of which limits the value and the ends of a figure have to be shown, as far as the verdict tells."""
     found: dict[str, list[Side]] = {"value": [], "low": [], "high": []}
     for line, criterion in lines:

@@ -22,8 +22,8 @@ from tasks.microdata.ground_truth import GroundTruth
 from tasks.microdata.randomness import stream
 from tasks.microdata.schema import Schema
 from tasks.microdata.table import Integers, Microdata
-from tasks.microdata.units import Units, units_of
-from tasks.score.methods import Measure, score
+from tasks.microdata.units import Units, find_units
+from tasks.score.methods import SelectedMeasure, score
 from tasks.score.policy import DECLARED
 from tasks.sweep.layout import StoredFigure, TrialStatus, encode_figures
 
@@ -43,7 +43,7 @@ class Trial:
     key: str
     attacks: tuple[Attack, ...]
     intruder: IntruderSpec
-    measures: tuple[Measure, ...] = ()
+    measures: tuple[SelectedMeasure, ...] = ()
     holders: tuple[FileHolder, ...] = ()
 
 
@@ -74,7 +74,7 @@ class TrialResult:
     seconds: float = 0.0
 
 
-def seed_of_number(number: int) -> bytes:
+def derive_seed(number: int) -> bytes:
     """The 32 bytes of a sweep's seed. Everybody can compute them: nothing that was masked with them is published."""
     return hashlib.sha256(f"sweep seed {number}".encode()).digest()
 
@@ -153,14 +153,14 @@ class _TrialRunner:
     def from_group(
         cls, table: Microdata, schema: Schema, group: TrialGroup, source: str, files: ExternalFiles | None
     ) -> _TrialRunner:
-        seed = seed_of_number(group.seed)
+        seed = derive_seed(group.seed)
         done = mask(table, schema, group.masking, seed=seed, path=("mask", source))
         order = np.arange(done.data.n, dtype=np.int64) if group.keeps_row_order else done.order
         return cls(table, schema, source, seed, done, Alignment(done.record, np.argsort(order), table.n), files)
 
     @cached_property
     def units(self) -> Units:
-        return units_of(self.table, self.schema)
+        return find_units(self.table, self.schema)
 
     def results(self, trial: Trial) -> Iterator[AttackResult]:
         """Every attack by every intruder, in the order of a release's plan."""

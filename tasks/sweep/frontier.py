@@ -69,11 +69,11 @@ def dominators(risk: Floats, loss: Floats) -> Integers:
     if len(places):
         first = np.searchsorted(-loss[along], -loss[places], side="left")
         after = np.searchsorted(risk[along], risk[places], side="right")
-        found[places] = _least_of(along, first, after)
+        found[places] = _find_least(along, first, after)
     return found
 
 
-def _least_of(numbers: Integers, first: Integers, after: Integers) -> Integers:
+def _find_least(numbers: Integers, first: Integers, after: Integers) -> Integers:
     """The least of numbers[first:after], for many stretches of at least one number."""
     layers = [numbers]
     while 2 ** len(layers) <= len(numbers):

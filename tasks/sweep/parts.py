@@ -13,10 +13,10 @@ from tasks.attack.methods import Attack
 from tasks.attack.threat import IntruderSpec
 from tasks.mask.methods import Masking
 from tasks.microdata.errors import InputError
-from tasks.microdata.public_paths import Place as Place
+from tasks.microdata.public_paths import SpecPath
 from tasks.microdata.spec import Public, Spec
 from tasks.microdata.suggestion import did_you_mean
-from tasks.score.methods import Measure
+from tasks.score.methods import SelectedMeasure
 from tasks.sweep.axes import Value
 
 NAMING = ("method", "measure", "id")  # another method is another pipeline; an id names figures
@@ -30,15 +30,15 @@ class Parts(Spec):
     masking: Public[Annotated[tuple[Masking, ...], Field(min_length=1)]]
     intruder: Public[IntruderSpec] = IntruderSpec()
     attacks: Public[Annotated[tuple[Attack, ...], Field(min_length=1)] | None] = None
-    measures: Public[tuple[Measure, ...]] = ()
+    measures: Public[tuple[SelectedMeasure, ...]] = ()
 
 
-def place_of(path: str) -> Place:
+def parse_axis_path(path: str) -> SpecPath:
     """`masking[0].k` as ("masking", 0, "k"). A name with dots stands in brackets: `masking[0].bases["a.b"]`.
 
     Raises InputError for what is no path, or leads to another part of the release.
     """
-    place = steps_of(path)
+    place = parse_steps(path)
     if not place:
         what = "this is no path into a release file"
         raise InputError("axis", path, what, _PATHS, "write fields with dots, places in lists in brackets", path)
@@ -50,7 +50,7 @@ def place_of(path: str) -> Place:
     return place
 
 
-def steps_of(path: str) -> Place:
+def parse_steps(path: str) -> SpecPath:
     """The steps of a path, wherever it leads; () for what is none."""
     steps = list(_STEP.finditer(path))
     if "".join(step.group() for step in steps) != path:
@@ -58,13 +58,13 @@ def steps_of(path: str) -> Place:
     return tuple(int(step[1]) if step[1] else step[2] or step[3] for step in steps)
 
 
-def kind_of(path: str, content: Mapping[str, Any]) -> tuple[bool, bool]:
+def find_number_kind(path: str, content: Mapping[str, Any]) -> tuple[bool, bool]:
     """Is the parameter at this path a whole number, and is it any number?
 
     content: the parts as a file has them; they say which method stands where.
     Raises InputError for a path that leads nowhere: a field that the method does not have, a step that is not there.
     """
-    place, schema = place_of(path), _schema()
+    place, schema = parse_axis_path(path), _schema()
     here: Any = content
     if place[-1] in NAMING:
         raise InputError("axis", path, f"a sweep cannot vary `{place[-1]}`", "parameters of the methods",
@@ -77,10 +77,12 @@ def kind_of(path: str, content: Mapping[str, Any]) -> tuple[bool, bool]:
 
 
 def replace_values(content: Mapping[str, Any], values: Mapping[str, Value]) -> dict[str, Any]:
-    """The content with each value at its path; the content itself stays as it is. The paths lead somewhere (`kind_of`)."""
+    """The content with each value at its path; the content itself stays as it is. The paths lead somewhere
+    (`find_number_kind`).
+    """
     changed = dict(content)
     for path, value in values.items():
-        place = place_of(path)
+        place = parse_axis_path(path)
         here: Any = changed
         for step in place[:-1]:
             here[step] = dict(here[step]) if isinstance(here[step], Mapping) else list(here[step])

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from tasks.microdata.estimate import Estimate
 from tasks.microdata.table import Booleans, Floats, Integers
-from tasks.sweep.layout import AXIS, BESIDE, FIGURE_FIELDS, FIRST, LAST, FigureSubject, decode_figure, subject_of
+from tasks.sweep.layout import AXIS, BESIDE, FIGURE_FIELDS, FIRST, LAST, FigureSubject, decode_figure, parse_figure_id
 
 __all__ = ["FIGURE_FIELDS", "OverSeeds", "Results"]
 Texts = npt.NDArray[np.str_]
@@ -57,7 +57,7 @@ class Results:
             raise ValueError("the table of a sweep is in the order of point and seed, each pair once")
         points, first, place = np.unique(point, return_index=True, return_inverse=True)
         names = [name for name in table.column_names if name not in (*FIRST, *LAST) and not name.startswith((AXIS, *BESIDE))]
-        return cls(table, points, place, first, {name: subject_of(name) for name in names})
+        return cls(table, points, place, first, {name: parse_figure_id(name) for name in names})
 
     @property
     def n_trials(self) -> int:

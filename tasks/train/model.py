@@ -14,9 +14,17 @@ from tasks.microdata.errors import InputError, NotFollowed
 from tasks.microdata.imports import one_at_a_time
 from tasks.microdata.schema import Schema
 from tasks.microdata.table import Floats, Microdata
-from tasks.train.examples import FEWEST_OF_A_CLASS, ExampleEncoder, Examples, Feature, class_places, coding_of, coding_of_file
+from tasks.train.examples import (
+    FEWEST_OF_A_CLASS,
+    ExampleEncoder,
+    Examples,
+    Feature,
+    create_encoder,
+    create_encoder_for_file,
+    find_class_positions,
+)
 from tasks.train.learners import AnyLearner, NaiveBayes, classifier
-from tasks.train.skops_file import classes_of, frame_of, imitation
+from tasks.train.skops_file import imitation, list_classes, list_feature_names
 from tasks.train.spec import WHERE, ModelSpec
 
 _ANSWERS = "a probability for each class, for every record"
@@ -74,7 +82,7 @@ def learn_with(learner: AnyLearner) -> Learn:
     """How models of this learner are made; a training set of one class makes a model that is sure of it."""
 
     def learn(train: Examples, random_state: int) -> Predict:
-        return _sure(train) or answers_of(fit_model(train, learner, random_state), train.classes)
+        return _sure(train) or create_predictor(fit_model(train, learner, random_state), train.classes)
 
     return learn
 
@@ -86,7 +94,7 @@ def learn_like(model: Any) -> Learn:
     """
 
     def learn(train: Examples, random_state: int) -> Predict:
-        return _sure(train) or answers_of(refit_model(train, model, random_state), train.classes)
+        return _sure(train) or create_predictor(refit_model(train, model, random_state), train.classes)
 
     return learn
 
@@ -118,19 +126,19 @@ def refuse_silent(spec: ModelSpec, predict: Predict, frame: pd.DataFrame, whose:
 def coding_for(spec: ModelSpec, schema: Schema, model: Any, training: Microdata, people: Microdata) -> ExampleEncoder:
     """How tables become examples for a model of a training table that is asked about people.
 
-    Raises InputError as `coding_of` and `coding_of_file`.
+    Raises InputError as `create_encoder` and `create_encoder_for_file`.
     """
     if spec.learner is None:
-        return coding_of_file(spec, schema, frame_of(model), classes_of(model), people)
-    return coding_of(spec, schema, training, people)
+        return create_encoder_for_file(spec, schema, list_feature_names(model), list_classes(model), people)
+    return create_encoder(spec, schema, training, people)
 
 
-def answers_of(model: Any, classes: np.ndarray[Any, Any]) -> Predict:
+def create_predictor(model: Any, classes: np.ndarray[Any, Any]) -> Predict:
     """What a fitted model answers, by class of `classes`; a class that it does not know has probability 0.
 
     Raises ValueError where a class of the model is none of them.
     """
-    places = class_places(np.asarray(model.classes_), classes)
+    places = find_class_positions(np.asarray(model.classes_), classes)
     if (places < 0).any():
         raise ValueError("the model knows a class that is not among the classes")
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from tasks.microdata.errors import InputError
-from tasks.train.model_parts import Part, parts_of
+from tasks.train.model_parts import Part, list_model_parts
 from tasks.train.skops_archive import refusal
 from tasks.train.spec import MOST_CLASSES
 
@@ -60,7 +60,7 @@ def check_sizes(model: Any, where: str) -> None:
     Example: a logistic regression on 3 columns whose `coef_` has 1,003 rows.
     """
     most_classes = max(MOST_CLASSES, len(model.classes_))
-    for part in parts_of(model):
+    for part in list_model_parts(model):
         attributes = getattr(part.held, "__dict__", {})
         chosen = inspect.signature(type(part.held)).parameters if attributes else {}
         sizes = {**_sizes(part), "most": most_classes}

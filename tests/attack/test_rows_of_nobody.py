@@ -17,7 +17,7 @@ from tasks.microdata.errors import NotApplicable
 from tasks.microdata.ground_truth import GroundTruth
 from tasks.microdata.schema import Role, Scale
 from tasks.microdata.table import Microdata
-from tasks.microdata.units import units_of
+from tasks.microdata.units import find_units
 
 DECLARED = Intruder("declared", ("age",))
 SECRET = {"vote": Role.CONFIDENTIAL}
@@ -168,7 +168,7 @@ def test_slow_twin(table, seed, n, m, several):
     if m == 1:
         return
     found = read(source, rows, schema)
-    assert found.counts == units_of(source, schema).counts
+    assert found.counts == find_units(source, schema).counts
     twin = slowly(ages.tolist(), votes.tolist(), at.tolist(), say.tolist(), persons.tolist())
     assert found.outcomes.floats("linked:vote").tolist() == pytest.approx(twin)
 

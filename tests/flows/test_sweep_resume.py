@@ -14,13 +14,13 @@ import pyarrow.parquet as pq
 import pytest
 from sweep_files import MASKED, table_of, untimed, write_sweep
 
-from flows.sweep.basis import basis_of
+from flows.sweep.basis import prepare_basis
 from flows.sweep.blocks import block_name
 from flows.sweep.execution import SweepExecution
-from flows.sweep.record import Record, sweep_id
+from flows.sweep.record import SweepRecord, sweep_id
 from flows.sweep.spec import load_sweep
 from flows.sweep.work import run_block
-from flows.sweep.working_set import default_place
+from flows.sweep.working_set import open_default_working_set
 
 SMALL_BLOCKS = """
 import sys
@@ -137,8 +137,8 @@ class Unheard:
 def course_of(path) -> SweepExecution:
     """A sweep as `sdcert sweep` begins it."""
     sweep = load_sweep(path)
-    basis = basis_of(sweep.base, default_place())
-    record = Record(basis.place, sweep_id(sweep, basis))
+    basis = prepare_basis(sweep.base, open_default_working_set())
+    record = SweepRecord(basis.place, sweep_id(sweep, basis))
     record.begin(sweep, basis)
     return SweepExecution(sweep, basis, record)
 

@@ -14,7 +14,7 @@ from scipy.stats import chisquare
 from tasks.mask.categories.invariant import invariant_matrix
 from tasks.mask.categories.marginals import estimate_shares
 from tasks.mask.categories.pram import Pram, transition_matrix
-from tasks.mask.categories.promise import epsilon_of_a_record, randomisations
+from tasks.mask.categories.promise import compute_record_epsilon, randomisations
 from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.mask.methods import Masking, infer_belief, mask
 from tasks.mask.ranks.rank_swapping import RankSwapping
@@ -207,7 +207,7 @@ def test_no_epsilon_and_nothing_of_the_data_in_what_is_told(strata):
     step = pram("grade", epsilon=1.0)
     (one,) = randomisations(data, schema, (step,))
     assert (one.epsilon, one.invariant, one.truth_is_less_likely) == ("infinite", True, True)
-    assert epsilon_of_a_record(data, schema, (step,)) == "infinite"
+    assert compute_record_epsilon(data, schema, (step,)) == "infinite"
     assert step.public() == {"attributes": ["grade"], "method": "pram", "epsilon": 1.0, "invariant": True}
     assert estimate_shares(data, data, schema, (step,)) == []  # its matrix would tell the shares
 

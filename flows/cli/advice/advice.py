@@ -172,7 +172,7 @@ def _advise_column_set(names: str, value: float, line: dict[str, Any], place: st
 def _fate(name: str, spec: dict[str, Any]) -> str:
     if spec.get("released"):
         return "as the table holds it"
-    masked = any(name in (attributes_of(step) or ()) for step in _steps(spec))
+    masked = any(name in (list_step_attributes(step) or ()) for step in _steps(spec))
     return "masked apart from the others" if masked else "unchanged"
 
 
@@ -200,7 +200,7 @@ def _describe_joint_masking(name: str, spec: dict[str, Any]) -> str:
     if step is None or scale == _UNGROUPABLE:
         return f"{role}, and name it in a masking step that takes its scale"
     grouping, named = _steps(spec)[step], f"masking step {step + 1} (microaggregation)"
-    if attributes_of(grouping) is None and scale not in _CATEGORIES:
+    if list_step_attributes(grouping) is None and scale not in _CATEGORIES:
         return f"{role}; {named} masks it then, because it names no attributes"
     field = "blocks" if grouping.get("blocks") else "attributes"
     return f"{role}, and add it to the `{field}` of {named}"
@@ -244,7 +244,7 @@ def _weaker_masks(spec: dict[str, Any], concerned: set[str]) -> Iterator[str]:
 
 
 def _masks_some(step: dict[str, Any], names: set[str]) -> bool:
-    masked = attributes_of(step)
+    masked = list_step_attributes(step)
     return masked is None or bool(names & masked)
 
 
@@ -265,7 +265,7 @@ def _join_names(names: list[str]) -> str:
     return join_with_and(map(escape_terminal, names))
 
 
-def attributes_of(step: dict[str, Any]) -> set[str] | None:
+def list_step_attributes(step: dict[str, Any]) -> set[str] | None:
     """The attributes a step names, in one way or another; None: those that fit it."""
     method = find_method(step["method"])
     return set(step.get("attributes") or ()) or None if method is None else method.list_attributes(step)

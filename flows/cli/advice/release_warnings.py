@@ -9,7 +9,7 @@ from tasks.microdata.alignment import ROWS_OF_NOBODY
 from tasks.microdata.schema import Scale
 from tasks.score.membership.estimates import others_needed
 from tasks.score.membership.sample_size import GUESSES, compute_guess_bound, find_sample_size
-from tasks.score.policy import FILE, PolicyLine, cannot_fail, rate_of
+from tasks.score.policy import FILE, PolicyLine, cannot_fail, find_rate
 
 if TYPE_CHECKING:
     from flows.release import ReleaseSpec
@@ -79,7 +79,7 @@ def _lines_on_few_people(release: ReleaseSpec, asked: int | None) -> Iterator[st
     whose = "this table" if release.control is None else "a control of this size"
     people = f"with {whose} attacks ask about {asked:,} members and as many others"
     for i, line in enumerate(release.policy):
-        place, rate = f"policy[{i}] ({line.measure})", rate_of(line)
+        place, rate = f"policy[{i}] ({line.measure})", find_rate(line)
         if line.direction == "at_least" or cannot_fail(line):
             continue
         if rate is not None and asked < (needed := others_needed(rate)):

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tasks.audit.lookup.index import Index
     from tasks.audit.maintenance.review_due import DueCertificate, IssuedCertificate, Why
 
-_TOLD = 20
+_SHOWN = 20
 
 
 @group.command()
@@ -77,11 +77,11 @@ def _tell(
         say("")
     if replaced:
         say("Due too, but a later release of the series has taken their place (revoke them if nobody shall use them any more):")
-        for one in replaced[-_TOLD:]:
+        for one in replaced[-_SHOWN:]:
             old = one.certificate
             say(f"  {old.release}, run {old.run}: {_why(one)}; the newest is {old.superseded_by}")
-        if len(replaced) > _TOLD:
-            say(f"  and {len(replaced) - _TOLD:,} older ones (`sdcert audit due --json` names each)")
+        if len(replaced) > _SHOWN:
+            say(f"  and {len(replaced) - _SHOWN:,} older ones (`sdcert audit due --json` names each)")
         say("")
     say(f"As of {when:%Y-%m-%d}: {len(current)} of {standing} certificates due, the newest of each series counted")
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from flows.cli.audit.group import MOST, Dataset, Release, Series, Since, Touching, Until, Verdict, group
+from flows.cli.audit.group import MOST, DatasetOption, Release, Series, Since, Touching, Until, VerdictOption, group
 from tasks.microdata.errors import InputError
 from tasks.microdata.escaping import escape_terminal
 from tasks.microdata.suggestion import did_you_mean
@@ -49,8 +49,8 @@ def export(
     series: Series = None,
     since: Since = None,
     until: Until = None,
-    verdict: Verdict = None,
-    dataset: Dataset = None,
+    verdict: VerdictOption = None,
+    dataset: DatasetOption = None,
     touching: Touching = None,
     last: Annotated[
         int | None, typer.Option(help="at most so many, the newest; default: all", min=1, max=MOST, show_default=False)
@@ -69,14 +69,14 @@ def export_runs(form: str, output: Path | None, *, last: int | None, force: bool
     Raises InputError for a wrong filter, and for a file that is there. Checks every signature it exports: half a minute for
     100,000 entries.
     """
-    from flows.cli.audit.lookup import open_trail_index, query_of, trust_in
+    from flows.cli.audit.lookup import create_query, open_trail_index, trust_in
 
     if form not in FORMATS:
         remedy = did_you_mean(form, FORMATS, "choose one of these")
         raise InputError("no-such-format", f"{WHERE} --format", "no such format", ", ".join(FORMATS), remedy, form)
     path = output or Path(f"audit.{form}")
     _may_write(path, force=force)
-    query = query_of(WHERE, last=last, **asked)
+    query = create_query(WHERE, last=last, **asked)
     with open_trail_index() as index:
         checked = _Checked(index, trust_in(index))
         content = {"html": _page, "csv": _table, "jsonl": _entries}[form](checked, query)
@@ -142,19 +142,19 @@ def _format_count(n: int, what: str, many: str = "") -> str:
 
 
 def _create_page_run(found: RunEntries, said: EntryAssessment) -> PageRun:
-    from flows.cli.audit.lookup import asker_of, name_of, verdict_in_words, verdict_of
+    from flows.cli.audit.lookup import describe_asker, describe_verdict, find_release_name, verdict_in_words
     from tasks.audit.lookup.page import PageRun
 
-    release, series = name_of(found)
+    release, series = find_release_name(found)
     return PageRun(
         run=escape_terminal(found.run),
         began=int(found.began_at.timestamp()),
         release=escape_terminal(release),
         series=escape_terminal(series),
-        verdict=verdict_of(found),
+        verdict=describe_verdict(found),
         words=escape_terminal(verdict_in_words(found)),
         dataset=escape_terminal((found.began.dataset if found.began is not None else None) or ""),
-        asker=escape_terminal(asker_of(found)),
+        asker=escape_terminal(describe_asker(found)),
         doubt="; ".join(said.doubts),
         note="; ".join(said.notes),
         sections=tuple(_sections(found)),

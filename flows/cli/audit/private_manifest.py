@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from flows.release import ReleaseSpec
 
 Facts = Iterator[tuple[str, str]]
-_TOLD_APART = ("method", "attributes")
+_SHOWN_SEPARATELY = ("method", "attributes")
 
 
 class PrivateManifest:
@@ -51,7 +51,7 @@ class PrivateManifest:
     def masks(self) -> Facts:
         """Each step of the masking with those of its parameters that may be told to anybody."""
         for number, step in enumerate(() if self._release is None else self._release.steps, start=1):
-            told = {name: value for name, value in step.public().items() if name not in _TOLD_APART}
+            told = {name: value for name, value in step.public().items() if name not in _SHOWN_SEPARATELY}
             of = getattr(step, "attributes", None)
             parameters = ", ".join(f"{name} = {_format_parameter(value)}" for name, value in told.items())
             parts = (", ".join(of) if isinstance(of, tuple) else "", parameters)

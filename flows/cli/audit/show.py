@@ -50,7 +50,7 @@ def show(
         number = _number(name, index)
         if number is not None:
             return _show_entry(index, number, as_json=as_json)
-        found = index.run(_run_of_digest(index, name) or name)
+        found = index.run(_find_run_of_digest(index, name) or name)
         lines = index.lines_of(found)
         said = assess_entries(lines, trust_in(index))
     if as_json:
@@ -70,7 +70,7 @@ def _number(name: str, index: Index) -> int | None:
     return int(name) if plain and (int(name) < index.size or not index.begin_so(name)) else None
 
 
-def _run_of_digest(index: Index, name: str) -> str | None:
+def _find_run_of_digest(index: Index, name: str) -> str | None:
     """The run that signed the certificate of this SHA-256, or of its beginning, or that issued a file of it."""
     from tasks.audit.lookup.query import Query
 
@@ -90,11 +90,11 @@ def _show_entry(index: Index, number: int, *, as_json: bool) -> int:
     from rich.text import Text
 
     from flows.cli.audit.lookup import trust_in, when
-    from tasks.audit.lookup.rows import run_of, signer_of
+    from tasks.audit.lookup.rows import find_run, find_signer
 
     line, entry = index.entry(number)
     trust = trust_in(index)
-    why, note = escape_terminal(trust.doubt(line, entry)), escape_terminal(trust.note(line, entry, signer_of(line.content)))
+    why, note = escape_terminal(trust.doubt(line, entry)), escape_terminal(trust.note(line, entry, find_signer(line.content)))
     said = None if entry is None else entry.model_dump(mode="json")
     if as_json:
         told = {"number": number, "leaf": line.leaf.hex(), "doubt": why, "note": "" if why else note, "entry": said}
@@ -104,7 +104,7 @@ def _show_entry(index: Index, number: int, *, as_json: bool) -> int:
     out.print(Text(f"Entry {number} of {index.size:,}{'' if entry is None else f', {when(entry.at)} UTC'}"))
     good = f"note: {note}" if note else "Signed by a key of this home, as it was written."
     out.print(Text(f"NOT TO BE BELIEVED: {why}" if why else good), soft_wrap=True)
-    run = None if entry is None else run_of(entry.event)
+    run = None if entry is None else find_run(entry.event)
     if run is not None:
         out.print(Text(f"About run {escape_terminal(run)}: `sdcert audit show {escape_terminal(run)}`"), soft_wrap=True)
     if said is not None:
@@ -126,10 +126,10 @@ def _print_json(found: RunEntries, lines: list[tuple[LedgerLine, Entry | None]],
 def _print(found: RunEntries, lines: list[tuple[LedgerLine, Entry | None]], said: EntryAssessment) -> None:
     from rich.text import Text
 
-    from flows.cli.audit.lookup import name_of, verdict_in_words
+    from flows.cli.audit.lookup import find_release_name, verdict_in_words
 
     out = console()
-    release, series = name_of(found)
+    release, series = find_release_name(found)
     of_series = f" (series {series})" if series != release else ""
     out.print(
         Text(escape_terminal(f"{found.run}  {release}{of_series}  {verdict_in_words(found, capitals=True)}")), soft_wrap=True

@@ -18,7 +18,7 @@ from tasks.microdata.escaping import escape_terminal
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from flows.cli.compare.figures import ComparisonRow, Run
+    from flows.cli.compare.figures import ComparedRun, ComparisonRow
 
 BEST = " *"
 TITLES = {"policy": "Policy lines", "risks": "Risks: the worst over the attacks run", "losses": "Losses", "use": "Use"}
@@ -50,7 +50,7 @@ def compare(
     return 0
 
 
-def _print(found: Sequence[Run], sections: dict[str, tuple[ComparisonRow, ...]], changed: list[str]) -> None:
+def _print(found: Sequence[ComparedRun], sections: dict[str, tuple[ComparisonRow, ...]], changed: list[str]) -> None:
     from rich.text import Text
 
     from flows.cli.compare.spec_differences import masking_in_words
@@ -85,7 +85,7 @@ def _format_title(title: str, rows: Sequence[ComparisonRow]) -> str:
     return f"{TITLES[title]} ({'; '.join(told)})" if told else TITLES[title]
 
 
-def _table(title: str, rows: Sequence[ComparisonRow], found: Sequence[Run]) -> Table:
+def _table(title: str, rows: Sequence[ComparisonRow], found: Sequence[ComparedRun]) -> Table:
     from rich.table import Table
     from rich.text import Text
 
@@ -99,7 +99,9 @@ def _table(title: str, rows: Sequence[ComparisonRow], found: Sequence[Run]) -> T
     return table
 
 
-def _as_json(found: Sequence[Run], sections: dict[str, tuple[ComparisonRow, ...]], changed: list[str]) -> dict[str, Any]:
+def _as_json(
+    found: Sequence[ComparedRun], sections: dict[str, tuple[ComparisonRow, ...]], changed: list[str]
+) -> dict[str, Any]:
     from flows.cli.compare.spec_differences import masking_in_words
 
     runs = [

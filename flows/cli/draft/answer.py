@@ -26,8 +26,8 @@ from tasks.microdata.regular_files import read_text_file
 from tasks.microdata.schema import Role
 from tasks.microdata.spec import Spec
 from tasks.runtime.files import write_whole
-from tasks.score.kinds import KINDS, Subject, can_fail, find_unlimited_kinds, kind_of
-from tasks.score.measure import Kind
+from tasks.score.kinds import KINDS, Subject, can_fail, find_kind, find_unlimited_kinds
+from tasks.score.measure import DisclosureKind
 from tasks.score.policy import PolicyLine, cannot_fail
 
 if TYPE_CHECKING:
@@ -190,7 +190,7 @@ def _load_answered(path: Path, text: str) -> ReleaseSpec:
         beside.unlink()
 
 
-def _refuse_idle_limit(release: ReleaseSpec, fields: dict[str, Any], asked: Kind | None) -> None:
+def _refuse_idle_limit(release: ReleaseSpec, fields: dict[str, Any], asked: DisclosureKind | None) -> None:
     """InputError for a limit that cannot fail on the release, or does not limit the kind that is asked about, as in `check`.
 
     fields: the line, which the release has. asked: the kind; None: the question was not about one.
@@ -204,7 +204,7 @@ def _refuse_idle_limit(release: ReleaseSpec, fields: dict[str, Any], asked: Kind
     if asked is None:
         return
     if subject is None:
-        lacks = kind_of(line) != asked
+        lacks = find_kind(line) != asked
     else:
         before, after = (find_unlimited_kinds(lines, subject).get(asked, ()) for lines in (release.policy[:-1], release.policy))
         lacks = bool(after) and len(after) == len(before)
@@ -215,10 +215,10 @@ def _refuse_idle_limit(release: ReleaseSpec, fields: dict[str, Any], asked: Kind
 
 def _find_subject(release: ReleaseSpec) -> Subject | None:
     """What of the release decides which limits can fail; None as long as its table does not fit its file."""
-    from flows.limits import load_classified, subject_of
+    from flows.limits import create_disclosure_subject, load_classified
 
     try:
-        return subject_of(release, *load_classified(release))
+        return create_disclosure_subject(release, *load_classified(release))
     except InputError:
         return None
 

@@ -21,7 +21,7 @@ from flows.cli.draft.start import GENERAL, Start
 from flows.questions import DECIDE
 from tasks.attack.threat import INSIDER_ROLES
 from tasks.classify.dependence import find_dependences
-from tasks.classify.finding import Dependence, column_of, screen_rows
+from tasks.classify.finding import Dependence, create_dependence_column, screen_rows
 from tasks.classify.methods import refuse_incomparable
 from tasks.classify.pairs import pair_dependence
 from tasks.microdata.codes import joint_codes
@@ -67,7 +67,7 @@ class ReleaseDraft:
         return (*of_columns, *of_lines, *self.not_limited)
 
 
-def draft_of(
+def draft_release(
     data: Microdata, readings: Mapping[str, Reading], *, name: str, source: dict[str, str], start: Start = GENERAL
 ) -> ReleaseDraft:
     """Propose a release file for a table.
@@ -158,7 +158,7 @@ def _mark_equivalents_derived(data: Microdata, columns: tuple[DraftColumn, ...])
     if len(known) > MOST_COMPARED:
         return columns
     schema, rows = _schema(columns), screen_rows(data.n)
-    coded = {name: column_of(data, schema, name) for name in known}
+    coded = {name: create_dependence_column(data, schema, name) for name in known}
     gone: set[str] = set()
     for first, second in combinations(known, 2):
         found = None if {first, second} & gone else pair_dependence(coded[first], coded[second], rows, None)

@@ -69,7 +69,7 @@ FIELDS = (
 )
 
 
-def text_of(draft: ReleaseDraft) -> str:
+def format_draft(draft: ReleaseDraft) -> str:
     """The release file: YAML that is read back as the draft says, with the reasons as comments."""
     root = CommentedMap(
         name=quote_text(draft.name), source=_flow({key: quote_text(value) for key, value in draft.source.items()})

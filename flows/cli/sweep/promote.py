@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from flows.cli.sweep.group import Store, group
+from flows.cli.sweep.group import StoreOption, group
 from flows.cli.terminal import terminal
 from tasks.microdata.errors import InputError
 from tasks.microdata.escaping import escape_terminal
@@ -33,7 +33,7 @@ def promote(
     of: Annotated[str, typer.Argument(help="id of a sweep, its beginning, or its name", metavar="SWEEP", show_default=False)],
     point: Annotated[int, typer.Argument(help="number of the point", metavar="POINT", show_default=False, min=0)],
     output: Annotated[Path, typer.Option("--output", "-o", help="the release file to write", show_default=False)],
-    store: Store = None,
+    store: StoreOption = None,
     force: Annotated[bool, typer.Option("--force", help="write over an existing file")] = False,
 ) -> int:
     """Write the release file of one point of a sweep, to be certified with a fresh seed."""
@@ -41,15 +41,15 @@ def promote(
 
     # isort: split
     from flows.release_file import load_release
-    from flows.sweep.promote import PointOrigin, SweepFiles, format_promoted_release, point_of
-    from flows.sweep.record import record_of
-    from flows.sweep.working_set import WorkingSet, default_place
+    from flows.sweep.promote import PointOrigin, SweepFiles, find_point, format_promoted_release
+    from flows.sweep.record import read_sweep_record
+    from flows.sweep.working_set import WorkingSet, open_default_working_set
 
-    place = default_place() if store is None else WorkingSet(store).readable()
-    record = record_of(place, of)
+    place = open_default_working_set() if store is None else WorkingSet(store).readable()
+    record = read_sweep_record(place, of)
     table = _table(place, record)
     files = SweepFiles.from_record(record["files"])
-    chosen = point_of(table, point, files.spaces)
+    chosen = find_point(table, point, files.spaces)
     _refuse_output(output, force=force)
     told = PointOrigin(record["name"], record["id"], _points_tried(table))
     text = format_promoted_release(files, chosen, told, output.absolute().parent)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from flows.cli.sweep.group import RUN, Store, group
+from flows.cli.sweep.group import RUN, StoreOption, group
 from flows.cli.terminal import terminal
 from tasks.microdata.errors import InputError
 from tasks.microdata.escaping import escape_terminal
@@ -52,7 +52,7 @@ def run(
         str | None,
         typer.Option(help="of the Dask scheduler: tcp://host:8786", metavar="ADDRESS", show_default=False),
     ] = None,
-    store: Store = None,
+    store: StoreOption = None,
     yes: Annotated[bool, typer.Option("--yes", help="begin without asking, however long it takes")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="print the result on stdout; messages stay on stderr")] = False,
 ) -> int:
@@ -73,7 +73,7 @@ def sweep_over(
 
     Interrupted, it says how to go on.
     """
-    from flows.sweep.compute_backend import place_url
+    from flows.sweep.compute_backend import find_storage_url
 
     prepare_environment()
     os.environ.setdefault("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "CRITICAL")
@@ -85,8 +85,8 @@ def sweep_over(
     from flows.sweep.working_set import WorkingSet
     from tasks.audit.maintenance.use import use_store
 
-    place = WorkingSet(place_url(store)).usable()
-    path = _file_of(place, file, resume)
+    place = WorkingSet(find_storage_url(store)).usable()
+    path = _find_sweep_file(place, file, resume)
     with use_store():
         sweep = _load_reachable_sweep(path)
         say(f"sdcert: sweep {sweep.spec.name} ({path})")
@@ -159,13 +159,13 @@ def _run(course: SweepExecution, means: ComputeBackend, pool: Any, progress: _Pr
         run_sweep(course, progress, means, pool)
 
 
-def _file_of(place: Any, file: Path | None, resume: str | None) -> Path:
-    from flows.sweep.record import record_of
+def _find_sweep_file(place: Any, file: Path | None, resume: str | None) -> Path:
+    from flows.sweep.record import read_sweep_record
 
     if (file is None) == (resume is None):
         what = "a sweep is named by its file, or by its id"
         raise InputError("sweep", "sdcert sweep", what, "FILE.yaml, or --resume ID", "give one of them")
-    return file if file is not None else Path(record_of(place, resume or "")["files"]["file_path"])
+    return file if file is not None else Path(read_sweep_record(place, resume or "")["files"]["file_path"])
 
 
 def _load_reachable_sweep(path: Path) -> SweepDefinition:
@@ -180,15 +180,15 @@ def _load_reachable_sweep(path: Path) -> SweepDefinition:
 @contextmanager
 def _open_sweep(sweep: SweepDefinition, place: Any, resume: str | None, say: Say) -> Iterator[SweepExecution]:
     """The course of a sweep that no other process follows meanwhile."""
-    from flows.sweep.basis import basis_of
+    from flows.sweep.basis import prepare_basis
     from flows.sweep.execution import SweepExecution
-    from flows.sweep.record import Record, record_of, sweep_id
+    from flows.sweep.record import SweepRecord, read_sweep_record, sweep_id
     from flows.sweep.spec import refuse_pipelines
 
-    basis = basis_of(sweep.base, place)
+    basis = prepare_basis(sweep.base, place)
     refuse_pipelines(sweep, basis.refuse_unfit)
     name = sweep_id(sweep, basis)
-    if resume is not None and record_of(place, resume)["id"] != name:
+    if resume is not None and read_sweep_record(place, resume)["id"] != name:
         what = "its files, its source or the program changed since: it would be another sweep"
         remedy = "start the changed one by its file; what the two have in common is not computed again"
         raise InputError("sweep-changed", "--resume", what, "a sweep whose files are as they were", remedy, resume)
@@ -198,7 +198,7 @@ def _open_sweep(sweep: SweepDefinition, place: Any, resume: str | None, say: Say
             what, remedy = "another process is computing this very sweep", "wait for it; `sdcert sweeps` shows how far it is"
             raise InputError("sweep-running", name, what, "one process for each sweep", remedy)
         stack.callback(os.close, lock)
-        record = Record(place, name)
+        record = SweepRecord(place, name)
         record.begin(sweep, basis)
         say(f"id {name}")
         course = SweepExecution(sweep, basis, record)

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tasks.attack.consistency.exchanges import Counts, Exchange
+from tasks.attack.consistency.exchanges import Exchange, KindCounts
 from tasks.attack.consistency.orbits import PossiblePairs
-from tasks.attack.consistency.propagation import kinds_of_change
+from tasks.attack.consistency.propagation import classify_changes
 from tasks.microdata.table import Booleans, Floats, Integers
 
 ROUNDS = 40
@@ -40,7 +40,7 @@ class Groups:
         return found
 
 
-def beliefs(pairs: PossiblePairs, exchanges: tuple[Exchange, ...], counts: Counts, prior: Floats) -> Floats:
+def beliefs(pairs: PossiblePairs, exchanges: tuple[Exchange, ...], counts: KindCounts, prior: Floats) -> Floats:
     """Shape (e,): the logarithm of how much more probable than not each pair is, up to what loops in the graph do to it.
 
     Meaning: a pair is on or off. Each record has one row, each row one record (or a stranger's, where the intruder does not
@@ -89,7 +89,7 @@ class _Partners:
 
     @classmethod
     def create_from_exchange(cls, exchange: Exchange, pairs: PossiblePairs) -> _Partners:
-        kind, opposite, n = kinds_of_change(exchange, pairs.records, pairs.rows)
+        kind, opposite, n = classify_changes(exchange, pairs.records, pairs.rows)
         return cls(Groups.create_from_numbers(kind, n + 2), opposite, (opposite != n) & (opposite != kind))
 
     def hear(self, told: Floats) -> Floats:

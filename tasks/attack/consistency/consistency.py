@@ -10,8 +10,8 @@ from pydantic import Field
 
 from tasks.attack.base import AttackContext, AttackDescription, AttackFindings, AttackTraits, Files
 from tasks.attack.consistency.belief import beliefs, likeliest
-from tasks.attack.consistency.displacements import LEAST, copies_of, log_displacement, mid_ranks
-from tasks.attack.consistency.exchanges import MISSING, Counts, Exchange, exchange_of
+from tasks.attack.consistency.displacements import LEAST, count_copies, log_displacement, mid_ranks
+from tasks.attack.consistency.exchanges import MISSING, Exchange, KindCounts, create_exchange
 from tasks.attack.consistency.orbits import Boxes, PossiblePairs, consistent_pairs
 from tasks.attack.consistency.propagation import propagate_constraints
 from tasks.attack.consistency.swapped_attributes import (
@@ -169,7 +169,7 @@ def link_by_consistency(
         unpaired = frozenset(name for name in names if cut and is_sampled_after(mechanisms, name))
         n_source = n_records or original.n
         all_rows = cut or masked.n == n_source
-        counts = Counts(np.bincount(both.own_of_record), conditions.sizes, n_source == original.n, all_rows)
+        counts = KindCounts(np.bincount(both.own_of_record), conditions.sizes, n_source == original.n, all_rows)
         scene = _ExchangeProblem.create_from_comparison(both, conditions, knowledge.believed, masked, counts, unpaired)
         try:
             found.append(_left(scene, names))
@@ -179,7 +179,7 @@ def link_by_consistency(
             who = np.arange(original.n) if present is None else present
             followed = who if cut else np.arange(original.n)
             wanted = np.isin(followed, np.intersect1d(who, sample))
-            links = _links_of_sample(scene, both, names, wanted, few)
+            links = _link_sample(scene, both, names, wanted, few)
             if links is None:
                 raise
             own = links.search_class if len(followed) == len(who) else links.search_class[who]
@@ -208,7 +208,7 @@ class _ExchangeProblem:
     conditions: Conditions
     held: Microdata
     shown: Microdata
-    counts: Counts
+    counts: KindCounts
     unpaired: frozenset[str]
 
     @classmethod
@@ -218,7 +218,7 @@ class _ExchangeProblem:
         conditions: Conditions,
         believed: Microdata,
         masked: Microdata,
-        counts: Counts,
+        counts: KindCounts,
         unpaired: frozenset[str],
     ) -> _ExchangeProblem:
         record, row = (np.unique(kinds, return_index=True)[1] for kinds in (both.own_of_record, both.shown_of_row))
@@ -228,7 +228,7 @@ class _ExchangeProblem:
         held, shown = encode_jointly(self.held.column(name), self.shown.column(name))
         known = name not in self.unpaired
         counts = replace(self.counts, all_records=self.counts.all_records and known, all_rows=self.counts.all_rows and known)
-        return exchange_of(held, shown, counts)
+        return create_exchange(held, shown, counts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,7 +243,7 @@ class _Left:
 
 def _left(scene: _ExchangeProblem, names: tuple[str, ...]) -> _Left:
     exchanges = tuple(scene.exchange(name) for name in names)
-    boxes = boxes_of(scene.conditions, exchanges)
+    boxes = create_boxes(scene.conditions, exchanges)
     if boxes.count_pairs().min() > MOST_LOOKED_AT:
         raise NotFollowed(f"more than {MOST_LOOKED_AT:,} pairs of records and rows are too many to look at")
     pairs = consistent_pairs(boxes, exchanges, MOST_KEPT)
@@ -253,16 +253,14 @@ def _left(scene: _ExchangeProblem, names: tuple[str, ...]) -> _Left:
     return _Left(scene, names, exchanges, propagate_constraints(pairs, exchanges, scene.counts))
 
 
-def _links_of_sample(
-    scene: _ExchangeProblem, both: Comparison, names: tuple[str, ...], wanted: Booleans, few: int
-) -> Links | None:
+def _link_sample(scene: _ExchangeProblem, both: Comparison, names: tuple[str, ...], wanted: Booleans, few: int) -> Links | None:
     """The links of some records to all rows that their orbits leave; None where even these are too many.
 
     wanted: shape (number of records,). Of the other records nothing is looked at, and their links stand empty.
     """
     kinds = np.bincount(both.own_of_record[wanted], minlength=len(scene.counts.records)) > 0
     exchanges = tuple(scene.exchange(name) for name in names)
-    boxes = boxes_of(scene.conditions, exchanges)
+    boxes = create_boxes(scene.conditions, exchanges)
     pairs = consistent_pairs(boxes, exchanges, MOST_KEPT, kinds) if boxes.count_pairs(kinds).min() <= MOST_LOOKED_AT else None
     if pairs is None:
         return None
@@ -327,28 +325,28 @@ def _compute_stratum_displacement(step: RankSwapping, released: Floats, held: Fl
     n = int((~np.isnan(released)).sum())
     if n < 2:
         return np.where((held == shown) | (np.isnan(held) & np.isnan(shown)), 0.0, LEAST)
-    return log_displacement(step, n, mid_ranks(held, released), mid_ranks(shown, released), copies_of(shown, released))
+    return log_displacement(step, n, mid_ranks(held, released), mid_ranks(shown, released), count_copies(shown, released))
 
 
-def boxes_of(conditions: Conditions, exchanges: tuple[Exchange, ...]) -> Boxes:
+def create_boxes(conditions: Conditions, exchanges: tuple[Exchange, ...]) -> Boxes:
     """The conditions as ranges of whole numbers; of a list of several codes only the first and last are looked at.
 
     Besides, who has no value of an exchanged attribute shows none.
     """
-    parts = [_box_of_codes(conditions, j) for j in range(len(conditions.allowed))]
+    parts = [_create_box_from_codes(conditions, j) for j in range(len(conditions.allowed))]
     intervals = zip(conditions.low.T, conditions.high.T, conditions.positions.T, strict=True)
-    parts += [_box_of_positions(*interval) for interval in intervals]
-    parts += [_box_of_missing(exchange) for exchange in exchanges if (exchange.held == MISSING).any()]
+    parts += [_create_box_from_positions(*interval) for interval in intervals]
+    parts += [_create_box_for_missing(exchange) for exchange in exchanges if (exchange.held == MISSING).any()]
     low, high, place = (np.column_stack(columns) for columns in zip(*parts, strict=True))
     return Boxes(low, high, place)
 
 
-def _box_of_codes(conditions: Conditions, j: int) -> tuple[Integers, Integers, Integers]:
+def _create_box_from_codes(conditions: Conditions, j: int) -> tuple[Integers, Integers, Integers]:
     begins, ends, allowed = conditions.begins[j], conditions.ends[j], conditions.allowed[j]
     return allowed[begins], allowed[ends - 1], conditions.shown[j]
 
 
-def _box_of_positions(low: Floats, high: Floats, positions: Floats) -> tuple[Integers, Integers, Integers]:
+def _create_box_from_positions(low: Floats, high: Floats, positions: Floats) -> tuple[Integers, Integers, Integers]:
     places = np.unique(positions[~np.isnan(positions)])
     missing: Booleans = np.isnan(low)
     first = np.where(missing, len(places), np.searchsorted(places, low, side="left"))
@@ -356,6 +354,6 @@ def _box_of_positions(low: Floats, high: Floats, positions: Floats) -> tuple[Int
     return first, last, np.where(np.isnan(positions), len(places), np.searchsorted(places, positions))
 
 
-def _box_of_missing(exchange: Exchange) -> tuple[Integers, Integers, Integers]:
+def _create_box_for_missing(exchange: Exchange) -> tuple[Integers, Integers, Integers]:
     missing = (exchange.held == MISSING).astype(np.int64)
     return missing, missing, (exchange.shown == MISSING).astype(np.int64)

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from tasks.attack.learned.features import CODES
-from tasks.attack.learned.forms import form_of
+from tasks.attack.learned.forms import create_learned_form
 from tasks.attack.learned.recount import LinkCounts, links_among, look
 from tasks.attack.learned.rows import Problem
 from tasks.attack.neighbours.tree import find_embedding
@@ -19,7 +19,7 @@ MOST_PAIRS = 50_000_000  # beyond, a tree is used where it can be
 IN_TREE = 8  # neighbours of each record that the tree proposes for a count
 
 
-def links_of(of: Problem, parameters: Floats) -> LinkCounts:
+def count_links(of: Problem, parameters: Floats) -> LinkCounts:
     """What links, over all pairs; by a tree, with the counts cut off at the eight nearest that it proposes."""
     return links_and_nearest(of, parameters, 0)[0]
 
@@ -30,7 +30,7 @@ def nearest_others(of: Problem, parameters: Floats, k: int) -> Integers:
 
 
 def links_and_nearest(of: Problem, parameters: Floats, k: int) -> tuple[LinkCounts, Integers]:
-    """`links_of` and `nearest_others` for the cost of one of them."""
+    """`count_links` and `nearest_others` for the cost of one of them."""
     files = CODES[of.kind], parameters, of.searching
     places = _places(of, parameters)
     if places is None:
@@ -48,7 +48,7 @@ def _places(of: Problem, parameters: Floats) -> tuple[Floats, Floats] | None:
     """Coordinates of both files, where pairs are many and there are any."""
     if len(of.searching) * len(of.found) <= MOST_PAIRS:
         return None
-    return find_embedding(of.searching, of.found, of.how.columns, form_of(of.kind, parameters, of.how.d))
+    return find_embedding(of.searching, of.found, of.how.columns, create_learned_form(of.kind, parameters, of.how.d))
 
 
 def _query_tree(points: Floats, places: Floats, k: int) -> Integers:

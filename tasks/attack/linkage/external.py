@@ -47,7 +47,7 @@ class _PairsForm:
         return {"anyOf": [name, names, {"type": "object", "additionalProperties": name, "minProperties": 1}]}
 
 
-Pairs = Annotated[
+ColumnPairs = Annotated[
     tuple[tuple[Name, Name], ...],
     Field(min_length=1),
     BeforeValidator(_parse_pairs),
@@ -69,8 +69,8 @@ class FileSpec(SourceSpec):
     name: the intruder is called `file:<name>` in figures and policy lines; default: the file's place in the list, from 1.
     """
 
-    key: Pairs
-    attributes: Pairs | None = None
+    key: ColumnPairs
+    attributes: ColumnPairs | None = None
     columns: Attributes = ()
     convert: Holdings = ()
     name: Slug | None = None
@@ -106,7 +106,7 @@ class FileUse:
     convert: tuple[tuple[str, Holding], ...] = ()
 
 
-def names_of(files: tuple[FileSpec, ...]) -> tuple[str, ...]:
+def name_files(files: tuple[FileSpec, ...]) -> tuple[str, ...]:
     """What the holders of the files are called in figures and policy lines: `file:<name>`.
 
     Raises InputError for two of one name.
@@ -119,7 +119,7 @@ def names_of(files: tuple[FileSpec, ...]) -> tuple[str, ...]:
     return names
 
 
-def plan_of(file: FileSpec, number: int, original: Microdata, schema: Schema, attributes: Attributes) -> FilePlan:
+def plan_file(file: FileSpec, number: int, original: Microdata, schema: Schema, attributes: Attributes) -> FilePlan:
     """How a file is to be read: the columns that are used, each as the source's column was.
 
     number: its place among the files, from 0. attributes: the declarations of the release file.
@@ -153,7 +153,7 @@ def plan_of(file: FileSpec, number: int, original: Microdata, schema: Schema, at
     )
 
 
-def use_of(file: FileSpec, number: int, schema: Schema, columns: Iterable[str]) -> FileUse:
+def create_file_use(file: FileSpec, number: int, schema: Schema, columns: Iterable[str]) -> FileUse:
     """Which of the columns that were read are which attributes.
 
     Raises InputError for a file that has no attribute of the table, and a conversion of one that it has not.

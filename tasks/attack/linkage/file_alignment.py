@@ -16,7 +16,7 @@ from tasks.microdata.ground_truth import GroundTruth
 from tasks.microdata.positions import extract_positions
 from tasks.microdata.schema import CATEGORICAL, Role, Schema
 from tasks.microdata.table import Booleans, Integers, Microdata, encode_jointly
-from tasks.microdata.units import Counts, Units, units_of
+from tasks.microdata.units import Counts, Units, find_units
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ def match_file_records(original: Microdata, units: Units, file: Microdata, use: 
         what = f"{int((own < 0).sum()):,} of the file's {file.n:,} records have no key: whose they are is not known"
         remedy = "leave them out; give people who are not in the source keys that nobody else has"
         raise _bad_key(use, "file-without-key", what, "a key in every record", remedy)
-    unit_of = _unit_of_key(known, units, int(max(own.max(), known.max())) + 1, use)
+    unit_of = _find_unit_of_key(known, units, int(max(own.max(), known.max())) + 1, use)
     unit, first = unit_of[own], np.unique(units.of_row, return_index=True)[1]
     if (unit < 0).all():
         what = f"none of the file's {file.n:,} records has a key of the source: no link could be right"
@@ -107,7 +107,7 @@ def match_file_records(original: Microdata, units: Units, file: Microdata, use: 
 
 def refuse_unfit_file(original: Microdata, schema: Schema, file: Microdata, use: FileUse) -> FileMatch:
     """`match_file_records`, with all that else can be wrong with a file told before anything is masked."""
-    found = match_file_records(original, units_of(original, schema), file, use)
+    found = match_file_records(original, find_units(original, schema), file, use)
     _values(original, schema, file, found, use)
     return found
 
@@ -127,7 +127,7 @@ def _keys(original: Microdata, file: Microdata, use: FileUse) -> tuple[pa.Array,
     raise _bad_key(use, "key-other-kind", what, f"{theirs.type} values", "write the keys alike in both")
 
 
-def _unit_of_key(known: Integers, units: Units, n_keys: int, use: FileUse) -> Integers:
+def _find_unit_of_key(known: Integers, units: Units, n_keys: int, use: FileUse) -> Integers:
     """Shape (n_keys,): the source's unit with each key, -1 where there is none."""
     keyed = np.unique(np.stack([known, units.of_row])[:, known >= 0], axis=1)
     shared = len(keyed[0]) - len(np.unique(keyed[0]))

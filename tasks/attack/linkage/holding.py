@@ -13,7 +13,7 @@ from tasks.microdata.by_attribute import MappingForm, WrittenMapping
 from tasks.microdata.errors import InputError
 from tasks.microdata.positions import extract_positions
 from tasks.microdata.randomness import SEED_BYTES, stream
-from tasks.microdata.scaling import variance_of
+from tasks.microdata.scaling import compute_variance
 from tasks.microdata.schema import CATEGORICAL, Attribute, Scale, Schema
 from tasks.microdata.spec import Name, Percent, Spec
 from tasks.microdata.table import DATE, Booleans, Floats, Microdata
@@ -103,7 +103,7 @@ def _apply_holding(data: Microdata, attribute: Attribute, schema: Schema, holdin
 
 def _perturb_positions(positions: Floats, holding: Holding, rng: np.random.Generator) -> Floats:
     if holding.noise_percent is not None:
-        spread = np.sqrt(variance_of(positions)) * holding.noise_percent / 100
+        spread = np.sqrt(compute_variance(positions)) * holding.noise_percent / 100
         positions = positions + spread * rng.standard_normal(len(positions))
     if holding.rounded_to is not None:
         positions = np.round(positions / holding.rounded_to) * holding.rounded_to

@@ -45,7 +45,7 @@ class WeighedPairs:
         return found
 
 
-def marginals(pairs: WeighedPairs, own_counts: Integers, shown_counts: Integers, n_common: int) -> Floats:
+def compute_pair_marginals(pairs: WeighedPairs, own_counts: Integers, shown_counts: Integers, n_common: int) -> Floats:
     """Shape (e,): how probable it is that one row of the pair's kind is the row of one record of its kind.
 
     Meaning: n_common of the records are matched with as many rows, each with one. Of all such matchings, which are equally

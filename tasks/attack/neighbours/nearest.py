@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tasks.attack.neighbours.comparison import EQUAL, Columns, write_differences
+from tasks.attack.neighbours.comparison import EQUAL, ComparedColumns, write_differences
 from tasks.attack.neighbours.distances import (
     MISSING_AGAINST_PRESENT,
+    DistanceKind,
     Form,
-    Kind,
     aggregate_differences,
     compute_record_distance,
 )
@@ -55,7 +55,8 @@ class Nearest(NamedTuple):
 
 
 class _Distance(NamedTuple):
-    """The distance as compiled functions take it: the rules of the columns (`Columns`), then the form of the differences."""
+    """The distance as compiled functions take it: the rules of the columns (`ComparedColumns`), then the form of the
+    differences."""
 
     of_column: Integers
     weight: Floats
@@ -80,7 +81,7 @@ class Search:
 
     queries: Floats
     searched: Floats
-    columns: Columns
+    columns: ComparedColumns
     form: Form
     is_turned: bool = False
 
@@ -160,8 +161,8 @@ class Search:
         distance = _Distance(
             *of_columns, columns.kind == EQUAL, is_plain, int(form.kind), form.vector, form.matrix, form.others
         )
-        if form.kind is Kind.POLYNOMIAL:
-            points, places = kernel_places(self)
+        if form.kind is DistanceKind.POLYNOMIAL:
+            points, places = compute_kernel_coordinates(self)
             return _append_lengths(points), _append_lengths(places), distance
         return self.queries, self.searched, distance
 
@@ -171,7 +172,7 @@ class Search:
         return find_embedding(self.queries, self.searched, self.columns, self.form)
 
 
-def kernel_places(search: Search) -> tuple[Floats, Floats]:
+def compute_kernel_coordinates(search: Search) -> tuple[Floats, Floats]:
     """Standardised coordinates of queries and searched records for a kernel; a gap stands at the mean, and apart from values.
 
     Raises NotFollowed for more than 1,000 coordinates.

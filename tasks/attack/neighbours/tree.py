@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.spatial import cKDTree
 
-from tasks.attack.neighbours.comparison import EQUAL, SQUARED, Columns
-from tasks.attack.neighbours.distances import Form, Kind
+from tasks.attack.neighbours.comparison import EQUAL, SQUARED, ComparedColumns
+from tasks.attack.neighbours.distances import DistanceKind, Form
 from tasks.microdata.table import Booleans, Floats, Integers
 
 MOST_DIMENSIONS_OF_TREE = 16
@@ -22,7 +22,7 @@ _LEAF = 32  # of a tree over places with prices: they are near to each other
 Decided = tuple[Integers, Integers, Floats, Floats]  # found records of some queries, how many, the least distance, the next
 
 
-def find_embedding(queries: Floats, searched: Floats, columns: Columns, form: Form) -> tuple[Floats, Floats] | None:
+def find_embedding(queries: Floats, searched: Floats, columns: ComparedColumns, form: Form) -> tuple[Floats, Floats] | None:
     """Coordinates, shapes (q, p) and (c, p), whose Euclidean distance is that of the form, or None where there are none.
 
     There are for weighted means with weights >= 0, and for semidefinite quadratic forms (Cholesky's L, or the root by
@@ -36,7 +36,7 @@ def find_embedding(queries: Floats, searched: Floats, columns: Columns, form: Fo
     if _coordinates(queries, searched, signed) > MOST_DIMENSIONS_OF_TREE:
         return None
     of_signed, unsigned = columns.attribute[signed], np.unique(columns.attribute[~signed])
-    matrix = np.diag(form.vector) if form.kind is Kind.WEIGHTED else form.matrix
+    matrix = np.diag(form.vector) if form.kind is DistanceKind.WEIGHTED else form.matrix
     if matrix[unsigned].any(axis=0).sum() > matrix[unsigned, unsigned].astype(bool).sum():
         return None
     root = form.square_root[of_signed]

@@ -21,7 +21,7 @@ from tasks.microdata.estimate import ChanceKind, Status
 from tasks.microdata.ground_truth import GroundTruth
 from tasks.microdata.schema import Schema
 from tasks.microdata.table import Booleans, Floats, Integers, Microdata
-from tasks.microdata.units import Counts, Units, units_of
+from tasks.microdata.units import Counts, Units, find_units
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +94,7 @@ def compute_outcomes(
     return _compute_record_outcomes(scene, links, secrets, targets, searched=searched, sound=sound)
 
 
-def persons_of(units: Units, targets: Integers) -> Integers:
+def list_persons(units: Units, targets: Integers) -> Integers:
     """The persons of some rows, in the order in which they occur first."""
     persons = units.of_row[targets]
     return persons[np.sort(np.unique(persons, return_index=True)[1])]
@@ -107,7 +107,7 @@ def sample_targets(original: Microdata, schema: Schema, share: float, rng: np.ra
     """
     if share >= 1:
         return np.arange(original.n, dtype=np.int64)
-    return sample_unit_rows(units_of(original, schema), share, rng)
+    return sample_unit_rows(find_units(original, schema), share, rng)
 
 
 def sample_unit_rows(units: Units, share: float, rng: np.random.Generator) -> Integers:
@@ -118,7 +118,7 @@ def sample_unit_rows(units: Units, share: float, rng: np.random.Generator) -> In
 
 def searching_records(units: Units, targets: Integers) -> Integers:
     """The records whose links the scoring needs: the targets, or all rows of the targeted persons."""
-    return units.rows().find_rows(persons_of(units, targets))[0] if units.counts == "persons" else targets
+    return units.rows().find_rows(list_persons(units, targets))[0] if units.counts == "persons" else targets
 
 
 def _compute_record_outcomes(
@@ -142,7 +142,7 @@ def _compute_record_outcomes(
     )
     used = (targets, np.arange(len(targets)))
     searching = (own[there], np.flatnonzero(there)) if searched else used
-    sure = _sure(find_surest_links(links, *searching, len(targets), _units_of_found(scene, searched=searched)), targets)
+    sure = _sure(find_surest_links(links, *searching, len(targets), _find_units_of_found(scene, searched=searched)), targets)
     likely = posterior_columns(links.posterior, used, scene.units.of_row, scene.rows_by_unit, len(targets))
     return Microdata.from_columns(
         {**outcomes, **sure, **likely, **_values(scene, links, secrets, used, len(targets), searched=searched)}
@@ -152,7 +152,7 @@ def _compute_record_outcomes(
 def _compute_person_outcomes(
     scene: GroundTruth, links: Links, secrets: tuple[str, ...], targets: Integers, *, searched: bool, sound: bool
 ) -> Microdata:
-    units, persons = scene.units, persons_of(scene.units, targets)
+    units, persons = scene.units, list_persons(scene.units, targets)
     if searched:
         found = fare_searched(links, persons, scene.rows_by_unit, units.of_row)
     else:
@@ -168,13 +168,13 @@ def _compute_person_outcomes(
         found.known,
     )
     searching = scene.rows_by_unit.find_rows(persons) if searched else found.used
-    sure = _sure(find_surest_links(links, *searching, len(persons), _units_of_found(scene, searched=searched)), persons)
+    sure = _sure(find_surest_links(links, *searching, len(persons), _find_units_of_found(scene, searched=searched)), persons)
     likely = posterior_columns(links.posterior, found.used, units.of_row, scene.rows_by_unit, len(persons))
     values = _values(scene, links, secrets, found.used, len(persons), searched=searched)
     return Microdata.from_columns({**outcomes, **sure, **likely, **values})
 
 
-def _units_of_found(scene: GroundTruth, *, searched: bool) -> Integers:
+def _find_units_of_found(scene: GroundTruth, *, searched: bool) -> Integers:
     """Whose each found record is: a record of the original, or a released row."""
     return scene.units.of_row if searched else scene.unit_of_row
 

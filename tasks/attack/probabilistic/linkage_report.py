@@ -13,7 +13,7 @@ from tasks.attack.probabilistic.linkage_summary import MOST_SHOWN, Classes, Patt
 from tasks.attack.probabilistic.model import Interactions, fit_supervised_model
 from tasks.attack.probabilistic.one_to_one_posterior import OneToOnePosterior
 from tasks.attack.probabilistic.parameters import ProbabilisticParameters
-from tasks.attack.probabilistic.patterns import patterns_of, records_showing
+from tasks.attack.probabilistic.patterns import compute_patterns, records_showing
 from tasks.attack.probabilistic.posterior import compute_pattern_posterior
 from tasks.attack.probabilistic.waterfall import Waterfall, riskiest
 from tasks.microdata.ground_truth import RecordPairs
@@ -74,7 +74,7 @@ def compute_supervised_chance(
     credit = at_truth = 0.0
     for _ in range(permutations):
         rows = rng.permutation(everybody)[: len(records)]
-        model = fit_supervised_model(patterns, patterns.count_occurrences(patterns_of(both, records, rows)), interactions)
+        model = fit_supervised_model(patterns, patterns.count_occurrences(compute_patterns(both, records, rows)), interactions)
         shares = compute_pattern_posterior(both, patterns, model.log_ratio, presence=presence)
         credit += math.fsum(shares.links.guesses(records).credit(rows))
         at_truth += math.fsum(shares.compute_probabilities(records, rows))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tasks.attack.probabilistic.patterns import Patterns, strides_of
+from tasks.attack.probabilistic.patterns import Patterns, compute_strides
 from tasks.microdata.errors import AttackFailed, InputError
 from tasks.microdata.imports import one_at_a_time
 from tasks.microdata.table import Floats, Integers
@@ -38,7 +38,7 @@ class Table:
         return np.asarray(np.prod(parts, axis=0), dtype=np.float64)
 
 
-def table_of(patterns: Patterns, interactions: tuple[tuple[str, str], ...]) -> Table:
+def create_table(patterns: Patterns, interactions: tuple[tuple[str, str], ...]) -> Table:
     """The table of a model in which these pairs of attributes interact.
 
     Raises InputError for a pair that is not of two of the attributes, and more than 4,096 cells.
@@ -51,7 +51,7 @@ def table_of(patterns: Patterns, interactions: tuple[tuple[str, str], ...]) -> T
         remedy = "compare with fewer levels, let the intruder know fewer attributes, or leave `interactions` out"
         raise InputError("too-many-patterns", "attacks: interactions", what, allowed, remedy)
     every = np.stack([one.ravel() for one in np.meshgrid(*kept, indexing="ij")], axis=1)
-    strides = strides_of(patterns.sizes)
+    strides = compute_strides(patterns.sizes)
     order = np.argsort(every @ strides)
     every = every[order]
     return Table(every, np.searchsorted(every @ strides, patterns.numbers), _design(every, kept, pairs))

@@ -27,7 +27,7 @@ MOST_TEXT_PAIRS = 400_000_000  # of distinct texts of one attribute: some 20 s
 MOST_ALIKE = 20_000_000  # pairs of distinct texts that are alike: 160 MB
 _PAIRS_OF_A_BLOCK = 1 << 21
 
-Measure = Literal["jaro_winkler", "levenshtein", "damerau_levenshtein"]
+SimilarityMeasure = Literal["jaro_winkler", "levenshtein", "damerau_levenshtein"]
 _NAMES = {"jaro_winkler": "Jaro and Winkler", "levenshtein": "Levenshtein", "damerau_levenshtein": "Damerau and Levenshtein"}
 _SCORERS: dict[str, Callable[..., float]] = {
     "jaro_winkler": JaroWinkler.normalized_similarity,
@@ -45,7 +45,7 @@ class Similar(Spec):
     """
 
     rule: Literal["similar"]
-    measure: Measure = "jaro_winkler"
+    measure: SimilarityMeasure = "jaro_winkler"
     at_least: Annotated[float, Field(gt=0, le=1)]
 
     def __str__(self) -> str:

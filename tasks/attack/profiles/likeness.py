@@ -9,7 +9,7 @@ import pyarrow as pa
 from scipy.stats import wasserstein_distance
 from scipy.stats.contingency import association, crosstab
 
-from tasks.attack.profiles.profile import shares_of
+from tasks.attack.profiles.profile import compute_shares
 from tasks.microdata.table import Floats, Integers, encode_jointly
 
 UNLIKE = 10.0  # an attribute with an order and one without: further apart than any two of one kind
@@ -29,7 +29,7 @@ class AttributeColumn:
         return self.categories is None
 
 
-def apart(one: AttributeColumn, other: AttributeColumn, *, same_units: bool) -> float:
+def measure_distribution_distance(one: AttributeColumn, other: AttributeColumn, *, same_units: bool) -> float:
     """How far two attributes are apart by their distributions, >= 0; 0 for the same column, in another order of the records.
 
     Formula in words: ordered attributes: Wasserstein's distance after x -> arsinh((x - c) / s), which is linear near 0 and
@@ -64,7 +64,7 @@ def dependence(columns: tuple[AttributeColumn, ...]) -> Floats:
     """
     d = len(columns)
     found = np.zeros((d, d))
-    shares = [np.nan_to_num(shares_of(column.values) - 0.5) for column in columns]
+    shares = [np.nan_to_num(compute_shares(column.values) - 0.5) for column in columns]
     bands = [_bands(column) for column in columns]
     for i in range(d):
         for j in range(i):
@@ -73,7 +73,7 @@ def dependence(columns: tuple[AttributeColumn, ...]) -> Floats:
     return found
 
 
-def places_by_share(categories: pa.Array) -> Floats:
+def rank_by_share(categories: pa.Array) -> Floats:
     """For each record how many categories are more frequent than its own, shape (n,); NaN where it has none.
 
     Who does not know what the categories are called can still tell the most frequent one. Example: (a, b, a): (0, 1, 0).
@@ -105,8 +105,8 @@ def _apart_by_shares(one: pa.Array, other: pa.Array, *, same_units: bool) -> flo
 def _bands(column: AttributeColumn) -> Integers:
     if column.categories is not None:
         codes: Integers = encode_jointly(column.categories)[0]
-        return np.where(places_by_share(column.categories) >= _MOST_CATEGORIES, len(codes), codes)
-    shares = shares_of(column.values)
+        return np.where(rank_by_share(column.categories) >= _MOST_CATEGORIES, len(codes), codes)
+    shares = compute_shares(column.values)
     return np.where(np.isnan(shares), -1, np.minimum(np.nan_to_num(shares) * _BANDS, _BANDS - 1)).astype(np.int64)
 
 

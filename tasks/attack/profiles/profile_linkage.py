@@ -12,11 +12,11 @@ from pydantic import Field, model_validator
 from tasks.attack.base import AttackContext, AttackDescription, AttackFindings, AttackTraits, DataAttack
 from tasks.attack.descriptions import DataKnowledge
 from tasks.attack.linkage.assignment import list_assigned_classes
-from tasks.attack.neighbours.comparison import Columns, Comparison, ScaleBy, compare
+from tasks.attack.neighbours.comparison import ComparedColumns, Comparison, ScaleBy, create_comparison
 from tasks.attack.neighbours.distances import euclidean
 from tasks.attack.neighbours.nearest import Search
 from tasks.attack.outcomes.links import Links
-from tasks.attack.profiles.likeness import AttributeColumn, places_by_share
+from tasks.attack.profiles.likeness import AttributeColumn, rank_by_share
 from tasks.attack.profiles.matching import match_attributes
 from tasks.attack.profiles.profile import Scores, profiles
 from tasks.attack.threat import Intruder
@@ -184,7 +184,7 @@ def _compare_profiles(
         profiles(_positions(data, schema, some), spec.powers, scores=spec.scores, oriented=oriented)
         for data, some in ((original, own_names), (masked, theirs))
     )
-    columns = Columns.create_plain(np.zeros(own.shape[1], dtype=bool), np.ones(own.shape[1]))
+    columns = ComparedColumns.create_plain(np.zeros(own.shape[1], dtype=bool), np.ones(own.shape[1]))
     return Comparison(*find_distinct_rows(own), *find_distinct_rows(shown), columns)
 
 
@@ -207,7 +207,7 @@ def _compare_matched_attributes(
         raise NotApplicable("no attribute of the intruder is of the kind of a released one")
     files = ({str(i): own[i] for i, _ in pairs}, {str(i): shown[j] for i, j in pairs})
     tables = [Microdata.from_columns({name: _values(column, spec) for name, column in of.items()}) for of in files]
-    both = compare(tables[0], tables[1], _as_if_named(files[0]), tuple(files[0]), spec.scale_by or "own")
+    both = create_comparison(tables[0], tables[1], _as_if_named(files[0]), tuple(files[0]), spec.scale_by or "own")
     return both, sum(own_names[i] == theirs[j] for i, j in pairs)
 
 
@@ -265,7 +265,7 @@ def _values(column: AttributeColumn, spec: ProfileLinkage) -> pa.Array:
     """What is compared: numbers, categories, or places of categories by how frequent they are."""
     if column.categories is None:
         return pa.array(column.values, from_pandas=True)
-    return column.categories if spec.units == "same" else pa.array(places_by_share(column.categories), from_pandas=True)
+    return column.categories if spec.units == "same" else pa.array(rank_by_share(column.categories), from_pandas=True)
 
 
 def _as_if_named(columns: dict[str, AttributeColumn]) -> Schema:

@@ -11,14 +11,14 @@ from tasks.attack.neighbours.comparison import Comparison
 from tasks.attack.neighbours.distances import compute_record_distance
 from tasks.attack.neighbours.nearest import TIE, ensure_capacity
 from tasks.attack.transparency.likelihood import TIE as TIE_OF_LOGARITHMS
-from tasks.attack.transparency.likelihood import Laws, add_evidence, rule_out, weigh
+from tasks.attack.transparency.likelihood import LikelihoodTables, add_evidence, rule_out, weigh
 from tasks.microdata.compiled import njit
 from tasks.microdata.table import Booleans, Floats, Integers
 
-_PLACES = ("conditions.low", "conditions.high", "conditions.positions")
-_MISSING = dict.fromkeys(_PLACES, "a missing value, which `_range` and `_add_rows_in_intervals` ask for")
+_POSITIONS = ("conditions.low", "conditions.high", "conditions.positions")
+_MISSING = dict.fromkeys(_POSITIONS, "a missing value, which `_range` and `_add_rows_in_intervals` ask for")
 _UNBOUNDED = {
-    **dict.fromkeys(_PLACES[:2], "an interval without an end: `_range` and `_add_rows_in_intervals` only compare with it"),
+    **dict.fromkeys(_POSITIONS[:2], "an interval without an end: `_range` and `_add_rows_in_intervals` only compare with it"),
     "conditions.log_probability": "-inf is what cannot be shown: `rule_out` only compares, and drops such rows",
 }
 _EVIDENCE = {"evidence": "-inf is a row that is nobody's, and so among nobody's images"}
@@ -42,7 +42,7 @@ class Conditions:
     low: Floats
     high: Floats
     positions: Floats
-    laws: Laws
+    laws: LikelihoodTables
     sizes: Integers
 
 
@@ -50,7 +50,7 @@ class ArrangedConditions(NamedTuple):
     """`Conditions` as compiled functions take them, the distinct rows in the order in which they are looked up.
 
     allowed: the lists one after the other. group_starts: where the rows of each code of the first list start; empty where rows
-    are not looked up. The rest as in `Conditions` and its `Laws`.
+    are not looked up. The rest as in `Conditions` and its `LikelihoodTables`.
     """
 
     begins: Integers
@@ -114,7 +114,7 @@ def arrange_conditions(conditions: Conditions) -> tuple[ArrangedConditions, Inte
     return _arrange(conditions, rows, starts), rows
 
 
-def sum_evidence(laws: Laws, conditions: ArrangedConditions) -> Floats:
+def sum_evidence(laws: LikelihoodTables, conditions: ArrangedConditions) -> Floats:
     """Shape (c,): log q of each row, 0 without laws (`evidence_by_row`)."""
     return evidence_by_row(conditions, laws.records) if laws.any else np.zeros(len(conditions.shown_at))
 

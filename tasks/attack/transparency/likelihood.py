@@ -21,7 +21,7 @@ _LOST = 40.0  # a million records, each e^-40 times as probable as the likeliest
 
 
 @dataclass(frozen=True, slots=True)
-class Laws:
+class LikelihoodTables:
     """The laws of L randomised attributes, for r distinct records and c distinct released rows.
 
     log_probability: all tables, one after the other; of attribute j the entry at own_at[record, j] + shown_at[row, j] is the
@@ -43,9 +43,9 @@ class Laws:
         return bool(self.own_at.shape[1] + self.own_places.shape[1])
 
 
-def laws_of(
+def create_likelihoods(
     laws: tuple[DiscreteLikelihood, ...], places: tuple[Floats, Floats], record: Integers, row: Integers, records: Integers
-) -> Laws:
+) -> LikelihoodTables:
     """The laws for the records and rows that stand for their kinds. record: shape (r,), row: shape (c,), records: (r,).
 
     places: of all records and all rows.
@@ -54,7 +54,7 @@ def laws_of(
         tables = [np.log(law.probability) for law in laws]
     begins = np.cumsum([0, *(table.size for table in tables)])
     own = [begin + law.own[record] * len(law.probability) for begin, law in zip(begins, laws, strict=False)]
-    return Laws(
+    return LikelihoodTables(
         log_probability=np.concatenate([np.empty(0), *(table.ravel() for table in tables)]),
         own_at=_columns(own, len(record)),
         shown_at=_columns([law.shown[row] for law in laws], len(row)),

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from tasks.attack.linkage.marginals import MOST_PAIRS_JOINTLY, WeighedPairs
-from tasks.attack.linkage.marginals import marginals as jointly
+from tasks.attack.linkage.marginals import compute_pair_marginals as jointly
 from tasks.attack.neighbours.comparison import Comparison
 from tasks.attack.neighbours.distances import compute_record_distance
 from tasks.attack.neighbours.nearest import TIE, ensure_capacity
 from tasks.attack.transparency.intersection import Conditions
-from tasks.attack.transparency.scores import MISSING, UNBOUNDED, ImageScores, images_of, score_images
+from tasks.attack.transparency.scores import MISSING, UNBOUNDED, ImageScores, find_images, score_images
 from tasks.microdata.compiled import njit
 from tasks.microdata.errors import NotFollowed
 from tasks.microdata.table import Floats, Integers
@@ -52,7 +52,7 @@ class Marginals:
         )
 
 
-def marginals(both: Comparison, conditions: Conditions) -> Marginals:
+def compute_marginals(both: Comparison, conditions: Conditions) -> Marginals:
     """The probability of each pair, where the intruder holds the whole original of a complete release.
 
     Meaning: each released row is one record's. Where rows that would suit a record suit others better, that speaks for the
@@ -91,7 +91,7 @@ def _pairs(whole: ImageScores, most: int) -> tuple[Integers, Integers, Floats]:
     places, weight = np.empty(16, dtype=np.int64), np.empty(16)
     possible, scores = np.empty(len(whole.sizes), dtype=np.int64), np.zeros(len(whole.sizes))
     for i in range(r):
-        n = images_of(i, whole, possible, scores)
+        n = find_images(i, whole, possible, scores)
         top = scores[:n].max() if n > 0 else 0.0
         for e in range(n):
             if scores[e] > top - _LOST:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tasks.attack.outcomes.links import Links
-from tasks.attack.transparency.scores import MISSING, UNBOUNDED, ImageScores, images_of, score_images
+from tasks.attack.transparency.scores import MISSING, UNBOUNDED, ImageScores, find_images, score_images
 from tasks.microdata.compiled import njit
 from tasks.microdata.table import Floats, Integers
 
@@ -70,7 +70,7 @@ def _sums(whole: ImageScores, by_law: bool) -> tuple[Floats, Floats, Floats]:
     totals, largest, squares = np.full(r + 1, -np.inf), np.zeros(r + 1), np.zeros(r + 1)
     possible, scores = np.empty(len(whole.sizes), dtype=np.int64), np.empty(len(whole.sizes))
     for i in range(r):
-        n = images_of(i, whole, possible, scores)
+        n = find_images(i, whole, possible, scores)
         if n == 0:
             continue
         for e in range(n):
@@ -101,7 +101,7 @@ def _list_log_weights(kinds: Integers, places: Integers, whole: ImageScores, by_
         if k < len(kinds) and kinds[k] == kinds[begin]:
             continue
         absent = kinds[begin] == len(whole.conditions.own_at)
-        n = 0 if absent else images_of(kinds[begin], whole, possible, scores)
+        n = 0 if absent else find_images(kinds[begin], whole, possible, scores)
         for e in range(n):
             at_place[possible[e]] = _weight(scores[e], by_law)
         logs[begin:k] = at_place[places[begin:k]]

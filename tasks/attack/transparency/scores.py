@@ -32,10 +32,10 @@ class ImageScores(NamedTuple):
     place: Integers
 
 
-_PLACES = ("whole.conditions.low", "whole.conditions.high", "whole.conditions.positions")
-MISSING = dict.fromkeys(_PLACES, "a missing value, which `write_images` asks for")
+_POSITIONS = ("whole.conditions.low", "whole.conditions.high", "whole.conditions.positions")
+MISSING = dict.fromkeys(_POSITIONS, "a missing value, which `write_images` asks for")
 UNBOUNDED = {
-    **dict.fromkeys(_PLACES[:2], "an interval without an end: `write_images` only compares with it"),
+    **dict.fromkeys(_POSITIONS[:2], "an interval without an end: `write_images` only compares with it"),
     "whole.conditions.log_probability": "-inf is what cannot be shown: `rule_out` only compares, and drops such rows",
     "whole.evidence": "-inf is a row that is nobody's, and so among nobody's images",
 }
@@ -49,7 +49,7 @@ def score_images(conditions: Conditions) -> ImageScores:
 
 
 @njit
-def images_of(i: int, whole: ImageScores, possible: Integers, scores: Floats) -> int:
+def find_images(i: int, whole: ImageScores, possible: Integers, scores: Floats) -> int:
     """Write the places of the possible images of a distinct record, and log P / q of each; returns how many they are."""
     n = write_likely_images(i, whole.conditions, possible, scores)
     weigh(scores, whole.evidence, possible[:n])

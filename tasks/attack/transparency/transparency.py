@@ -13,12 +13,12 @@ from pydantic import Field
 from tasks.attack.base import AttackContext, AttackDescription, AttackFindings, AttackTraits, Files, Gaps
 from tasks.attack.descriptions import DataKnowledge, describe_unclear_attributes
 from tasks.attack.mechanism_attack import MechanismAttack, describe_soundness, prepare_following
-from tasks.attack.neighbours.comparison import Comparison, compare
+from tasks.attack.neighbours.comparison import Comparison, create_comparison
 from tasks.attack.outcomes.bounded import OnlyBounded
 from tasks.attack.outcomes.links import Links
 from tasks.attack.transparency.intersection import Conditions, intersect_conditions
-from tasks.attack.transparency.likelihood import laws_of
-from tasks.attack.transparency.marginals import Marginals, marginals
+from tasks.attack.transparency.likelihood import create_likelihoods
+from tasks.attack.transparency.marginals import Marginals, compute_marginals
 from tasks.attack.transparency.matching import assign_likeliest_rows
 from tasks.attack.transparency.posterior import posterior
 from tasks.attack.transparency.whitening import as_if_blurred, whiten_positions
@@ -44,8 +44,8 @@ class Transparency(MechanismAttack):
 
     id: what the attack is called in figures and policy lines; default: the method's name.
     matching: `likeliest`: each record for itself; `one_to_one`: all records together, no row for two of them, where the
-        intruder holds the whole original of a complete release; `marginals`: as that, and to each record the row that is most
-        probably its own over all ways to give out the rows, which links more wherever there is doubt.
+        intruder holds the whole original of a complete release; `compute_marginals`: as that, and to each record the row that
+        is most probably its own over all ways to give out the rows, which links more wherever there is doubt.
     probabilities: also say how probable each row is (`posterior`), where it is known that the records are in the release: the
         figure `posterior_at_truth`, and how often claims come true.
     window_at_most: for an intruder who does not know the windows of rank swapping and rank jitter: a bound on them, in percent
@@ -186,9 +186,9 @@ def link_by_mechanism(
     mechanisms: the masking steps in order, with their attributes. knows: the attributes the intruder knows.
     few: sound sets of at most so many rows are written out in the links.
     searching: the records whose links are wanted; default: all. The intruder still holds all, and nothing found changes.
-    matching: `one_to_one`: all records are given to the rows together (`assign_likeliest_rows`); `marginals`: each is linked to
-    the
-        row of the largest probability that no row is two records' (`marginals`).
+    matching: `one_to_one`: all records are given to the rows together (`assign_likeliest_rows`); `compute_marginals`: each is
+    linked to the
+        row of the largest probability that no row is two records' (`compute_marginals`).
     present: the records of whom they know that they are released, ascending, where they know that of everybody: they follow the
     steps after a sampling on these alone, and looks for no others.
     narrow: what another attack concludes besides, from the distinct records and rows, and the conditions so far.
@@ -229,7 +229,7 @@ def link_by_mechanism(
     who = everybody if present is None else present
     followed = who if knowledge.believed.n < n else everybody
     original = original.take(followed)
-    both = _ignore_randomised_attributes(compare(original, masked, schema, knows, "release"), knowledge, knows)
+    both = _ignore_randomised_attributes(create_comparison(original, masked, schema, knows, "release"), knowledge, knows)
     conditions = _conditions(knowledge, masked, schema, both)
     conditions = conditions if narrow is None else narrow(both, conditions, knowledge)
     sought = np.isin(followed, who if searching is None else np.intersect1d(who, searching))
@@ -247,7 +247,7 @@ def link_by_mechanism(
     if matching == "one_to_one":
         starts, classes = assign_likeliest_rows(both, conditions)
     elif matching == "marginals":
-        held = marginals(both, conditions)
+        held = compute_marginals(both, conditions)
         starts, classes = held.likeliest(both)
     own = both.own_of_record if len(followed) == len(who) else both.own_of_record[who]
     links = Links(both.shown_of_row, own, starts, classes, sizes, small, conditions, posterior=held)
@@ -296,7 +296,7 @@ def _ignore_randomised_attributes(both: Comparison, knowledge: Belief, knows: tu
 
 def _conditions(knowledge: Belief, masked: Microdata, schema: Schema, both: Comparison) -> Conditions:
     """What is concluded, for the distinct records and the distinct released rows of the comparison."""
-    record, row = _first_of(both.own_of_record), _first_of(both.shown_of_row)
+    record, row = _find_first(both.own_of_record), _find_first(both.shown_of_row)
     options = [_options(part, knowledge.believed, masked) for part in _together(knowledge)]
     between = [part for part in knowledge.between if _excludes(part, masked.positions(schema[part.name]))]
     return Conditions(
@@ -307,7 +307,7 @@ def _conditions(knowledge: Belief, masked: Microdata, schema: Schema, both: Comp
         low=_columns([part.low[record] for part in between], len(record)),
         high=_columns([part.high[record] for part in between], len(record)),
         positions=_columns([masked.positions(schema[part.name])[row] for part in between], len(row)),
-        laws=laws_of(knowledge.laws, _places(knowledge, both), record, row, np.bincount(both.own_of_record)),
+        laws=create_likelihoods(knowledge.laws, _places(knowledge, both), record, row, np.bincount(both.own_of_record)),
         sizes=np.bincount(both.shown_of_row),
     )
 
@@ -349,7 +349,7 @@ def _options(part: EqualTo, believed: Microdata, masked: Microdata) -> tuple[Int
     return begins, ends, np.ascontiguousarray(pairs[:, 1]), codes[believed.n :]
 
 
-def _first_of(classes: Integers) -> Integers:
+def _find_first(classes: Integers) -> Integers:
     return np.unique(classes, return_index=True)[1]
 
 

@@ -6,7 +6,12 @@ import hashlib
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from tasks.audit.certificates.certificate_statements import CertificateStatement, read_about, schema_of, sign_statement
+from tasks.audit.certificates.certificate_statements import (
+    CertificateStatement,
+    create_predicate_schema,
+    read_about,
+    sign_statement,
+)
 from tasks.audit.signing.keyring import Keyring, KnownKey
 from tasks.audit.signing.keys import SigningKey
 from tasks.microdata.spec import Name, Reason, Spec
@@ -87,8 +92,8 @@ def read_approval(content: bytes, certificate_sha256: str, keyring: Keyring) -> 
     return VerifiedApproval(said, key, hashlib.sha256(content).hexdigest())
 
 
-def schema_of_approvals() -> dict[str, Any]:
-    return schema_of(ApprovalPredicate, PREDICATE_TYPE)
+def create_approval_schema() -> dict[str, Any]:
+    return create_predicate_schema(ApprovalPredicate, PREDICATE_TYPE)
 
 
 def _plain(name: str) -> str:

@@ -6,7 +6,12 @@ import hashlib
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from tasks.audit.certificates.certificate_statements import CertificateStatement, read_about, schema_of, sign_statement
+from tasks.audit.certificates.certificate_statements import (
+    CertificateStatement,
+    create_predicate_schema,
+    read_about,
+    sign_statement,
+)
 from tasks.audit.signing.keyring import Keyring, KnownKey
 from tasks.audit.signing.keys import SigningKey
 from tasks.microdata.spec import Reason
@@ -43,5 +48,5 @@ def read_revocation(content: bytes, certificate_sha256: str, keyring: Keyring) -
     return Revocation(said, key, hashlib.sha256(content).hexdigest())
 
 
-def schema_of_revocations() -> dict[str, Any]:
-    return schema_of(RevocationPredicate, PREDICATE_TYPE)
+def create_revocation_schema() -> dict[str, Any]:
+    return create_predicate_schema(RevocationPredicate, PREDICATE_TYPE)

@@ -23,14 +23,14 @@ from tasks.audit.lookup.index_update import Progress
 from tasks.audit.lookup.lines import IndexMismatch, LedgerLineReader
 from tasks.audit.lookup.opening import Opened, open_index
 from tasks.audit.lookup.query import Query, select_runs
-from tasks.audit.lookup.rows import IndexRow, RunEntries, entry_of, entry_row, run_of, run_row
+from tasks.audit.lookup.rows import IndexRow, RunEntries, entry_row, find_run, parse_entry, run_row
 from tasks.audit.lookup.tables import ATTRIBUTES, ENTRIES, FILES, RUNS
 from tasks.microdata.errors import InputError
 from tasks.microdata.suggestion import did_you_mean
 from tasks.runtime.settings import Home
 
 T = TypeVar("T")
-Lines = list[tuple[LedgerLine, Entry]]
+LinesWithEntries = list[tuple[LedgerLine, Entry]]
 _SHOWN, _AT_ONCE = 5, 2000
 _NEAR = 1000  # so many of the newest runs are looked through for a name that is near
 
@@ -98,7 +98,7 @@ class Index:
         """The runs that a query asks for, newest first."""
         return [found for found, _ in self.each(query)]
 
-    def each(self, query: Query) -> Iterator[tuple[RunEntries, Lines]]:
+    def each(self, query: Query) -> Iterator[tuple[RunEntries, LinesWithEntries]]:
         """The same one by one, each with its lines: for very many."""
         given: set[str] = set()
         some = self._sure(lambda: self._runs(self._not_in(given, query)))
@@ -117,7 +117,7 @@ class Index:
         (found,) = self._find_runs(select(RUNS.c.run).where(RUNS.c.run == self._only(beginning)))
         return found
 
-    def key_changes(self) -> Lines:
+    def key_changes(self) -> LinesWithEntries:
         """The lines about keys, oldest first."""
         return self._entries(select(ENTRIES).where(ENTRIES.c.kind == "key").order_by(ENTRIES.c.number))
 
@@ -191,13 +191,13 @@ class Index:
     def _not_in(self, given: set[str], query: Query) -> list[str]:
         return [run for run in self._connection.scalars(select_runs(query)) if run not in given][:_AT_ONCE]
 
-    def _runs(self, ids: list[str]) -> list[tuple[RunEntries, Lines]]:
+    def _runs(self, ids: list[str]) -> list[tuple[RunEntries, LinesWithEntries]]:
         """Runs from their own lines; raises IndexMismatch where those do not say what the index says."""
         rows = {row.run: dict(row._mapping) for row in self._connection.execute(select(RUNS).where(RUNS.c.run.in_(ids)))}
-        lines: dict[str, Lines] = {run: [] for run in ids}
+        lines: dict[str, LinesWithEntries] = {run: [] for run in ids}
         for line, entry in self._read(select(ENTRIES).where(ENTRIES.c.run.in_(ids)).order_by(ENTRIES.c.number)):
             if entry is not None:
-                lines[run_of(entry.event) or ""].append((line, entry))
+                lines[find_run(entry.event) or ""].append((line, entry))
         found = [RunEntries(run, tuple((line.index, entry) for line, entry in lines[run])) for run in ids]
         if any(not one.entries or rows.get(one.run) != run_row(one) for one in found):
             raise IndexMismatch
@@ -212,7 +212,7 @@ class Index:
         for row, line in zip(
             rows, self._places.read_lines([(row.number, row.first_byte, row.n_bytes) for row in rows]), strict=True
         ):
-            entry = entry_of(line.content)
+            entry = parse_entry(line.content)
             if entry_row(line, entry) != dict(row._mapping):
                 raise IndexMismatch
             found.append((line, entry))

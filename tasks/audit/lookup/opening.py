@@ -14,13 +14,13 @@ from sqlalchemy import Engine, text
 from sqlalchemy.exc import SQLAlchemyError
 
 from tasks.audit.lookup import server
-from tasks.audit.lookup.index_update import Progress, catch_up, end_of, fill, watch
+from tasks.audit.lookup.index_update import Progress, catch_up, fill, find_index_end, watch
 from tasks.audit.lookup.lines import IndexMismatch, LedgerLineReader
 from tasks.audit.lookup.server import CHANGED, NONE, STAMP, UNSTAMPED
 from tasks.audit.lookup.tables import META, create_file_engine, create_memory_engine, create_read_only_engine
 from tasks.microdata.regular_files import open_regular_file, read_file
 from tasks.runtime.files import hold_file_lock, write_whole
-from tasks.runtime.seals import seal_of
+from tasks.runtime.seals import compute_seal
 from tasks.runtime.settings import Home
 
 FILE, LOCK, DRAFT = "index.db", ".index.lock", ".index.draft-"
@@ -54,7 +54,7 @@ def open_index(places: LedgerLineReader, progress: Progress, doubt: str = "") ->
 
 def _open_on_server(address: str, places: LedgerLineReader, progress: Progress, doubt: str) -> Opened:
     """The index on a database server; in memory where that does not answer: a release does not wait for its index."""
-    engine = server.engine_of(address, places)
+    engine = server.create_server_engine(address, places)
     started = time.monotonic()
     try:
         with hold_file_lock(places.folder / LOCK):
@@ -89,7 +89,7 @@ def _open_unlocked(places: LedgerLineReader, progress: Progress, doubt: str) -> 
         if not (doubt or _why_not(path)):
             engine = create_read_only_engine(path)
             with engine.connect() as connection:
-                number, after = end_of(connection, places)
+                number, after = find_index_end(connection, places)
             if next(places.ledger.lines(after, index=number), None) is None:
                 return Opened(engine)
     return _build_in_memory(places, progress, "its folder cannot be written")
@@ -159,7 +159,7 @@ def _put_stamp(path: Path) -> None:
 def _seal_stamp(path: Path) -> list[int | str]:
     """The stamp and, in a home with a key of the store, its seal: who cannot read the key cannot leave entries out."""
     stamp, home = _stamp(path), Home(path.parent.parent)
-    return [*stamp, seal_of(home, "index", *map(str, stamp))] if (home.root / "keys" / "store.key").is_file() else stamp
+    return [*stamp, compute_seal(home, "index", *map(str, stamp))] if (home.root / "keys" / "store.key").is_file() else stamp
 
 
 def _stamp(path: Path) -> list[int | str]:

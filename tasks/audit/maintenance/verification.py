@@ -25,7 +25,7 @@ from tasks.runtime.keyfile import read_key
 from tasks.runtime.seals import key_fits
 from tasks.runtime.settings import Home
 
-Kind = Literal["key", "ledger", "damaged", "missing", "open", "unknown", "left over", "record", "manifest", "seed"]
+StoreFindingKind = Literal["key", "ledger", "damaged", "missing", "open", "unknown", "left over", "record", "manifest", "seed"]
 CountProgress = Callable[[int, int], None]
 BACKUP = "restore the private folder from a backup; without one, move it away and start anew"
 SHORT = 12
@@ -35,7 +35,7 @@ SHORT = 12
 class StoreFinding:
     """One thing that is wrong. subject: an address, or a path in the private folder. runs: those that need it."""
 
-    kind: Kind
+    kind: StoreFindingKind
     subject: str
     says: str
     to_do: str

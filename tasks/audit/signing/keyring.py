@@ -21,7 +21,7 @@ from cryptography.hazmat.primitives.serialization import load_pem_public_key
 from pydantic import AwareDatetime, StringConstraints, TypeAdapter, ValidationError
 from securesystemslib.signer import SSlibKey
 
-from tasks.audit.ledger.entries import KeyClaim, Purpose
+from tasks.audit.ledger.entries import KeyClaim, KeyPurpose
 from tasks.audit.signing.envelope import (
     LARGEST_BYTES,
     TRUST,
@@ -120,7 +120,7 @@ class KnownKey:
         return self.claim.name if self.claim else format_default_key_name(self.key_id)
 
     @property
-    def purpose(self) -> Purpose | None:
+    def purpose(self) -> KeyPurpose | None:
         return self.claim.purpose if self.claim else None
 
 
@@ -159,7 +159,7 @@ class Keyring:
         found = [one for one in self.revoked_certificates if same & {("table", one.table), ("content", one.content_address)}]
         return tuple(sorted(found, key=lambda one: (one.at, one.sha256)))
 
-    def signer_of(self, sealed: SealedEnvelope, *, purpose: Purpose) -> KnownKey:
+    def signer_of(self, sealed: SealedEnvelope, *, purpose: KeyPurpose) -> KnownKey:
         """Whose signature this is, whatever became of the key. Raises KeyRefused: unknown, bad signature, wrong purpose."""
         known = self.find_key(sealed.key_id)
         if known is None:
@@ -172,7 +172,7 @@ class Keyring:
             raise KeyRefused("wrong-purpose", f"key {_short(known.key_id)} is for {known.purpose}, not for {purpose}")
         return known
 
-    def require_valid_signer(self, sealed: SealedEnvelope, *, purpose: Purpose, signed_at: datetime) -> KnownKey:
+    def require_valid_signer(self, sealed: SealedEnvelope, *, purpose: KeyPurpose, signed_at: datetime) -> KnownKey:
         """Whose signature this is, if it may be relied on.
 
         A retired key is good for what was signed up to then; a revoked one for nothing, or for what was signed before the date
@@ -225,7 +225,7 @@ def key_records(home: Home) -> Iterator[tuple[Path, KeyRecord]]:
     yield from sorted(records, key=lambda found: (found[1].claim.created_at, found[1].claim.key_id))
 
 
-def trust_of_home(home: Home, ledger: str | None) -> TrustFile:
+def create_home_trust_file(home: Home, ledger: str | None) -> TrustFile:
     """What others need to check signatures of this home; `canonical(trust.model_dump(mode="json"))` are its bytes."""
     records = tuple(record for _, record in key_records(home))
     return TrustFile(

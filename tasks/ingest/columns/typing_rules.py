@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from tasks.ingest.codebooks.codebook import AttributeSpec
 from tasks.ingest.columns.calendar_rules import as_declared, as_found, type_without_values
-from tasks.ingest.columns.iso_cells import kind_of
+from tasks.ingest.columns.iso_cells import find_calendar_kind
 from tasks.ingest.columns.numerals import COMMA_NUMBER, INTEGER, NUMBER, is_infinity_word, is_missing_word, why_not_a_number
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Scale
@@ -154,7 +154,7 @@ def _not_numeric(cells: pa.Array, number: pa.Array, name: str, label: str) -> In
 def _refuse_almost_dates(cells: pa.Array, texts: list[str], name: str, label: str) -> None:
     words = [text for text in texts if is_missing_word(text)]
     rest = pa.array(set(texts).difference(words), type=pa.string())
-    if words and kind_of(rest) is not None:
+    if words and find_calendar_kind(rest) is not None:
         _refuse_almost(cells, words, "dates or times", name, label)
 
 

@@ -71,7 +71,7 @@ class CategoryCoding:
         return self.columns(np.array([code], dtype=np.int64))
 
 
-def coding_of(schema: Schema, table: Microdata, names: tuple[str, ...], place: str) -> CategoryCoding:
+def create_category_coding(schema: Schema, table: Microdata, names: tuple[str, ...], place: str) -> CategoryCoding:
     """The categories of the attributes: their declared order, or the values that occur in the table, ascending.
 
     Of several attributes all combinations count, not only those that occur: which occur is a fact about the data, and who

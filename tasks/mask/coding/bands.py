@@ -7,8 +7,8 @@ from typing import Literal
 import numpy as np
 import pyarrow.compute as pc
 
-from tasks.mask.coding.centres import centre_of, refuse_few
-from tasks.mask.coding.written import Written, position_of
+from tasks.mask.coding.centres import compute_band_centre, refuse_few
+from tasks.mask.coding.written import Written, parse_position
 from tasks.mask.precision import round_to_grid
 from tasks.mask.step import MaskContext
 from tasks.microdata.errors import InputError
@@ -40,12 +40,12 @@ def apply_bands(
         of_band = _compute_limit_values(site, name, shown, limits, place)
     else:
         of_band = _centres(site, name, shown, limits, before, place, protected=protected)
-    after = np.where(np.isnan(before), np.nan, of_band[bands_of(before, limits)])
+    after = np.where(np.isnan(before), np.nan, of_band[find_bands(before, limits)])
     _refuse_open_bands(before, after, name, str(shown), place)
     return site.data.replace_positions(site.schema[name], after)
 
 
-def bands_of(positions: Floats, limits: Floats) -> Integers:
+def find_bands(positions: Floats, limits: Floats) -> Integers:
     """Shape (n,): 0 below the first limit, i from limit i - 1 on. A missing value gets the last band."""
     return np.searchsorted(limits, positions, side="right").astype(np.int64)
 
@@ -59,7 +59,7 @@ def refuse_idle_bands(before: Microdata, after: Microdata, name: str, place: str
 
 
 def _limits(site: MaskContext, name: str, intervals: tuple[Written, ...], place: str) -> Floats:
-    limits = np.array([position_of(site, name, written, f"{place}[{i}]") for i, written in enumerate(intervals)])
+    limits = np.array([parse_position(site, name, written, f"{place}[{i}]") for i, written in enumerate(intervals)])
     if (np.diff(limits) <= 0).any():
         raise InputError("limits-not-ascending", place, f"the limits of `{name}` do not ascend", "each above the one before",
                          "sort them, lowest first")  # fmt: skip
@@ -67,8 +67,8 @@ def _limits(site: MaskContext, name: str, intervals: tuple[Written, ...], place:
 
 
 def _position_stated_values(site: MaskContext, name: str, values: tuple[Written, ...], limits: Floats, place: str) -> Floats:
-    found = np.array([position_of(site, name, written, f"{place}[{i}]") for i, written in enumerate(values)])
-    outside = np.flatnonzero(bands_of(found, limits) != np.arange(len(found)))
+    found = np.array([parse_position(site, name, written, f"{place}[{i}]") for i, written in enumerate(values)])
+    outside = np.flatnonzero(find_bands(found, limits) != np.arange(len(found)))
     if len(outside):
         what = f"the value of band {outside[0] + 1} does not lie in it"
         raise InputError("value-outside-its-band", f"{place}[{outside[0]}]", what, "lower limit <= value < upper limit",
@@ -98,12 +98,12 @@ def _centres(
         raise InputError("no-mean", f"{place}.publish", what, "lower or median, or `values`", "publish: median", "mean")
     centre: Literal["mean", "median"] = "mean" if shown == "mean" else "median"
     present = ~np.isnan(before)
-    band = np.where(present, bands_of(before, limits), -1)
+    band = np.where(present, find_bands(before, limits), -1)
     found = np.full(len(limits) + 1, np.nan)
     for i in np.unique(band[present]):
         if protected:
             refuse_few(site, band == i, centre, name, f"{place}.publish")
-        found[i] = centre_of(before[band == i], centre, ordinal=ordinal)
+        found[i] = compute_band_centre(before[band == i], centre, ordinal=ordinal)
     return found if ordinal else round_to_grid(found, site.precision[name])
 
 

@@ -9,13 +9,13 @@ import numpy as np
 from tasks.mask.step import MaskContext
 from tasks.microdata.errors import InputError
 from tasks.microdata.table import Booleans, Floats
-from tasks.microdata.units import units_of
+from tasks.microdata.units import find_units
 
 FEWEST = 3  # of one record the mean is its value, and each of two can tell the other's from it
 Centre = Literal["mean", "median"]
 
 
-def centre_of(values: Floats, centre: Centre, *, ordinal: bool) -> float:
+def compute_band_centre(values: Floats, centre: Centre, *, ordinal: bool) -> float:
     """The mean or median of at least one value; of an even number the ordinal median is the lower of the middle two.
 
     The same to the last bit whatever the order of the values.
@@ -31,7 +31,7 @@ def refuse_few(site: MaskContext, behind: Booleans, centre: Centre, name: str, p
 
     behind: shape (n,), the rows of the site whose centre it is.
     """
-    units = units_of(site.source, site.schema)
+    units = find_units(site.source, site.schema)
     n = len(np.unique(units.of_row[behind]))
     if 0 < n < FEWEST:
         one = units.counts.removesuffix("s")

@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tasks.ingest.columns.code_values import values_of
-from tasks.mask.coding.mapping import Pairs
+from tasks.ingest.columns.code_values import convert_codes
+from tasks.mask.coding.mapping import CategoryPairs
 from tasks.mask.step import MaskContext
 from tasks.microdata.errors import InputError
 from tasks.microdata.positions import extract_positions
@@ -28,7 +28,7 @@ class Become(Spec):
 Others = Literal["refuse", "keep"] | Become
 
 
-def join_categories(column: pa.Array, pairs: Pairs, others: Others, place: str, name: str) -> pa.Array:
+def join_categories(column: pa.Array, pairs: CategoryPairs, others: Others, place: str, name: str) -> pa.Array:
     """The column with each listed category replaced; of the others those stay that are not to become one."""
     old, new = (_values(texts, column.type, place, name) for texts in zip(*pairs, strict=True))
     image = new.take(pc.index_in(column, value_set=old))
@@ -37,7 +37,7 @@ def join_categories(column: pa.Array, pairs: Pairs, others: Others, place: str, 
 
 
 def refuse_unfit_mapping(
-    site: MaskContext, name: str, pairs: Pairs, others: Others, place: str, *, unused_is_fine: bool
+    site: MaskContext, name: str, pairs: CategoryPairs, others: Others, place: str, *, unused_is_fine: bool
 ) -> None:
     """InputError for a mapping that lists what the table does not have, or misses what it has, or reverses an order."""
     column, kind = site.data.column(name), site.data.column(name).type
@@ -79,7 +79,7 @@ def _list_known_categories(site: MaskContext, name: str, categories: pa.Array) -
     return pc.unique(pa.concat_arrays([*found, order] if site.data.is_text(name) else found))
 
 
-def _refuse_other_order(site: MaskContext, name: str, pairs: Pairs, others: Others, place: str) -> None:
+def _refuse_other_order(site: MaskContext, name: str, pairs: CategoryPairs, others: Others, place: str) -> None:
     """InputError where a lower category becomes a higher one than a higher category does, or leaves the order."""
     attribute = site.schema[name]
     extract_positions(site.data, site.schema, name, place)
@@ -104,7 +104,7 @@ def _sort_categories(column: pa.Array) -> pa.Array:
 
 def _values(texts: tuple[str, ...], kind: pa.DataType, place: str, name: str) -> pa.Array:
     try:
-        return pa.array(values_of(tuple(texts), kind, name), type=kind)
+        return pa.array(convert_codes(tuple(texts), kind, name), type=kind)
     except InputError:
         what = f"`{name}` holds {kind} values, and the mapping holds something that is none"
         allowed = 'categories as the column holds them, e.g. "1" for 1'

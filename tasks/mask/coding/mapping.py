@@ -34,7 +34,7 @@ def _from_written(value: object) -> object:
     return tuple(sorted((old, new if isinstance(new, str) else json.dumps(new)) for old, new in found.items()))
 
 
-Pairs = Annotated[
+CategoryPairs = Annotated[
     tuple[tuple[Name, Name], ...],
     Field(min_length=1),
     BeforeValidator(_from_written),
@@ -45,7 +45,7 @@ Pairs = Annotated[
         "additionalProperties": {"type": ["string", "number", "boolean"]},
     }),
 ]  # fmt: skip
-_PAIRS: TypeAdapter[tuple[tuple[str, str], ...]] = TypeAdapter(Pairs)
+_PAIRS: TypeAdapter[tuple[tuple[str, str], ...]] = TypeAdapter(CategoryPairs)
 
 
 def read_mapping(path: Path, place: str) -> tuple[tuple[str, str], ...]:

@@ -14,7 +14,7 @@ from tasks.mask.advice import JOINTLY, MORE_RISK, Fields
 from tasks.mask.coding.bands import apply_bands, refuse_idle_bands
 from tasks.mask.coding.first_digits import DigitGrouping, first_digits, refuse_no_digits
 from tasks.mask.coding.joined_categories import Become, join_categories, refuse_unfit_mapping
-from tasks.mask.coding.mapping import Pairs, read_mapping
+from tasks.mask.coding.mapping import CategoryPairs, read_mapping
 from tasks.mask.coding.written import Written
 from tasks.mask.intruder_belief import Belief
 from tasks.mask.mask_text import MaskText
@@ -59,7 +59,7 @@ class Recode(Spec):
     intervals: Annotated[Annotated[tuple[Written, ...], Field(min_length=1)] | None, PublicField(_bands_in_numbers)] = None
     publish: Literal["midpoint", "lower", "mean", "median"] | None = None
     values: Annotated[tuple[Written, ...], Field(min_length=2)] | None = None
-    map: Annotated[Pairs | None, PublicField(_mapping_in_numbers)] = None
+    map: Annotated[CategoryPairs | None, PublicField(_mapping_in_numbers)] = None
     file: Name | None = None
     group: Public[DigitGrouping | None] = None
     others: Literal["refuse", "keep"] | Become = "refuse"

@@ -26,7 +26,7 @@ from tasks.microdata.spec import Name, Public
 from tasks.microdata.table import MOMENT, SECONDS_OF_A_DAY, Booleans, Floats, Integers, Microdata
 from tasks.microdata.words import join_with_and
 
-Kind = Literal["deterministic", "random", "controlled"]
+RoundingKind = Literal["deterministic", "random", "controlled"]
 Base = Annotated[float, Field(gt=0)]
 Bases = Annotated[
     tuple[tuple[Name, Base], ...],
@@ -51,7 +51,7 @@ class Rounding(MaskingMethod):
 
     method: Public[Literal["rounding"]]
     bases: Public[Bases]
-    kind: Public[Kind]
+    kind: Public[RoundingKind]
 
     @model_validator(mode="after")
     def _strata_change_something(self) -> Self:
@@ -103,7 +103,7 @@ class Rounding(MaskingMethod):
 
     @classmethod
     def examples(cls) -> tuple[Self, ...]:
-        kinds: tuple[Kind, ...] = ("deterministic", "random", "controlled")
+        kinds: tuple[RoundingKind, ...] = ("deterministic", "random", "controlled")
         return tuple(cls(method="rounding", bases=(("age", 5.0), ("size", 2.0)), kind=kind) for kind in kinds)
 
     @classmethod
@@ -270,7 +270,7 @@ def _infer_likelihood(view: IntruderView, name: str, base: float, between: InInt
     own = view.knowledge.believed.positions(attribute)
     missing = np.isnan(own)
     up = np.where(missing | (between.low == between.high), 1.0, chance_above(own, length))
-    odd = np.where(missing, 0, _multiple_of(between.high, length) % 2).astype(np.int64)
+    odd = np.where(missing, 0, _round_to_multiple(between.high, length) % 2).astype(np.int64)
     steps = np.linspace(0, 1, _STEPS + 1)
     size = 2 * len(steps) + 2
     probability = np.zeros((size, size))
@@ -278,7 +278,7 @@ def _infer_likelihood(view: IntruderView, name: str, base: float, between: InInt
     probability[1 : size - 2 : 2, :2] = np.column_stack([1 - steps, steps])
     probability[size - 2, 2] = 1.0
     released = view.released.positions(attribute)
-    shown = np.where(np.isnan(released), 2, _multiple_of(released, length) % 2).astype(np.int64)
+    shown = np.where(np.isnan(released), 2, _round_to_multiple(released, length) % 2).astype(np.int64)
     return DiscreteLikelihood(
         (name,), np.where(missing, size - 2, 2 * np.rint(up * _STEPS).astype(np.int64) + odd), shown, probability
     )
@@ -290,7 +290,7 @@ def chance_above(values: Floats, length: float) -> Floats:
     return np.clip(quotient - np.floor(quotient), 1 / _STEPS, 1 - 1 / _STEPS)
 
 
-def _multiple_of(positions: Floats, length: float) -> Floats:
+def _round_to_multiple(positions: Floats, length: float) -> Floats:
     """Of what multiple of the base each position is, a whole number; 0 for a missing one."""
     return np.where(np.isnan(positions), 0.0, np.rint(positions / length))
 
@@ -324,7 +324,9 @@ def _calendar(site: MaskContext, name: str) -> tuple[float, float]:
     return date.min.toordinal() - beginning, date.max.toordinal() - beginning + 1
 
 
-def _goes_up(values: Floats, length: float, open_: Booleans, kind: Kind, *, rng: partial[np.random.Generator]) -> Booleans:
+def _goes_up(
+    values: Floats, length: float, open_: Booleans, kind: RoundingKind, *, rng: partial[np.random.Generator]
+) -> Booleans:
     """Shape (n,): is the multiple above taken? open_: where there are two to choose from."""
     quotient = quotients(values, length)
     fractions = np.where(open_, quotient - np.floor(quotient), 0.0)

@@ -13,8 +13,8 @@ import numpy as np
 from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 
 from tasks.mask.advice import JOINTLY, MORE_RISK, Fields
-from tasks.mask.coding.centres import centre_of, refuse_few
-from tasks.mask.coding.written import Written, position_of
+from tasks.mask.coding.centres import compute_band_centre, refuse_few
+from tasks.mask.coding.written import Written, parse_position
 from tasks.mask.intruder_belief import Belief
 from tasks.mask.mask_text import MaskText
 from tasks.mask.precision import round_to_grid
@@ -229,7 +229,9 @@ def code_positions(before: Floats, ends: tuple[float, float], publish: str, *, o
     after = before.copy()
     for limit, coded in zip(ends, _flag_coded_values(before, ends), strict=True):
         if coded.any():
-            after[coded] = limit if publish == "limit" else centre_of(before[coded], _centre(publish), ordinal=ordinal)
+            after[coded] = (
+                limit if publish == "limit" else compute_band_centre(before[coded], _centre(publish), ordinal=ordinal)
+            )
     return after
 
 
@@ -264,11 +266,11 @@ def _ends(site: MaskContext, name: str, limits: CodingLimits, before: Floats, pl
     ascending = np.sort(before[~np.isnan(before)])
     bottom, top = -np.inf, np.inf
     if limits.bottom is not None:
-        bottom = position_of(site, name, limits.bottom, f"{place}.bottom")
+        bottom = parse_position(site, name, limits.bottom, f"{place}.bottom")
     elif limits.bottom_percent is not None and len(ascending):
         bottom = float(ascending[_n_coded(limits.bottom_percent, len(ascending)) - 1])
     if limits.top is not None:
-        top = position_of(site, name, limits.top, f"{place}.top")
+        top = parse_position(site, name, limits.top, f"{place}.top")
     elif limits.top_percent is not None and len(ascending):
         top = float(ascending[-_n_coded(limits.top_percent, len(ascending))])
     if bottom >= top:

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from pydantic import Field
 
-from tasks.ingest.columns.iso_cells import kind_of, parse_iso_cells
+from tasks.ingest.columns.iso_cells import find_calendar_kind, parse_iso_cells
 from tasks.mask.precision import round_to_grid
 from tasks.mask.step import MaskContext
 from tasks.microdata.errors import InputError
@@ -19,7 +19,7 @@ from tasks.microdata.table import DATE, MOMENT, Microdata
 Written = Annotated[int | float | Name, Field(description="a number; a date or time as ISO 8601 text; a category as text")]
 
 
-def position_of(site: MaskContext, name: str, written: Written, place: str) -> float:
+def parse_position(site: MaskContext, name: str, written: Written, place: str) -> float:
     """Where a written value stands: a number, days, seconds, or the place of a category in the declared order.
 
     Raises InputError for one of another kind than the column holds, a category outside the order, and a number, date or time
@@ -53,7 +53,7 @@ def _calendar_position(site: MaskContext, name: str, written: Written, place: st
     column = site.data.arrow.schema.field(name).type
     kinds = ("date",) if column == DATE else ("date", "moment") if column == MOMENT else ("time",)
     cells = pa.array([written if isinstance(written, str) else None], type=pa.string())
-    kind = kind_of(cells)
+    kind = find_calendar_kind(cells)
     values = parse_iso_cells(cells, kind) if kind in kinds and kind is not None else None
     if values is None:
         example = {"date": '"2020-01-31"', "moment": '"2020-01-31T12:30:00"', "time": '"12:30:00"'}[kinds[-1]]

@@ -19,7 +19,7 @@ from tasks.mask.precision import round_to_grid
 from tasks.mask.step import MaskContext
 from tasks.microdata.codes import joint_codes
 from tasks.microdata.errors import InputError
-from tasks.microdata.scaling import share_of_pairs_that_differ, standardise_values
+from tasks.microdata.scaling import compute_share_of_unequal_pairs, standardise_values
 from tasks.microdata.schema import CATEGORICAL, Attribute
 from tasks.microdata.table import Floats, Integers, Microdata, encode_jointly
 
@@ -59,7 +59,7 @@ class AttributeBlock:
     groups: list[PatternGroups]
 
 
-def column_of(site: MaskContext, name: str, aggregate: Aggregate, *, standardize: bool) -> BlockColumn:
+def create_block_column(site: MaskContext, name: str, aggregate: Aggregate, *, standardize: bool) -> BlockColumn:
     """One attribute as the partition sees it.
 
     standardize: coordinates are divided by the standard deviation (categories by the share of pairs that differ); otherwise
@@ -98,12 +98,12 @@ def _nominal(site: MaskContext, attribute: Attribute, aggregate: Aggregate, *, s
         remedy = "group its categories before (recoding), or take it out of the step"
         raise InputError("categories", place, what, f"2 to {MOST_CATEGORIES} categories", remedy)
     values = np.where(codes < 0, np.nan, codes.astype(np.float64))
-    weight = 1 / share_of_pairs_that_differ(values) if standardize else 0.5
+    weight = 1 / compute_share_of_unequal_pairs(values) if standardize else 0.5
     coordinates = np.where((codes < 0)[:, None], np.nan, np.sqrt(weight) * (codes[:, None] == np.arange(len(categories))))
     return BlockColumn(attribute, values, coordinates, aggregate, categories)
 
 
-def coordinates_of(columns: list[BlockColumn], rows: Integers, having: list[int]) -> Floats:
+def compute_coordinates(columns: list[BlockColumn], rows: Integers, having: list[int]) -> Floats:
     """Where the rows of a pattern stand, in the columns that they have."""
     return np.column_stack([columns[j].coordinates[rows] for j in having])
 

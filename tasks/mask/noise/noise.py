@@ -13,7 +13,7 @@ from tasks.mask.fitting import extract_varying_positions
 from tasks.mask.intruder_belief import Belief
 from tasks.mask.mask_text import MaskText
 from tasks.mask.noise.following import infer
-from tasks.mask.noise.law import Kind, contraction, correlation_of, noisy, spread_of
+from tasks.mask.noise.law import NoiseKind, compute_correlation, compute_standard_deviations, contraction, noisy
 from tasks.mask.precision import grid_step, round_to_grid
 from tasks.mask.step import Description, IntruderView, MaskContext, MaskingMethod, Randomness
 from tasks.microdata.errors import InputError
@@ -42,7 +42,7 @@ class Noise(MaskingMethod):
     """
 
     method: Public[Literal["noise"]]
-    kind: Public[Kind]
+    kind: Public[NoiseKind]
     sd_percent: Public[Percent]
 
     @property
@@ -166,7 +166,7 @@ def _positions(site: MaskContext, name: str, spec: Noise) -> Floats:
         remedy = "take another kind of noise for it"
         raise InputError("wrong-scale", place, what, "numeric attributes", remedy)
     with np.errstate(over="ignore", invalid="ignore"):
-        spread, step = float(spread_of(positions[:, np.newaxis])[0]), grid_step(site.precision[name])
+        spread, step = float(compute_standard_deviations(positions[:, np.newaxis])[0]), grid_step(site.precision[name])
     if spread * spec.share < LEAST_STEPS * step:
         raise _create_noise_under_grid_error(name, 100 * LEAST_STEPS * step / spread, spec, site.where)
     return positions
@@ -184,7 +184,7 @@ def _refuse_unknown_correlations(positions: Floats, spec: Noise, where: str) -> 
     if spec.kind not in ("correlated", "variance_restoring") or positions.shape[1] == 1:
         return
     with np.errstate(over="ignore", invalid="ignore"):
-        unknown = bool(np.isnan(correlation_of(positions)).any())
+        unknown = bool(np.isnan(compute_correlation(positions)).any())
     if unknown:
         what = "the correlations are not known: the records that have all of the attributes are fewer than two, or agree"
         allowed = "attributes that differ among the records that have all of them"

@@ -179,7 +179,7 @@ def _tighten_leaf(tree: KdTree, node: int, leaf: int) -> None:
 
 
 @njit(infinite={"tree.low": _EMPTY, "tree.high": _EMPTY})
-def remove(tree: KdTree, records: Integers) -> None:
+def remove_records(tree: KdTree, records: Integers) -> None:
     """Take records away. Cost: O(p log n) for each, and that of a pass over its leaf."""
     leaves, capacity = tree.members.shape
     for i in records:
@@ -204,7 +204,7 @@ def _drop(tree: KdTree, record: int, leaf: int) -> None:
 
 
 @njit(infinite={"tree.low": _EMPTY, "tree.high": _EMPTY})
-def search(tree: KdTree, reference: Floats, k: int, direction: float) -> tuple[Integers, Floats]:
+def search_nearest(tree: KdTree, reference: Floats, k: int, direction: float) -> tuple[Integers, Floats]:
     """The k nearest or farthest of the records left, of equally near or far ones those with the smallest numbers.
 
     reference: shape (p,). k: >= 1. direction: NEAREST or FARTHEST.

@@ -18,7 +18,7 @@ _NODES = np.array([0.5 - np.sqrt(0.15), 0.5, 0.5 + np.sqrt(0.15)])
 _WEIGHTS = np.array([5 / 18, 8 / 18, 5 / 18])
 
 
-def jitter_law(width: float, begins: Integers) -> Floats:
+def compute_displacement_distribution(width: float, begins: Integers) -> Floats:
     """How probable it is that a value moves from one block of ranks to another under rank jitter.
 
     Meaning: what an intruder who knows the width w expects of the released rank of a value whose rank they know.
@@ -42,11 +42,11 @@ def jitter_law(width: float, begins: Integers) -> Floats:
     Source: the mask is of this project, and so is the law.
     Example: two ranks, w = 1: they change places with chance 1/8.
     """
-    return _law(float(width), tuple(int(begin) for begin in begins))
+    return _compute_distribution(float(width), tuple(int(begin) for begin in begins))
 
 
 @lru_cache(maxsize=32)
-def _law(width: float, begins: tuple[int, ...]) -> Floats:
+def _compute_distribution(width: float, begins: tuple[int, ...]) -> Floats:
     blocks, n = np.array(begins), begins[-1]
     exact = n <= EXACT_RANKS and min(2 * width + 1, n) <= EXACT_EVENTS
     law = _exact(width, blocks, *_quadrature(width, n)) if exact else _normal(width, blocks)

@@ -12,7 +12,7 @@ import pyarrow as pa
 from tasks.mask.advice import Fields
 from tasks.mask.intruder_belief import Belief, EqualTo, InInterval
 from tasks.mask.mask_text import MaskText
-from tasks.mask.ranks.by_rank import KEPT_COLUMNS, order_of
+from tasks.mask.ranks.by_rank import KEPT_COLUMNS, order_by_rank
 from tasks.mask.step import Description, IntruderView, MaskContext, MaskingMethod, MaskStep, Randomness
 from tasks.microdata.errors import InputError
 from tasks.microdata.positions import extract_positions
@@ -121,7 +121,7 @@ def map_back(site: MaskContext, spec: ReverseMapping) -> Microdata:
         _refuse_unfit(now, source, name, place)
         rows = np.flatnonzero(~np.isnan(now))
         taken = np.arange(data.n)
-        taken[rows[order_of(now[rows], rng=rng)]] = rows[np.argsort(source[rows], kind="stable")]
+        taken[rows[order_by_rank(now[rows], rng=rng)]] = rows[np.argsort(source[rows], kind="stable")]
         data = data.replace_column(name, site.source.column(name).take(pa.array(taken)))
     return data
 

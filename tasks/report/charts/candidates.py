@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tasks.microdata.table import Microdata
-from tasks.report.charts.editions import Rule, compute_bar_share
+from tasks.report.charts.editions import DrawingRule, compute_bar_share
 
 STARTS = (1, 2, 3, 5, 10, 20, 50, 100, 1000)
 
@@ -34,7 +34,7 @@ class Candidates:
     brackets: tuple[Bracket, ...]
 
 
-def candidates(attack: str, outcomes: Microdata, rule: Rule) -> Candidates:
+def candidates(attack: str, outcomes: Microdata, rule: DrawingRule) -> Candidates:
     """The sizes in the `candidates` column of the outcomes, one row per scored target. A target without any candidate is in no
     bracket.
 

@@ -7,7 +7,20 @@ from dataclasses import dataclass
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
-from tasks.report.charts.canvas import AFTER, BEFORE, INK, LINE, SOFT, TEXT, WIDTH, Sheet, sheet, short, svg, width_of
+from tasks.report.charts.canvas import (
+    AFTER,
+    BEFORE,
+    INK,
+    LINE,
+    SOFT,
+    TEXT,
+    WIDTH,
+    Sheet,
+    estimate_text_width,
+    sheet,
+    short,
+    svg,
+)
 
 LEFT = 112.0
 _ONE, _TWO, _HEAD = 22.0, 28.0, 24.0
@@ -42,7 +55,7 @@ def draw_rows(
 ) -> str:
     """The rows as an SVG. percent: are the values shares? line: a level that all rows are compared with."""
     height = sum(row.height for row in rows) + _BOTTOM + 4
-    right = max([20.0, *(width_of(short(row.text, _MOST_TEXT)) + 10 for row in rows)])
+    right = max([20.0, *(estimate_text_width(short(row.text, _MOST_TEXT)) + 10 for row in rows)])
     with sheet(height, left=left, right=right, top=4, bottom=_BOTTOM) as drawn:
         most = _axis(drawn, rows, line, percent=percent)
         tops = [sum(row.height for row in rows[:i]) for i in range(len(rows))]

@@ -13,7 +13,7 @@ from matplotlib.ticker import NullLocator
 
 from tasks.microdata.table import Booleans, Floats
 from tasks.report.charts.canvas import AFTER, INK, LINE, SOFT, TEXT, sheet, svg
-from tasks.report.charts.editions import Rule
+from tasks.report.charts.editions import DrawingRule
 from tasks.report.charts.horizontal_bars import tick_text
 from tasks.score.membership.roc_curve import compute_roc_curve
 from tasks.score.rounding import FEW, round_significant
@@ -39,7 +39,7 @@ class RocChart:
     points: tuple[RocPoint, ...]
 
 
-def create_roc_chart(attack: str, scores: Floats, member: Booleans, rule: Rule) -> RocChart:
+def create_roc_chart(attack: str, scores: Floats, member: Booleans, rule: DrawingRule) -> RocChart:
     """The curve at round shares of the others: of each the last point that does not exceed it.
 
     Example: three members above all others: 100 % from the first share that 10 others make up.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tasks.report.charts.canvas import AFTER, BEFORE, LINE, SOFT, WIDTH, Sheet, printable, sheet, svg, width_of
+from tasks.report.charts.canvas import AFTER, BEFORE, LINE, SOFT, WIDTH, Sheet, estimate_text_width, printable, sheet, svg
 from tasks.report.charts.horizontal_bars import axis_ticks, tick_text
 
 HEIGHT = 150.0
@@ -59,7 +59,7 @@ def _marks(marks: list[str], between: bool) -> list[tuple[float, str]]:
     for i, text in enumerate(marks):
         place = i - 0.5 if between else float(i)
         centre = (place + 0.5) * step
-        half = width_of(text) / 2
+        half = estimate_text_width(text) / 2
         if text and centre - half >= end + (_GAP if shown else 0) and centre + half <= WIDTH - _LEFT:
             shown.append((place, text))
             end = centre + half

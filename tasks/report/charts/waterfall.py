@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from matplotlib.ticker import MaxNLocator
 
-from tasks.report.charts.canvas import AFTER, BEFORE, INK, LINE, SOFT, TEXT, Sheet, sheet, short, svg, width_of
+from tasks.report.charts.canvas import AFTER, BEFORE, INK, LINE, SOFT, TEXT, Sheet, estimate_text_width, sheet, short, svg
 
 _ROW, _BAR, _BOTTOM, _LEFT = 22.0, 10.0, 40.0, 128.0
 
@@ -28,7 +28,7 @@ class Fall:
 
 def draw_waterfall(falls: tuple[Fall, ...], *, key: str, title: str, description: str, below: str) -> str:
     """The bars as an SVG, one under the other, each beginning where the last one ended; the line is at even odds."""
-    right = max(width_of(fall.text) for fall in falls) + 12
+    right = max(estimate_text_width(fall.text) for fall in falls) + 12
     height = _ROW * len(falls) + _BOTTOM + 4
     with sheet(height, left=_LEFT, right=right, top=4, bottom=_BOTTOM) as drawn:
         axes = drawn.axes

@@ -33,7 +33,7 @@ def most_exposed(scores: Floats) -> Floats:
     return np.asarray(np.clip((room - above) / counts, 0.0, 1.0)[place])
 
 
-def share_of_most_exposed(scores: Floats, inside: Booleans) -> tuple[float, Interval]:
+def estimate_share_of_most_exposed(scores: Floats, inside: Booleans) -> tuple[float, Interval]:
     """Of the tenth of the members whom an attack is surest of, the share that belongs to a part of the people.
 
     Meaning: beside the part's share among all members (its chance) it says whom an attack notices. In words: the sum of

@@ -31,7 +31,7 @@ from tasks.microdata.errors import AttackFailed, NotApplicable
 from tasks.microdata.randomness import stream
 from tasks.sweep.calibration import null, worlds
 from tasks.sweep.calibration.coverage import intervals_cover
-from tasks.sweep.calibration.findings import CalibrationFinding, Effort, Kind
+from tasks.sweep.calibration.findings import CalibrationFinding, CalibrationKind, Effort
 from tasks.sweep.calibration.learned import learns_nothing
 from tasks.sweep.calibration.null import finds_nothing
 from tasks.sweep.calibration.planted import finds_what_is_there
@@ -88,7 +88,7 @@ FOLLOWED: dict[str, Steps] = {
         and not any(isinstance(step, method) for steps in _FOLLOWED.values() for step in steps)
     },
 }  # every one of them: those without a scene above by their first example
-LAWS: dict[str, tuple[tuple[str, ...], Steps]] = {
+RANDOM_MASKS: dict[str, tuple[tuple[str, ...], Steps]] = {
     "PRAM": (("grade", "group"), (_PRAM,)),
     "joint PRAM": (("grade", "group"), (_JOINT,)),
     "independent noise": (("size",), (_NOISE,)),
@@ -128,18 +128,18 @@ _OF_NOBODY: tuple[tuple[str, worlds.Make, Steps], ...] = (
     ("other people of the same law", worlds.make_unrelated_world, ()),
     ("other people, 40 % absent", worlds.make_partial_world, ()),
 )
-Run = Callable[[Effort, np.random.Generator], tuple[CalibrationFinding, ...]]
+RunCheck = Callable[[Effort, np.random.Generator], tuple[CalibrationFinding, ...]]
 
 
 @dataclass(frozen=True, slots=True)
 class CalibrationCheck:
     """One piece of work. kind: what must hold. attack: its method. subject, scene: its names. run: what is done."""
 
-    kind: Kind
+    kind: CalibrationKind
     attack: str
     subject: str
     scene: str
-    run: Run
+    run: RunCheck
 
 
 def checks(attacks: tuple[str, ...] = ()) -> tuple[CalibrationCheck, ...]:
@@ -303,7 +303,7 @@ def _run_intervals(
 
 
 def _list_posterior_checks() -> Iterator[CalibrationCheck]:
-    for scene, (names, steps) in LAWS.items():
+    for scene, (names, steps) in RANDOM_MASKS.items():
         yield CalibrationCheck("posterior", "transparency", "claims", scene, partial(claims_hold, scene, names, steps))
     subject, scene = "probabilistic_linkage, supervised", "independent codes, PRAM"
     run = partial(claims_of_the_model_hold, subject, scene, _ORACLE)

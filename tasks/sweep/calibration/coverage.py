@@ -14,8 +14,8 @@ from tasks.microdata.ground_truth import GroundTruth
 from tasks.microdata.interval import ERROR
 from tasks.microdata.table import Integers, Microdata
 from tasks.score.linkage import linkage_estimates
-from tasks.score.subgroups import Subgroup, subgroups_of
-from tasks.sweep.calibration.chance import compute_binomial_tail, run_attack, share_of_trials
+from tasks.score.subgroups import Subgroup, find_subgroups
+from tasks.sweep.calibration.chance import compute_binomial_tail, estimate_share_of_trials, run_attack
 from tasks.sweep.calibration.findings import LEVEL, SHARE, CalibrationFinding, Effort
 from tasks.sweep.calibration.worlds import World
 
@@ -78,7 +78,7 @@ class _Scored:
         if result.outcomes is None:
             raise AttackFailed(result.reason or "no reason")
         scene = GroundTruth.create_from_tables(world.original, world.masked, world.schema, world.alignment)
-        return cls(world, result, result.outcomes, scene, subgroups_of(world.original, world.schema, scene.units))
+        return cls(world, result, result.outcomes, scene, find_subgroups(world.original, world.schema, scene.units))
 
     def draw_sample(self, rng: np.random.Generator) -> Integers:
         """A simple random sample of the targets, as places in the outcomes, in the order of the draw."""
@@ -99,7 +99,7 @@ class _Scored:
 
 def _judge_coverage(scene: str, figure: Estimate, count: _Count) -> CalibrationFinding:
     covered = count.samples - count.above - count.below
-    low, high = share_of_trials(covered, count.samples)
+    low, high = estimate_share_of_trials(covered, count.samples)
     p = min(compute_binomial_tail(misses, count.samples, ERROR) for misses in (count.above, count.below))
     about = ", ".join(part for part in (figure.attribute, figure.subgroup) if part is not None)
     reason = f"its bounds are on the wrong side in {count.above} (low) and {count.below} (high) of {count.samples} samples"

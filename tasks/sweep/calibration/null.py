@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from tasks.attack.methods import Attack
-from tasks.sweep.calibration.chance import law_of, measure_credit, square
+from tasks.sweep.calibration.chance import compute_pairing_credit, run_permutation_test, square
 from tasks.sweep.calibration.findings import LEVEL, CalibrationFinding, Effort
 from tasks.sweep.calibration.worlds import World
 
@@ -25,12 +25,12 @@ def finds_nothing(
     """
     matrices, total, wrong = [], 0.0, 0
     for one in rng.spawn(effort.seeds):
-        by_attack = measure_credit(make(one), spec)
+        by_attack = compute_pairing_credit(make(one), spec)
         matrix = square(by_attack.matrix)
         matrices.append(matrix)
         total += float(by_attack.credit.sum())
         wrong += abs(by_attack.result.chance - matrix.mean()) > 1e-9
-    law = law_of(matrices, total, rng)
+    law = run_permutation_test(matrices, total, rng)
     p = min(law.above, law.below)
     n = effort.seeds * len(matrices[0])
     finding = CalibrationFinding(

@@ -22,11 +22,11 @@ from tasks.microdata.schema import Scale
 from tasks.microdata.table import Floats, Microdata
 from tasks.score.linkage import linkage_estimates
 from tasks.score.measures.linkage import POSTERIOR_AT_TRUTH
-from tasks.sweep.calibration.chance import law_of, run_attack, square
-from tasks.sweep.calibration.findings import LEVEL, CalibrationFinding, Effort, Kind
+from tasks.sweep.calibration.chance import run_attack, run_permutation_test, square
+from tasks.sweep.calibration.findings import LEVEL, CalibrationFinding, CalibrationKind, Effort
 from tasks.sweep.calibration.null import MakeWorld
-from tasks.sweep.calibration.posterior import ALLOWED, FEWEST, TABLES, apart
-from tasks.sweep.calibration.worlds import Steps, World, create_shuffled_alignment, make_masked_world, mask_data, schema_of
+from tasks.sweep.calibration.posterior import ALLOWED, FEWEST, TABLES, compute_difference_p_value
+from tasks.sweep.calibration.worlds import Steps, World, create_schema, create_shuffled_alignment, make_masked_world, mask_data
 
 RECORDS = 40  # of a table that is counted anew
 COUNTED = 10
@@ -47,7 +47,7 @@ def posterior_finds_nothing(
         matrices.append(matrix)
         total += (figure.value or 0.0) * world.original.n
         wrong += abs((figure.chance or 0.0) - float(matrix.mean())) > 1e-9
-    law = law_of(matrices, total, rng)
+    law = run_permutation_test(matrices, total, rng)
     p, n = min(law.above, law.below), effort.seeds * len(matrices[0])
     reason = "it gives the truth other than chance would" if p < LEVEL else None
     if wrong:
@@ -61,7 +61,7 @@ def reads_nothing_off(
     """Where m is read off who is who of nobody's own rows: rate and posterior are what their stated chances say, on average."""
     worlds = [make(one) for one in rng.spawn(max(effort.seeds // 2, 2))]
     results = [run_attack(world, spec) for world in worlds]
-    told = [_facts_of(result) for result in results]
+    told = [_require_facts(result) for result in results]
     truths = [_get_posterior_at_truth(*one).value or 0.0 for one in zip(worlds, results, strict=True)]
     rates = [_mean(result, "credit") for result in results]
     pairs = (
@@ -79,7 +79,7 @@ def posterior_is_recounted(
     for one in rng.spawn(min(effort.seeds, COUNTED)):
         world = make_masked_world(RECORDS, steps, one)
         result = run_attack(world, spec)
-        slowly = math.fsum(_slowly(world, _facts_of(result))) / RECORDS
+        slowly = math.fsum(_slowly(world, _require_facts(result))) / RECORDS
         apart_by.append(abs((_get_posterior_at_truth(world, result).value or 0.0) - slowly))
     worst = max(apart_by)
     reason = None if worst <= 1e-9 else f"it is {worst:.3g} off what counting all pairs gives"
@@ -98,7 +98,7 @@ def claims_of_the_model_hold(
     for one in rng.spawn(max(effort.seeds // TABLES, FEWEST)):
         world = independent_codes(one)
         result = run_attack(world, spec)
-        facts = _facts_of(result)
+        facts = _require_facts(result)
         hits.append((_mean(result, "credit"), facts.claimed))
         at_truth.append((_mean(result, "posterior"), facts.squares))
     said = "the intruder is not right as often as their model claims"
@@ -110,7 +110,7 @@ def independent_codes(rng: np.random.Generator) -> World:
     """Records of independent, uniform codes, each kept with the same probability."""
     names = tuple("abcd")
     data = Microdata.from_columns({name: rng.integers(0, size, PEOPLE) for name, size in zip(names, SIZES, strict=True)})
-    schema = schema_of(dict.fromkeys(names, Scale.CODE))
+    schema = create_schema(dict.fromkeys(names, Scale.CODE))
     done = mask_data(data, schema, (Pram(method="pram", attributes=names, retention=RETENTION),), rng)
     return World(data, done.data, schema, done.mechanisms, create_shuffled_alignment(PEOPLE, rng), names)
 
@@ -133,7 +133,7 @@ def _get_posterior_at_truth(world: World, result: AttackResult) -> Estimate:
     return next(one for one in linkage_estimates(result, scene, world.schema) if one.measure == POSTERIOR_AT_TRUTH.name)
 
 
-def _facts_of(result: AttackResult) -> ProbableFacts:
+def _require_facts(result: AttackResult) -> ProbableFacts:
     if result.probable is None:
         raise AttackFailed(result.reason or "it did not run")
     return result.probable
@@ -186,12 +186,19 @@ def _judge_stated_chance(subject: str, scene: str, found: list[float], chance: l
 
 def _judge_claims(subject: str, scene: str, pairs: Floats, said: str) -> CalibrationFinding:
     found, claimed = (float(one) for one in pairs.mean(axis=0))
-    p = apart(pairs[:, 0] - pairs[:, 1], ALLOWED * claimed)
+    p = compute_difference_p_value(pairs[:, 0] - pairs[:, 1], ALLOWED * claimed)
     return _finding("posterior", subject, scene, len(pairs), found, claimed, p, None if p >= LEVEL else said)
 
 
 def _finding(
-    kind: Kind, subject: str, scene: str, trials: int, found: float, expected: float, p: float | None, reason: str | None
+    kind: CalibrationKind,
+    subject: str,
+    scene: str,
+    trials: int,
+    found: float,
+    expected: float,
+    p: float | None,
+    reason: str | None,
 ) -> CalibrationFinding:
     return CalibrationFinding(
         kind=kind, subject=subject, scene=scene, trials=trials, found=found, expected=expected, p=p, holds=reason is None,

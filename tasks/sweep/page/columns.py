@@ -14,7 +14,7 @@ from tasks.sweep.page.content import Floats, PageAxis, PageData, PageFigure, Ris
 DIGITS = 5
 
 
-def as_json(data: PageData) -> str:
+def serialise_column(data: PageData) -> str:
     """JSON that can stand inside a script element: it holds no `<`. Cost: some 25 bytes a figure and point."""
     value = {
         "sweep": data.id,

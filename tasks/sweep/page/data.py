@@ -17,7 +17,16 @@ from tasks.score.measures.disclosure import K_ANONYMITY
 from tasks.score.policy import DECLARED, PolicyLine
 from tasks.sweep.frontier import Region, compute_map_coordinates, frontier, policy_region
 from tasks.sweep.layout import FigureSubject
-from tasks.sweep.page.content import Decision, PageAxis, PageData, PageFigure, PageLoss, RiskUtilityMap, Spread, Status
+from tasks.sweep.page.content import (
+    PageAxis,
+    PageData,
+    PageFigure,
+    PageLoss,
+    PointDecision,
+    RiskUtilityMap,
+    Spread,
+    TrialStatus,
+)
 from tasks.sweep.page.influence_table import create_influence_table
 from tasks.sweep.results import OverSeeds, Results
 from tasks.sweep.views import (
@@ -29,15 +38,15 @@ from tasks.sweep.views import (
     LiteratureRisk,
     TrialValues,
     WorstRisk,
-    loss_of,
-    risk_of,
+    compute_loss,
+    compute_risk,
 )
 
 MOST_NUMBERS = 400_000
 MOST_RELEASES = 500
 MOST_MAIN = 16
 _Risk = WorstRisk | LiteratureRisk | FigureRisk
-_DECISIONS: dict[Region, Decision] = {"inside": "kept", "outside": "broken", "undecided": "undecided"}
+_DECISIONS: dict[Region, PointDecision] = {"inside": "kept", "outside": "broken", "undecided": "undecided"}
 _VIEWS = {"worst": "all attacks", "literature": "the literature", "figure": "one figure"}
 _AXES = {"worst": "Re-identification, worst found", "literature": "Mean of interval disclosure and linkage"}
 _SAYS = {
@@ -82,13 +91,13 @@ def page_data(results: Results, told: SweepDescription, regions: tuple[Region, .
 
     Raises InputError as `decide`. Cost: 0.1 ms a trial for the policy, and the release texts.
     """
-    lost = loss_of(results, told.loss)
+    lost = compute_loss(results, told.loss)
     losses = results.aggregate_seeds(lost.values)
-    risks = [(asked, risk_of(results, asked)) for asked in _risks(told.risk)]
+    risks = [(asked, compute_risk(results, asked)) for asked in _risks(told.risk)]
     views = [_view(results, asked, viewed, losses, told.policy) for asked, viewed in risks]
     statuses, reasons = _outcomes(results)
     decided = zip(regions or policy_region(results, told.policy), statuses, strict=True)
-    decisions: tuple[Decision, ...] = tuple(_DECISIONS[region] if status == "ok" else "none" for region, status in decided)
+    decisions: tuple[PointDecision, ...] = tuple(_DECISIONS[region] if status == "ok" else "none" for region, status in decided)
     pipelines = tuple(str(text) for text in np.asarray(results.texts("pipeline"), dtype=object)[results.first])
     figures, left_out = _figures(results, told)
     axes, loss = _axes(results), _loss(results, told, losses)
@@ -101,7 +110,7 @@ def page_data(results: Results, told: SweepDescription, regions: tuple[Region, .
         base=told.base,
         strategy=told.strategy,
         seeds=told.seeds,
-        attacks=attacks_of(results),
+        attacks=list_attacks(results),
         began_at=told.began_at,
         written_at=told.written_at,
         numbers=tuple(int(number) for number in results.points),
@@ -121,7 +130,7 @@ def page_data(results: Results, told: SweepDescription, regions: tuple[Region, .
     )
 
 
-def attacks_of(results: Results) -> tuple[str, ...]:
+def list_attacks(results: Results) -> tuple[str, ...]:
     """The attacks that have a figure in the table, by id."""
     return tuple(sorted({of.attack for of in results.figures.values() if of.attack is not None}))
 
@@ -207,9 +216,9 @@ def _spread(over: OverSeeds, mean: np.ndarray) -> Spread:
     return Spread(mean=mean, low=np.where(none, np.nan, over.low), high=np.where(none, np.nan, over.high))
 
 
-def _outcomes(results: Results) -> tuple[tuple[Status, ...], tuple[str, ...]]:
+def _outcomes(results: Results) -> tuple[tuple[TrialStatus, ...], tuple[str, ...]]:
     """The status and reason of each point: those of its first seed that did not come through, else `ok`."""
-    statuses: list[Status] = ["ok"] * results.n_points
+    statuses: list[TrialStatus] = ["ok"] * results.n_points
     reasons = [""] * results.n_points
     trials = zip(results.place.tolist(), results.texts("status"), results.texts("reason"), strict=True)
     for place, status, reason in trials:
@@ -257,7 +266,7 @@ def _figures(results: Results, told: SweepDescription) -> tuple[tuple[PageFigure
         made.append(
             PageFigure(
                 id=one,
-                label=label_of(results.figures[one]),
+                label=format_label(results.figures[one]),
                 unit=MEASURES[results.figures[one].measure].unit,
                 spread=spread,
                 main=main,
@@ -274,7 +283,7 @@ def _weight(of: FigureSubject, told: SweepDescription) -> int:
     return 0 if of.measure in {WORST_OF, K_ANONYMITY.name, *LOSSES, *limited} else 1
 
 
-def label_of(of: FigureSubject) -> str:
+def format_label(of: FigureSubject) -> str:
     """A figure in words, e.g. `Re-identification rate, distance linkage`."""
     who = None if of.intruder == DECLARED else of.intruder
     attack = None if of.attack is None else of.attack.replace("_", " ")
@@ -284,7 +293,7 @@ def label_of(of: FigureSubject) -> str:
 
 
 def _releases(
-    results: Results, told: SweepDescription, views: list[RiskUtilityMap], decisions: tuple[Decision, ...]
+    results: Results, told: SweepDescription, views: list[RiskUtilityMap], decisions: tuple[PointDecision, ...]
 ) -> dict[int, str]:
     """The release files of the points that matter most: the frontiers, those that keep the policy, then the first."""
     if told.release_of is None:

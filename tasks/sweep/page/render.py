@@ -18,7 +18,7 @@ from markupsafe import Markup
 
 from tasks.microdata.numbers import count, format_with_unit
 from tasks.microdata.words import join_with_and
-from tasks.sweep.page.columns import as_json
+from tasks.sweep.page.columns import serialise_column
 from tasks.sweep.page.content import InfluenceCell, PageAxis, PageData, RiskUtilityMap, Spread
 from tasks.sweep.page.still import KINDS, SHAPES, shape, still_map
 
@@ -28,7 +28,7 @@ LITTLE, CLEAR = 0.02, 0.3
 _NUMBER = re.compile(r"\d+(\.\d+)?")
 
 
-def render(data: PageData) -> str:
+def render_sweep_page(data: PageData) -> str:
     """The page. All texts are escaped. Cost: about a second and 8 MB for 10,000 points."""
     environment = _environment()
     style, script = (environment.get_template(name).render(**_drawing()) for name in ("sweep.css", "sweep.js"))
@@ -37,7 +37,7 @@ def render(data: PageData) -> str:
         "base-uri 'none'; form-action 'none'"
     )
     maps = [Markup(still_map(data, view, f"map-{i}")) for i, view in enumerate(data.views)]  # noqa: S704  escaped by ElementTree
-    parts = {"style": Markup(style), "script": Markup(script), "json": Markup(as_json(data))}  # noqa: S704  ours, or escaped
+    parts = {"style": Markup(style), "script": Markup(script), "json": Markup(serialise_column(data))}  # noqa: S704  ours, or escaped
     return environment.get_template("sweep.html").render(data=data, policy=policy, maps=maps, **parts)
 
 

@@ -24,14 +24,14 @@ Bounds = tuple[Any, Any] | None
 
 def check_statistics(pages: Sequence[tuple[Values, int, Struct | None]], whole: Struct | None, element: Struct) -> None:
     """Raises NotExplained where statistics of a page or of the column (`whole`) say what the values do not."""
-    bounds = [bounds_of(values, element) if stated or whole else None for values, _, stated in pages]
+    bounds = [compute_bounds(values, element) if stated or whole else None for values, _, stated in pages]
     for (values, rows, stated), found in zip(pages, bounds, strict=True):
         _check(stated or {}, found, rows - len(values), element)
     missing = sum(rows - len(values) for values, rows, _ in pages)
     _check(whole or {}, merge_bounds(bounds), missing, element)
 
 
-def bounds_of(values: Values, element: Struct) -> Bounds:
+def compute_bounds(values: Values, element: Struct) -> Bounds:
     """The smallest and the largest value; None where there is none, or where the type has no order that is known here."""
     if _is_decimal(element) and isinstance(values, list):
         numbers = [_whole(value) for value in values]

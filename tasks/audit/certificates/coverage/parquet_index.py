@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import accumulate
 
-from tasks.audit.certificates.coverage.parquet_bounds import bounds_of, is_bound
+from tasks.audit.certificates.coverage.parquet_bounds import compute_bounds, is_bound
 from tasks.audit.certificates.coverage.parquet_pages import NotExplained, Page
 from tasks.audit.certificates.coverage.parquet_shapes import PAGE_BOUNDS, PAGE_LOCATIONS, Shape, has_shape
 from tasks.audit.certificates.coverage.thrift import Struct, read_struct
@@ -47,7 +47,7 @@ def _check_bounds(index: Struct, pages: Sequence[Page], element: Struct) -> None
     if not counts_fit:
         raise NotExplained(_WRONG)
     for page, empty, low, high in zip(pages, index[1], index[2], index[3], strict=True):
-        bounds = bounds_of(page.values, element)
+        bounds = compute_bounds(page.values, element)
         stated = [is_bound(low, 0, bounds, element), is_bound(high, 1, bounds, element)]
         if (empty and (len(page.values) or low or high)) or not (empty or all(stated)):
             raise NotExplained(_WRONG)

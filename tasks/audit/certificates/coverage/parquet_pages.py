@@ -92,7 +92,7 @@ def read_pages(content: bytes, start: int, end: int, leaf: Leaf, rows: int) -> l
     return pages
 
 
-Coded = tuple[bytes, npt.NDArray[Any] | None]  # the values as stored, and for each row whether it has one
+EncodedValues = tuple[bytes, npt.NDArray[Any] | None]  # the values as stored, and for each row whether it has one
 
 
 def _dictionary(header: Struct, body: bytes, leaf: Leaf) -> Values:
@@ -102,7 +102,7 @@ def _dictionary(header: Struct, body: bytes, leaf: Leaf) -> Values:
     return _plain(_unpack(body, header[2], leaf.codec), stated[1], leaf)
 
 
-def _data(header: Struct, body: bytes, leaf: Leaf, rows: int) -> tuple[Coded, int, Struct | None]:
+def _data(header: Struct, body: bytes, leaf: Leaf, rows: int) -> tuple[EncodedValues, int, Struct | None]:
     stated = header[5]
     if stated.get(4) not in (_RLE, _BIT_PACKED):
         raise NotExplained("pages of an unknown kind, or with unknown fields")
@@ -116,7 +116,7 @@ def _data(header: Struct, body: bytes, leaf: Leaf, rows: int) -> tuple[Coded, in
     return (plain[4 + length :], levels), stated[2], stated.get(5)
 
 
-def _data_v2(header: Struct, body: bytes, leaf: Leaf, rows: int) -> tuple[Coded, int, Struct | None]:
+def _data_v2(header: Struct, body: bytes, leaf: Leaf, rows: int) -> tuple[EncodedValues, int, Struct | None]:
     stated = header[8]
     if stated.get(6) != 0 or stated[1] != stated[3]:
         raise NotExplained("pages of an unknown kind, or with unknown fields")

@@ -33,7 +33,7 @@ class MutablePartition(NamedTuple):
     counts: Integers
 
 
-def groups_of(points: Floats, numbers: Integers, k: int) -> MutablePartition:
+def create_partition(points: Floats, numbers: Integers, k: int) -> MutablePartition:
     """Groups from the number 0..g-1 of each record, of k..2k-1 records each."""
     n, p = points.shape
     room = n // k

@@ -30,7 +30,7 @@ class Sites(NamedTuple):
     warmth: Floats
 
 
-def sites_of(points: Floats, k: int, width: int) -> Sites:
+def create_sites(points: Floats, k: int, width: int) -> Sites:
     """The sites of records in lexicographic order, each with its `width` nearest. Cost: about O(n log n), more as p grows."""
     opens = np.ones(len(points), dtype=np.bool_)
     opens[1:] = (points[1:] != points[:-1]).any(axis=1)

@@ -43,7 +43,7 @@ def tour(places: Floats, near: Integers) -> Integers:
 
 
 @njit
-def _fragment_of(fragment: Integers, place: int) -> int:
+def _find_fragment(fragment: Integers, place: int) -> int:
     while fragment[place] != place:
         fragment[place] = fragment[fragment[place]]
         place = fragment[place]
@@ -57,7 +57,7 @@ def _join_fragments(order: Integers, tails: Integers, heads: Integers, edges: In
         a, b = tails[e], heads[e]
         if edges[a, 1] >= 0 or edges[b, 1] >= 0:
             continue
-        one, other = _fragment_of(fragment, a), _fragment_of(fragment, b)
+        one, other = _find_fragment(fragment, a), _find_fragment(fragment, b)
         if one != other:
             fragment[one] = other
             edges[a, 0 if edges[a, 0] < 0 else 1] = b
