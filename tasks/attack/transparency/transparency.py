@@ -44,7 +44,7 @@ class Transparency(MechanismAttack):
 
     id: what the attack is called in figures and policy lines; default: the method's name.
     matching: `likeliest`: each record for itself; `one_to_one`: all records together, no row for two of them, where the
-        intruder holds the whole original of a complete release; `compute_marginals`: as that, and to each record the row that
+        intruder holds the whole original of a complete release; `marginals`: as that, and to each record the row that
         is most probably its own over all ways to give out the rows, which links more wherever there is doubt.
     probabilities: also say how probable each row is (`posterior`), where it is known that the records are in the release: the
         figure `posterior_at_truth`, and how often claims come true.
@@ -186,9 +186,9 @@ def link_by_mechanism(
     mechanisms: the masking steps in order, with their attributes. knows: the attributes the intruder knows.
     few: sound sets of at most so many rows are written out in the links.
     searching: the records whose links are wanted; default: all. The intruder still holds all, and nothing found changes.
-    matching: `one_to_one`: all records are given to the rows together (`assign_likeliest_rows`); `compute_marginals`: each is
+    matching: `one_to_one`: all records are given to the rows together (`assign_likeliest_rows`); `marginals`: each is
     linked to the
-        row of the largest probability that no row is two records' (`compute_marginals`).
+        row of the largest probability that no row is two records' (`marginals`).
     present: the records of whom they know that they are released, ascending, where they know that of everybody: they follow the
     steps after a sampling on these alone, and looks for no others.
     narrow: what another attack concludes besides, from the distinct records and rows, and the conditions so far.

@@ -72,7 +72,7 @@ def verify_ledger(
 
 @dataclass
 class Walk:
-    """One reading of a ledger: `parse_head`, then `compare`; `found` has what is wrong. is_held: nobody can append, as we hold
+    """One reading of a ledger: `read`, then `compare`; `found` has what is wrong. is_held: nobody can append, as we hold
     it."""
 
     ledger: Ledger
