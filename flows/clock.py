@@ -14,6 +14,6 @@ def find_clock_warnings() -> Iterator[str]:
     now = datetime.now(UTC)
     with Index.current() as index:
         noted = index.clock_set_back()
-    for said, at in noted:
-        if said.latest > now:
-            yield f"{clock_in_words(said, at)}; older entries of the ledger have later dates than this one"
+    for reading, at in noted:
+        if reading.latest > now:
+            yield f"{clock_in_words(reading, at)}; older entries of the ledger have later dates than this one"

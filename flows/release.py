@@ -273,9 +273,9 @@ class ReleaseSpec(Spec):
     def report_plan(self) -> ReportPlan:
         parts = {name: getattr(self, name) for name in ReportPlan.model_fields if name in type(self).model_fields}
         parts["intruder"] = self.intruder.model_copy(update={"files": ()})  # where they are is nobody's business
-        told = {"control_table": self.control_plan is not None}
+        known = {"control_table": self.control_plan is not None}
         elsewhere = {"masked_elsewhere": self.released is not None, "tool": self.released and self.released.tool}
-        return ReportPlan(**{**parts, **elsewhere, "series": self.series_name, "of_nobody": self.is_fully_synthetic, **told})
+        return ReportPlan(**{**parts, **elsewhere, "series": self.series_name, "of_nobody": self.is_fully_synthetic, **known})
 
 
 def include_omitted_attacks(release: ReleaseSpec) -> ReleaseSpec:

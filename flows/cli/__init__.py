@@ -91,8 +91,8 @@ def explain(error: BaseException, arguments: list[str]) -> int:
         see = _help_for(arguments)
         from tasks.microdata.escaping import escape_terminal
 
-        said = "\n".join(map(escape_terminal, real.format_message().splitlines()))
-        sys.stderr.write(f"error: {said}\n  to do:   {see}\n")
+        message = "\n".join(map(escape_terminal, real.format_message().splitlines()))
+        sys.stderr.write(f"error: {message}\n  to do:   {see}\n")
         return WRONG_INPUT
     from tasks.runtime.failures import write_private_trace
     from tasks.runtime.refusals import find_system_refusal

@@ -88,8 +88,8 @@ def approve(
             _same_words(approved, words)
             lines = [f"{approved.by} approved this certificate before, with this key: nothing was signed again"]
         else:
-            said = _create_approval_predicate(index, certified, issued.certificate, words, person)
-            approved = _record_approval(certified, issued.certificate, said, person)
+            approval = _create_approval_predicate(index, certified, issued.certificate, words, person)
+            approved = _record_approval(certified, issued.certificate, approval, person)
             lines = _sentences(certified, approved)
     path = _place_approval_file(certified, approved, issued.folder)
     tell(
@@ -183,7 +183,7 @@ def _policy_author(index: Index, run: CertifiedRun, policy: dict[str, str]) -> P
 
 
 def _record_approval(
-    run: CertifiedRun, certificate: UncheckedCertificate, said: ApprovalPredicate, person: SigningKey
+    run: CertifiedRun, certificate: UncheckedCertificate, approval: ApprovalPredicate, person: SigningKey
 ) -> ReleaseApproved:
     """Keep the signed approval, then append its entry; nobody has revoked by then, and this key has not approved."""
     from tasks.audit.certificates.approval import sign_approval
@@ -192,14 +192,14 @@ def _record_approval(
     from tasks.audit.signing.keys import signing
 
     refuse_unsound_ledger(Home.current())
-    content = sign_approval(certificate.statement["subject"], said, person)
+    content = sign_approval(certificate.statement["subject"], approval, person)
     store_statement(run, content, KIND)
     with signing(ask=find_passphrase_prompt()) as machine:
-        Ledger.current().append(lambda _: _entry(run, said, content, person), machine)
-    return _create_approval_entry(said, content, person)
+        Ledger.current().append(lambda _: _entry(run, approval, content, person), machine)
+    return _create_approval_entry(approval, content, person)
 
 
-def _entry(run: CertifiedRun, said: ApprovalPredicate, content: bytes, person: SigningKey) -> ReleaseApproved:
+def _entry(run: CertifiedRun, approval: ApprovalPredicate, content: bytes, person: SigningKey) -> ReleaseApproved:
     from tasks.audit.lookup.index import Index
 
     with Index.current() as index:
@@ -208,22 +208,22 @@ def _entry(run: CertifiedRun, said: ApprovalPredicate, content: bytes, person: S
     if _find_approval(now, person) is not None:
         what = "this key has approved the certificate a moment ago"
         raise InputError("approved-already", "RUN", what, "one approval a key", "nothing: it is approved")
-    return _create_approval_entry(said, content, person)
+    return _create_approval_entry(approval, content, person)
 
 
-def _create_approval_entry(said: ApprovalPredicate, content: bytes, person: SigningKey) -> ReleaseApproved:
+def _create_approval_entry(approval: ApprovalPredicate, content: bytes, person: SigningKey) -> ReleaseApproved:
     from tasks.audit.ledger.entries import ReleaseApproved
 
     return ReleaseApproved(
-        run=said.run,
-        certificate=said.certificate,
+        run=approval.run,
+        certificate=approval.certificate,
         approval=hashlib.sha256(content).hexdigest(),
-        by=said.by,
-        role=said.role,
-        reason=said.reason,
+        by=approval.by,
+        role=approval.role,
+        reason=approval.reason,
         key_id=person.key_id,
-        independent=said.independent,
-        flags=said.flags,
+        independent=approval.independent,
+        flags=approval.flags,
     )
 
 
@@ -261,10 +261,10 @@ def _new_file(folder: Path, content: bytes) -> Path:
 
 
 def _sentences(run: CertifiedRun, approved: ReleaseApproved) -> list[str]:
-    said = {
+    approval = {
         True: "another person than who wrote the policy",
         False: "NOT independent",
         "not assessed": "independence not assessed",
     }
-    lines = [f"{run.release}, run {run.run}: approved by {approved.by} as {approved.role} ({said[approved.independent]})"]
+    lines = [f"{run.release}, run {run.run}: approved by {approved.by} as {approved.role} ({approval[approved.independent]})"]
     return lines + [f"  flagged: {flag}" for flag in approved.flags]

@@ -198,8 +198,10 @@ def _examine_tables(release: ReleaseSpec, questions: tuple[OpenQuestion, ...]) -
     check_policy(release.policy, known)
     refuse_unknown_intruders(release.omit, known.intruders or ())
     refuse_limit_without_pram(release.policy, schema, release.steps)
-    if not any(question.alone and question.place[0] == "policy" for question in questions):  # a line is still to be written
-        open_kinds = {str(question.place[1]): question.question for question in questions if question.place[0] == NOT_LIMITED}
+    if not any(question.alone and question.location[0] == "policy" for question in questions):  # a line is still to be written
+        open_kinds = {
+            str(question.location[1]): question.question for question in questions if question.location[0] == NOT_LIMITED
+        }
         answered = release.not_limited.model_copy(update=open_kinds)
         refuse_silence(release.model_copy(update={NOT_LIMITED: answered}), schema, found.data)
     published, notes = found.data.select(schema.release_columns), found.report.notes
@@ -213,7 +215,7 @@ def _examine_tables(release: ReleaseSpec, questions: tuple[OpenQuestion, ...]) -
         mechanisms, published, notes = adopted.mechanisms, adopted.data, (*notes, *adopted.notes)
     if release.model is not None:
         _refuse_unfit_model(release.model, found.data, schema, steps)
-    files, told = _files(release, found.data, schema)
+    files, text = _files(release, found.data, schema)
     outside = _people_outside(release, found.data, schema)
     people: list[tuple[str, str]] = []
     if outside is not None and release.control_plan is not None:
@@ -227,7 +229,7 @@ def _examine_tables(release: ReleaseSpec, questions: tuple[OpenQuestion, ...]) -
     plan_of_files = tuple(("ingest", f"{name}, {what}") for name, what in (*people, *((one.name, what) for one, what in files)))
     who = (*who, *(holder for holder, _ in files))
     asked = _count_membership_targets(release, found.data, schema, outside)
-    return _Examination(found.report.source, found.data.n, schema, masked, replaced, who, (*notes, *told), plan_of_files, asked)
+    return _Examination(found.report.source, found.data.n, schema, masked, replaced, who, (*notes, *text), plan_of_files, asked)
 
 
 def _refuse_unfit_model(spec: ModelSpec, data: Microdata, schema: Schema, steps: tuple[Masking, ...]) -> None:
@@ -295,15 +297,15 @@ def _files(release: ReleaseSpec, original: Microdata, schema: Schema) -> tuple[l
     specs = release.intruder.files
     plans = [plan_file(file, i, original, schema, release.attributes) for i, file in enumerate(specs)]
     found = [read_external(read_file(plan), plan) for plan in plans]
-    said: list[tuple[Intruder, str]] = []
+    lines: list[tuple[Intruder, str]] = []
     for one, spec, read in zip(
         holders(release.intruder, schema, tuple(read.data.names for read in found)), specs, found, strict=True
     ):
         if one.file is not None:
             matched = refuse_unfit_file(original, schema, read.data, one.file)
             there = f"{matched.n_in_source:,} of {matched.n_persons:,} {matched.counts} are in the source"
-            said.append((one, f"{spec.label}: {', '.join(one.knows)}; {there}"))
-    return said, tuple(note for read in found for note in read.notes)
+            lines.append((one, f"{spec.label}: {', '.join(one.knows)}; {there}"))
+    return lines, tuple(note for read in found for note in read.notes)
 
 
 def _insiders(release: ReleaseSpec, examined: _Examination) -> list[tuple[str, str]]:
@@ -316,10 +318,10 @@ def _insiders(release: ReleaseSpec, examined: _Examination) -> list[tuple[str, s
     know, columns = release.intruder.insiders_know, examined.schema.find_by_role(*INSIDER_ROLES)
     complete, later = largest_complete_size(know, len(columns)), count_greedy_sets(know, len(columns))
     n = later + sum(one.name.startswith("insider:") for one in examined.intruders)
-    told = f"{n} will attack, who know up to {know} of {len(columns)} other published columns: "
+    text = f"{n} will attack, who know up to {know} of {len(columns)} other published columns: "
     if not later:
-        return [("insiders", f"{told}all sets of up to {know}")]
+        return [("insiders", f"{text}all sets of up to {know}")]
     every = "every single column" if complete == 1 else f"all sets of up to {complete}"
     return [
-        ("insiders", f"{told}{every}, then {later} greedy sets, the worst so far and one more column; not proven the worst")
+        ("insiders", f"{text}{every}, then {later} greedy sets, the worst so far and one more column; not proven the worst")
     ]

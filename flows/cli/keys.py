@@ -268,10 +268,10 @@ def _about(home: Home, record: KeyRecord) -> list[str]:
     from tasks.audit.signing.keys import pem_path
     from tasks.audit.signing.pem import PEM_VARIABLE
 
-    place = _place(home, record)
-    if place["private_key"] != "file":
-        return [f"  private  {'in ' + PEM_VARIABLE if place['private_key'] == 'environment' else 'not in this home'}"]
-    locked = "locked with a passphrase" if place["passphrase"] else "without a passphrase: who can read the file can sign"
+    position = _place(home, record)
+    if position["private_key"] != "file":
+        return [f"  private  {'in ' + PEM_VARIABLE if position['private_key'] == 'environment' else 'not in this home'}"]
+    locked = "locked with a passphrase" if position["passphrase"] else "without a passphrase: who can read the file can sign"
     return [f"  private  {pem_path(home, record.claim.key_id)}", f"           {locked}"]
 
 
@@ -329,12 +329,12 @@ def _state(record: KeyRecord, *, is_current: bool) -> str:
 def _private(home: Home, record: KeyRecord) -> str:
     from tasks.audit.signing.pem import PEM_VARIABLE
 
-    place = _place(home, record)
-    if place["private_key"] == "environment":
+    position = _place(home, record)
+    if position["private_key"] == "environment":
         return f"in {PEM_VARIABLE}"
-    if place["private_key"] == "not here":
+    if position["private_key"] == "not here":
         return "not in this home"
-    return "in this home, locked with a passphrase" if place["passphrase"] else "in this home, without a passphrase"
+    return "in this home, locked with a passphrase" if position["passphrase"] else "in this home, without a passphrase"
 
 
 def _day(when: datetime) -> str:

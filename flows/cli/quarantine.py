@@ -34,8 +34,8 @@ def list_(as_json: AsJson = False) -> int:
     prepare_environment()
     found = records()
     if as_json:
-        told = [one.model_dump(mode="json", exclude={"reason", "retry_at", "passed_by"}) for one in found]
-        sys.stdout.write(json.dumps(told, indent=1) + "\n")
+        listed = [one.model_dump(mode="json", exclude={"reason", "retry_at", "passed_by"}) for one in found]
+        sys.stdout.write(json.dumps(listed, indent=1) + "\n")
         return 0
     table = Table(title="In quarantine, newest first", title_justify="left", box=None, padding=(0, 2, 0, 0))
     for column in ("id", "series", "version", "since", "times", "why"):

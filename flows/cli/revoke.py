@@ -89,13 +89,13 @@ def revoke(
 
 def _revoke_run(run: CertifiedRun, reason: str, folder: Path | None) -> tuple[list[str], InputError | None]:
     """Revoke one certificate; what there is to tell, and what could not be done once it was revoked."""
-    said = "the certificate was revoked before; the first reason stands"
+    message = "the certificate was revoked before; the first reason stands"
     if not run.found.revocations:
         _record(run, reason)
-        run, said = _load_certified_run(run.run), "the certificate is revoked. This cannot be undone."
+        run, message = _load_certified_run(run.run), "the certificate is revoked. This cannot be undone."
     lines, failed = _spread(run, folder)
     settled, fault = _settle_latest(run, folder)
-    return [f"{run.release}, run {run.run}: {said}", *lines, *settled], failed or fault
+    return [f"{run.release}, run {run.run}: {message}", *lines, *settled], failed or fault
 
 
 def _settle_latest(run: CertifiedRun, folder: Path | None) -> tuple[list[str], InputError | None]:

@@ -30,8 +30,8 @@ def runs(
 
     found, revoked = manifests()[:last], find_revoked_runs_or_warn()
     if as_json:
-        told = [_run_as_json(manifest, revoked) for manifest in found]
-        sys.stdout.write(json.dumps(told, indent=1, ensure_ascii=False) + "\n")
+        rows = [_run_as_json(manifest, revoked) for manifest in found]
+        sys.stdout.write(json.dumps(rows, indent=1, ensure_ascii=False) + "\n")
         return 0
     table = Table(title="Last runs, newest first", title_justify="left", box=None, padding=(0, 2, 0, 0))
     for column in ("run", "release", "verdict", "policy lines kept", "worst insider", "stages computed / cached"):

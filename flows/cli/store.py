@@ -50,8 +50,8 @@ def verify(as_json: AsJson = False) -> int:
     from tasks.audit.maintenance.verification import verify
 
     home = prepare_environment()
-    with use_store(), _progress() as told:
-        found = verify(home, read_history(home), told)
+    with use_store(), _progress() as progress:
+        found = verify(home, read_history(home), progress)
     if as_json:
         _print_json(_verification_as_dict(found))
         return int(bool(found.findings))
@@ -220,7 +220,7 @@ def _summary(found: StoreVerification, root: Path) -> Iterator[str]:
         yield f"The store in {root} is empty: nothing was released here yet."
         return
     wrong = Counter(finding.kind for finding in found.findings)
-    told = ", ".join(f"{count} {kind}" for kind, count in wrong.items())
+    progress = ", ".join(f"{count} {kind}" for kind, count in wrong.items())
     where = os.environ.get(ADDRESS) or root / "store"
     yield f"{_many(found.artifacts, 'artifact')}, {_size(found.bytes)}, in {where}"
     yield f"  {found.needed:,} of them are needed by {_many(found.runs, 'run')}: certified ones, and the newest of each series"
@@ -233,7 +233,7 @@ def _summary(found: StoreVerification, root: Path) -> Iterator[str]:
     if found.unsealed:
         yield f"  {_many(found.unsealed, 'record')} of the cache are of an older version, which made no seals: harmless"
     if found.findings:
-        yield f"{_many(len(found.findings), 'finding')}: {told}"
+        yield f"{_many(len(found.findings), 'finding')}: {progress}"
     else:
         yield "Everything is what its address says, is readable by you alone, and is there where a run needs it."
 

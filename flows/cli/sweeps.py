@@ -51,17 +51,17 @@ def _list_sweeps(store: str | None) -> list[dict[str, Any]]:
     from flows.sweep.record import compute_sweep_status, count_done_trials, records_in
     from flows.sweep.working_set import WorkingSet
 
-    place = WorkingSet(find_storage_url(store)).readable()
+    storage = WorkingSet(find_storage_url(store)).readable()
     return [
         {
             "id": record["id"],
             "name": record["name"],
             "points": record.get("points"),
             "trials": record.get("trials"),
-            "done": count_done_trials(place, record),
+            "done": count_done_trials(storage, record),
             "frontier": len(record["frontier"]) if "frontier" in record else None,
             "began": f"{record['started_at'][:16]}Z".replace("T", " "),
             "state": compute_sweep_status(record),
         }
-        for record in records_in(place)
+        for record in records_in(storage)
     ]

@@ -99,9 +99,9 @@ def list_(as_json: Annotated[bool, typer.Option("--json", help="print them on st
     telling, outbox = ReceiverList.current(), Outbox.current()
     waiting = [message for _, message in outbox.waiting()]
     if as_json:
-        told = [one.model_dump(mode="json") for one in telling.receivers]
+        receivers = [one.model_dump(mode="json") for one in telling.receivers]
         kept = [one.model_dump(mode="json", exclude={"body"}) for one in waiting]
-        found = {"receivers": told, "waiting": kept, "given_up": outbox.count_discarded()}
+        found = {"receivers": receivers, "waiting": kept, "given_up": outbox.count_discarded()}
         sys.stdout.write(json.dumps(found, indent=1, ensure_ascii=False) + "\n")
         return 0
     if not telling.receivers:
@@ -173,13 +173,13 @@ def _receiver(name: str, block: str, events: str | None) -> Receiver:
     try:
         return Receiver(name=name, block=block, events=kinds)  # type: ignore[arg-type]  # checked above
     except ValidationError as error:
-        place = str(error.errors()[0]["loc"][0])
+        location = str(error.errors()[0]["loc"][0])
         where, allowed = {
             "name": ("NAME", "1 to 50 small letters and digits, with dashes between"),
             "block": ("--block", "TYPE/NAME of a notification block, such as pager-duty-webhook/ours"),
-        }[place]
+        }[location]
         raise InputError(
-            "receiver", where, "this cannot be used", allowed, "correct it", name if place == "name" else block
+            "receiver", where, "this cannot be used", allowed, "correct it", name if location == "name" else block
         ) from None
 
 

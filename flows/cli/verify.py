@@ -179,9 +179,9 @@ def _gave_a_figure(claim: Claim, omitted: OmissionClaim) -> bool:
 def _describe_attacks(claim: Claim) -> str:
     """`attacked by transparency; rehearsed: closest_record`: an attack in a rehearsal was not one on this file."""
     rehearsed = _list_rehearsed_attacks(claim)
-    told = [one.attack for one in claim.attacks if one.status == "ok" and one.attack not in rehearsed]
+    shown = [one.attack for one in claim.attacks if one.status == "ok" and one.attack not in rehearsed]
     ending = f"; rehearsed: {', '.join(rehearsed)}" if rehearsed else ""
-    return f"attacked by {', '.join(dict.fromkeys(told)) or 'none'}{ending}"
+    return f"attacked by {', '.join(dict.fromkeys(shown)) or 'none'}{ending}"
 
 
 def _list_rehearsed_attacks(claim: Claim) -> list[str]:
@@ -206,12 +206,12 @@ def _describe_insiders(predicate: Predicate) -> Iterator[str]:
     for one in limited:
         if one.deciding_value is not None and one.direction == "at_most":
             worst[one.measure] = max(one, worst.get(one.measure, one), key=_value_and_intruder)
-    told = [
+    shown = [
         f"{measure} {_figure(one.deciding_value or 0.0, at_least=one.lower_bound)} ({one.intruder})"
         for measure, one in worst.items()
     ]
-    if told:
-        limits = f"Insiders under the policy's limits: {', '.join(told)}."
+    if shown:
+        limits = f"Insiders under the policy's limits: {', '.join(shown)}."
         yield f"{limits} The figures of the attack model are the declared intruder's alone."
     elif predicate.attack_model.insiders and not limited and found is None:
         yield "Insiders were tried, and the policy sets them no limit: the figures are the declared intruder's."

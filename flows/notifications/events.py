@@ -87,8 +87,8 @@ class Event(Spec):
     def key(self) -> str:
         """The same for the same event, whoever tells of it and however often."""
         apart = (self.series, self.release, self.deployment, self.about or self.flow_run)
-        said = (self.kind, self.run) if self.run else (self.kind, *apart)
-        return hashlib.sha256(canonical([*said, None if self.due is None else self.due.isoformat()])).hexdigest()[:32]
+        identity = (self.kind, self.run) if self.run else (self.kind, *apart)
+        return hashlib.sha256(canonical([*identity, None if self.due is None else self.due.isoformat()])).hexdigest()[:32]
 
     @property
     def subject(self) -> str:
@@ -133,18 +133,18 @@ def create_event(kind: EventKind | None = None, *, run: str | None = None, **kno
     """An event with all that the ledger says of its run, where there is one.
 
     kind: what happened; None: what the ledger says of how the run ended. known: the other fields of `Event`.
-    Returns None where nothing is to be told: the run did not end, or a person broke it off.
+    Returns None where nothing is to be event_kind: the run did not end, or a person broke it off.
     """
     ended = _find_ending(run) if run else None
-    told = kind or (ended.outcome if ended else None)
-    if told is None or told == "interrupted":
+    event_kind = kind or (ended.outcome if ended else None)
+    if event_kind is None or event_kind == "interrupted":
         return None
     if ended is None:
-        return Event(kind=told, run=run, **known)
+        return Event(kind=event_kind, run=run, **known)
     lines = tuple(f"{line['decision']}: {criterion_in_words(line)}" for line in ended.criteria if line["decision"] != "pass")
-    due = ended.review_by if told == "review_due" else None
+    due = ended.review_by if event_kind == "review_due" else None
     facts = {"release": ended.release, "series": ended.series, "lines": lines, "code": ended.code, "due": due}
-    return Event(kind=told, run=ended.run, **{**known, **facts})
+    return Event(kind=event_kind, run=ended.run, **{**known, **facts})
 
 
 def _find_ending(run: str) -> RunEnded | None:

@@ -29,8 +29,8 @@ def notify(event: Event | None, blocks: Sequence[str] = ()) -> DeliveryReport:
         outbox = Outbox.current()
         if event is not None and (good or not blocks):
             outbox.put(event, _receivers(event.kind, good))
-        told = outbox.deliver()
-        return replace(told, kept=told.kept + wrong)
+        report = outbox.deliver()
+        return replace(report, kept=report.kept + wrong)
     except Exception as error:
         write_private_trace("tell", secrets.token_hex(8), error)
         return DeliveryReport(kept=(f"nothing could be told: {type(error).__name__}",))

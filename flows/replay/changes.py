@@ -37,13 +37,13 @@ class Changes:
     def describe_by_kind(self, files: tuple[str, ...]) -> dict[ChangeKind, str]:
         """What has changed, by kind: some of the files, and all of the lock, of what is installed, and of the machine."""
         lock = self.pins or (("its hashes or comments",) if self.lock else ())
-        told: dict[ChangeKind, tuple[str, ...]] = {
+        changed: dict[ChangeKind, tuple[str, ...]] = {
             "code": files,
             "lock": lock,
             "packages": self.packages,
             "platform": self.platform,
         }
-        return {kind: join_first(names, _MANY) for kind, names in told.items() if names}
+        return {kind: join_first(names, _MANY) for kind, names in changed.items() if names}
 
     @property
     def flow_files(self) -> tuple[str, ...]:

@@ -88,7 +88,7 @@ def _stage(name: str, run: PastRun, again: Rerun, changes: Changes, moved: tuple
     if inputs.products:
         return StageFound(name, "follows", outputs, (Cause("inputs", ", ".join(inputs.products)),))
     given = inputs.given - _find_moved_arguments(name, run, moved)
-    data = tuple(_data(name, run, again) for place in given if place == _digest_position(name, run))
+    data = tuple(_data(name, run, again) for position in given if position == _digest_position(name, run))
     plan = given - {_digest_position(name, run)}
     return StageFound(name, "differs", outputs, (*data, *_find_causes(again.rooms[name], changes, bool(plan), bool(data))))
 
@@ -99,7 +99,7 @@ def _find_causes(rooms: tuple[str, ...], changes: Changes, plan: bool, explained
     plan: it was told something else to do, so that the flow counts as well. explained: another cause is known.
     """
     files = (*(changes.flow_files if plan else ()), *changes.list_room_files(rooms))
-    causes = [Cause(kind, told) for kind, told in changes.describe_by_kind(files).items()]
+    causes = [Cause(kind, explanation) for kind, explanation in changes.describe_by_kind(files).items()]
     yield from causes
     if not changes.known:
         yield Cause("unknown", "what the run was made by was not kept, or the store has lost it")
@@ -125,9 +125,9 @@ def _inputs(name: str, run: PastRun, again: Rerun) -> _Inputs:
         before = [stage for stage in names[: names.index(name)] if again.stages.get(stage) != run.stages[stage]]
         return _Inputs(tuple(before), frozenset({_digest_position(name, run)} if name == "ingest" else ()))
     pairs = list(zip_longest(_flat(run.inputs[name]), _flat(again.inputs[name])))
-    unlike = [place for place, (then, now) in enumerate(pairs) if then != now]
-    products = dict.fromkeys(origin[pairs[place][0]] for place in unlike if pairs[place][0] in origin)
-    return _Inputs(tuple(products), frozenset(place for place in unlike if pairs[place][0] not in origin))
+    unlike = [position for position, (then, now) in enumerate(pairs) if then != now]
+    products = dict.fromkeys(origin[pairs[position][0]] for position in unlike if pairs[position][0] in origin)
+    return _Inputs(tuple(products), frozenset(position for position in unlike if pairs[position][0] not in origin))
 
 
 def _flat(arguments: Any) -> Iterator[str]:
@@ -159,11 +159,11 @@ def is_file_stage(name: str) -> bool:
 
 def _find_moved_arguments(name: str, run: PastRun, moved: tuple[str, ...]) -> frozenset[int]:
     """Which argument of a stage differs for no other reason than that a file is at another place."""
-    place, file = (
+    position, file = (
         _digest_position(name, run) - 1,
         {"ingest": "source", "mask": "released"}.get(name, name.removeprefix("ingest ")),
     )
-    return frozenset({place}) if place >= 0 and file in moved else frozenset()
+    return frozenset({position}) if position >= 0 and file in moved else frozenset()
 
 
 def _data(name: str, run: PastRun, again: Rerun) -> Cause:
@@ -221,10 +221,12 @@ def _ending(run: PastRun, again: Rerun, changes: Changes) -> Iterator[StageFound
         yield StageFound(ENDING, "follows", (), (Cause("inputs", first),))
         return
     stuck = _stuck(again if again.failure else run)
-    told = f"the replay ended with {_public(again.failure)}" if again.failure else "the run failed, and its replay does not"
+    explanation = (
+        f"the replay ended with {_public(again.failure)}" if again.failure else "the run failed, and its replay does not"
+    )
     rooms = again.rooms.get(stuck) or tuple({name.split("/")[1] for name in changes.files})
     data = (Cause("data", f"{_name_stage_file(stuck)} has other content"),) if _other_data(stuck, run, again) else ()
-    yield StageFound(ENDING, "differs", (told,), (*data, *_find_causes(rooms, changes, True, bool(data))))
+    yield StageFound(ENDING, "differs", (explanation,), (*data, *_find_causes(rooms, changes, True, bool(data))))
 
 
 def _stuck(run: PastRun | Rerun) -> str:
@@ -234,9 +236,9 @@ def _stuck(run: PastRun | Rerun) -> str:
 
 def _other_data(stage: str, run: PastRun, again: Rerun) -> bool:
     """Did a stage read a file with other content?"""
-    place = _digest_position(stage, run)
+    position = _digest_position(stage, run)
     then, now = (inputs.get(stage, []) for inputs in (run.inputs, again.inputs))
-    return 0 <= place < min(len(then), len(now)) and then[place] != now[place]
+    return 0 <= position < min(len(then), len(now)) and then[position] != now[position]
 
 
 def _public(error: Exception) -> str:

@@ -60,9 +60,9 @@ def replay(
         Store().put_record(run.release)  # the ledger names the release file by its address
         Ledger.current().refuse_clock_behind()
         signing_key()  # whoever cannot sign what came of it is told before the work, not after it
-        places = GivenPaths(source, released, files or {})
-        again = rerun(run, places)
-        moved = places.files_moved
+        given = GivenPaths(source, released, files or {})
+        again = rerun(run, given)
+        moved = given.files_moved
         found = compare(run, again, changes(run.provenance, describe_process()), moved=moved)
     failed = again.failure is not None and run.status != "failed"
     outcome: ReplayOutcome = "identical" if not found.differs else "failed" if failed else "differs"
@@ -72,9 +72,11 @@ def replay(
 def write_down(done: ReplayResult) -> None:
     """Append to the ledger that a run was replayed, and what came of it."""
     who, what = identify_requester(), MadeBy(**summarise_provenance())
-    told = RunReplayed(run=done.run, outcome=done.outcome, differs=done.differs, causes=done.causes, asked_by=who, made_by=what)
+    event = RunReplayed(
+        run=done.run, outcome=done.outcome, differs=done.differs, causes=done.causes, asked_by=who, made_by=what
+    )
     with signing() as key:
-        Ledger.current().append(told, key)
+        Ledger.current().append(event, key)
 
 
 def format_cause(cause: Cause) -> str:

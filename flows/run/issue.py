@@ -75,10 +75,10 @@ def issue(recorder: RunRecorder, release: ReleaseSpec, made: ReleaseArtifacts, o
     with draft_release_folder(output.absolute(), release.name, recorder.run_id) as draft:
         for name, written in {**documents, **({file.name: file.content} if file else {})}.items():
             draft.add(name, written)
-        told = {"verdict": verdict, "exceptions": excepted, "criteria": scorecard["criteria"]}
-        told |= {"summary": summarise_for_terminal(content), "worst_insider": _worst_insider(content)}
-        told |= {"insider_curve": scorecard["insider_curve"]} if "insider_curve" in scorecard else {}
-        manifest = recorder.conclude(**told, folder=str(draft.final), seed=read_seed(made.draw).hex())
+        reported = {"verdict": verdict, "exceptions": excepted, "criteria": scorecard["criteria"]}
+        reported |= {"summary": summarise_for_terminal(content), "worst_insider": _worst_insider(content)}
+        reported |= {"insider_curve": scorecard["insider_curve"]} if "insider_curve" in scorecard else {}
+        manifest = recorder.conclude(**reported, folder=str(draft.final), seed=read_seed(made.draw).hex())
         ending = RunConclusion(
             trail=recorder.trail,
             release=release,

@@ -212,10 +212,10 @@ class RunRecorder:
             self.note(broken_off=f"{type(error).__name__}, after the verdict was written down")
             return
         stopped = not isinstance(error, Exception)
-        told = {"status": "interrupted" if stopped else "failed", "failure": f"{type(error).__name__}: {error}"}
+        ending = {"status": "interrupted" if stopped else "failed", "failure": f"{type(error).__name__}: {error}"}
         self._tracking.tag("sdcert.verdict", "none")
         try:
-            self.trail.record_failure(error, self.conclude(**told))
+            self.trail.record_failure(error, self.conclude(**ending))
         except Exception as also:
             with suppress(OSError):  # no room: what was met first is told
                 self.note(ledger=f"not recorded: {type(also).__name__}: {also}")

@@ -88,8 +88,8 @@ def create_child_environment(environment: Mapping[str, str], asked_by: Mapping[s
     code = str(Path(flows.__file__).resolve().parents[1])
     path = [code, *(one for one in kept.get("PYTHONPATH", "").split(os.pathsep) if one and one != code)]
     asked = {ASKED_BY_DEPLOYMENT: asked_by.get("deployment"), ASKED_BY_FLOW_RUN: asked_by.get("flow_run")}
-    told = {name: value for name, value in asked.items() if value}
-    return {**kept, "SDCERT_HOME": str(Home.current().root), "PYTHONPATH": os.pathsep.join(path), **told}
+    given = {name: value for name, value in asked.items() if value}
+    return {**kept, "SDCERT_HOME": str(Home.current().root), "PYTHONPATH": os.pathsep.join(path), **given}
 
 
 def _wait_for_exit(kept: ProcessTree) -> ProcessExit:

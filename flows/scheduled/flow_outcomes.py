@@ -130,8 +130,8 @@ def _add_facts(ended: FlowOutcome, facts: dict[str, Any], says: str) -> FlowOutc
     """What the command said of it: its run, and the events that it names itself."""
     run = facts.get("run")
     named = tuple(kind for kind in KINDS if kind in facts.get("events", ()))
-    told = f"{says} (run {run})" if run else says
-    ended = replace(ended, says=told, events=named or ended.events, run=run)
+    message = f"{says} (run {run})" if run else says
+    ended = replace(ended, says=message, events=named or ended.events, run=run)
     return replace(ended, release=facts.get("release"), series=facts.get("series"), due=facts.get("review_due"))
 
 

@@ -87,8 +87,8 @@ def _end(client: SyncPrefectClient, run: FlowRun) -> Iterator[str]:
 def _let_run_again(client: SyncPrefectClient, run: FlowRun) -> Iterator[str]:
     """Unless the run ended in its own way meanwhile."""
     if run.state_type == StateType.CRASHED:
-        said = "and runs again" if _repeat(client, run) else "but cannot run again: its deployment has changed"
-        yield f"a run of {_deployment(client, run)} was killed before it began: it is shown as crashed, {said}"
+        consequence = "and runs again" if _repeat(client, run) else "but cannot run again: its deployment has changed"
+        yield f"a run of {_deployment(client, run)} was killed before it began: it is shown as crashed, {consequence}"
     client.update_flow_run(run.id, tags=[tag for tag in run.tags if tag != TO_REPEAT])
 
 

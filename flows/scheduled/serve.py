@@ -116,9 +116,9 @@ class RestartingProcess:
             self._delay = FIRST_DELAY_SECONDS if now - self._since > SOUND_SECONDS else self._delay
             self._due = now + self._delay
             why = f"{FOLDER}/{self.name}.err in the home says why"
-            told = f"the {self.name} ended by itself; it is started again in {self._delay:.0f} s ({why})"
+            message = f"the {self.name} ended by itself; it is started again in {self._delay:.0f} s ({why})"
             self._delay = min(2 * self._delay, LONGEST_DELAY_SECONDS)
-            return told
+            return message
         if now >= self._due:
             self.start()
         return None
@@ -227,17 +227,17 @@ def deploy(found: Deployments, folder: Path, address: ServerAddress) -> None:
     """Let Prefect deploy the file. Raises InputError with what is missing afterwards: Prefect skips what it cannot deploy."""
     from flows.scheduled.server_client import automate, prepare_pools, tidy
 
-    place = Home.current().folder(FOLDER)
-    write_whole(place / "prefect.yaml", for_prefect(found, folder).encode())
+    private_folder = Home.current().folder(FOLDER)
+    write_whole(private_folder / "prefect.yaml", for_prefect(found, folder).encode())
     prepare_pools(found, ours=address.ours)
-    command = [*_PREFECT, "--no-prompt", "deploy", "--all", "--prefect-file", str(place / "prefect.yaml")]
+    command = [*_PREFECT, "--no-prompt", "deploy", "--all", "--prefect-file", str(private_folder / "prefect.yaml")]
     for name in ("deploy.out", "deploy.err"):
-        (place / name).unlink(missing_ok=True)
+        (private_folder / name).unlink(missing_ok=True)
     kept = ProcessTree(
         command,
         environment=_environment(address),
-        out=place / "deploy.out",
-        err=place / "deploy.err",
+        out=private_folder / "deploy.out",
+        err=private_folder / "deploy.err",
         limit_seconds=SECONDS_TO_DEPLOY,
         grace_seconds=5,
         folder=folder,
@@ -274,8 +274,8 @@ def watch(kept: list[RestartingProcess], address: ServerAddress, ended: threadin
     swept, looks = time.monotonic(), Looks()
     while not ended.wait(LOOK_SECONDS):
         starts = sum(one.starts for one in kept)
-        for told in filter(None, [one.look() for one in kept]):
-            say(told)
+        for message in filter(None, [one.look() for one in kept]):
+            say(message)
         if sum(one.starts for one in kept) != starts:
             with suppress(OSError):  # a full disk must not end what serves
                 remember(address, kept)

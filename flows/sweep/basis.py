@@ -31,7 +31,7 @@ class SweepBasis:
 
     key: str
     table: Microdata
-    place: WorkingSet
+    storage: WorkingSet
     digest: Callable[[bytes], str]
     schemas: dict[str, str | InputError] = field(default_factory=dict)
     files: dict[str, Microdata] = field(default_factory=dict)
@@ -73,8 +73,8 @@ class SweepBasis:
             if holder.file is not None:
                 refuse_unfit_file(self.table, schema, table, holder.file)
             name = self.digest(content_address(table).encode())[:32]
-            if not self.place.exists(f"{file_name(self.key, name)}/table.arrow"):
-                self.place.put_table(file_name(self.key, name), table)
+            if not self.storage.exists(f"{file_name(self.key, name)}/table.arrow"):
+                self.storage.put_table(file_name(self.key, name), table)
             yield FileHolder(holder, name)
 
     def _read(self, plan: FilePlan) -> Microdata:
@@ -84,7 +84,7 @@ class SweepBasis:
         return self.files[asked]
 
     def _schema(self, release: ReleaseSpec) -> Schema:
-        content = self.place.read(schema_name(self.key, self.schema_of(release.classify_plan)))
+        content = self.storage.read(schema_name(self.key, self.schema_of(release.classify_plan)))
         schema: Schema = TypeAdapter(Schema).validate_json(content)
         return schema
 
@@ -94,29 +94,29 @@ class SweepBasis:
         except InputError as error:
             return error
         digest = self.digest(content)[:32]
-        self.place.write(schema_name(self.key, digest), content)
+        self.storage.write(schema_name(self.key, digest), content)
         return digest
 
 
-def prepare_basis(release: ReleaseSpec, place: WorkingSet) -> SweepBasis:
+def prepare_basis(release: ReleaseSpec, storage: WorkingSet) -> SweepBasis:
     """Read the source of a release, unless the place holds what it was when it was read.
 
     Raises InputError as `ingest`, and where the source changes while it is read.
     """
     store, read = Store(), f"ingested/{_as_it_is(release)}.json"
-    if place.exists(read):
-        key = place.json(read)["base"]
-        if place.exists(f"{key}/table.arrow"):
-            return SweepBasis(key, place.table(key), place, store.digest)
+    if storage.exists(read):
+        key = storage.json(read)["base"]
+        if storage.exists(f"{key}/table.arrow"):
+            return SweepBasis(key, storage.table(key), storage, store.digest)
     table = ingest(release.ingest_plan).data
     if read != f"ingested/{_as_it_is(release)}.json":
         what, remedy = "the source changed while it was read", "run again when it is complete"
         raise InputError("source-changed", "source", what, "a source at rest", remedy)
     key = store.digest(canonical({"table": content_address(table), "made_by": compute_program_digest()}))
-    if not place.exists(f"{key}/table.arrow"):
-        place.put_table(key, table)
-    place.put_json(read, {"base": key})
-    return SweepBasis(key, place.table(key), place, store.digest)
+    if not storage.exists(f"{key}/table.arrow"):
+        storage.put_table(key, table)
+    storage.put_json(read, {"base": key})
+    return SweepBasis(key, storage.table(key), storage, store.digest)
 
 
 def schema_name(base: str, digest: str) -> str:

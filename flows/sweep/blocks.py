@@ -62,11 +62,11 @@ class Block:
     def keys(self) -> tuple[str, ...]:
         return tuple(trial.key for job in self.jobs for trial in job.group.trials)
 
-    def put(self, place: WorkingSet, sweep: str, base: str) -> None:
+    def put(self, storage: WorkingSet, sweep: str, base: str) -> None:
         """Write down what the block consists of: all that a worker needs to know besides the table."""
         jobs = [{"schema": job.schema, "group": GROUP.dump_python(job.group, mode="json", by_alias=True)} for job in self.jobs]
         content = {"base": base, "made_by": compute_program_digest(), "jobs": jobs}
-        place.put_json(block_name(sweep, self.number), content)
+        storage.put_json(block_name(sweep, self.number), content)
 
 
 def block_name(sweep: str, number: int) -> str:

@@ -54,7 +54,7 @@ class SweepExecution:
         self.sweep, self.basis, self.record = sweep, basis, record
         self.candidates: list[Candidate] = []
         self.lost: dict[str, str] = {}
-        self.held = basis.place.read_result_seconds(basis.key)
+        self.held = basis.storage.read_result_seconds(basis.key)
         self.costs = TrialCosts()
         self._blocks = 0
         self._batches = self._points()
@@ -185,7 +185,7 @@ class SweepExecution:
         made = {block.number: block for block in blocks}
         self._blocks += len(made)
         for block in made.values():
-            block.put(self.basis.place, self.record.id, self.basis.key)
+            block.put(self.basis.storage, self.record.id, self.basis.key)
         self.record.write_plan(self.n_done, list(made.values()))
         return made
 
@@ -196,7 +196,7 @@ class SweepExecution:
             compute(number)
         except (BrokenProcessPool, MemoryError, OSError):
             return {}
-        found = {row["key"]: row["seconds"] for row in self.basis.place.rows(self.basis.key, set(block.keys))}
+        found = {row["key"]: row["seconds"] for row in self.basis.storage.rows(self.basis.key, set(block.keys))}
         self.held |= found
         return found
 

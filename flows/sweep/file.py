@@ -91,13 +91,13 @@ class Template:
     """What the points of one pipeline have in common.
 
     content: the parts that a sweep varies, as files have them; axes: none of them is in it yet. folder: that of the file which
-    the masking stands in: mapping files are relative to it. place: of the pipeline in the sweep file.
+    the masking stands in: mapping files are relative to it. location: of the pipeline in the sweep file.
     """
 
     pipeline: str
     content: Mapping[str, Any]
     folder: Path
-    place: SpecPath
+    location: SpecPath
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,7 +70,7 @@ def finish_sweep(course: SweepExecution) -> SweepResult:
     table = course.table()
     buffer = io.BytesIO()
     pq.write_table(table, buffer, compression="zstd")
-    course.basis.place.write(f"{course.record.id}/{TABLE}", buffer.getvalue())
+    course.basis.storage.write(f"{course.record.id}/{TABLE}", buffer.getvalue())
     results = Results.from_table(table)
     risk, loss = compute_risk(results, course.sweep.spec.risk), compute_loss(results, course.sweep.spec.loss)
     risks, losses = compute_map_coordinates(results.aggregate_seeds(risk.values), results.aggregate_seeds(loss.values))
@@ -108,7 +108,7 @@ def _find_required_attacks(group: TrialGroup | None) -> Required:
 def _page(course: SweepExecution, results: Results, regions: tuple[Region, ...]) -> tuple[str, ...]:
     """Write the page; it is left out where it would have nothing to show."""
     spec, facts = course.sweep.spec, course.record.facts
-    told = SweepDescription(
+    description = SweepDescription(
         name=spec.name,
         id=course.record.id,
         base=course.sweep.base.name,
@@ -122,7 +122,9 @@ def _page(course: SweepExecution, results: Results, regions: tuple[Region, ...])
         policy=course.sweep.base.policy,
         release_of=_release_texts(course),
     )
-    course.basis.place.write(f"{course.record.id}/{PAGE}", render_sweep_page(page_data(results, told, regions)).encode())
+    course.basis.storage.write(
+        f"{course.record.id}/{PAGE}", render_sweep_page(page_data(results, description, regions)).encode()
+    )
     return (PAGE,)
 
 

@@ -34,15 +34,15 @@ class Packed(Mapping[str, StoredFigure]):
 
     __slots__ = ("_places", "_values")
 
-    def __init__(self, places: dict[str, int], values: tuple[StoredFigure, ...]) -> None:
-        self._places, self._values = places, values
+    def __init__(self, positions: dict[str, int], values: tuple[StoredFigure, ...]) -> None:
+        self._places, self._values = positions, values
 
     def __getitem__(self, key: str) -> StoredFigure:
         return self._values[self._places[key]]
 
     def get(self, key: str, default: Any = None) -> Any:
-        place = self._places.get(key)
-        return default if place is None else self._values[place]
+        position = self._places.get(key)
+        return default if position is None else self._values[position]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._places)
@@ -55,11 +55,13 @@ def read_outcomes(basis: SweepBasis, wanted: set[str]) -> dict[str, TrialOutcome
     """The results of these keys, as far as there are any."""
     shared: dict[tuple[str, ...], dict[str, int]] = {}
     found: dict[str, TrialOutcome] = {}
-    for row in basis.place.rows(basis.key, wanted):
+    for row in basis.storage.rows(basis.key, wanted):
         figures = json.loads(row["figures"])
         names = tuple(sys.intern(name) for name in figures)
-        places = shared.setdefault(names, {name: place for place, name in enumerate(names)})
-        found[row["key"]] = TrialOutcome(row["status"], row["reason"], Packed(places, tuple(figures.values())), row["seconds"])
+        positions = shared.setdefault(names, {name: position for position, name in enumerate(names)})
+        found[row["key"]] = TrialOutcome(
+            row["status"], row["reason"], Packed(positions, tuple(figures.values())), row["seconds"]
+        )
     return found
 
 

@@ -87,27 +87,27 @@ def find_point(table: pa.Table, number: int, spaces: tuple[Space, ...]) -> Sweep
     return SweepPoint(number, space.pipeline, values)
 
 
-def format_promoted_release(files: SweepFiles, point: SweepPoint, told: PointOrigin, folder: Path) -> str:
+def format_promoted_release(files: SweepFiles, point: SweepPoint, point_origin: PointOrigin, folder: Path) -> str:
     """The release file of a point, as YAML with comments, to stand in `folder`.
 
     It is the base release as it was when the sweep ran, with the point's masking, intruder, attacks and measures; of the same
     series, so that attempts are counted together; without a seed. Paths lead from `folder` to where they led before.
     """
-    content = _content(files, point, told, folder)
+    content = _content(files, point, point_origin, folder)
     axes = "".join(f", {path} {escape_terminal(canonical(value).decode())}" for path, value in point.values)
-    words = {"point": point.number, "name": told.name, "id": told.id, "tried": f"{told.points_tried:,}"}
+    words = {"point": point.number, "name": point_origin.name, "id": point_origin.id, "tried": f"{point_origin.points_tried:,}"}
     words["base"] = files.base.content["name"]
     root = CommentedMap({quote_text(key): _yaml(part) for key, part in content.items()})
     root.yaml_set_start_comment(comment([line.format(**words) for line in HEAD]))
-    said = [line.format(pipeline=point.pipeline, values=axes) for line in MASKING]
+    comments = [line.format(pipeline=point.pipeline, values=axes) for line in MASKING]
     before = _count_earlier_points(files.base.content)
     origin = [*ORIGIN, *(line.format(before=f"{before:,}") for line in ORIGINS if before)]
-    for key, lines in (("masking", said), ("sweep", origin)):
+    for key, lines in (("masking", comments), ("sweep", origin)):
         root.yaml_set_comment_before_after_key(key, before="\n" + comment(lines))
     return dump_yaml(root, plain=_prints(content))
 
 
-def _content(files: SweepFiles, point: SweepPoint, told: PointOrigin, folder: Path) -> dict[str, Any]:
+def _content(files: SweepFiles, point: SweepPoint, point_origin: PointOrigin, folder: Path) -> dict[str, Any]:
     template, base = files.template(point.pipeline), files.base.content
     parts = replace_values(template.content, dict(point.values))
     parts["masking"] = [_step_moved(step, _mover(template.folder, folder)) for step in parts["masking"]]
@@ -117,8 +117,8 @@ def _content(files: SweepFiles, point: SweepPoint, told: PointOrigin, folder: Pa
     changed = {name: parts[name] for name in Parts.model_fields if parts.get(name) or name in base}
     name = f"{base['name']}-{point.pipeline}-{point.number}"[-LONGEST_NAME:].lstrip("._-")
     first = {"name": name, "series": base.get("series", base["name"])}
-    tried = told.points_tried + _count_earlier_points(base)
-    origin = {"name": told.name, "id": told.id, "points_tried": tried}
+    tried = point_origin.points_tried + _count_earlier_points(base)
+    origin = {"name": point_origin.name, "id": point_origin.id, "points_tried": tried}
     moved = _move_paths(base, move)
     return first | {key: part for key, part in (moved | changed).items() if key not in first} | {"sweep": origin}
 

@@ -111,35 +111,35 @@ def _template(spec: SweepSpec, i: int, document: Document, base: Document) -> Te
 
 
 def _space(spec: SweepSpec, i: int, template: Template, document: Document) -> Space:
-    own = {path: (*template.place, "axes", path) for path in spec.pipelines[i].axes}
+    own = {path: (*template.location, "axes", path) for path in spec.pipelines[i].axes}
     common = {path: ("axes", path) for path in spec.axes}
-    places = own | common
+    locations = own | common
     _refuse_overlap(own, common, document)
-    found = tuple(_axis(path, one, template, document, places[path]) for path, one in _axes(spec, i))
+    found = tuple(_axis(path, one, template, document, locations[path]) for path, one in _axes(spec, i))
     try:
         return Space.from_axes(template.pipeline, found)
     except InputError as error:
         path, when = error.where.removesuffix(".when"), error.where.endswith(".when")
-        raise _move_error(error, document, (*places[path], *(["when"] if when else []))) from None
+        raise _move_error(error, document, (*locations[path], *(["when"] if when else []))) from None
 
 
 def _axes(spec: SweepSpec, i: int) -> tuple[tuple[str, AxisSpec], ...]:
     return (*spec.pipelines[i].axes.items(), *spec.axes.items())
 
 
-def _axis(path: str, spec: AxisSpec, template: Template, document: Document, place: SpecPath) -> SweepAxis:
+def _axis(path: str, spec: AxisSpec, template: Template, document: Document, location: SpecPath) -> SweepAxis:
     try:
         whole, real = find_number_kind(path, template.content)
     except InputError as error:
-        raise _move_error(error, document, place) from None
+        raise _move_error(error, document, location) from None
     try:
         found = axis(path, spec, whole=whole, real=real)
     except InputError as error:
-        raise _move_error(error, document, (*place, error.where)) from None
+        raise _move_error(error, document, (*location, error.where)) from None
     form = next(name for name in ("values", "range", "log_range") if getattr(spec, name) is not None)
     ends = spec.values if spec.bounds is None else (found.choices[0], found.choices[-1]) if found.choices else spec.bounds
     for i, value in enumerate(ends or ()):
-        refuse_unfit_value(template, found, value, document, (*place, form, i))
+        refuse_unfit_value(template, found, value, document, (*location, form, i))
     return found
 
 
@@ -181,28 +181,28 @@ def _refuse_endless(sweep: Sweep) -> None:
     for space, template in zip(sweep.spaces, sweep.templates, strict=True):
         endless = next((one for one in space.axes if one.continuous), None)
         if endless is not None:
-            place = (*template.place, "axes", endless.path)
+            location = (*template.location, "axes", endless.path)
             what = f"a grid needs to know how many values {endless.path} has"
             raise _create_sweep_error(
-                sweep.document, place, what, "`steps` beside the range", "add `steps`, or choose a random or frontier search"
+                sweep.document, location, what, "`steps` beside the range", "add `steps`, or choose a random or frontier search"
             )
 
 
 def _create_sweep_error(
-    document: Document, place: SpecPath, what: str, allowed: str, remedy: str, value: object = None
+    document: Document, location: SpecPath, what: str, allowed: str, remedy: str, value: object = None
 ) -> InputError:
-    return InputError("sweep-file", document.where(place), what, allowed, remedy, value)
+    return InputError("sweep-file", document.where(location), what, allowed, remedy, value)
 
 
-def _move_error(error: InputError, document: Document, place: SpecPath) -> InputError:
+def _move_error(error: InputError, document: Document, location: SpecPath) -> InputError:
     """The error of an axis, with its place in the sweep file."""
     return dataclasses.replace(
-        error, code="sweep-file", where=f"{document.path}, line {document.line_of(place)}: {format_dotted_path(place)}"
+        error, code="sweep-file", where=f"{document.path}, line {document.line_of(location)}: {format_dotted_path(location)}"
     )
 
 
 def _about_a_sweep(error: InputError) -> InputError:
     """The error of a YAML file, with advice that fits a sweep file."""
-    said = (text.replace("schema/release.json", "schema/sweep.json") for text in (error.allowed, error.remedy))
-    allowed, remedy = (text.replace(EXAMPLE, SWEEP_EXAMPLE).replace("a release file", "a sweep file") for text in said)
+    texts = (text.replace("schema/release.json", "schema/sweep.json") for text in (error.allowed, error.remedy))
+    allowed, remedy = (text.replace(EXAMPLE, SWEEP_EXAMPLE).replace("a release file", "a sweep file") for text in texts)
     return dataclasses.replace(error, code="sweep-file", allowed=allowed, remedy=remedy)

@@ -106,19 +106,19 @@ def public_table(table: pa.Table, rows: int) -> pa.Table:
                     values = _round_to_classes(exact, results.values(column), subject, column.removesuffix(name), rows)
                 else:
                     values = _public(results.values(column), subject, parts.get(subject.measure))
-                place = table.column_names.index(column)
-                table = table.set_column(place, table.schema.field(column), pa.array(values, from_pandas=True))
+                position = table.column_names.index(column)
+                table = table.set_column(position, table.schema.field(column), pa.array(values, from_pandas=True))
     return table
 
 
 def compute_point_means(table: pa.Table, points: list[int]) -> dict[int, dict[str, float]]:
     """The mean over the seeds of every figure of some points that have it under all of them."""
     results = Results.from_table(table)
-    places = {number: int(np.searchsorted(results.points, number)) for number in points}
+    positions = {number: int(np.searchsorted(results.points, number)) for number in points}
     means = {name: results.aggregate_seeds(results.values(name)).mean for name in results.figures}
     return {
-        number: {name: float(mean[place]) for name, mean in means.items() if not np.isnan(mean[place])}
-        for number, place in places.items()
+        number: {name: float(mean[position]) for name, mean in means.items() if not np.isnan(mean[position])}
+        for number, position in positions.items()
     }
 
 
@@ -135,8 +135,8 @@ def _round_to_classes(exact: Floats, values: Floats, subject: FigureSubject, end
     classes, few = find_classes(subject.measure, rows), _digits(subject, 1)
 
     def round_share(share: float) -> float:
-        place = classes.place(share)
-        return classes.interval(place)[end == "high:"] if end else classes.get_public_share(place)
+        position = classes.find_class(share)
+        return classes.interval(position)[end == "high:"] if end else classes.get_public_share(position)
 
     pairs = zip(exact, values, strict=True)
     found = np.array([value if np.isnan(value) or np.isnan(share) else round_share(share) for share, value in pairs])
@@ -145,11 +145,11 @@ def _round_to_classes(exact: Floats, values: Floats, subject: FigureSubject, end
 
 def _public(values: Floats, subject: FigureSubject, parts: Floats | None) -> Floats:
     several = np.zeros(len(values), dtype=bool) if parts is None else np.broadcast_to(parts >= 2, values.shape)
-    places = DECIMALS if subject.measure in STATISTICS else None
+    positions = DECIMALS if subject.measure in STATISTICS else None
     by_parts = {many: _digits(subject, 2 if many else 1) for many in (False, True)}
     return np.array(
         [
-            value if np.isnan(value) or (few := by_parts[bool(many)]) is None else round_significant(value, few, places)
+            value if np.isnan(value) or (few := by_parts[bool(many)]) is None else round_significant(value, few, positions)
             for value, many in zip(values, several, strict=True)
         ]
     )

@@ -76,8 +76,8 @@ def refuse_impossible(
     raise _locate_point_error(problem, sweep, template, first)
 
 
-def refuse_unfit_value(template: Template, axis: SweepAxis, value: Value, document: Document, place: SpecPath) -> None:
-    """InputError for a value that its parameter can never have, whatever the others are. place: of the value in the file."""
+def refuse_unfit_value(template: Template, axis: SweepAxis, value: Value, document: Document, location: SpecPath) -> None:
+    """InputError for a value that its parameter can never have, whatever the others are. location: of the value in the file."""
     content = replace_values(template.content, {axis.path: value})
     wanted = parse_axis_path(axis.path)
     try:
@@ -88,7 +88,9 @@ def refuse_unfit_value(template: Template, axis: SweepAxis, value: Value, docume
             if found[: len(wanted)] == wanted:
                 what = f"{axis.path}: {format_model_error(detail)}"
                 remedy = "correct the value; params/schema/release.json describes every field"
-                raise InputError("sweep-file", document.where(place), what, format_model_error(detail), remedy, value) from None
+                raise InputError(
+                    "sweep-file", document.where(location), what, format_model_error(detail), remedy, value
+                ) from None
 
 
 def _parts(template: Template, point: SweepPoint) -> Parts:
@@ -110,17 +112,19 @@ def _problem(sweep: SweepDefinition, point: SweepPoint, fits: Callable[[ReleaseS
 
 def _locate_point_error(error: InputError, sweep: SweepDefinition, template: Template, point: SweepPoint) -> InputError:
     """The error with the file and line that its place in the release comes from: an axis, the pipeline, or the base."""
-    place = parse_steps(error.where) or ("masking",)
-    axis = next((path for path, _ in point.values if place[: len(parse_axis_path(path))] == parse_axis_path(path)), None)
+    location = parse_steps(error.where) or ("masking",)
+    axis = next((path for path, _ in point.values if location[: len(parse_axis_path(path))] == parse_axis_path(path)), None)
     if axis is not None:
-        own = (*template.place, "axes", axis)
+        own = (*template.location, "axes", axis)
         return _relocate_error(
             error, sweep.document, own if value_at(sweep.document.content, own) is not None else ("axes", axis)
         )
-    if place[0] == "masking" and value_at(sweep.document.content, (*template.place, "masking")) is not None:
-        return _relocate_error(error, sweep.document, (*template.place, *place))
-    return _relocate_error(error, sweep.base_document, place)
+    if location[0] == "masking" and value_at(sweep.document.content, (*template.location, "masking")) is not None:
+        return _relocate_error(error, sweep.document, (*template.location, *location))
+    return _relocate_error(error, sweep.base_document, location)
 
 
-def _relocate_error(error: InputError, document: Document, place: SpecPath) -> InputError:
-    return dataclasses.replace(error, where=f"{document.path}, line {document.line_of(place)}: {format_dotted_path(place)}")
+def _relocate_error(error: InputError, document: Document, location: SpecPath) -> InputError:
+    return dataclasses.replace(
+        error, where=f"{document.path}, line {document.line_of(location)}: {format_dotted_path(location)}"
+    )

@@ -101,8 +101,8 @@ class WorkingSet(SharedStorage):
         """The results of these keys, each once, as the columns of the file; `figures` is JSON."""
         left = set(wanted)
         for part in self._results(base):
-            places = [i for i, key in enumerate(part.column("key").to_pylist()) if key in left]
-            for row in part.take(pa.array(places, pa.int64())).to_pylist():
+            positions = [i for i, key in enumerate(part.column("key").to_pylist()) if key in left]
+            for row in part.take(pa.array(positions, pa.int64())).to_pylist():
                 if row["key"] in left:
                     left.remove(row["key"])
                     yield row

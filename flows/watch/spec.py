@@ -122,6 +122,6 @@ def _create_watch_error(
 
 def _about_a_watch(error: InputError) -> InputError:
     """The error of a YAML file, with advice that fits a watch file."""
-    said = (text.replace("schema/release.json", "schema/watch.json") for text in (error.allowed, error.remedy))
-    allowed, remedy = (text.replace(EXAMPLE, WATCH_EXAMPLE).replace("a release file", "a watch file") for text in said)
+    texts = (text.replace("schema/release.json", "schema/watch.json") for text in (error.allowed, error.remedy))
+    allowed, remedy = (text.replace(EXAMPLE, WATCH_EXAMPLE).replace("a release file", "a watch file") for text in texts)
     return dataclasses.replace(error, code="watch-file", allowed=allowed, remedy=remedy)

@@ -53,10 +53,10 @@ def list_columns(intruder: str, names: Collection[str]) -> ColumnNames:
 
     A column whose own name holds the separator is one column: where insiders know several, such a column is refused.
     """
-    kind, _, told = intruder.partition(":")
-    if kind != INSIDER or not told:
+    kind, _, columns = intruder.partition(":")
+    if kind != INSIDER or not columns:
         return ()
-    return (told,) if told in names else tuple(told.split(SEPARATOR))
+    return (columns,) if columns in names else tuple(columns.split(SEPARATOR))
 
 
 def check_knowledge(know: int, columns: ColumnNames) -> None:

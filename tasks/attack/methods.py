@@ -77,8 +77,8 @@ def attack(
     Parameters
     ----------
     original, masked: n and m <= n rows; row i of `masked` is the released form of record `alignment.record[i]`. The attack does
-        not use this, the scoring does; of `alignment.place` an attack may use the order of the released file. Rows may belong
-        to nobody (`attack_synthetic_table`): then m is any number.
+        not use this, the scoring does; of `alignment.position` an attack may use the order of the released file. Rows may
+        belong to nobody (`attack_synthetic_table`): then m is any number.
     file: what the holder of an external file holds, as it was read; the targets are then rows of that file.
 
     Raises ValueError where the tables do not fit their alignment.

@@ -279,9 +279,9 @@ def infer_from_model(
         parts = [part for one in some for part in compute_table_answers(store.table(one["answers"]), TOGETHER)]
         pool = plan_shadows(asked, kind, len(parts), read_seed(draw))
         found[kind] = combine_answers(pool, labels, parts)
-    told = Answers.create_from_table(store.table(answers["answers"]), store.record(answers["loss"], float))
+    answered = Answers.create_from_table(store.table(answers["answers"]), store.record(answers["loss"], float))
     rng = stream(read_seed(draw), "model attack", attack_name(spec), content_address(asked.table))
-    return _store_membership(store, attack_model(spec, told, asked.frame, Taught(**found), rng=rng))
+    return _store_membership(store, attack_model(spec, answered, asked.frame, Taught(**found), rng=rng))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -132,8 +132,8 @@ def find_larger_insiders(spec: IntruderSpec, schema: Schema, rates: Mapping[str,
     Returns none once insiders know as much as the spec says.
     """
     columns = schema.find_by_role(*INSIDER_ROLES)
-    told = ((list_columns(name, schema.names), rate) for name, rate in rates.items())
-    tried = {names: rate for names, rate in told if names and set(names) <= set(columns)}
+    declared = ((list_columns(name, schema.names), rate) for name, rate in rates.items())
+    tried = {names: rate for names, rate in declared if names and set(names) <= set(columns)}
     return tuple(_insider(names, spec, schema) for names in extend_worst_set(spec.insiders_know, columns, tried))
 
 

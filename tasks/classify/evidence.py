@@ -104,16 +104,16 @@ class ColumnEvidence:
 
     def describe(self) -> tuple[str, ...]:
         """The counts as sentences; they hold no value."""
-        told = [f"{self.n_distinct:,} distinct of {self.n_present:,} values"]
+        texts = [f"{self.n_distinct:,} distinct of {self.n_present:,} values"]
         if self.n_missing:
-            told.append(f"{self.n_missing:,} missing ({self.n_missing / self.n:.0%})")
+            texts.append(f"{self.n_missing:,} missing ({self.n_missing / self.n:.0%})")
         if self.n_present == 0:
-            told.append("no row has a value")
+            texts.append("no row has a value")
         if self.constant:
-            told.append("all values are equal")
+            texts.append("all values are equal")
         if self.kind == "double" and self.whole and self.n_present:
-            told.append("whole numbers stored as decimals")
-        return tuple(told)
+            texts.append("whole numbers stored as decimals")
+        return tuple(texts)
 
 
 def count_column_evidence(data: Microdata, name: str) -> ColumnEvidence:

@@ -109,7 +109,7 @@ def log_luck(rows: int, errors: int, repeats: int, chance: float) -> float:
 
 
 def create_dependence(
-    relation: Relation, columns: Sequence[DependenceColumn], places: Sequence[int], n_hidden: int, share: float
+    relation: Relation, columns: Sequence[DependenceColumn], positions: Sequence[int], n_hidden: int, share: float
 ) -> Dependence:
-    masked = tuple(columns[i].name for i in sorted(places) if i < n_hidden)
-    return Dependence(relation, masked, tuple(columns[i].name for i in sorted(places) if i >= n_hidden), share)
+    masked = tuple(columns[i].name for i in sorted(positions) if i < n_hidden)
+    return Dependence(relation, masked, tuple(columns[i].name for i in sorted(positions) if i >= n_hidden), share)

@@ -143,8 +143,8 @@ def _refuse_copies(original: Microdata, control: Microdata, schema: Schema, name
     if measure_copy_evidence(mine, theirs) < -math.log(ERROR):
         return
     n_found = int(np.isin(mine, theirs).sum())
-    _, place, times = np.unique(theirs, return_inverse=True, return_counts=True)
-    alike = 100 * float((times[place] > 1).mean())
+    _, position, times = np.unique(theirs, return_inverse=True, return_counts=True)
+    alike = 100 * float((times[position] > 1).mean())
     what = (
         f"{n_found:,} of {len(mine):,} {counts} of the control's table say what {counts} of the source say, in every attribute "
         f"but identifiers ({alike:.3g} % of the source's own say what others of them say): it is a copy, or holds one"
@@ -217,13 +217,13 @@ def _normal_text(value: object) -> str | None:
     return f"-{size}" if sign == "-" and size != "0" else size
 
 
-def _refuse_in_both(found: Booleans, told: str) -> None:
+def _refuse_in_both(found: Booleans, note: str) -> None:
     n_found = int(found.sum())
     if n_found:
         rows = "1 row of the control's table stands" if n_found == 1 else f"{n_found:,} rows of the control's table stand"
         remedy = "take them out of the table (spaces, case, zeros in front and the type of a column make nobody another person)"
         raise InputError(
-            "in-both", WHERE, f"{rows} in the source too, {told}", "people who are not in the source", remedy, n_found
+            "in-both", WHERE, f"{rows} in the source too, {note}", "people who are not in the source", remedy, n_found
         )
 
 

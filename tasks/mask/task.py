@@ -97,7 +97,7 @@ def adopt_table(
     alignment = done.alignment
     if row_order == "shuffled":
         rng = stream(read_seed(draw), "adopt", content_address(source), digest, *done.data.names)
-        alignment = replace(alignment, place=rng.permutation(done.data.n))
+        alignment = replace(alignment, position=rng.permutation(done.data.n))
     return _store_outputs(store, done.data, done.data.take(alignment.order), alignment, done.mechanisms, done.notes)
 
 

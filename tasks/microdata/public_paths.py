@@ -11,25 +11,25 @@ from tasks.microdata.spec import Spec, find_declaration
 SpecPath = tuple[str | int, ...]
 
 
-def is_public_path(spec: type[Spec], place: SpecPath) -> bool:
+def is_public_path(spec: type[Spec], path: SpecPath) -> bool:
     """Is every field on the path declared public, and everything below its end? A path that leads nowhere is private.
 
     Where different parts may stand, as different masking methods do, all of those that have the field must declare it.
     """
     kinds: list[Any] = [spec]
-    for step in place:
+    for step in path:
         kinds = _step_into(kinds, step)
     return bool(kinds) and all(_is_public_kind(kind) for kind in kinds)
 
 
-def cut_at_private(spec: type[Spec], place: SpecPath) -> SpecPath:
+def cut_at_private(spec: type[Spec], path: SpecPath) -> SpecPath:
     """The path up to the first field that is private, with its name: what stands below it may name a value of the table."""
     kinds: list[Any] = [spec]
-    for i, step in enumerate(place):
+    for i, step in enumerate(path):
         kinds = _step_into(kinds, step)
         if not kinds:
-            return place[: i + 1]
-    return place
+            return path[: i + 1]
+    return path
 
 
 def list_parts(annotation: Any) -> Iterator[type[Spec]]:

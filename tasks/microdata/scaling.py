@@ -26,11 +26,11 @@ def is_comparable(values: Floats) -> bool:
     return bool(present.min() == present.max() or np.std(present) >= LEAST_DEVIATION)
 
 
-def refuse_too_large(values: Floats, name: str, place: str) -> None:
+def refuse_too_large(values: Floats, name: str, location: str) -> None:
     """InputError for a number above `LARGEST_VALUE` in size, or an infinite one; NaN is missing."""
     if np.abs(values).max(initial=0.0, where=~np.isnan(values)) > LARGEST_VALUE:
         what = f"`{name}` holds a number too large to be compared with others in double precision, or an infinite one"
-        raise InputError("infinite-value", place, what, COMPARABLE, "change the unit, or correct the source")
+        raise InputError("infinite-value", location, what, COMPARABLE, "change the unit, or correct the source")
 
 
 def compute_variance(values: Floats) -> float:

@@ -29,9 +29,9 @@ class RowGroups:
     def find_rows(self, numbers: Integers) -> tuple[Integers, Integers]:
         """The rows of the given numbers, all of one together, and for each row its place in `numbers`."""
         sizes = self.sizes[numbers]
-        place = np.repeat(np.arange(len(numbers)), sizes)
+        position = np.repeat(np.arange(len(numbers)), sizes)
         before = np.cumsum(sizes) - sizes
-        return self.rows[np.arange(len(place)) + (self.starts[numbers] - before)[place]], place
+        return self.rows[np.arange(len(position)) + (self.starts[numbers] - before)[position]], position
 
 
 @dataclass(frozen=True, slots=True)

@@ -147,11 +147,11 @@ class Content:
         """Required attacks that somebody could carry further who holds more than is declared, as omissions with that reason."""
         names = dict.fromkeys(one.method for one in attacks_beyond_the_share(self.attacks, self.mechanisms))
         held = f"the intruder is declared to hold {100 * self.intruder.records:.6g} % of the records"
-        told = [Omission(attack=name, reason=held) for name in names]
+        omissions = [Omission(attack=name, reason=held) for name in names]
         if self.intruder.holds and self.model is None and not tries_original_values(self.attacks):
             other = join_with_and(name for name, _ in self.intruder.holds)
-            told.append(Omission(attack=LINKAGE, reason=f"the intruder is declared to hold other values of {other}"))
-        return tuple(told)
+            omissions.append(Omission(attack=LINKAGE, reason=f"the intruder is declared to hold other values of {other}"))
+        return tuple(omissions)
 
     def _why_omitted(self, attack: str) -> str:
         excepted = (*self.omissions, *self.undeclared_knowledge_omissions)
@@ -268,9 +268,9 @@ class Content:
         candidates = list(found)
         most = max(map(size, candidates), default=0.0)
         deciding = {criterion.estimate for criterion in self.verdict.criteria}
-        places = {attack: place for place, attack in enumerate(self.attack_ids)}
+        positions = {attack: position for position, attack in enumerate(self.attack_ids)}
         equal = [one for one in candidates if size(one) >= most - ROUNDING_ERROR]
-        return min(equal, key=lambda one: (one.id not in deciding, places.get(one.attack or "", -1)), default=None)
+        return min(equal, key=lambda one: (one.id not in deciding, positions.get(one.attack or "", -1)), default=None)
 
     def method_of(self, attack: str | None) -> str:
         """The method of the attack of this id; the id itself where no attack has it."""

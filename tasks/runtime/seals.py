@@ -64,15 +64,15 @@ def digest_under(key: bytes, content: bytes) -> str:
     return hmac.new(key, content, hashlib.sha256).hexdigest()
 
 
-def compute_seal(home: Home, *said: str) -> str:
+def compute_seal(home: Home, *texts: str) -> str:
     """The seal of texts under the key of the store."""
-    return hashlib.blake2b(canonical(said), key=store_key(home), person=b"sdcert seal", digest_size=32).hexdigest()
+    return hashlib.blake2b(canonical(texts), key=store_key(home), person=b"sdcert seal", digest_size=32).hexdigest()
 
 
-def is_sealed(home: Home, seal: str, *said: str) -> bool:
+def is_sealed(home: Home, seal: str, *texts: str) -> bool:
     """Whether this is the seal of these texts."""
     try:
-        return hmac.compare_digest(seal.encode(), compute_seal(home, *said).encode())
+        return hmac.compare_digest(seal.encode(), compute_seal(home, *texts).encode())
     except UnicodeEncodeError:  # a text that this program never wrote
         return False
 

@@ -98,9 +98,9 @@ def _classes(tables: RowwiseTablePair, attribute: Attribute) -> CodedColumn:
     if np.count_nonzero(sizes) <= MOST_CATEGORIES:
         return codes[0], codes[1]
     frequent = np.argsort(-sizes, kind="stable")[: MOST_CATEGORIES - 1]
-    place = np.full(len(sizes), MOST_CATEGORIES - 1, dtype=np.int64)
-    place[frequent] = np.arange(MOST_CATEGORIES - 1)
-    return place[codes[0]], place[codes[1]]
+    position = np.full(len(sizes), MOST_CATEGORIES - 1, dtype=np.int64)
+    position[frequent] = np.arange(MOST_CATEGORIES - 1)
+    return position[codes[0]], position[codes[1]]
 
 
 def _cut(values: Floats, limits: Floats) -> Integers:

@@ -219,11 +219,11 @@ def refuse_silence(policy: tuple[PolicyLine, ...], not_limited: NotLimited, subj
     missing = find_unlimited_kinds(policy, subject)
     silent = {kind: what for kind, what in missing.items() if not_limited.reason(kind) is None}
     if silent:
-        told = "; ".join(f"{kind} ({WHAT_IT_IS[kind]}{_describe_gap(kind, what, subject)})" for kind, what in silent.items())
+        text = "; ".join(f"{kind} ({WHAT_IT_IS[kind]}{_describe_gap(kind, what, subject)})" for kind, what in silent.items())
         raise InputError(
             code="kind-not-limited",
             where="policy",
-            what=f"the policy says nothing on {'this kind' if len(silent) == 1 else 'these kinds'} of disclosure: {told}",
+            what=f"the policy says nothing on {'this kind' if len(silent) == 1 else 'these kinds'} of disclosure: {text}",
             allowed="for each kind a line whose limit can fail on this release, or a signed reason under `not_limited`",
             remedy="add these lines, with limits and reasons of your own (`sdcert check --upgrade FILE` writes them down):",
             lines=lines_to_add(silent, subject),
@@ -265,13 +265,13 @@ def _describe_gap(kind: DisclosureKind, what: tuple[str, ...], subject: Subject)
         )
     if kind != "identity":
         return ""
-    told = ""
+    text = ""
     if len(what) == 1:
         tail = "; an average is limited, and nothing limits how easily the people are found who are easiest to find"
         rate = "; the people who are easiest to find are limited, and no average is"
-        told = tail if what[0] == TAIL else rate
+        text = tail if what[0] == TAIL else rate
     holders = ", ".join(subject.file_holders)
-    return f"{told}; lines that name an intruder leave out the others: {DECLARED}, {holders}" if holders else told
+    return f"{text}; lines that name an intruder leave out the others: {DECLARED}, {holders}" if holders else text
 
 
 def lines_to_add(missing: dict[DisclosureKind, tuple[str, ...]], subject: Subject) -> tuple[str, ...]:

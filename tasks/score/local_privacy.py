@@ -48,12 +48,12 @@ def refuse_limit_without_pram(policy: Iterable[PolicyLine], schema: Schema, step
     of_steps = [step for step in steps if isinstance(step, Pram)]
     default = tuple(one.name for one in schema.attributes if one.role is Role.QUASI_IDENTIFIER and one.scale in SCALES)
     drawn = dict.fromkeys(name for step in of_steps for name in step.attributes or default)
-    for place, line in enumerate(policy):
+    for position, line in enumerate(policy):
         if line.measure == EPSILON.name and (not drawn or (line.attribute is not None and line.attribute not in drawn)):
             of, it = ("this release", "a column") if line.attribute is None else (f"`{line.attribute}`", "it")
             raise InputError(
                 code="epsilon-without-pram",
-                where=f"policy[{place}]" + (".measure" if line.attribute is None else ".attribute"),
+                where=f"policy[{position}]" + (".measure" if line.attribute is None else ".attribute"),
                 what=f"{of} has no epsilon, because no step draws {it} anew by PRAM",
                 allowed=", ".join(drawn) or "a release with a PRAM step (`sdcert methods mask`)",
                 remedy="mask the column by PRAM (`epsilon: 1`, for example), or take the line out",

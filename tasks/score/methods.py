@@ -63,15 +63,15 @@ def score(
     Raises InputError where a measure does not fit the table, or two results are of the same attack and intruder; ValueError
     where the tables do not fit their alignment, or there are not so many targets.
     """
-    scene = GroundTruth.create_from_tables(original, masked, schema, alignment)
-    if n_targets != scene.units.n_units:
-        raise ValueError(f"there are {scene.units.n_units} {scene.units.counts}, not {n_targets} targets")
-    subgroups = find_subgroups(original, schema, scene.units)
-    scenes = files or {}
+    truth = GroundTruth.create_from_tables(original, masked, schema, alignment)
+    if n_targets != truth.units.n_units:
+        raise ValueError(f"there are {truth.units.n_units} {truth.units.counts}, not {n_targets} targets")
+    subgroups = find_subgroups(original, schema, truth.units)
+    truths = files or {}
     by_attack = (
         estimate
         for result in results
-        for estimate in linkage_estimates(result, scenes.get(result.intruder, scene), schema, subgroups)
+        for estimate in linkage_estimates(result, truths.get(result.intruder, truth), schema, subgroups)
     )
     if isinstance(alignment, NoAlignment):
         return _distinct((*by_attack, *compute_synthetic_figures(TablePair(original, masked, schema, mechanisms), measures)))

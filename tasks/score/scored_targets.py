@@ -27,7 +27,7 @@ class ScoredTargets:
     result: AttackResult
     outcomes: Microdata
     population: int
-    scene: GroundTruth
+    truth: GroundTruth
 
     @property
     def exact(self) -> bool:
@@ -42,7 +42,7 @@ class ScoredTargets:
 
     def targets(self) -> Integers:
         """The unit of each scored target."""
-        return self.scene.units.of_row[self.outcomes.floats("target").astype(np.int64)]
+        return self.truth.units.of_row[self.outcomes.floats("target").astype(np.int64)]
 
     def share(self, measure: Measure, hits: Booleans) -> Estimate:
         """A share of targets: counts of a sample are hypergeometric."""
@@ -62,8 +62,8 @@ class ScoredTargets:
 
     def mean_size(self, measure: Measure, sizes: Floats) -> Estimate:
         """A mean of set sizes in 1..n, which is wide where a sample of small sets leaves room for one of n rows."""
-        least = 1 if self.scene.complete else 0
-        others = max(self.scene.most_candidates - least, 1)
+        least = 1 if self.truth.complete else 0
+        others = max(self.truth.most_candidates - least, 1)
         unit = compute_bounded_mean_interval((sizes - least) / others, self.population)
         interval = Interval(least + unit.low * others, least + unit.high * others)
         return self.estimate(measure, float(sizes.mean()), interval, credit=None)

@@ -95,8 +95,8 @@ def score_model(
     if reason is not None or answers is None:
         accuracy = create_unmeasured_accuracy(reason or "", find_units(original, attributes).counts)
     else:
-        told = Answers.create_from_table(store.table(answers["answers"]), store.record(answers["loss"], float))
-        accuracy = model_accuracy(told, _frame(store, people, store.table(people["people"]), attributes))
+        answered = Answers.create_from_table(store.table(answers["answers"]), store.record(answers["loss"], float))
+        accuracy = model_accuracy(answered, _frame(store, people, store.table(people["people"]), attributes))
     estimates = (*_estimate_membership(store, members, people, original, attributes), accuracy)
     verdict = decide(store.record(policy, Policy), estimates)
     return {"score": store.put_record(Score(estimates, verdict))}

@@ -133,14 +133,14 @@ def _worst(decisions: list[Decision]) -> Decision:
     return next((decision for decision in severity if decision in decisions), "pass")
 
 
-def _criterion(place: int, line: PolicyLine, estimates: tuple[Estimate, ...], unfollowed: Unfollowed) -> Criterion:
+def _criterion(position: int, line: PolicyLine, estimates: tuple[Estimate, ...], unfollowed: Unfollowed) -> Criterion:
     covered = [estimate for estimate in estimates if is_about(estimate, line)]
     found = _deciding(line, covered, unfollowed)
     if found is None:
-        return _create_unanswered_criterion(place, line, covered)
+        return _create_unanswered_criterion(position, line, covered)
     figure = found.estimate
     return Criterion(
-        line=place,
+        line=position,
         measure=line.measure,
         attack=figure.attack,
         intruder=figure.intruder,
@@ -275,13 +275,13 @@ def _decide_by_end(estimate: Estimate, line: PolicyLine, decision: Decision, com
     return _Finding(estimate, decision, ends[decision], bound, compared, excess)
 
 
-def _create_unanswered_criterion(place: int, line: PolicyLine, covered: list[Estimate]) -> Criterion:
+def _create_unanswered_criterion(position: int, line: PolicyLine, covered: list[Estimate]) -> Criterion:
     why = "no attack that this line covers is applicable" if covered else "no figure answers this line"
     reasons = {estimate.reason for estimate in covered}
     if len(reasons) == 1 and None not in reasons:
         why = f"no attack that this line covers gives the figure: {reasons.pop()}"
     return Criterion(
-        line=place,
+        line=position,
         measure=line.measure,
         attack=line.attack,
         intruder=line.intruder or (DECLARED if MEASURES[line.measure].by_attack else None),

@@ -155,10 +155,10 @@ def _refuse_unknown(one: SweepAxis, path: str, allowed: tuple[Value, ...], known
     choices = known[path].choices
     for value in allowed:
         if choices and not is_one_of(value, choices):
-            told = ", ".join(str(choice) for choice in choices[:20])
+            text = ", ".join(str(choice) for choice in choices[:20])
             what = f"the axis {path} never has the value that `when` asks for"
             raise InputError(
-                "axis", f"{one.path}.when", what, told, did_you_mean(str(value), told.split(", "), "correct it"), value
+                "axis", f"{one.path}.when", what, text, did_you_mean(str(value), text.split(", "), "correct it"), value
             )
 
 

@@ -101,21 +101,21 @@ def evaluate(
     """
     started = time.perf_counter()
     try:
-        scene = _TrialRunner.from_group(table, schema, group, source, files)
+        runner = _TrialRunner.from_group(table, schema, group, source, files)
     except (MemoryError, OSError):
         raise
     except Exception as error:
         seconds = (time.perf_counter() - started) / len(group.trials)
         return [_create_empty_result(trial, error, seconds) for trial in group.trials]
     shared = (time.perf_counter() - started) / len(group.trials)
-    return [_row(scene, trial, shared) for trial in group.trials]
+    return [_row(runner, trial, shared) for trial in group.trials]
 
 
-def _row(scene: _TrialRunner, trial: Trial, shared: float) -> TrialResult:
+def _row(runner: _TrialRunner, trial: Trial, shared: float) -> TrialResult:
     started = time.perf_counter()
     try:
-        results = tuple(scene.results(trial))
-        figures = scene.figures(results, trial)
+        results = tuple(runner.results(trial))
+        figures = runner.figures(results, trial)
     except (MemoryError, OSError):
         raise
     except Exception as error:
@@ -147,7 +147,7 @@ class _TrialRunner:
     alignment: Alignment
     files: ExternalFiles | None = None
     attacked: dict[tuple[Attack, Intruder, float, str], AttackResult] = field(default_factory=dict)
-    scenes: dict[FileHolder | None, GroundTruth] = field(default_factory=dict)
+    truths: dict[FileHolder | None, GroundTruth] = field(default_factory=dict)
 
     @classmethod
     def from_group(
@@ -187,7 +187,7 @@ class _TrialRunner:
             *(self.table, masked, self.schema, mechanisms, results, trial.measures),
             alignment=self.alignment,
             n_targets=self.units.n_units,
-            files={holder.intruder.name: self._scene(holder) for holder in trial.holders},
+            files={holder.intruder.name: self._create_truth(holder) for holder in trial.holders},
         )
         return encode_figures(found)
 
@@ -195,7 +195,7 @@ class _TrialRunner:
         asked = (spec, intruder, share, "" if holder is None else holder.table)
         if asked not in self.attacked:
             self.attacked[asked] = attack_records(
-                *(self._scene(holder), self.schema, self.done.mechanisms, spec, intruder),
+                *(self._create_truth(holder), self.schema, self.done.mechanisms, spec, intruder),
                 targets=self._targets(share * intruder.records) if holder is None else self._targets_in_file(holder, share),
                 held=self._targets(intruder.records) if intruder.records < 1 else None,
                 sample=self._sample(spec, self._targets(share * intruder.records)),
@@ -214,19 +214,19 @@ class _TrialRunner:
             raise ValueError("a trial has holders of external files, which were not given")
         return self.files
 
-    def _scene(self, holder: FileHolder | None) -> GroundTruth:
-        if holder not in self.scenes:
+    def _create_truth(self, holder: FileHolder | None) -> GroundTruth:
+        if holder not in self.truths:
             own = GroundTruth.create_from_tables(self.table, self.done.data, self.schema, self.alignment)
             if holder is not None:
                 own = resolve_ground_truth(own, self.schema, holder.intruder, self._files.tables[holder.table])
-            self.scenes[holder] = own
-        return self.scenes[holder]
+            self.truths[holder] = own
+        return self.truths[holder]
 
     def _targets_in_file(self, holder: FileHolder, share: float) -> Integers:
-        scene = self._scene(holder)
+        runner = self._create_truth(holder)
         if share >= 1:
-            return np.arange(scene.original.n, dtype=np.int64)
-        return sample_unit_rows(scene.units, share, stream(self.seed, "targets", self._files.address(scene.original)))
+            return np.arange(runner.original.n, dtype=np.int64)
+        return sample_unit_rows(runner.units, share, stream(self.seed, "targets", self._files.address(runner.original)))
 
 
 def drop_curve_and_files(intruder: IntruderSpec) -> IntruderSpec:

@@ -38,16 +38,16 @@ def parse_axis_path(path: str) -> SpecPath:
 
     Raises InputError for what is no path, or leads to another part of the release.
     """
-    place = parse_steps(path)
-    if not place:
+    location = parse_steps(path)
+    if not location:
         what = "this is no path into a release file"
         raise InputError("axis", path, what, _PATHS, "write fields with dots, places in lists in brackets", path)
-    if place[0] not in Parts.model_fields or len(place) == 1:
+    if location[0] not in Parts.model_fields or len(location) == 1:
         parts = tuple(Parts.model_fields)
         inside = "name a field inside it"
-        remedy = inside if place[0] in parts else did_you_mean(str(place[0]), parts, "change the base release")
+        remedy = inside if location[0] in parts else did_you_mean(str(location[0]), parts, "change the base release")
         raise InputError("axis", path, f"a sweep cannot vary `{path}`", f"fields inside {', '.join(parts)}", remedy)
-    return place
+    return location
 
 
 def parse_steps(path: str) -> SpecPath:
@@ -64,13 +64,13 @@ def find_number_kind(path: str, content: Mapping[str, Any]) -> tuple[bool, bool]
     content: the parts as a file has them; they say which method stands where.
     Raises InputError for a path that leads nowhere: a field that the method does not have, a step that is not there.
     """
-    place, schema = parse_axis_path(path), _schema()
+    location, schema = parse_axis_path(path), _schema()
     here: Any = content
-    if place[-1] in NAMING:
-        raise InputError("axis", path, f"a sweep cannot vary `{place[-1]}`", "parameters of the methods",
+    if location[-1] in NAMING:
+        raise InputError("axis", path, f"a sweep cannot vary `{location[-1]}`", "parameters of the methods",
                          "give each method a pipeline of its own, with its own axes")  # fmt: skip
-    for i, step in enumerate(place):
-        schema = _descend_schema(schema, step, here, path, is_last=i == len(place) - 1)
+    for i, step in enumerate(location):
+        schema = _descend_schema(schema, step, here, path, is_last=i == len(location) - 1)
         here = _inside(here, step)
     types = {str(option.get("type")) for option in _options(schema)}
     return "integer" in types and "number" not in types, "number" in types
@@ -82,12 +82,12 @@ def replace_values(content: Mapping[str, Any], values: Mapping[str, Value]) -> d
     """
     changed = dict(content)
     for path, value in values.items():
-        place = parse_axis_path(path)
+        location = parse_axis_path(path)
         here: Any = changed
-        for step in place[:-1]:
+        for step in location[:-1]:
             here[step] = dict(here[step]) if isinstance(here[step], Mapping) else list(here[step])
             here = here[step]
-        here[place[-1]] = _plain(value)
+        here[location[-1]] = _plain(value)
     return changed
 
 

@@ -83,8 +83,8 @@ def allocate_points(spaces: tuple[Space, ...], points: int) -> tuple[int, ...]:
     """How many points each pipeline gives: equal numbers, but none more than it has; the last ones give the remainder."""
     room = [space.size if space.finite else points for space in spaces]
     shares = [0] * len(spaces)
-    for place, i in enumerate(sorted(range(len(spaces)), key=lambda i: room[i])):
-        shares[i] = min(room[i], points // (len(spaces) - place))
+    for position, i in enumerate(sorted(range(len(spaces)), key=lambda i: room[i])):
+        shares[i] = min(room[i], points // (len(spaces) - position))
         points -= shares[i]
     return tuple(shares)
 
@@ -113,9 +113,9 @@ def _count(axes: tuple[SweepAxis, ...]) -> int:
 
     Of what was chosen only this is remembered: which later axes cannot exist any more.
     """
-    places = range(len(axes))
-    kinds = [Counter(_list_excluded_axes(axes, i)) for i in places]
-    all_after = [frozenset(j for j in places for path, _ in axes[j].when if path == axes[i].path) for i in places]
+    positions = range(len(axes))
+    kinds = [Counter(_list_excluded_axes(axes, i)) for i in positions]
+    all_after = [frozenset(j for j in positions for path, _ in axes[j].when if path == axes[i].path) for i in positions]
 
     @cache
     def below(i: int, absent: frozenset[int]) -> int:

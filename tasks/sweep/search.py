@@ -109,11 +109,11 @@ class FrontierSearch:
     def _hear(self, points: Sequence[SweepPoint], risk: Floats, loss: Floats) -> None:
         if [point.number for point in points] != list(range(len(points))) or not len(points) == len(risk) == len(loss):
             raise ValueError("a search is told all its points from number 0 on, in order, each with its risk and loss")
-        told = list(zip(points, np.nan_to_num(risk, nan=np.inf), np.nan_to_num(loss, nan=np.inf), strict=True))
-        if told[: len(self._told)] != self._told:
+        evaluated = list(zip(points, np.nan_to_num(risk, nan=np.inf), np.nan_to_num(loss, nan=np.inf), strict=True))
+        if evaluated[: len(self._told)] != self._told:
             self._forget()
-        for i in range(len(self._told), len(told) - len(told) % self.size, self.size):
-            self._told += told[i : i + self.size]
+        for i in range(len(self._told), len(evaluated) - len(evaluated) % self.size, self.size):
+            self._told += evaluated[i : i + self.size]
             self._breed(range(i, i + self.size))
 
     def _forget(self) -> None:

@@ -206,14 +206,14 @@ def _largest(results: Results, chosen: list[str], says: str, unit: str) -> Trial
     """The largest of some figures of each trial, none of which failed; of several equal ones the first."""
     reasons = _explain_missing(results, chosen)
     values = np.full(results.n_trials, -np.inf)
-    place = np.full(results.n_trials, -1)
+    position = np.full(results.n_trials, -1)
     for i, figure in enumerate(chosen):
         own = results.values(figure)
         larger = own > values
-        values[larger], place[larger] = own[larger], i
+        values[larger], position[larger] = own[larger], i
     missing = np.array([reason is not None for reason in reasons], dtype=bool)
-    values[missing], place[missing] = np.nan, -1
-    return TrialValues(says, unit, values, reasons, tuple(None if i < 0 else chosen[i] for i in place))
+    values[missing], position[missing] = np.nan, -1
+    return TrialValues(says, unit, values, reasons, tuple(None if i < 0 else chosen[i] for i in position))
 
 
 def _explain_missing(results: Results, chosen: list[str]) -> tuple[str | None, ...]:

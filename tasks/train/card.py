@@ -65,5 +65,7 @@ def create_model_card(spec: ModelSpec, coding: ExampleEncoder, model: Any, file:
 
 def _parameters(learner: AnyLearner) -> dict[str, Any]:
     """The parameters that are declared public; those without a value too, because `max_depth: null` says something."""
-    told, fields = learner.public(), type(learner).model_fields
-    return {name: told.get(name) for name, field in fields.items() if find_declaration(field) is not None and name != "method"}
+    parameters, fields = learner.public(), type(learner).model_fields
+    return {
+        name: parameters.get(name) for name, field in fields.items() if find_declaration(field) is not None and name != "method"
+    }

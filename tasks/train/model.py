@@ -138,13 +138,13 @@ def create_predictor(model: Any, classes: np.ndarray[Any, Any]) -> Predict:
 
     Raises ValueError where a class of the model is none of them.
     """
-    places = find_class_positions(np.asarray(model.classes_), classes)
-    if (places < 0).any():
+    positions = find_class_positions(np.asarray(model.classes_), classes)
+    if (positions < 0).any():
         raise ValueError("the model knows a class that is not among the classes")
 
     def predict(frame: pd.DataFrame) -> Floats:
         every = np.zeros((len(frame), len(classes)))
-        every[:, places] = np.asarray(model.predict_proba(frame), dtype=np.float64)
+        every[:, positions] = np.asarray(model.predict_proba(frame), dtype=np.float64)
         return every
 
     return predict
@@ -185,11 +185,11 @@ def _preparation(train: Examples) -> Any:
         held = [one for one in train.features if one.kind != "category" and _often_missing(train, one) == marked]
         numbers, ordered = ([one for one in held if one.kind == kind] for kind in ("number", "order"))
         orders = [np.array(one.order, dtype=object) for one in ordered]
-        places = OrdinalEncoder(
+        positions = OrdinalEncoder(
             categories=orders, handle_unknown="use_encoded_value", unknown_value=np.nan, encoded_missing_value=np.nan
         )
         parts.append((f"numbers{label}", make_pipeline(*create_number_steps(marked)), [one.name for one in numbers]))
-        parts.append((f"orders{label}", make_pipeline(places, *create_number_steps(marked)), [one.name for one in ordered]))
+        parts.append((f"orders{label}", make_pipeline(positions, *create_number_steps(marked)), [one.name for one in ordered]))
     names = [one.name for one in train.features if one.kind == "category"]
     common = [_common(train.frame[name]) for name in names]
     parts.append(("categories", OneHotEncoder(categories=common, handle_unknown="ignore", sparse_output=False), names))

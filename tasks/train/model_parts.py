@@ -61,13 +61,13 @@ def check_compiled_parts(model: Any, where: str) -> None:
         from sklearn.tree import BaseDecisionTree
         from sklearn.tree._tree import Tree
 
-    places = {
+    fitted_attributes = {
         Tree: (BaseDecisionTree, "tree_"),
         TreePredictor: (BaseHistGradientBoosting, "_predictors"),
     }
     for part in list_model_parts(model):
         held = part.held
-        owner, attribute = places.get(type(held), (object, part.attribute))
+        owner, attribute = fitted_attributes.get(type(held), (object, part.attribute))
         if not isinstance(part.owner, owner) or part.attribute != attribute:
             raise create_damage_error(where, "a tree is where scikit-learn puts none")
         if any(callable(getattr(type(held), name, None)) for name in getattr(held, "__dict__", {})):

@@ -175,8 +175,8 @@ def _are_layers(weights: Any, shifts: Any, sizes: Mapping[str, int | None]) -> b
 
 def _misfit(held: Any, name: str, sizes: Mapping[str, int | None], where: str) -> InputError:
     value = held.__dict__[name]
-    told = [f"{sizes[letter]} {what}" for letter, what in (("d", "features"), ("c", "classes")) if sizes[letter] is not None]
+    texts = [f"{sizes[letter]} {what}" for letter, what in (("d", "features"), ("c", "classes")) if sizes[letter] is not None]
     shape = getattr(value, "shape", None)
     size = f"has the shape {shape}" if isinstance(shape, tuple) else f"is a {type(value).__name__}"
-    what = f"`{name}` of the {type(held).__name__} {size}, which does not fit its {' and '.join(told) or 'other attributes'}"
+    what = f"`{name}` of the {type(held).__name__} {size}, which does not fit its {' and '.join(texts) or 'other attributes'}"
     return refusal("misfit-model", where, what, "write the model as it was fitted, with nothing else in its attributes")

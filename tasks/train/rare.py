@@ -71,9 +71,9 @@ def _count_marked_missing(model: Any, counts: dict[str, Counter[Any]]) -> Iterat
         if not isinstance(part.held, MissingIndicator) or part.held.features != "missing-only":
             continue
         names = _names(part.held) or _names(part.owner)  # of the imputer that it marks for
-        for place in getattr(part.held, "features_", ()):
-            if place < len(names) and names[place] in counts:
-                yield counts[names[place]][_MISSING]
+        for feature in getattr(part.held, "features_", ()):
+            if feature < len(names) and names[feature] in counts:
+                yield counts[names[feature]][_MISSING]
 
 
 def _names(held: Any) -> list[str]:

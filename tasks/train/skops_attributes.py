@@ -154,7 +154,7 @@ def _map_self_attributes(module: str, method: str | None = None) -> dict[str, fr
         return {}
     classes = {one.name: one for one in ast.walk(tree) if isinstance(one, ast.ClassDef)}
     return {
-        name: frozenset(said for code in _code(one, method) for said in _find_self_attributes(code))
+        name: frozenset(name for code in _code(one, method) for name in _find_self_attributes(code))
         for name, one in classes.items()
     }
 

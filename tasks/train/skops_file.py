@@ -136,8 +136,8 @@ def _refuse_other_version(schema: Any, where: str) -> None:
     while parts:
         part = parts.pop()
         if isinstance(part, dict):
-            told = part.get("_sklearn_version")
-            version = told.get("content") if isinstance(told, dict) else None
+            written_version = part.get("_sklearn_version")
+            version = written_version.get("content") if isinstance(written_version, dict) else None
             if isinstance(version, str) and version != json.dumps(sklearn.__version__):
                 what = f"the model was fitted with scikit-learn {version.strip(chr(34))[:20]}, and may answer differently here"
                 raise refusal("other-version", where, what, f"fit it with scikit-learn {sklearn.__version__}")

@@ -42,7 +42,7 @@ class TestSixRecordsByHand:
 
     def test_where_one_pair_falls_all_that_it_implies_fall(self, exchanges):
         boxes = anything(6, 6)
-        boxes.place[5], boxes.low[1:], boxes.high[1:] = 1, 0, 1  # row 5 cannot be that of record 0
+        boxes.position[5], boxes.low[1:], boxes.high[1:] = 1, 0, 1  # row 5 cannot be that of record 0
         left = as_set(consistent_pairs(boxes, exchanges, 100))
         assert left >= self.TRUE
         assert left.isdisjoint(self.MIRRORED)
@@ -126,7 +126,7 @@ def test_each_rule_against_its_slow_twin(seed, n, different, d):
     assert as_set(assignable(pairs, single(n))) == assignable_slowly(some, n, n)
     low = rng.integers(0, 3, n)
     boxes = Boxes(low[:, None], low[:, None] + 1, rng.integers(0, 4, n)[:, None])
-    allowed = {(i, j) for i in range(n) for j in range(n) if boxes.low[i] <= boxes.place[j] <= boxes.high[i]}
+    allowed = {(i, j) for i in range(n) for j in range(n) if boxes.low[i] <= boxes.position[j] <= boxes.high[i]}
     assert as_set(consistent_pairs(boxes, exchanges, n * n)) == walked_slowly(allowed, held, shown)
 
 
@@ -188,11 +188,11 @@ def test_conditions_as_ranges_are_no_narrower():
         low=np.array([[1.5], [np.nan]]),
         high=np.array([[3.0], [np.nan]]),
         positions=np.array([[3.0], [np.nan], [4.0]]),
-        laws=nothing,
+        likelihoods=nothing,
         sizes=np.ones(3, dtype=np.int64),
     )
     boxes = create_boxes(conditions, ())
-    inside = ((boxes.low[:, None] <= boxes.place) & (boxes.place <= boxes.high[:, None])).all(axis=2)
+    inside = ((boxes.low[:, None] <= boxes.position) & (boxes.position <= boxes.high[:, None])).all(axis=2)
     assert inside.tolist() == [[True, False, False], [False, True, False]]
     assert boxes.count_pairs().tolist() == [4, 2]
 

@@ -129,7 +129,7 @@ def test_belonging_survives_the_store():
     ours = NoAlignment(np.array([2, 0, 1]), 8)
     again = read_alignment(ours.as_table(), 8)
     assert isinstance(again, NoAlignment)
-    assert again.place.tolist() == [2, 0, 1]
+    assert again.position.tolist() == [2, 0, 1]
     assert again.order.tolist() == [1, 2, 0]
     theirs = read_alignment(Alignment.complete_in(np.array([1, 0])).as_table(), 2)
     assert isinstance(theirs, Alignment)

@@ -239,7 +239,7 @@ def test_strata_with_too_large_a_law_keep_their_intervals(table, monkeypatch):
     original, schema = table({**correlated(60, 2, 5), "g": np.arange(60) % 2})
     steps = (jitter("a0", "a1", percent=10.0, by=("g",)),)
     links, knowledge = link_by_mechanism(original, masked_by(original, schema, steps, 5), schema, steps, original.names)
-    assert not knowledge.laws
+    assert not knowledge.likelihoods
     assert not knowledge.unclear
     assert {part.name for part in knowledge.between} == {"a0", "a1"}
     assert hits(links) > 0.3

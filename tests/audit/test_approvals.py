@@ -89,7 +89,7 @@ def test_a_good_approval_is_read(keys):
     home, person, _ = keys
     content = sign_approval(SUBJECT, SAID, person)
     found = read_approval(content, CERTIFICATE, Keyring.from_home(home))
-    assert (found.said, found.key.key_id, found.key.name) == (SAID, person.key_id, "Bob")
+    assert (found.predicate, found.key.key_id, found.key.name) == (SAID, person.key_id, "Bob")
 
 
 def test_what_does_not_count(keys):
@@ -124,7 +124,7 @@ def test_a_persons_key_that_was_retired_or_revoked(keys, days):
     for changed in (retire_record(record, since), revoke_record(record, AT, since, "lost")):
         keep_record(home, changed)
         if days > 0:
-            assert read_approval(content, CERTIFICATE, Keyring.from_home(home)).said == SAID
+            assert read_approval(content, CERTIFICATE, Keyring.from_home(home)).predicate == SAID
         else:
             with pytest.raises(NotValid, match=r"retired|revoked"):
                 read_approval(content, CERTIFICATE, Keyring.from_home(home))

@@ -37,7 +37,7 @@ def keys(home):
 def test_a_good_revocation_is_read(keys):
     home, machine, _ = keys
     found = read_revocation(sign_revocation(SUBJECT, SAID, machine), CERTIFICATE, Keyring.from_home(home))
-    assert (found.said, found.key.key_id) == (SAID, machine.key_id)
+    assert (found.predicate, found.key.key_id) == (SAID, machine.key_id)
 
 
 def test_a_person_cannot_revoke_and_another_certificate_is_not_touched(keys):

@@ -101,7 +101,7 @@ def test_a_trial_has_the_figures_of_a_release_with_the_same_masking_seed_and_att
     trial = Trial("x", release.attacks_to_run, drop_curve_and_files(release.intruder), (), holders)
     group = TrialGroup(release.masking, REHEARSAL["seed"], (trial,))
     schema = classify(basis.table, release.classify_plan)
-    files = ExternalFiles({one.table: basis.place.table(file_name(basis.key, one.table)) for one in holders}, content_address)
+    files = ExternalFiles({one.table: basis.storage.table(file_name(basis.key, one.table)) for one in holders}, content_address)
     (row,) = evaluate(basis.table, schema, group, source=content_address(basis.table), files=files)
     of_run = {one["id"]: one for one in private["estimates"] if one["intruder"] is None or "knowing" not in one["intruder"]}
     assert row.status == "ok"

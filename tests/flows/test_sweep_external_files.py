@@ -54,9 +54,9 @@ def test_the_file_is_read_once_and_every_point_is_attacked_with_it(planned, monk
     _, basis, candidates = planned()
     assert (len(candidates), len(read)) == (2, 1)
     (job, *others) = list_jobs(candidates, lambda key: False)
-    Block(0, (job, *others)).put(basis.place, "s", basis.key)
-    assert run_block(basis.place.url, "s", 0) == 2
-    rows = list(basis.place.rows(basis.key, {key for one in candidates for key in one.keys}))
+    Block(0, (job, *others)).put(basis.storage, "s", basis.key)
+    assert run_block(basis.storage.url, "s", 0) == 2
+    rows = list(basis.storage.rows(basis.key, {key for one in candidates for key in one.keys}))
     assert [row["status"] for row in rows] == ["ok", "ok"]
     lines = [
         TrialRow(

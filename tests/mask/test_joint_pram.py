@@ -212,7 +212,7 @@ def test_the_law_that_an_intruder_concludes(crossed):
     data, schema = crossed
     step = pram("a", "b", retention=0.6)
     found, done = concluded(data, schema, step, names=("a", "b"))
-    (law,) = found.laws
+    (law,) = found.likelihoods
     coding = create_category_coding(schema, data, ("a", "b"), "here")
     assert law.names == ("a", "b")
     assert law.own.tolist() == coding.codes(data).tolist()
@@ -220,17 +220,17 @@ def test_the_law_that_an_intruder_concludes(crossed):
     assert law.probability == pytest.approx(chances(step, coding, NONE, where=""))
     assert not found.is_certain(("a",))
     twice, _ = concluded(data, schema, step, step, names=("a", "b"))
-    assert twice.laws[0].probability == pytest.approx(law.probability @ law.probability)
+    assert twice.likelihoods[0].probability == pytest.approx(law.probability @ law.probability)
 
 
 def test_what_he_cannot_put_together_he_doubts(crossed):
     data, schema = crossed
     joint, single = pram("a", "b"), Pram(method="pram", attributes=("a",), retention=0.5)
     found, _ = concluded(data, schema, joint, names=("a", "free"))  # they lack b
-    assert (found.laws, found.unclear) == ((), ("a",))
+    assert (found.likelihoods, found.unclear) == ((), ("a",))
     for steps in ((joint, single), (single, joint), (joint, pram("b", "a"))):
         found, _ = concluded(data, schema, *steps, names=("a", "b"))
-        assert (found.laws, set(found.unclear)) == ((), {"a", "b"})
+        assert (found.likelihoods, set(found.unclear)) == ((), {"a", "b"})
 
 
 # the estimator

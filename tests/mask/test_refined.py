@@ -239,7 +239,7 @@ def test_what_is_kept_beside_the_groups_stays_true():
         for g in used:
             members = groups.members[g, : groups.sizes[g]]
             assert set(members) == set(np.flatnonzero(groups.group == g))
-            assert (groups.place[members] == np.arange(len(members))).all()
+            assert (groups.position[members] == np.arange(len(members))).all()
             np.testing.assert_allclose(groups.means[g], points[members].mean(axis=0))
     assert len(counted) > 3
 

@@ -11,7 +11,7 @@ import pytest
 from tasks.microdata.estimate import Estimate
 from tasks.microdata.table import Microdata
 from tasks.report.charts.editions import RULES
-from tasks.report.charts.precision import Asserted, PrecisionCurve, precision
+from tasks.report.charts.precision import Asserted, PrecisionCoverage, precision
 from tasks.report.page import render_report
 from tasks.report.views.figures import precision_figures
 
@@ -45,7 +45,7 @@ def test_a_point_stands_for_enough_links_and_has_two_digits_in_public():
 @pytest.fixture(scope="module")
 def with_curve(detailed):
     points = tuple(Asserted(share, right) for share, right in ((0.05, 1.0), (0.1, 0.97), (0.5, 0.6), (1.0, 0.31)))
-    shown = (PrecisionCurve(attack="distance_linkage", points=points), PrecisionCurve(attack="transparency", points=()))
+    shown = (PrecisionCoverage(attack="distance_linkage", points=points), PrecisionCoverage(attack="transparency", points=()))
     return replace(detailed, charts=replace(detailed.charts, precision=shown))
 
 

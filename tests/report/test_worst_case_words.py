@@ -9,7 +9,7 @@ import pytest
 from tasks.attack.learned.learning_summary import HeldOut, LearnedFacts
 from tasks.attack.methods import describe
 from tasks.microdata.estimate import Estimate
-from tasks.report.charts.precision import Asserted, PrecisionCurve
+from tasks.report.charts.precision import Asserted, PrecisionCoverage
 from tasks.report.content import Content
 from tasks.report.page import render_report
 from tasks.report.views import residual
@@ -47,7 +47,7 @@ def learned(detailed) -> Content:
     ]
     estimates = (*detailed.estimates, *figures)
     points = (Asserted(0.4, 0.97), Asserted(1.0, 0.5))
-    charts = replace(detailed.charts, precision=(PrecisionCurve(attack=ID, points=points),))
+    charts = replace(detailed.charts, precision=(PrecisionCoverage(attack=ID, points=points),))
     return replace(
         detailed, attacks=(*detailed.attacks, attack), estimates=estimates,
         verdict=decide(detailed.policy, estimates), charts=charts,
@@ -81,7 +81,9 @@ def test_links_that_are_asserted_are_calibrated_on_links_that_were_learned_from(
     assert figure.note.endswith(NOT_DISJOINT)
     asserted = [text for text in residual.residual_risks(learned) if "assert which released record" in text]
     assert [NOT_DISJOINT in text for text in asserted] == [True]
-    plain_chart = replace(learned.charts, precision=(PrecisionCurve(attack="distance_linkage", points=(Asserted(0.5, 1.0),)),))
+    plain_chart = replace(
+        learned.charts, precision=(PrecisionCoverage(attack="distance_linkage", points=(Asserted(0.5, 1.0),)),)
+    )
     (figure,) = precision_figures(replace(learned, charts=plain_chart))
     assert NOT_DISJOINT not in figure.note
     (told,) = (row for row in describe() if row["method"] == ID)

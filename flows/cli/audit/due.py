@@ -104,8 +104,8 @@ def _describe_reason(why: Why, one: IssuedCertificate) -> str:
     match why:
         case "key revoked":
             end = one.key_revoked
-            told = "revoked" if end is None else end.describe()
-            return f"the key that signed it ({(one.signer or '')[:16]}) was {told}: it verifies no more"
+            validity = "revoked" if end is None else end.describe()
+            return f"the key that signed it ({(one.signer or '')[:16]}) was {validity}: it verifies no more"
         case "past review":
             return f"its review was due by {review}"
         case "review soon":

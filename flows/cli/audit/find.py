@@ -78,12 +78,12 @@ def find_runs(file: Path | None, *, last: int, as_json: bool, **asked: Any) -> i
         found = [] if origin.query is None else index.find(replace(origin.query, last=last))
         total = 0 if origin.query is None else index.count(origin.query)
         trust = trust_in(index) if found else None
-        said = [assess_entries(index.lines_of(one), trust) for one in found if trust is not None]
+        assessments = [assess_entries(index.lines_of(one), trust) for one in found if trust is not None]
         words = origin.words if found or (file is not None and origin.query is None) else hint(index, query)
     if as_json:
-        _print_json(found, said, total, words)
+        _print_json(found, assessments, total, words)
     else:
-        _print(found, said, total, words)
+        _print(found, assessments, total, words)
     return FOUND if found else NOT_FOUND
 
 
@@ -196,23 +196,23 @@ def _shape(path: Path) -> str | None:
 
 
 def _nearest(index: Index, path: Path, candidates: list[str]) -> str:
-    told = "no release of this home has this content, and no run masked or adopted it"
+    explanation = "no release of this home has this content, and no run masked or adopted it"
     inside = path.resolve().parent.name
     if index.begin_so(inside) == [inside]:
-        told += (
+        explanation += (
             f"; it lies in the folder of run {escape_terminal(inside)}, which issued no such file: it was changed, or put there"
         )
     elif candidates:
         runs = ", ".join(map(escape_terminal, candidates[:_SHOWN]))
         more = f" and {len(candidates) - _SHOWN} more" if len(candidates) > _SHOWN else ""
         of = f"the table of run {runs} has" if len(candidates) == 1 else f"the tables of runs {runs}{more} have"
-        told += f"; {of} the same columns and as many rows"
+        explanation += f"; {of} the same columns and as many rows"
     if len(candidates) > _CANDIDATES:
-        told += f" (compared with the newest {_CANDIDATES} of {len(candidates)} contents)"
-    return told
+        explanation += f" (compared with the newest {_CANDIDATES} of {len(candidates)} contents)"
+    return explanation
 
 
-def _print(found: list[RunEntries], said: list[EntryAssessment], total: int, words: str) -> None:
+def _print(found: list[RunEntries], assessments: list[EntryAssessment], total: int, words: str) -> None:
     from rich.text import Text
 
     out = console()
@@ -222,7 +222,7 @@ def _print(found: list[RunEntries], said: list[EntryAssessment], total: int, wor
         return
     for row in trim_table(out, _table(found)):
         out.print(row, soft_wrap=True)
-    for one, of_it in zip(found, said, strict=True):
+    for one, of_it in zip(found, assessments, strict=True):
         for line in of_it.lines():
             out.print(Text(f"{escape_terminal(one.run)}  {line}"), soft_wrap=True)
     if total > len(found):
@@ -250,8 +250,8 @@ def _table(found: list[RunEntries]) -> Table:
     return table
 
 
-def _print_json(found: list[RunEntries], said: list[EntryAssessment], total: int, words: str) -> None:
+def _print_json(found: list[RunEntries], assessments: list[EntryAssessment], total: int, words: str) -> None:
     from flows.cli.audit.lookup import summarise_run
 
-    runs = [summarise_run(one, of_it) for one, of_it in zip(found, said, strict=True)]
+    runs = [summarise_run(one, of_it) for one, of_it in zip(found, assessments, strict=True)]
     sys.stdout.write(json.dumps({"found": total, "shown": len(runs), "how": words, "runs": runs}, indent=1) + "\n")

@@ -145,8 +145,8 @@ def describe_asker(found: RunEntries) -> str:
 
 def find_release_name(found: RunEntries) -> tuple[str, str]:
     """The release and the series of a run; empty where no entry says."""
-    said = found.ending or found.began
-    return (said.release, said.series) if said is not None else ("", "")
+    assessment = found.ending or found.began
+    return (assessment.release, assessment.series) if assessment is not None else ("", "")
 
 
 def when(at: datetime | None) -> str:
@@ -168,8 +168,8 @@ class EntryAssessment:
 
     def lines(self) -> Iterator[str]:
         """For a person."""
-        yield from (f"NOT TO BE BELIEVED: {said}" for said in self.doubts)
-        yield from (f"note: {said}" for said in self.notes)
+        yield from (f"NOT TO BE BELIEVED: {assessment}" for assessment in self.doubts)
+        yield from (f"note: {assessment}" for assessment in self.notes)
 
 
 def assess_entries(lines: Iterable[tuple[LedgerLine, Entry | None]], trust: Trust) -> EntryAssessment:
@@ -180,8 +180,8 @@ def assess_entries(lines: Iterable[tuple[LedgerLine, Entry | None]], trust: Trus
             doubts[line.index] = why
         elif note := trust.note(line, entry, find_signer(line.content)):
             notes[line.index] = note
-    told, noted = (tuple(map(escape_terminal, format_entry_notes(said))) for said in (doubts, notes))
-    return EntryAssessment(told, noted, len(doubts), len(notes))
+    shown_doubts, noted = (tuple(map(escape_terminal, format_entry_notes(assessment))) for assessment in (doubts, notes))
+    return EntryAssessment(shown_doubts, noted, len(doubts), len(notes))
 
 
 def trust_in(index: Index) -> Trust:
@@ -211,7 +211,7 @@ def is_model(released: ReleasedTable) -> bool:
     return released.content_address == released.sha256
 
 
-def summarise_run(found: RunEntries, said: EntryAssessment) -> dict[str, Any]:
+def summarise_run(found: RunEntries, assessment: EntryAssessment) -> dict[str, Any]:
     """A run as one flat object, for `--json` and CSV."""
     release, series = find_release_name(found)
     ended, began = found.ending, found.began
@@ -241,6 +241,6 @@ def summarise_run(found: RunEntries, said: EntryAssessment) -> dict[str, Any]:
         "revoked": bool(found.revocations),
         "replays": len(found.replays),
         "entries": [number for number, _ in found.entries],
-        "doubts": list(said.doubts),
-        "notes": list(said.notes),
+        "doubts": list(assessment.doubts),
+        "notes": list(assessment.notes),
     }

@@ -80,9 +80,9 @@ def _print(found: Sequence[ComparedRun], sections: dict[str, tuple[ComparisonRow
 
 
 def _format_title(title: str, rows: Sequence[ComparisonRow]) -> str:
-    told = [f"{BEST.strip()} best"] if any(row.best for row in rows) else []
-    told += dict.fromkeys(row.remark for row in rows if row.remark)
-    return f"{TITLES[title]} ({'; '.join(told)})" if told else TITLES[title]
+    legend = [f"{BEST.strip()} best"] if any(row.best for row in rows) else []
+    legend += dict.fromkeys(row.remark for row in rows if row.remark)
+    return f"{TITLES[title]} ({'; '.join(legend)})" if legend else TITLES[title]
 
 
 def _table(title: str, rows: Sequence[ComparisonRow], found: Sequence[ComparedRun]) -> Table:
@@ -94,7 +94,7 @@ def _table(title: str, rows: Sequence[ComparisonRow], found: Sequence[ComparedRu
     for run in found:
         table.add_column(Text(run.letter), overflow="fold", justify="left" if title == "policy" else "right")
     for row in rows:
-        cells = [(cell + BEST, "bold") if place in row.best else (cell, "") for place, cell in enumerate(row.cells)]
+        cells = [(cell + BEST, "bold") if position in row.best else (cell, "") for position, cell in enumerate(row.cells)]
         table.add_row(Text(row.what), *(Text(cell, style=style) for cell, style in cells))
     return table
 

@@ -101,13 +101,13 @@ def load_runs(names: Sequence[str]) -> tuple[ComparedRun, ...]:
                          "a release name means its newest run; name an earlier one by its id", twice)  # fmt: skip
     revoked = find_revoked_runs_or_warn()
     return tuple(
-        ComparedRun(_letter(place), manifest, _estimates(manifest), manifest["run"] in revoked)
-        for place, manifest in enumerate(chosen)
+        ComparedRun(_letter(position), manifest, _estimates(manifest), manifest["run"] in revoked)
+        for position, manifest in enumerate(chosen)
     )
 
 
-def _letter(place: int) -> str:
-    rounds, letter = divmod(place, len(string.ascii_uppercase))
+def _letter(position: int) -> str:
+    rounds, letter = divmod(position, len(string.ascii_uppercase))
     return string.ascii_uppercase[letter] + (str(rounds) if rounds else "")
 
 
@@ -117,8 +117,8 @@ def _manifest(name: str, known: list[dict[str, Any]]) -> dict[str, Any]:
     of_release = [m for m in known if m["release"] == name]
     begins = [m for m in known if name and m["run"].startswith(name)]
     if not exact and not of_release and len(begins) > 1:
-        told = ", ".join(m["run"] for m in begins[:_SHOWN])
-        raise InputError("ambiguous-run", WHERE, f"{len(begins)} runs begin so.", told, "write more of the id", name)
+        label = ", ".join(m["run"] for m in begins[:_SHOWN])
+        raise InputError("ambiguous-run", WHERE, f"{len(begins)} runs begin so.", label, "write more of the id", name)
     chosen = next(iter(exact or of_release or begins), None)
     if chosen is None:
         names = [n for m in known for n in (m["run"], m["release"])]
@@ -178,7 +178,7 @@ def _policy_rows(found: Sequence[ComparedRun]) -> Iterable[ComparisonRow]:
         cells = tuple(
             DASH if line is None else _format_decision(line, value) for line, value in zip(of_key, values, strict=True)
         )
-        bounds = tuple(place for place, line in enumerate(of_key) if line and line.get("lower_bound"))
+        bounds = tuple(position for position, line in enumerate(of_key) if line and line.get("lower_bound"))
         yield ComparisonRow(_line_in_words(next(line for line in of_key if line)), values, cells, lower_bounds=bounds)
 
 
@@ -210,10 +210,10 @@ def _format_decision(line: dict[str, Any], value: float | None) -> str:
 
 def _risk_rows(found: Sequence[ComparedRun]) -> Iterable[ComparisonRow]:
     for measure in RISKS:
-        for who, told in ((DECLARED, "declared intruder"), (INSIDER, "worst insider")):
+        for who, label in ((DECLARED, "declared intruder"), (INSIDER, "worst insider")):
             worst = tuple(_worst(run.estimates, measure, who) for run in found)
             if any(one is not None for one in worst):
-                yield _risk_row(f"{measure}, {told}", measure, worst)
+                yield _risk_row(f"{measure}, {label}", measure, worst)
     for measure in ("k_anonymity", "uniques_released", "replicated_uniques"):
         values = tuple(_find_table_figure(run.estimates, measure) for run in found)
         always = measure == "k_anonymity" and any(run.target is None for run in found)
@@ -225,13 +225,13 @@ def _risk_rows(found: Sequence[ComparedRun]) -> Iterable[ComparisonRow]:
 
 def _risk_row(what: str, measure: str, worst: Sequence[Estimate | None]) -> ComparisonRow:
     """The worst figures of an attack; a lower bound says so, and is compared with nothing: nobody knows how much it leaves."""
-    bounds = tuple(place for place, one in enumerate(worst) if one is not None and one.is_lower_bound)
+    bounds = tuple(position for position, one in enumerate(worst) if one is not None and one.is_lower_bound)
     row = _row(what, measure, tuple(None if one is None else one.value for one in worst), BOUND if bounds else "")
     cells = tuple(cell if one is None else mark_bound(one, cell) for one, cell in zip(worst, row.cells, strict=True))
     return replace(row, cells=cells, lower_bounds=bounds)
 
 
-def _list_membership_rows(found: Sequence[ComparedRun], measure: str, told: str, remark: str = "") -> Iterable[ComparisonRow]:
+def _list_membership_rows(found: Sequence[ComparedRun], measure: str, label: str, remark: str = "") -> Iterable[ComparisonRow]:
     """The worst figure of each run, if any has one. A rehearsal is about how a release is made: no file is compared with it."""
     worst = [_worst_asked(run.estimates, measure) for run in found]
     if not any(worst):
@@ -241,7 +241,7 @@ def _list_membership_rows(found: Sequence[ComparedRun], measure: str, told: str,
     if any(rehearsed) and not all(rehearsed):
         remark = remark or f"not compared: rehearsed of {', '.join(letters)}"
     note = f", rehearsed: {', '.join(letters)}" if letters else ""
-    yield _row(f"{measure}, {told}{note}", measure, tuple(None if one is None else one.value for one in worst), remark)
+    yield _row(f"{measure}, {label}{note}", measure, tuple(None if one is None else one.value for one in worst), remark)
 
 
 def _use_rows(found: Sequence[ComparedRun]) -> Iterable[ComparisonRow]:
@@ -289,4 +289,4 @@ def _row(what: str, measure: str, values: tuple[float | None, ...], remark: str 
     if remark or len(present) < 2 or len(set(cells)) == 1:
         return ComparisonRow(what, values, cells, (), remark)
     best = cells[values.index((max if MEASURES[measure].better == "higher" else min)(present))]
-    return ComparisonRow(what, values, cells, tuple(place for place, cell in enumerate(cells) if cell == best))
+    return ComparisonRow(what, values, cells, tuple(position for position, cell in enumerate(cells) if cell == best))

@@ -48,9 +48,9 @@ def _store(address: str, root: Path) -> Finding:
     from tasks.runtime.places import SharedStorage
     from tasks.runtime.seals import MARK, create_mark
 
-    place, key = SharedStorage(address, STORE).readable(), root / "keys" / "store.key"
+    storage, key = SharedStorage(address, STORE).readable(), root / "keys" / "store.key"
     try:
-        mark = place.read(MARK) if place.exists(MARK) else None
+        mark = storage.read(MARK) if storage.exists(MARK) else None
     except StorageUnreachable as error:
         return fail(STORE, str(error), "mend the place, or correct the address")
     if mark is None:

@@ -100,8 +100,8 @@ def findings() -> Iterator[Finding]:
 
 def _summary(found: tuple[Finding, ...]) -> str:
     counts = {status: sum(finding.status == status for finding in found) for status in ("ok", "warn", "fail")}
-    told = ", ".join(f"{count} {status}" for status, count in counts.items())
-    return f"{told}: {'mend what failed before you certify' if counts['fail'] else 'nothing stands in the way of a release'}"
+    text = ", ".join(f"{count} {status}" for status, count in counts.items())
+    return f"{text}: {'mend what failed before you certify' if counts['fail'] else 'nothing stands in the way of a release'}"
 
 
 def _python() -> Finding:
@@ -247,5 +247,5 @@ def _variables() -> Finding:
     from flows.cli.doctor.home import fine
 
     names = sorted(name for name in os.environ if name.startswith(MATTERING))
-    told = ", ".join(names) if names else "none"
-    return fine("environment", f"set, of those that matter (names alone): {told}")
+    text = ", ".join(names) if names else "none"
+    return fine("environment", f"set, of those that matter (names alone): {text}")

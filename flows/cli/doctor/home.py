@@ -299,8 +299,8 @@ def _leftovers(root: Path) -> Iterator[Finding]:
         yield fine("servers", "no temporary server was left behind")
     dead = [manifest["run"] for manifest in manifests() if compute_run_status(manifest) == "killed"]
     if dead:
-        told = ", ".join(dead[:_NAMED])
-        says = f"{format_count(len(dead), 'run')} killed before the end: {told}"
+        text = ", ".join(dead[:_NAMED])
+        says = f"{format_count(len(dead), 'run')} killed before the end: {text}"
         yield warn("runs", says, "run them again; what was computed is kept")
     else:
         yield fine("runs", "no run is shown as running whose process is gone")

@@ -72,7 +72,7 @@ def _last_lines(ledger: Ledger, head: LedgerHead) -> Iterator[LedgerLine]:
         content = file.read(head.n_bytes - first)
     pieces = content.split(b"\n")[:-1]
     whole = pieces if first == 0 else pieces[1:]
-    place = head.n_bytes
+    offset = head.n_bytes
     for number, piece in enumerate(reversed(whole[-LAST:]), start=1):
-        place -= len(piece) + 1
-        yield LedgerLine(head.size - number, place, piece)
+        offset -= len(piece) + 1
+        yield LedgerLine(head.size - number, offset, piece)

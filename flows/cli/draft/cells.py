@@ -150,9 +150,9 @@ def _almost(cells: pa.Array) -> Reading | None:
         return None
     others = cells.filter(pc.invert(pc.match_substring_regex(cells, NUMBER))).to_pylist()
     separated = any(re.match(_THOUSANDS, cell) for cell in others)
-    told = "it has thousands separators" if separated else min(why_not_a_number(cell)[0] for cell in others)
+    explanation = "it has thousands separators" if separated else min(why_not_a_number(cell)[0] for cell in others)
     remove = "take the thousands separators out" if separated else "write plain numbers (no units, signs or blanks)"
-    why = f"it holds numbers that cannot be read as they are written: of some cells, {told}; so it is not published"
+    why = f"it holds numbers that cannot be read as they are written: of some cells, {explanation}; so it is not published"
     return Reading(undecided=(why, f"{remove} {AGAIN}"))
 
 

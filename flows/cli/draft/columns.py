@@ -135,12 +135,12 @@ def _propose_column(facts: ColumnEvidence, reading: Reading) -> DraftColumn:
         attribute = create_attribute(facts, reading.declared, is_key=False, is_known=False)
     except InputError as error:
         return _propose_unpublished_column(facts, reading, error)
-    told = [_describe_counts(facts)]
+    hints = [_describe_counts(facts)]
     if reading.missing:
-        told.append("cells that usually mean `no value` are declared `missing`")
+        hints.append("cells that usually mean `no value` are declared `missing`")
     if reading.found is not None:
-        told.append(reading.found)
-    column = DraftColumn(attribute=attribute, facts=facts, reading=reading, why=tuple(told))
+        hints.append(reading.found)
+    column = DraftColumn(attribute=attribute, facts=facts, reading=reading, why=tuple(hints))
     if facts.n_distinct < 2 and (facts.n_missing == 0 or facts.n_distinct == 0) and column.is_quasi_identifier:
         return column.change_attribute("it says the same of everybody, so it tells an intruder nothing", role=Role.OTHER)
     if column.is_quasi_identifier and column.categorical and facts.n_distinct > MANY_CATEGORIES and facts.prose < MOSTLY:
@@ -192,8 +192,8 @@ def _many_categories(column: DraftColumn) -> DraftColumn:
 
 
 def _describe_counts(facts: ColumnEvidence) -> str:
-    told = "1 value" if facts.n_distinct == 1 else f"{facts.n_distinct:,} different values"
-    return told if not facts.n_missing else f"{told}, {facts.n_missing:,} of {facts.n:,} rows have none"
+    hints = "1 value" if facts.n_distinct == 1 else f"{facts.n_distinct:,} different values"
+    return hints if not facts.n_missing else f"{hints}, {facts.n_missing:,} of {facts.n:,} rows have none"
 
 
 def _explain_scale_and_role(column: DraftColumn) -> DraftColumn:
@@ -215,8 +215,8 @@ def _explain_scale_and_role(column: DraftColumn) -> DraftColumn:
         case Role.QUASI_IDENTIFIER if column.facts.prose >= MOSTLY and not column.facts.few_categories:
             return _free_text(column.facts, column.reading)
         case Role.QUASI_IDENTIFIER:
-            why, told = _describe_scale(column)
-            decide, hints = (told, ()) if told == (FREE_TEXT,) else ((), told)
+            why, reasons = _describe_scale(column)
+            decide, hints = (reasons, ()) if reasons == (FREE_TEXT,) else ((), reasons)
             return replace(column, why=(*column.why, why), decide=decide, hints=hints)
         case _:
             return column

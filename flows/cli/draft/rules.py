@@ -91,12 +91,12 @@ def draft_release(
                          "a table with at least one column that a person could be known by, and that varies",
                          "see `sdcert methods mask`, and write the release file by hand")  # fmt: skip
     expected = estimate_effects(data, columns, k)
-    told = tuple(_flag_unmasked_column(_withhold_identifying_weight(column, expected, k, start)) for column in columns)
-    membership = propose_membership_limit(data, _schema(told), [column.name for column in told if column.groupable], k)
+    drafted = tuple(_flag_unmasked_column(_withhold_identifying_weight(column, expected, k, start)) for column in columns)
+    membership = propose_membership_limit(data, _schema(drafted), [column.name for column in drafted if column.groupable], k)
     control = None if membership is None else membership.control
-    policy = _policy(data, told, k, expected, start, membership)
+    policy = _policy(data, drafted, k, expected, start, membership)
     masking = (_grouping(grouped, k, start),)
-    return ReleaseDraft(name=name, source=source, columns=told, masking=masking, policy=policy, start=start, control=control)
+    return ReleaseDraft(name=name, source=source, columns=drafted, masking=masking, policy=policy, start=start, control=control)
 
 
 def _withhold_identifying_weight(column: DraftColumn, expected: Expected | None, k: int, start: Start) -> DraftColumn:
@@ -144,10 +144,10 @@ def _schema(columns: Sequence[DraftColumn]) -> Schema:
 
 
 def _mark_derived(columns: tuple[DraftColumn, ...], name: str, sources: tuple[str, ...], why: str) -> tuple[DraftColumn, ...]:
-    told = f"{why}: published, it would undo the mask"
+    drafted = f"{why}: published, it would undo the mask"
     hints = ("if that is a coincidence, mask it with the others instead",)
     return tuple(
-        replace(column.as_derived(sources, told), decide=(), hints=hints) if column.name == name else column
+        replace(column.as_derived(sources, drafted), decide=(), hints=hints) if column.name == name else column
         for column in columns
     )
 
@@ -237,13 +237,13 @@ def _grouping(columns: Sequence[DraftColumn], k: int, start: Start) -> DraftEntr
 
 def _replacements(columns: Sequence[DraftColumn]) -> str:
     scales = {column.attribute.scale for column in columns}
-    told = {
+    drafted = {
         "numbers: the mean": Scale.NUMERIC in scales,
         "dates and times: the mean": bool({Scale.DATE, Scale.TIME} & scales),
         "ordered codes: the median category": Scale.ORDINAL in scales,
         "categories: the most frequent": any(column.categorical for column in columns),
     }
-    return "; ".join(words for words, there in told.items() if there)
+    return "; ".join(words for words, there in drafted.items() if there)
 
 
 def _policy(

@@ -43,20 +43,20 @@ def upgrade(path: Path) -> None:
     except InputError as error:
         raise locate_error(error, path) from None
     out, text, asked = terminal(soft_wrap=True), read_text_file(path, encoding="utf-8-sig"), 0
-    for place, question in _questions(left_out, subject):
+    for location, question in _questions(left_out, subject):
         if question not in open_ones:
-            text, asked = _ask(text, place, question), asked + 1
-    told = ", ".join(left_out)
+            text, asked = _ask(text, location, question), asked + 1
+    names = ", ".join(left_out)
     if not left_out:
         out.print(escape_terminal(f"{path}: the policy answers every kind of disclosure that is asked; nothing was written"))
     elif not asked:
         out.print(
-            escape_terminal(f"{path}: the questions on {told} stand in it already, and are not answered; nothing was written")
+            escape_terminal(f"{path}: the questions on {names} stand in it already, and are not answered; nothing was written")
         )
     else:
         _write(path, text)
         out.print(
-            escape_terminal(f"{path}: {asked} open question{'s were' if asked > 1 else ' was'} written into it, on {told}")
+            escape_terminal(f"{path}: {asked} open question{'s were' if asked > 1 else ' was'} written into it, on {names}")
         )
     if left_out:
         out.print("Answer each of them with a limit or a reason:")

@@ -35,8 +35,8 @@ class Groups:
         found = np.full(self.n, beside)
         if len(values):
             total: Floats = np.logaddexp.reduceat(values[self.order], self.starts)
-            place = self.of[self.order[self.starts]]
-            found[place] = np.logaddexp(found[place], total)
+            position = self.of[self.order[self.starts]]
+            found[position] = np.logaddexp(found[position], total)
         return found
 
 
@@ -65,7 +65,7 @@ def beliefs(pairs: PossiblePairs, exchanges: tuple[Exchange, ...], counts: KindC
     for _ in range(ROUNDS):
         says = prior + heard.sum(axis=0) - heard
         new = [_others(records, says[0], -np.inf), _others(rows, says[1], beside)]
-        new += [partner.hear(told) for partner, told in zip(partners, says[2:], strict=True)]
+        new += [partner.hear(message) for partner, message in zip(partners, says[2:], strict=True)]
         heard = DAMPING * heard + (1 - DAMPING) * np.clip(np.array(new), -MOST, MOST)
     total: Floats = prior + heard.sum(axis=0)
     return total
@@ -92,8 +92,8 @@ class _Partners:
         kind, opposite, n = classify_changes(exchange, pairs.records, pairs.rows)
         return cls(Groups.create_from_numbers(kind, n + 2), opposite, (opposite != n) & (opposite != kind))
 
-    def hear(self, told: Floats) -> Floats:
-        return np.where(self.needs, self.kinds.log_sum(told)[self.opposite], 0.0)
+    def hear(self, message: Floats) -> Floats:
+        return np.where(self.needs, self.kinds.log_sum(message)[self.opposite], 0.0)
 
 
 def likeliest(pairs: PossiblePairs, belief: Floats) -> tuple[Integers, Integers]:

@@ -88,15 +88,15 @@ class Consistency(MechanismAttack):
             sample_size=self.sampled_orbits,
         )
 
-    def describe_known_data(self, told: DataKnowledge) -> str:
-        return told.describe(own_file=False)
+    def describe_known_data(self, known: DataKnowledge) -> str:
+        return known.describe(own_file=False)
 
     def check_parameters(self, steps: tuple[Mechanism, ...], where: str) -> None:
         """Refuse a sample of orbits that is too small."""
         if self.sampled_orbits < LEAST_SAMPLED:
-            what, place = "the orbits of so few targets bound what the attack finds too weakly", f"{where}.sampled_orbits"
+            what, location = "the orbits of so few targets bound what the attack finds too weakly", f"{where}.sampled_orbits"
             allowed, remedy = f"{LEAST_SAMPLED} to 100,000 targets", "raise it, or take it out"
-            raise InputError("too-few-orbits", place, what, allowed, remedy, self.sampled_orbits)
+            raise InputError("too-few-orbits", location, what, allowed, remedy, self.sampled_orbits)
 
     def list_unfollowed(self, files: Files, *, present: Integers | None, n_records: int) -> frozenset[str]:
         *_, mechanisms, knows = files
@@ -170,16 +170,16 @@ def link_by_consistency(
         n_source = n_records or original.n
         all_rows = cut or masked.n == n_source
         counts = KindCounts(np.bincount(both.own_of_record), conditions.sizes, n_source == original.n, all_rows)
-        scene = _ExchangeProblem.create_from_comparison(both, conditions, knowledge.believed, masked, counts, unpaired)
+        problem = _ExchangeProblem.create_from_comparison(both, conditions, knowledge.believed, masked, counts, unpaired)
         try:
-            found.append(_left(scene, names))
+            found.append(_left(problem, names))
         except NotFollowed as too_large:
             if sample is None:
                 raise
             who = np.arange(original.n) if present is None else present
             followed = who if cut else np.arange(original.n)
             wanted = np.isin(followed, np.intersect1d(who, sample))
-            links = _link_sample(scene, both, names, wanted, few)
+            links = _link_sample(problem, both, names, wanted, few)
             if links is None:
                 raise
             own = links.search_class if len(followed) == len(who) else links.search_class[who]
@@ -193,7 +193,7 @@ def link_by_consistency(
         *who, few=few, searching=searching, present=present, narrow=narrow_conditions, n_records=n_records
     )
     (left,) = found
-    if not knowledge.laws and not knowledge.blurred and set(knowledge.unclear) <= set(left.names):
+    if not knowledge.likelihoods and not knowledge.blurred and set(knowledge.unclear) <= set(left.names):
         links = _relink_by_belief(links, left, mechanisms, schema)
     return links, left.names
 
@@ -235,38 +235,40 @@ class _ExchangeProblem:
 class _Left:
     """The pairs that are left, and the exchanged attributes by which they are."""
 
-    scene: _ExchangeProblem
+    problem: _ExchangeProblem
     names: tuple[str, ...]
     exchanges: tuple[Exchange, ...]
     pairs: PossiblePairs
 
 
-def _left(scene: _ExchangeProblem, names: tuple[str, ...]) -> _Left:
-    exchanges = tuple(scene.exchange(name) for name in names)
-    boxes = create_boxes(scene.conditions, exchanges)
+def _left(problem: _ExchangeProblem, names: tuple[str, ...]) -> _Left:
+    exchanges = tuple(problem.exchange(name) for name in names)
+    boxes = create_boxes(problem.conditions, exchanges)
     if boxes.count_pairs().min() > MOST_LOOKED_AT:
         raise NotFollowed(f"more than {MOST_LOOKED_AT:,} pairs of records and rows are too many to look at")
     pairs = consistent_pairs(boxes, exchanges, MOST_KEPT)
     if pairs is None:
         raise NotFollowed(f"more than {MOST_KEPT:,} pairs of records and rows contradict nothing: too many to go on with")
-    pairs = pairs.select_pairs(~is_ruled_out(scene.conditions, pairs.records, pairs.rows))
-    return _Left(scene, names, exchanges, propagate_constraints(pairs, exchanges, scene.counts))
+    pairs = pairs.select_pairs(~is_ruled_out(problem.conditions, pairs.records, pairs.rows))
+    return _Left(problem, names, exchanges, propagate_constraints(pairs, exchanges, problem.counts))
 
 
-def _link_sample(scene: _ExchangeProblem, both: Comparison, names: tuple[str, ...], wanted: Booleans, few: int) -> Links | None:
+def _link_sample(
+    problem: _ExchangeProblem, both: Comparison, names: tuple[str, ...], wanted: Booleans, few: int
+) -> Links | None:
     """The links of some records to all rows that their orbits leave; None where even these are too many.
 
     wanted: shape (number of records,). Of the other records nothing is looked at, and their links stand empty.
     """
-    kinds = np.bincount(both.own_of_record[wanted], minlength=len(scene.counts.records)) > 0
-    exchanges = tuple(scene.exchange(name) for name in names)
-    boxes = create_boxes(scene.conditions, exchanges)
+    kinds = np.bincount(both.own_of_record[wanted], minlength=len(problem.counts.records)) > 0
+    exchanges = tuple(problem.exchange(name) for name in names)
+    boxes = create_boxes(problem.conditions, exchanges)
     pairs = consistent_pairs(boxes, exchanges, MOST_KEPT, kinds) if boxes.count_pairs(kinds).min() <= MOST_LOOKED_AT else None
     if pairs is None:
         return None
-    pairs = pairs.select_pairs(~is_ruled_out(scene.conditions, pairs.records, pairs.rows))
-    sizes = np.bincount(pairs.records, weights=scene.counts.rows[pairs.rows], minlength=len(kinds)).astype(np.int64)
-    if (kinds & (sizes == 0)).any() and scene.counts.all_rows:
+    pairs = pairs.select_pairs(~is_ruled_out(problem.conditions, pairs.records, pairs.rows))
+    sizes = np.bincount(pairs.records, weights=problem.counts.rows[pairs.rows], minlength=len(kinds)).astype(np.int64)
+    if (kinds & (sizes == 0)).any() and problem.counts.all_rows:
         raise AttackFailed("no assignment of the records to the rows is left: the stated steps are not those that were applied")
     small = pairs.select_pairs(sizes[pairs.records] <= few)
     return Links(
@@ -276,7 +278,7 @@ def _link_sample(scene: _ExchangeProblem, both: Comparison, names: tuple[str, ..
         pairs.rows,
         sizes,
         (small.starts, small.rows),
-        _add_pair_condition(pairs, scene.conditions),
+        _add_pair_condition(pairs, problem.conditions),
     )
 
 
@@ -296,11 +298,11 @@ def _relink_by_belief(links: Links, left: _Left, mechanisms: tuple[Mechanism, ..
     found, sizes = np.empty((len(left.names), len(left.pairs.rows))), np.empty((len(left.names), len(left.pairs.rows)))
     for j, name in enumerate(left.names):
         (*_, step) = (step for step in mechanisms if name in step.target_attributes)
-        if not isinstance(step, RankSwapping) or not set(step.by or ()) <= set(left.scene.held.names):
+        if not isinstance(step, RankSwapping) or not set(step.by or ()) <= set(left.problem.held.names):
             return links
         found[j], sizes[j] = _log_displacement(step, left, name, schema)
     beside_strangers = np.log(sizes).sum(axis=0) - np.log(sizes.min(axis=0))  # of whom each row is as likely as any other
-    belief = beliefs(left.pairs, left.exchanges, left.scene.counts, found.sum(axis=0) + beside_strangers)
+    belief = beliefs(left.pairs, left.exchanges, left.problem.counts, found.sum(axis=0) + beside_strangers)
     starts, classes = likeliest(left.pairs, belief)
     absent = len(links.starts) - len(starts)  # records that are not released stand after all others, with no links
     return replace(links, starts=np.append(starts, np.repeat(starts[-1:], absent)), classes=classes)
@@ -308,14 +310,14 @@ def _relink_by_belief(links: Links, left: _Left, mechanisms: tuple[Mechanism, ..
 
 def _log_displacement(step: RankSwapping, left: _Left, name: str, schema: Schema) -> tuple[Floats, Floats]:
     """Of each pair: how probable its change of value is among the rows of its row's stratum, and how many these are."""
-    scene, pairs = left.scene, left.pairs
-    held, shown = (side.positions(schema[name]) for side in (scene.held, scene.shown))
-    stratum = row_codes(scene.shown, tuple(step.by or ()))
+    problem, pairs = left.problem, left.pairs
+    held, shown = (side.positions(schema[name]) for side in (problem.held, problem.shown))
+    stratum = row_codes(problem.shown, tuple(step.by or ()))
     order = np.argsort(stratum[pairs.rows], kind="stable")
     found, sizes = np.empty(len(order)), np.empty(len(order))
     for at in np.split(order, np.flatnonzero(np.diff(stratum[pairs.rows][order])) + 1):
         there = stratum == stratum[pairs.rows[at[:1]]]
-        released = np.repeat(shown[there], scene.counts.rows[there])
+        released = np.repeat(shown[there], problem.counts.rows[there])
         found[at] = _compute_stratum_displacement(step, released, held[pairs.records[at]], shown[pairs.rows[at]])
         sizes[at] = len(released)
     return found, sizes
@@ -337,8 +339,8 @@ def create_boxes(conditions: Conditions, exchanges: tuple[Exchange, ...]) -> Box
     intervals = zip(conditions.low.T, conditions.high.T, conditions.positions.T, strict=True)
     parts += [_create_box_from_positions(*interval) for interval in intervals]
     parts += [_create_box_for_missing(exchange) for exchange in exchanges if (exchange.held == MISSING).any()]
-    low, high, place = (np.column_stack(columns) for columns in zip(*parts, strict=True))
-    return Boxes(low, high, place)
+    low, high, location = (np.column_stack(columns) for columns in zip(*parts, strict=True))
+    return Boxes(low, high, location)
 
 
 def _create_box_from_codes(conditions: Conditions, j: int) -> tuple[Integers, Integers, Integers]:
@@ -347,11 +349,11 @@ def _create_box_from_codes(conditions: Conditions, j: int) -> tuple[Integers, In
 
 
 def _create_box_from_positions(low: Floats, high: Floats, positions: Floats) -> tuple[Integers, Integers, Integers]:
-    places = np.unique(positions[~np.isnan(positions)])
+    locations = np.unique(positions[~np.isnan(positions)])
     missing: Booleans = np.isnan(low)
-    first = np.where(missing, len(places), np.searchsorted(places, low, side="left"))
-    last = np.where(missing, len(places), np.searchsorted(places, high, side="right") - 1)
-    return first, last, np.where(np.isnan(positions), len(places), np.searchsorted(places, positions))
+    first = np.where(missing, len(locations), np.searchsorted(locations, low, side="left"))
+    last = np.where(missing, len(locations), np.searchsorted(locations, high, side="right") - 1)
+    return first, last, np.where(np.isnan(positions), len(locations), np.searchsorted(locations, positions))
 
 
 def _create_box_for_missing(exchange: Exchange) -> tuple[Integers, Integers, Integers]:

@@ -100,8 +100,8 @@ def _flow(records: Integers, rows: Integers, counts: KindCounts) -> Integers:
     flow = maximum_flow(graph, source, sink).flow.tocoo()
     arcs = flow.row.astype(np.int64) * (n + 2) + flow.col  # each of the arcs is among them, and its way back
     order = np.argsort(arcs)
-    places = order[np.searchsorted(arcs[order], records * (n + 2) + rows)]
-    return np.asarray(np.maximum(flow.data[places], 0), dtype=np.int64)
+    positions = order[np.searchsorted(arcs[order], records * (n + 2) + rows)]
+    return np.asarray(np.maximum(flow.data[positions], 0), dtype=np.int64)
 
 
 def _free(done: Integers, taken: Integers, counts: KindCounts) -> tuple[Integers, Integers]:

@@ -159,8 +159,8 @@ class _Proof:
     def _against(self, kept: Booleans) -> Infeasibility | None:
         """The reason why the kept records cannot be linked together, None if they can, by the rows of all pairs."""
         while self._left > 0:
-            place, reason = self.pool.together(kept)
-            if reason is not None or not self._add_violated_rows(self.pool.parameters(place), kept):
+            point, reason = self.pool.together(kept)
+            if reason is not None or not self._add_violated_rows(self.pool.parameters(point), kept):
                 return reason
         return None
 

@@ -49,10 +49,10 @@ def _try_joining_record(of: Problem, pool: RowPool, at: _Point, i: int, admitted
     wanted = at.linked.copy()
     wanted[i] = True
     for _ in range(MOST_COUNTS):
-        place, reason = pool.together(wanted)
-        if reason is not None or not place.any():
+        point, reason = pool.together(wanted)
+        if reason is not None or not point.any():
             return None
-        parameters = admitted(pool.parameters(place))
+        parameters = admitted(pool.parameters(point))
         links, others = links_and_nearest(of, parameters, OVERLOOKED)
         linked = of.is_linked(links)
         if of.weight[linked].sum() > of.weight[at.linked].sum():

@@ -95,9 +95,9 @@ class LearnedLinkage(DataAttack):
             sample_size=None,
         )
 
-    def describe_known_data(self, told: DataKnowledge) -> str:
+    def describe_known_data(self, known: DataKnowledge) -> str:
         owner = "; the distance is learned from who is who, of which nobody but the owner of the data knows all"
-        return told.describe(own_file=True, of_records=owner)
+        return known.describe(own_file=True, of_records=owner)
 
     def run(self, context: AttackContext) -> AttackFindings:
         if context.of_persons:

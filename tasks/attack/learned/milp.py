@@ -36,8 +36,8 @@ def solve(of: Problem, *, metric: bool = False, time_limit: float = 60.0) -> tup
     programme.solve(_solver(time_limit))
     if programme.sol_status not in (pulp.LpSolutionOptimal, pulp.LpSolutionIntegerFeasible):
         raise ValueError(f"the solver found nothing: {pulp.LpStatus[programme.status]}")
-    place = np.array([variable.value() for variable in p])
-    return place / rows.unit, programme.sol_status == pulp.LpSolutionOptimal
+    point = np.array([variable.value() for variable in p])
+    return point / rows.unit, programme.sol_status == pulp.LpSolutionOptimal
 
 
 def _programme(of: Problem, rows: ConstraintRows, bounds: Floats) -> tuple[pulp.LpProblem, list[pulp.LpVariable]]:

@@ -32,12 +32,12 @@ def nearest_others(of: Problem, parameters: Floats, k: int) -> Integers:
 def links_and_nearest(of: Problem, parameters: Floats, k: int) -> tuple[LinkCounts, Integers]:
     """`count_links` and `nearest_others` for the cost of one of them."""
     files = CODES[of.kind], parameters, of.searching
-    places = _places(of, parameters)
-    if places is None:
+    coordinates = _places(of, parameters)
+    if coordinates is None:
         by_columns, k = np.ascontiguousarray(of.found.T), min(k, len(of.found) - 1)
         nearer, equal, others = look(*files, by_columns, of.truth, of.copies, of.how, k)
         return LinkCounts(nearer, equal), others
-    proposed = _query_tree(*places, max(k + 1, IN_TREE))
+    proposed = _query_tree(*coordinates, max(k + 1, IN_TREE))
     links = links_among(*files, of.found, of.truth, proposed[:, :IN_TREE], of.copies, of.how)
     own = proposed[:, : k + 1] == of.truth[:, None]
     own[:, k:] |= ~own.any(axis=1, keepdims=True)  # where the own record is none of them, one is too many
@@ -51,6 +51,6 @@ def _places(of: Problem, parameters: Floats) -> tuple[Floats, Floats] | None:
     return find_embedding(of.searching, of.found, of.how.columns, create_learned_form(of.kind, parameters, of.how.d))
 
 
-def _query_tree(points: Floats, places: Floats, k: int) -> Integers:
-    nearest = cKDTree(places).query(points, min(k, len(places)))[1]
+def _query_tree(points: Floats, coordinates: Floats, k: int) -> Integers:
+    nearest = cKDTree(coordinates).query(points, min(k, len(coordinates)))[1]
     return np.asarray(nearest, dtype=np.int64).reshape(len(points), -1)

@@ -63,8 +63,8 @@ class _Climber:
     def round(self, start: Floats) -> Floats:
         """Climb, count, take in the rows that were overlooked; returns where the climb ended."""
         rows = create_constraint_rows(self.of, self.others)
-        bounds, white, place = self.bounds / rows.unit, _whitening(rows), start * rows.unit
-        ended = climb(rows.d, rows.starts, self.of.weight, bounds, white, place, self.moves, self.rng)[0]
+        bounds, white, point = self.bounds / rows.unit, _whitening(rows), start * rows.unit
+        ended = climb(rows.d, rows.starts, self.of.weight, bounds, white, point, self.moves, self.rng)[0]
         parameters = self.make_feasible(ended / rows.unit)
         links, overlooked = links_and_nearest(self.of, parameters, OVERLOOKED)
         worth = self.of.worth(links)
@@ -96,18 +96,18 @@ class _Climber:
     def perturb_parameters(self) -> Floats:
         """Somewhere near the best parameters, or between them and a start."""
         rows = create_constraint_rows(self.of, self.others[:, :NEAREST])
-        place = self.best.parameters * rows.unit
-        place /= np.sqrt(place @ place)
+        point = self.best.parameters * rows.unit
+        point /= np.sqrt(point @ point)
         if self.rng.random() < 0.5:
             start = self.starts[self.rng.integers(len(self.starts))] * rows.unit
             share = self.rng.random()
-            place = (1 - share) * place + share * start / np.sqrt(start @ start)
+            point = (1 - share) * point + share * start / np.sqrt(start @ start)
         else:
-            direction = _whitening(rows) @ self.rng.normal(size=len(place))
+            direction = _whitening(rows) @ self.rng.normal(size=len(point))
             direction /= np.sqrt(direction @ direction)
-            low, high = compute_step_range(self.bounds / rows.unit, place, direction, 1.0)
-            place = place + 0.3 * self.rng.uniform(low, high) * direction
-        return self.make_feasible(place / rows.unit)
+            low, high = compute_step_range(self.bounds / rows.unit, point, direction, 1.0)
+            point = point + 0.3 * self.rng.uniform(low, high) * direction
+        return self.make_feasible(point / rows.unit)
 
 
 def search_parameters(
@@ -120,13 +120,13 @@ def search_parameters(
     """
     starts = [*standard_starts(of), *_simpler(of, metric, moves, rng)]
     climber = _Climber(of, metric, rng, starts, moves)
-    place = climber.best.parameters
+    point = climber.best.parameters
     last = rounds or ROUNDS.get(of.kind, MOST_ROUNDS)
     for number in range(1, 1 + last):
-        place = climber.round(place)
+        point = climber.round(point)
         if number % KICKED == 0 or number == last:
             climber.widen()
-            place = climber.perturb_parameters()
+            point = climber.perturb_parameters()
     return inside(of, climber.best.parameters) if metric else climber.best.parameters
 
 

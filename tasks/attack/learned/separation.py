@@ -79,11 +79,11 @@ def _absolute_terms(
 class RowPool:
     """The rows known so far, and the question for any set of records. Rows and bounds are added, never taken away."""
 
-    def __init__(self, of: Problem, others: Integers, bounds: Floats, place: Floats) -> None:
-        """others: as `create_constraint_rows` takes them; bounds: of the parameters; place: parameters to begin with."""
+    def __init__(self, of: Problem, others: Integers, bounds: Floats, point: Floats) -> None:
+        """others: as `create_constraint_rows` takes them; bounds: of the parameters; point: parameters to begin with."""
         self.of, self.rows = of, create_constraint_rows(of, others)
         self.bounds = bounds
-        self.place = place * self.rows.unit
+        self.point = point * self.rows.unit
         self._index()
 
     def _index(self) -> None:
@@ -110,9 +110,9 @@ class RowPool:
     def rows_of_records(self, records: Booleans) -> Integers:
         return np.flatnonzero(records[self.record])
 
-    def parameters(self, place: Floats) -> Floats:
+    def parameters(self, point: Floats) -> Floats:
         """A place in scaled coordinates, as parameters of the problem."""
-        unscaled: Floats = place / self.rows.unit
+        unscaled: Floats = point / self.rows.unit
         return unscaled
 
     def together(self, records: Booleans) -> tuple[Floats, Infeasibility | None]:
@@ -122,17 +122,17 @@ class RowPool:
         """
         allowed = self.rows_of_records(records)
         d, of_record = self.rows.d[allowed], self.record[allowed]
-        place, working = self.place, np.zeros(0, dtype=np.int64)
+        point, working = self.point, np.zeros(0, dtype=np.int64)
         while True:
-            height = d @ place
-            broken = _find_worst_of_each(height, of_record, MARGIN * float(np.sqrt(place @ place)))
+            height = d @ point
+            broken = _find_worst_of_each(height, of_record, MARGIN * float(np.sqrt(point @ point)))
             fresh = np.setdiff1d(broken[np.argsort(height[broken])][:40], working)
             if len(fresh) == 0:
-                return place, None
+                return point, None
             working = np.concatenate([working, fresh])
-            place, reason = self.separate_rows(allowed[working])
+            point, reason = self.separate_rows(allowed[working])
             if reason is not None:
-                return place, reason
+                return point, reason
 
     def separate_rows(self, chosen: Integers) -> tuple[Floats, Infeasibility | None]:
         """`together` for single rows of the pool, all at once."""

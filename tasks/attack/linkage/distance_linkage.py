@@ -107,8 +107,8 @@ class DistanceLinkage(DataAttack):
             sample_size=None,
         )
 
-    def describe_known_data(self, told: DataKnowledge) -> str:
-        return told.describe(own_file=True)
+    def describe_known_data(self, known: DataKnowledge) -> str:
+        return known.describe(own_file=True)
 
     def run(self, context: AttackContext) -> AttackFindings:
         if self.is_fitted and context.of_persons:
@@ -213,13 +213,13 @@ def compute_permutation_chance(
     """
     files, named = prepare_files(original, masked, schema, spec, knows)
     rng = np.random.default_rng(PERMUTATIONS)
-    credits = []
+    rates = []
     for _ in range(PERMUTATIONS):
         wrong = _permute_pairs(rng, spec, pairs, original.n, masked.n)
         links = link_prepared_files(files, named, spec, wrong)
         searching, truth = (wrong.records, wrong.rows) if spec.direction == "to_release" else (wrong.rows, wrong.records)
-        credits.append(float(links.guesses(searching).credit(truth).sum()) / original.n)
-    return float(np.mean(credits))
+        rates.append(float(links.guesses(searching).credit(truth).sum()) / original.n)
+    return float(np.mean(rates))
 
 
 def _permute_pairs(rng: np.random.Generator, spec: DistanceLinkage, pairs: RecordPairs, n: int, m: int) -> RecordPairs:

@@ -241,8 +241,8 @@ def create_distance_form(distance: Distance, named: tuple[str, ...], others: int
             singles, pairs = (one * len(distance.names) for one in distance.moebius(named))
             return append_plain_attributes(Form(DistanceKind.TWO_ADDITIVE, singles, pairs, len(named)), others)
         case Bilinear(attributes=attributes, matrix=matrix):
-            places = [attributes.index(name) for name in named]
-            return append_plain_attributes(quadratic(np.array(matrix)[np.ix_(places, places)]), others)
+            positions = [attributes.index(name) for name in named]
+            return append_plain_attributes(quadratic(np.array(matrix)[np.ix_(positions, positions)]), others)
         case Gower():
             return create_mean_of_present(others)
         case Kernel(degree=degree):

@@ -121,8 +121,8 @@ def _ratio(spec: LikelihoodRatio, seen: Floats, inside: _NormalDistribution, out
     return _log_density(seen, inside) - _log_density(seen, outside)
 
 
-def _log_density(seen: Floats, law: _NormalDistribution) -> Floats:
-    return np.asarray(-np.log(law.sd) - ((seen - law.mean) / law.sd) ** 2 / 2)
+def _log_density(seen: Floats, distribution: _NormalDistribution) -> Floats:
+    return np.asarray(-np.log(distribution.sd) - ((seen - distribution.mean) / distribution.sd) ** 2 / 2)
 
 
 def _fit_distribution(spec: LikelihoodRatio, answers: Floats, counted: Booleans) -> _NormalDistribution:

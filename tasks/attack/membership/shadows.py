@@ -69,10 +69,10 @@ class Shadows:
 
     def select_answers(self, rows: Integers) -> Shadows:
         """The answers about some of the rows, which were all asked about."""
-        places = np.searchsorted(self.asked, rows)
-        if not np.array_equal(self.asked[places], rows):
+        positions = np.searchsorted(self.asked, rows)
+        if not np.array_equal(self.asked[positions], rows):
             raise ValueError("the shadow models were not asked about these rows")
-        return Shadows(self.outputs[:, places], self.taught[:, places], self.labels[places], rows, self.teaching)
+        return Shadows(self.outputs[:, positions], self.taught[:, positions], self.labels[positions], rows, self.teaching)
 
 
 def plan_shadow_pool(frame: Frame, shadows: int, teaching: Teaching, *, rng: np.random.Generator) -> ShadowPool:

@@ -200,13 +200,15 @@ def _default(attribute: Attribute, *, shares: bool) -> By:
 
 
 def _check_fits(how: Compared, attribute: Attribute, data: Microdata) -> None:
-    place, name = f"attacks: compare.{attribute.name}", attribute.name
+    location, name = f"attacks: compare.{attribute.name}", attribute.name
     if how.by in ORDERED and attribute.scale in CATEGORICAL:
         what = f"`{name}` is {attribute.scale}: its values have no order, so that they cannot be compared by `{how.by}`"
-        raise InputError("no-order", place, what, "equality, hierarchy", "compare it by equality, or declare its order", how.by)
+        raise InputError(
+            "no-order", location, what, "equality, hierarchy", "compare it by equality, or declare its order", how.by
+        )
     if how.by == "date_parts" and data.column(name).type not in (DATE, MOMENT):
         what = f"`{name}` holds no dates: they have no year, month and day"
-        raise InputError("not-a-date", place, what, "an attribute of dates", "compare it by squared or equality", how.by)
+        raise InputError("not-a-date", location, what, "an attribute of dates", "compare it by squared or equality", how.by)
 
 
 def _create_columns(
@@ -225,9 +227,9 @@ def _create_columns(
 def _create_ordered_column(
     original: Microdata, masked: Microdata, schema: Schema, attribute: Attribute, by: By, scaling: _Scaling
 ) -> _Column:
-    place = f"attacks: {attribute.name}"
-    own = extract_positions(original, schema, attribute.name, place)
-    shown = extract_positions(masked, schema, attribute.name, place)
+    location = f"attacks: {attribute.name}"
+    own = extract_positions(original, schema, attribute.name, location)
+    shown = extract_positions(masked, schema, attribute.name, location)
     if by == "rank":
         own, shown = _ranks(own, shown, scaling.by)
     if scaling.by == "own":
@@ -285,7 +287,7 @@ def _parts(pairs: Iterable[tuple[pa.Array, pa.Array]], scaling: _Scaling) -> lis
     return [(own, shown, EQUAL, weight) for own, shown in coded]
 
 
-def _levels(pair: tuple[pa.Array, pa.Array], how: Compared, place: str) -> list[tuple[pa.Array, pa.Array]]:
+def _levels(pair: tuple[pa.Array, pa.Array], how: Compared, location: str) -> list[tuple[pa.Array, pa.Array]]:
     """The categories, and their ancestors at each level; what is shown as a parent is its own category below its level."""
     assert how.hierarchy is not None  # noqa: S101  the validator has seen to it
     texts = [column.cast(pa.string()) for column in pair]
@@ -295,7 +297,7 @@ def _levels(pair: tuple[pa.Array, pa.Array], how: Compared, place: str) -> list[
     strangers = [text for column in texts for text in pc.unique(column.drop_null()).to_pylist() if text not in known]
     if strangers:
         what = f"{len(strangers)} categories are nowhere in the hierarchy"
-        raise InputError("unknown-category", place, what, "categories of the hierarchy", "complete the hierarchy")
+        raise InputError("unknown-category", location, what, "categories of the hierarchy", "complete the hierarchy")
     at = [{**{name: name for name in known}, **_upwards(above, level)} for level in range(height + 1)]
     return [(_replace_categories(texts[0], mapping), _replace_categories(texts[1], mapping)) for mapping in at]
 

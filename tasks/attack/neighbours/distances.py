@@ -308,14 +308,14 @@ def _quadratic(matrix: Floats, delta: Floats) -> float:
 @njit
 def _sort_components(delta: Floats) -> tuple[Floats, Integers]:
     """The squared differences ascending, and whose they are; by insertion, because d is small."""
-    values, places = np.empty(len(delta)), np.empty(len(delta), dtype=np.int64)
+    values, positions = np.empty(len(delta)), np.empty(len(delta), dtype=np.int64)
     for j in range(len(delta)):
         value, at = _component(delta[j]), j
         while at > 0 and values[at - 1] > value:
-            values[at], places[at] = values[at - 1], places[at - 1]
+            values[at], positions[at] = values[at - 1], positions[at - 1]
             at -= 1
-        values[at], places[at] = value, j
-    return values, places
+        values[at], positions[at] = value, j
+    return values, positions
 
 
 @njit
@@ -329,12 +329,12 @@ def _aggregate_ordered(vector: Floats, delta: Floats) -> float:
 
 @njit
 def _choquet(measure: Floats, delta: Floats) -> float:
-    values, places = _sort_components(delta)
+    values, positions = _sort_components(delta)
     left, before, total = len(measure) - 1, 0.0, 0.0
     for i in range(len(values)):
         total += (values[i] - before) * measure[left]
         before = values[i]
-        left -= 1 << places[i]
+        left -= 1 << positions[i]
     return total
 
 

@@ -43,12 +43,12 @@ def find_embedding(queries: Floats, searched: Floats, columns: ComparedColumns, 
     root = root[:, root.any(axis=0)]
     weight = np.sqrt(columns.weight[signed])
     centre = searched[:, signed].mean(axis=0)
-    points, places = ([((of[:, signed] - centre) * weight) @ root] for of in (queries, searched))
+    points, coordinates = ([((of[:, signed] - centre) * weight) @ root] for of in (queries, searched))
     for j in np.flatnonzero(~signed):
         scale = np.sqrt(columns.weight[j] * matrix[columns.attribute[j], columns.attribute[j]] / 2)
-        for of, coded in zip((points, places), encode_one_hot(queries[:, j], searched[:, j]), strict=True):
+        for of, coded in zip((points, coordinates), encode_one_hot(queries[:, j], searched[:, j]), strict=True):
             of.append(coded * scale)
-    return np.hstack(points), np.hstack(places)
+    return np.hstack(points), np.hstack(coordinates)
 
 
 def encode_one_hot(queries: Floats, searched: Floats) -> tuple[Floats, Floats]:
@@ -58,14 +58,14 @@ def encode_one_hot(queries: Floats, searched: Floats) -> tuple[Floats, Floats]:
     return (queries[:, np.newaxis] == present).astype(np.float64), (searched[:, np.newaxis] == present).astype(np.float64)
 
 
-def propose_by_tree(points: Floats, places: Floats) -> Iterator[tuple[Integers, Integers, Integers]]:
+def propose_by_tree(points: Floats, coordinates: Floats) -> Iterator[tuple[Integers, Integers, Integers]]:
     """Some queries, starts and candidates: all records within a hair of the least distance, and at least one further out.
 
-    points: shape (q, p), places: shape (c, p), of `find_embedding`.
+    points: shape (q, p), coordinates: shape (c, p), of `find_embedding`.
     Queries are asked in the order of a tree of their own, so that what one needs of the tree is still at hand for the next.
     """
-    tree = cKDTree(places)
-    slack = 1e-12 * (1 + float(np.abs(places).max(initial=0)) + float(np.abs(points).max(initial=0)))
+    tree = cKDTree(coordinates)
+    slack = 1e-12 * (1 + float(np.abs(coordinates).max(initial=0)) + float(np.abs(points).max(initial=0)))
     order = cKDTree(points).indices if len(points) > _FEW_QUERIES else np.arange(len(points))
     for start in range(0, len(order), _QUERIES_AT_A_TIME):
         yield from _propose(tree, points, order[start : start + _QUERIES_AT_A_TIME], slack)
@@ -84,10 +84,10 @@ def merge_decided(parts: list[tuple[Integers, Decided]], n: int) -> tuple[Intege
     return starts, found, least, runner_up
 
 
-def find_cheapest_by_tree(points: Floats, places: Floats, price: Floats, k: int) -> tuple[Integers, Floats]:
+def find_cheapest_by_tree(points: Floats, coordinates: Floats, price: Floats, k: int) -> tuple[Integers, Floats]:
     """The k least by a tree: |x - y|^2 - price is a squared distance once the price is a coordinate of its own."""
     top = float(price.max(initial=0.0))
-    lifted = np.column_stack([places, np.sqrt(top - price)])
+    lifted = np.column_stack([coordinates, np.sqrt(top - price)])
     tree, order = cKDTree(lifted, leafsize=_LEAF), cKDTree(points).indices
     far, near = np.empty(len(points)), np.empty((len(points), k), dtype=np.int64)
     for some in np.array_split(order, max(-(-len(order) * k // _PAIRS_AT_A_TIME), 1)):

@@ -81,7 +81,7 @@ class AttackResult:
 
 
 def compute_outcomes(
-    scene: GroundTruth, links: Links, secrets: tuple[str, ...], targets: Integers, *, searched: bool, sound: bool
+    ground_truth: GroundTruth, links: Links, secrets: tuple[str, ...], targets: Integers, *, searched: bool, sound: bool
 ) -> Microdata:
     """The outcomes of an attack.
 
@@ -89,9 +89,9 @@ def compute_outcomes(
     secrets: confidential attributes of which the linked values are scored. targets: rows of the original; of persons, any.
     sound: may the intruder assert that the true row is in the candidate set?
     """
-    if scene.units.counts == "persons":
-        return _compute_person_outcomes(scene, links, secrets, targets, searched=searched, sound=sound)
-    return _compute_record_outcomes(scene, links, secrets, targets, searched=searched, sound=sound)
+    if ground_truth.units.counts == "persons":
+        return _compute_person_outcomes(ground_truth, links, secrets, targets, searched=searched, sound=sound)
+    return _compute_record_outcomes(ground_truth, links, secrets, targets, searched=searched, sound=sound)
 
 
 def list_persons(units: Units, targets: Integers) -> Integers:
@@ -122,9 +122,9 @@ def searching_records(units: Units, targets: Integers) -> Integers:
 
 
 def _compute_record_outcomes(
-    scene: GroundTruth, links: Links, secrets: tuple[str, ...], targets: Integers, *, searched: bool, sound: bool
+    ground_truth: GroundTruth, links: Links, secrets: tuple[str, ...], targets: Integers, *, searched: bool, sound: bool
 ) -> Microdata:
-    own = scene.own_row[targets]
+    own = ground_truth.own_row[targets]
     there = own >= 0
     guesses = links.guesses(own[there] if searched else targets)
     truth = targets[there] if searched else own
@@ -142,41 +142,45 @@ def _compute_record_outcomes(
     )
     used = (targets, np.arange(len(targets)))
     searching = (own[there], np.flatnonzero(there)) if searched else used
-    sure = _sure(find_surest_links(links, *searching, len(targets), _find_units_of_found(scene, searched=searched)), targets)
-    likely = posterior_columns(links.posterior, used, scene.units.of_row, scene.rows_by_unit, len(targets))
+    sure = _sure(
+        find_surest_links(links, *searching, len(targets), _find_units_of_found(ground_truth, searched=searched)), targets
+    )
+    likely = posterior_columns(links.posterior, used, ground_truth.units.of_row, ground_truth.rows_by_unit, len(targets))
     return Microdata.from_columns(
-        {**outcomes, **sure, **likely, **_values(scene, links, secrets, used, len(targets), searched=searched)}
+        {**outcomes, **sure, **likely, **_values(ground_truth, links, secrets, used, len(targets), searched=searched)}
     )
 
 
 def _compute_person_outcomes(
-    scene: GroundTruth, links: Links, secrets: tuple[str, ...], targets: Integers, *, searched: bool, sound: bool
+    ground_truth: GroundTruth, links: Links, secrets: tuple[str, ...], targets: Integers, *, searched: bool, sound: bool
 ) -> Microdata:
-    units, persons = scene.units, list_persons(scene.units, targets)
+    units, persons = ground_truth.units, list_persons(ground_truth.units, targets)
     if searched:
-        found = fare_searched(links, persons, scene.rows_by_unit, units.of_row)
+        found = fare_searched(links, persons, ground_truth.rows_by_unit, units.of_row)
     else:
-        found = fare(links, persons, units.of_row, scene.unit_of_row)
+        found = fare(links, persons, units.of_row, ground_truth.unit_of_row)
     first = units.rows()
     outcomes = _columns(
         first.rows[first.starts[persons]],
-        scene.rows_by_unit.sizes[persons] > 0,
+        ground_truth.rows_by_unit.sizes[persons] > 0,
         found.credit,
         found.among_nearest,
         found.candidates,
         found.sound if sound else None,
         found.known,
     )
-    searching = scene.rows_by_unit.find_rows(persons) if searched else found.used
-    sure = _sure(find_surest_links(links, *searching, len(persons), _find_units_of_found(scene, searched=searched)), persons)
-    likely = posterior_columns(links.posterior, found.used, units.of_row, scene.rows_by_unit, len(persons))
-    values = _values(scene, links, secrets, found.used, len(persons), searched=searched)
+    searching = ground_truth.rows_by_unit.find_rows(persons) if searched else found.used
+    sure = _sure(
+        find_surest_links(links, *searching, len(persons), _find_units_of_found(ground_truth, searched=searched)), persons
+    )
+    likely = posterior_columns(links.posterior, found.used, units.of_row, ground_truth.rows_by_unit, len(persons))
+    values = _values(ground_truth, links, secrets, found.used, len(persons), searched=searched)
     return Microdata.from_columns({**outcomes, **sure, **likely, **values})
 
 
-def _find_units_of_found(scene: GroundTruth, *, searched: bool) -> Integers:
+def _find_units_of_found(ground_truth: GroundTruth, *, searched: bool) -> Integers:
     """Whose each found record is: a record of the original, or a released row."""
-    return scene.units.of_row if searched else scene.unit_of_row
+    return ground_truth.units.of_row if searched else ground_truth.unit_of_row
 
 
 def _sure(named: SurestLinks | None, units: Integers) -> dict[str, pa.Array]:
@@ -206,20 +210,28 @@ def _columns(
 
 
 def _values(
-    scene: GroundTruth, links: Links, secrets: tuple[str, ...], used: tuple[Integers, Integers], n: int, *, searched: bool
+    ground_truth: GroundTruth,
+    links: Links,
+    secrets: tuple[str, ...],
+    used: tuple[Integers, Integers],
+    n: int,
+    *,
+    searched: bool,
 ) -> dict[str, pa.Array]:
     """For each secret what the linked rows say of the records that are used, averaged over those of one target."""
     by_record = links.invert_links() if searched else links
-    records, place = used
-    counts = np.bincount(place, minlength=n)
+    records, position = used
+    counts = np.bincount(position, minlength=n)
     columns = {}
     for name in secrets:
-        original, shown = scene.original.column(name), scene.masked.column(name)
-        found = compute_value_credits(by_record, original, shown, records, scene.rows_by_unit, scene.units.of_row[records])
+        original, shown = ground_truth.original.column(name), ground_truth.masked.column(name)
+        found = compute_value_credits(
+            by_record, original, shown, records, ground_truth.rows_by_unit, ground_truth.units.of_row[records]
+        )
         for kind, values in zip(("linked", "control"), found, strict=True):
-            means = np.bincount(place, weights=values, minlength=n) / counts
-            if name in scene.told:
-                means[place[~scene.told[name][records]]] = np.nan
+            means = np.bincount(position, weights=values, minlength=n) / counts
+            if name in ground_truth.known:
+                means[position[~ground_truth.known[name][records]]] = np.nan
             columns[f"{kind}:{name}"] = pa.array(means, from_pandas=True)
     return columns
 

@@ -166,14 +166,14 @@ def _numbers(original: Microdata, masked: Microdata, schema: Schema, attribute: 
         codes = encode_jointly(original.column(attribute.name), masked.column(attribute.name))
         own, shown = (one.astype(np.float64) for one in codes)
         return own, shown, 0.0, None
-    place = f"attacks: compare.{attribute.name}"
+    location = f"attacks: compare.{attribute.name}"
     if isinstance(rule, Similar):
-        own, shown, alike = alike_texts(original.column(attribute.name), masked.column(attribute.name), rule, place)
+        own, shown, alike = alike_texts(original.column(attribute.name), masked.column(attribute.name), rule, location)
         return own, shown, LISTED, alike
     if attribute.scale in CATEGORICAL:
         what = f"`{attribute.name}` is {attribute.scale}: its values have no order, and so neither distances nor bins"
-        raise InputError("no-order", place, what, "exact", "compare it by `exact`, or declare its order", rule.rule)
-    positions = [extract_positions(table, schema, attribute.name, place) for table in (original, masked)]
+        raise InputError("no-order", location, what, "exact", "compare it by `exact`, or declare its order", rule.rule)
+    positions = [extract_positions(table, schema, attribute.name, location) for table in (original, masked)]
     present = positions[1][~np.isnan(positions[1])]
     if isinstance(rule, SameBin):
         edges = np.unique(np.quantile(present, np.arange(1, rule.bins) / rule.bins)) if len(present) else present

@@ -20,17 +20,17 @@ MOST_CELLS = 1 << 12  # of the table that a log-linear model is fitted to
 class Table:
     """All patterns of the levels that occur, and the terms of the model.
 
-    levels: shape (cells, d). place: shape (p,): the cell of each pattern that occurs.
+    levels: shape (cells, d). cell: shape (p,): the cell of each pattern that occurs.
     design: shape (cells, terms): the constant, one term for each level but the least, and their products for the chosen pairs.
     """
 
     levels: Integers
-    place: Integers
+    cell: Integers
     design: Floats
 
     def cells(self, of_patterns: Floats) -> Floats:
         """Shape (cells,): numbers of the patterns that occur, 0 for the others."""
-        return np.bincount(self.place, of_patterns, len(self.levels)).astype(np.float64)
+        return np.bincount(self.cell, of_patterns, len(self.levels)).astype(np.float64)
 
     def product(self, by_attribute: tuple[Floats, ...]) -> Floats:
         """Shape (cells,): the product of the probabilities of the levels."""

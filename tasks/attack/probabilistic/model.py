@@ -160,7 +160,7 @@ def fit_supervised_model(patterns: Patterns, matches: Integers, interactions: In
         return model
     table = create_table(patterns, interactions)
     by_cell = fit_loglinear_model(table, table.cells(matches.astype(np.float64)) + table.product(m) + table.product(u))
-    return Model(m, u, np.log(by_cell[table.place]), _log_u(table, patterns, u), prevalence)
+    return Model(m, u, np.log(by_cell[table.cell]), _log_u(table, patterns, u), prevalence)
 
 
 def _fit_interactions(patterns: Patterns, model: Model, interactions: Interactions, prior: Prior) -> Model:
@@ -170,18 +170,18 @@ def _fit_interactions(patterns: Patterns, model: Model, interactions: Interactio
 
     def better(cells: ByLevel) -> ByLevel:
         with np.errstate(divide="ignore"):
-            match = _match(np.log(cells[0][table.place]) - log_u, model.prevalence)
+            match = _match(np.log(cells[0][table.cell]) - log_u, model.prevalence)
         return (fit_loglinear_model(table, table.cells(patterns.counts * match) + mixed),)
 
     (cells,), steps = _iterate_to_convergence(better, (table.product(model.m),))
     m = tuple(np.bincount(table.levels[:, j], cells, len(one)).astype(np.float64) for j, one in enumerate(model.m))
-    return Model(m, model.u, np.log(cells[table.place]), log_u, model.prevalence, model.steps + steps)
+    return Model(m, model.u, np.log(cells[table.cell]), log_u, model.prevalence, model.steps + steps)
 
 
 def _log_u(table: Table, patterns: Patterns, u: ByLevel) -> Floats:
     """log u of the patterns; one more pair, spread as if the attributes agreed independently, keeps every term estimable."""
     cells = fit_loglinear_model(table, table.cells(patterns.counts.astype(np.float64)) + table.product(u))
-    return np.log(cells[table.place])
+    return np.log(cells[table.cell])
 
 
 def _iterate_to_convergence(better: Callable[[ByLevel], ByLevel], start: ByLevel) -> tuple[ByLevel, int]:

@@ -49,10 +49,10 @@ def measure_distribution_distance(one: AttributeColumn, other: AttributeColumn, 
         return missing
     if same_units:
         scale = (_spread(x, 0.0) + _spread(y, 0.0)) / 2
-        places = [_compress_values(z, 0.0, scale) for z in (x, y)]
+        positions = [_compress_values(z, 0.0, scale) for z in (x, y)]
     else:
-        places = [_compress_values(z, float(np.median(z)), _spread(z, float(np.median(z)))) for z in (x, y)]
-    return missing + float(wasserstein_distance(places[0], places[1]))
+        positions = [_compress_values(z, float(np.median(z)), _spread(z, float(np.median(z)))) for z in (x, y)]
+    return missing + float(wasserstein_distance(positions[0], positions[1]))
 
 
 def dependence(columns: tuple[AttributeColumn, ...]) -> Floats:
@@ -80,8 +80,8 @@ def rank_by_share(categories: pa.Array) -> Floats:
     """
     codes: Integers = encode_jointly(categories)[0]
     counts = np.bincount(codes[codes >= 0])
-    places = len(counts) - np.searchsorted(np.sort(counts), counts, "right").astype(np.float64)
-    return np.append(places, np.nan)[codes]
+    positions = len(counts) - np.searchsorted(np.sort(counts), counts, "right").astype(np.float64)
+    return np.append(positions, np.nan)[codes]
 
 
 def _spread(values: Floats, centre: float) -> float:
@@ -89,8 +89,8 @@ def _spread(values: Floats, centre: float) -> float:
 
 
 def _compress_values(values: Floats, centre: float, scale: float) -> Floats:
-    places: Floats = np.arcsinh((values - centre) / scale) if scale > 0 else values * 0.0
-    return places
+    positions: Floats = np.arcsinh((values - centre) / scale) if scale > 0 else values * 0.0
+    return positions
 
 
 def _apart_by_shares(one: pa.Array, other: pa.Array, *, same_units: bool) -> float:

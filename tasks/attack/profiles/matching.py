@@ -69,8 +69,8 @@ def total_cost(pairing: Integers, costs: Floats, own: Floats, shown: Floats) -> 
 
 def _apart_by_dependence(x: Floats, y: Floats) -> float:
     """The mean absolute difference of the dependences of two attributes on the others, in falling order."""
-    places = np.linspace(0.0, 1.0, max(len(x), len(y)))
-    ordered = (np.interp(places, np.linspace(0.0, 1.0, len(z)), np.sort(z)) for z in (x, y))
+    positions = np.linspace(0.0, 1.0, max(len(x), len(y)))
+    ordered = (np.interp(positions, np.linspace(0.0, 1.0, len(z)), np.sort(z)) for z in (x, y))
     return float(np.abs(next(ordered) - next(ordered)).mean())
 
 

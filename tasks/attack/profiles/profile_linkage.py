@@ -96,8 +96,8 @@ class ProfileLinkage(DataAttack):
         to = "the released rows" if self.matching == "nearest" else "the released rows one to one"
         if self.match == "names_unknown":
             return f"finds out by their distributions which attribute is which, then links each record to the nearest of {to}"
-        place = "that stand in the release where it stands in the intruder's file"
-        return f"links each record to those of {to} {place}, by no shared attribute"
+        position = "that stand in the release where it stands in the intruder's file"
+        return f"links each record to those of {to} {position}, by no shared attribute"
 
     @property
     def traits(self) -> AttackTraits:
@@ -116,10 +116,10 @@ class ProfileLinkage(DataAttack):
             sample_size=None,
         )
 
-    def describe_known_data(self, told: DataKnowledge) -> str:
+    def describe_known_data(self, known: DataKnowledge) -> str:
         unshared = self.match == "no_shared_attributes"
         how = ", none of which they find in the release" if unshared else ", without their names"
-        return told.describe(own_file=True, of_attributes=how)
+        return known.describe(own_file=True, of_attributes=how)
 
     def resolve_knowledge(self, intruder: Intruder) -> tuple[str, ...]:
         return intruder.knows if self.knows is None else self.knows

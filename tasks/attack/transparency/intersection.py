@@ -42,7 +42,7 @@ class Conditions:
     low: Floats
     high: Floats
     positions: Floats
-    laws: LikelihoodTables
+    likelihoods: LikelihoodTables
     sizes: Integers
 
 
@@ -63,8 +63,8 @@ class ArrangedConditions(NamedTuple):
     log_probability: Floats
     own_at: Integers
     shown_at: Integers
-    own_places: Floats
-    shown_places: Floats
+    own_coordinates: Floats
+    shown_coordinates: Floats
     group_starts: Integers
 
 
@@ -92,10 +92,10 @@ def intersect_conditions(
     released rows; the others stand empty in it.
     """
     arranged, rows = arrange_conditions(conditions)
-    evidence = sum_evidence(conditions.laws, arranged)
+    evidence = sum_evidence(conditions.likelihoods, arranged)
     compared = _Compared(both.own, both.shown[rows], both.nominal, both.weight)
-    sizes, by_law = conditions.sizes[rows], conditions.laws.any
-    starts, found, whole, few_starts, members = _intersect(compared, searching, arranged, evidence, by_law, sizes, few)
+    sizes, by_likelihood = conditions.sizes[rows], conditions.likelihoods.any
+    starts, found, whole, few_starts, members = _intersect(compared, searching, arranged, evidence, by_likelihood, sizes, few)
     return starts, rows[found], whole, (few_starts, rows[members])
 
 
@@ -114,14 +114,14 @@ def arrange_conditions(conditions: Conditions) -> tuple[ArrangedConditions, Inte
     return _arrange(conditions, rows, starts), rows
 
 
-def sum_evidence(laws: LikelihoodTables, conditions: ArrangedConditions) -> Floats:
+def sum_evidence(likelihoods: LikelihoodTables, conditions: ArrangedConditions) -> Floats:
     """Shape (c,): log q of each row, 0 without laws (`evidence_by_row`)."""
-    return evidence_by_row(conditions, laws.records) if laws.any else np.zeros(len(conditions.shown_at))
+    return evidence_by_row(conditions, likelihoods.records) if likelihoods.any else np.zeros(len(conditions.shown_at))
 
 
 def _arrange(conditions: Conditions, rows: Integers | slice, group_starts: Integers) -> ArrangedConditions:
     offsets = np.cumsum([0, *(len(codes) for codes in conditions.allowed)])[:-1, np.newaxis]
-    laws = conditions.laws
+    likelihoods = conditions.likelihoods
     return ArrangedConditions(
         conditions.begins + offsets,
         conditions.ends + offsets,
@@ -130,11 +130,11 @@ def _arrange(conditions: Conditions, rows: Integers | slice, group_starts: Integ
         conditions.low,
         conditions.high,
         conditions.positions[rows],
-        laws.log_probability,
-        laws.own_at,
-        np.ascontiguousarray(laws.shown_at[rows]),
-        laws.own_places,
-        np.ascontiguousarray(laws.shown_places[rows]),
+        likelihoods.log_probability,
+        likelihoods.own_at,
+        np.ascontiguousarray(likelihoods.shown_at[rows]),
+        likelihoods.own_coordinates,
+        np.ascontiguousarray(likelihoods.shown_coordinates[rows]),
         group_starts,
     )
 
@@ -145,7 +145,7 @@ def _intersect(
     searching: Booleans,
     conditions: ArrangedConditions,
     evidence: Floats,
-    by_law: bool,
+    by_likelihood: bool,
     sizes: Integers,
     few: int,
 ) -> tuple[Integers, Integers, Integers, Integers, Integers]:
@@ -164,7 +164,7 @@ def _intersect(
         # Laws leave only the likeliest rows as candidates; without laws all images are alike, and `scores` stays 0.
         first, least = used, np.inf
         likeliest = -np.inf
-        if by_law:
+        if by_likelihood:
             n_images = write_likely_images(i, conditions, possible, scores)
             likeliest = weigh(scores, evidence, possible[:n_images]) - TIE_OF_LOGARITHMS
         else:
@@ -237,9 +237,9 @@ def write_images(i: int, conditions: ArrangedConditions, possible: Integers) -> 
 
 @njit
 def _keep_likely(i: int, conditions: ArrangedConditions, possible: Integers, n_possible: int, scores: Floats) -> int:
-    own_at, own_place = conditions.own_at[i], conditions.own_places[i]
-    shown_at, shown_places = conditions.shown_at, conditions.shown_places
-    return rule_out(conditions.log_probability, own_at, shown_at, own_place, shown_places, possible, n_possible, scores)
+    own_at, own_point = conditions.own_at[i], conditions.own_coordinates[i]
+    shown_at, shown_coordinates = conditions.shown_at, conditions.shown_coordinates
+    return rule_out(conditions.log_probability, own_at, shown_at, own_point, shown_coordinates, possible, n_possible, scores)
 
 
 @njit

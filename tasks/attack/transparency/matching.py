@@ -90,7 +90,7 @@ def assign_likeliest_rows(both: Comparison, conditions: Conditions) -> tuple[Int
     Cost: as `solve_assignment`, with every pair of distinct records and rows looked at in each of its rounds.
     """
     whole = score_images(conditions)
-    costs = ImageCosts(both, whole, _BESIDE_LIKELIHOODS if conditions.laws.any else 1.0, 0.0)
+    costs = ImageCosts(both, whole, _BESIDE_LIKELIHOODS if conditions.likelihoods.any else 1.0, 0.0)
     costs = replace(costs, never=(len(both.own_of_record) + 1) * (1.0 + _largest(costs)))
     given = solve_assignment(costs, both.own_of_record, both.shown_of_row)
     records = np.repeat(np.arange(len(both.own)), np.diff(given.starts))

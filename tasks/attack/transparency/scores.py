@@ -21,7 +21,8 @@ from tasks.microdata.table import Floats, Integers
 class ImageScores(NamedTuple):
     """The conditions as compiled functions take them, and what is known of the c distinct rows in their order.
 
-    evidence: shape (c,): log q of each row, 0 without laws. sizes: shape (c,). place: shape (c,): where each row stands here.
+    evidence: shape (c,): log q of each row, 0 without laws. sizes: shape (c,). position: shape (c,): where each row stands
+    here.
     rows: shape (c,): the row at each place.
     """
 
@@ -29,7 +30,7 @@ class ImageScores(NamedTuple):
     sizes: Integers
     evidence: Floats
     rows: Integers
-    place: Integers
+    position: Integers
 
 
 _POSITIONS = ("whole.conditions.low", "whole.conditions.high", "whole.conditions.positions")
@@ -44,7 +45,7 @@ UNBOUNDED = {
 def score_images(conditions: Conditions) -> ImageScores:
     """Put the conditions in order, and sum what speaks for each row over all records."""
     arranged, rows = arrange_conditions(conditions)
-    evidence = sum_evidence(conditions.laws, arranged)
+    evidence = sum_evidence(conditions.likelihoods, arranged)
     return ImageScores(arranged, conditions.sizes[rows], evidence, rows, np.argsort(rows))
 
 

@@ -97,8 +97,8 @@ class Transparency(MechanismAttack):
             sample_size=None,
         )
 
-    def describe_known_data(self, told: DataKnowledge) -> str:
-        return told.describe(own_file=False)
+    def describe_known_data(self, conclusions: DataKnowledge) -> str:
+        return conclusions.describe(own_file=False)
 
     def check_parameters(self, steps: tuple[Mechanism, ...], where: str) -> None:
         """Refuse a bound on windows that no step has, or that a step breaks."""
@@ -121,8 +121,8 @@ class Transparency(MechanismAttack):
         return Gaps() if context.held is None else super().find_gaps(context)
 
     def list_unfollowed(self, files: Files, *, present: Integers | None, n_records: int) -> frozenset[str]:
-        told = follow_steps(*files, present=present, n_records=n_records, window_at_most=self.window_at_most)
-        return frozenset(told.unclear)
+        conclusions = follow_steps(*files, present=present, n_records=n_records, window_at_most=self.window_at_most)
+        return frozenset(conclusions.unclear)
 
     def explain_gap(self, mechanisms: tuple[Mechanism, ...], names: tuple[str, ...]) -> str:
         return why_lost(mechanisms, names)
@@ -136,8 +136,8 @@ class Transparency(MechanismAttack):
         if self.matching != "likeliest" and not (complete and certain):
             raise NotApplicable("one to one, they have to know that all their records are in the release")
         links, knowledge = link_by_mechanism(*context.files, **how, matching=self.matching, window_at_most=self.window_at_most)
-        told = self.probabilities and context.held is None and certain and (complete or how["present"] is not None)
-        links = replace(links, posterior=(links.posterior or posterior(links)) if told else None)
+        conclusions = self.probabilities and context.held is None and certain and (complete or how["present"] is not None)
+        links = replace(links, posterior=(links.posterior or posterior(links)) if conclusions else None)
         remark = describe_unclear_attributes(knowledge) + describe_soundness(context)
         if knowledge.lost:
             raise OnlyBounded(why_lost(context.mechanisms, knowledge.lost), links, remark=remark)
@@ -222,7 +222,7 @@ def link_by_mechanism(
     if narrow is None and knowledge.unclear and n_records == n:  # who holds a share lacks the others, as declared
         lost = set(follow(masked.names).unclear)
         knowledge = replace(knowledge, lost=tuple(name for name in knowledge.unclear if name in lost))
-    if narrow is None and not knowledge.shown and not knowledge.between and not knowledge.laws:
+    if narrow is None and not knowledge.shown and not knowledge.between and not knowledge.likelihoods:
         if knowledge.lost:
             raise NotFollowed(why_lost(mechanisms, knowledge.lost))
         raise NotApplicable("what the intruder knows does not suffice to conclude anything from the masking steps")
@@ -270,8 +270,8 @@ def follow_steps(
         raise NotFollowed("no masking step is known")
     try:
         of_whom = person_key(original, schema)
-        own_records, told = original.select(knows), {"persons": of_whom, "window_at_most": window_at_most}
-        return infer_belief(own_records, masked, schema, mechanisms, present, n_records=n_records, **told)
+        own_records, conclusions = original.select(knows), {"persons": of_whom, "window_at_most": window_at_most}
+        return infer_belief(own_records, masked, schema, mechanisms, present, n_records=n_records, **conclusions)
     except InputError as error:
         raise AttackFailed(f"a masking step cannot be repeated on the intruder's records ({error.code})") from error
 
@@ -281,14 +281,14 @@ def why_lost(mechanisms: tuple[Mechanism, ...], lost: tuple[str, ...]) -> str:
     undeclared = {name for step in mechanisms if isinstance(step, Undeclared) for name in step.target_attributes}
     unknown, hidden = ([name for name in lost if (name in undeclared) == wanted] for wanted in (True, False))
     steps = ", then ".join(step.method for step in mechanisms if not set(step.target_attributes).isdisjoint(hidden))
-    told = [f"nobody declared how the table was masked in {join_with_and(unknown)}"] if unknown else []
-    told += [f"what the steps did to {join_with_and(hidden)} cannot be followed: {steps}"] if hidden else []
-    return "; ".join(told)
+    conclusions = [f"nobody declared how the table was masked in {join_with_and(unknown)}"] if unknown else []
+    conclusions += [f"what the steps did to {join_with_and(hidden)} cannot be followed: {steps}"] if hidden else []
+    return "; ".join(conclusions)
 
 
 def _ignore_randomised_attributes(both: Comparison, knowledge: Belief, knows: tuple[str, ...]) -> Comparison:
     """The comparison without the attributes of which a law is known: their distance adds nothing to it."""
-    randomised = {name for law in knowledge.laws for name in law.names}
+    randomised = {name for likelihood in knowledge.likelihoods for name in likelihood.names}
     randomised |= {name for part in knowledge.blurred for name in part.names}
     weight = np.where([name in randomised for name in knows], 0.0, both.weight)
     return replace(both, columns=replace(both.columns, weight=weight))
@@ -307,7 +307,9 @@ def _conditions(knowledge: Belief, masked: Microdata, schema: Schema, both: Comp
         low=_columns([part.low[record] for part in between], len(record)),
         high=_columns([part.high[record] for part in between], len(record)),
         positions=_columns([masked.positions(schema[part.name])[row] for part in between], len(row)),
-        laws=create_likelihoods(knowledge.laws, _places(knowledge, both), record, row, np.bincount(both.own_of_record)),
+        likelihoods=create_likelihoods(
+            knowledge.likelihoods, _places(knowledge, both), record, row, np.bincount(both.own_of_record)
+        ),
         sizes=np.bincount(both.shown_of_row),
     )
 

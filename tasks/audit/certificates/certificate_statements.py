@@ -59,9 +59,11 @@ def open_certificate(content: bytes) -> UncheckedCertificate:
     return UncheckedCertificate(hashlib.sha256(content).hexdigest(), sealed.value, sealed)
 
 
-def sign_statement(subject: list[dict[str, Any]], predicate_type: str, said: CertificateStatement, key: SigningKey) -> bytes:
+def sign_statement(
+    subject: list[dict[str, Any]], predicate_type: str, statement: CertificateStatement, key: SigningKey
+) -> bytes:
     """The signed in-toto statement, as the bytes of its file."""
-    predicate = said.model_dump(mode="json")
+    predicate = statement.model_dump(mode="json")
     value = {"_type": IN_TOTO, "subject": subject, "predicateType": predicate_type, "predicate": predicate}
     return sign_envelope(value, STATEMENT, key.signer)
 
@@ -76,10 +78,10 @@ def read_about(
     """
     try:
         sealed = open_envelope(content, STATEMENT)
-        said = _parse_statement(sealed.value, predicate_type, kind)
-        if said.certificate != certificate:
+        statement = _parse_statement(sealed.value, predicate_type, kind)
+        if statement.certificate != certificate:
             raise NotValid("it is about another certificate")
-        return said, keyring.require_valid_signer(sealed, purpose=purpose, signed_at=said.at)
+        return statement, keyring.require_valid_signer(sealed, purpose=purpose, signed_at=statement.at)
     except (NotAnEnvelope, KeyRefused) as error:
         raise NotValid(str(error)) from None
 

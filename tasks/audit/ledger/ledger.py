@@ -254,8 +254,8 @@ class Ledger:
             return now
         if latest - now <= BACKWARDS:
             return latest
-        said = f"{latest.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
-        what = f"the clock says {now:%Y-%m-%d %H:%M:%S} UTC, and the last entry of the ledger is of {said}"
+        time_text = f"{latest.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
+        what = f"the clock says {now:%Y-%m-%d %H:%M:%S} UTC, and the last entry of the ledger is of {time_text}"
         remedy = "set the clock right; if it is right now, sign a note that it was wrong: sdcert keys clock --reason TEXT"
         raise InputError("clock-behind", "ledger", what, "a clock that is not set back (by a minute at the most)", remedy)
 

@@ -131,8 +131,8 @@ def check_proof(proof: InclusionProof | ConsistencyProof, keyring: Keyring) -> P
             case ConsistencyProof():
                 return _check_consistency(proof, head, keyring, faults)
     except (NotAnEnvelope, UnicodeEncodeError) as error:
-        told = str(error) if isinstance(error, NotAnEnvelope) else "it is no text"
-        what, allowed = f"a part of this proof was changed: {told}", "a file that `sdcert audit prove` wrote"
+        reason = str(error) if isinstance(error, NotAnEnvelope) else "it is no text"
+        what, allowed = f"a part of this proof was changed: {reason}", "a file that `sdcert audit prove` wrote"
         raise InputError("not-a-proof", "proof", what, allowed, "ask for the file again") from None
 
 

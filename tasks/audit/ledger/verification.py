@@ -161,8 +161,8 @@ class Walk:
             case RunEnded(run=run, outcome=outcome):
                 attempted = self.runs.pop(run, None)
                 if outcome == "certified" and not attempted and not self.found.count:
-                    told = "it had begun, or a second time" if attempted is None else "its attempt was written down"
-                    self.found.add("sequence", f"run {run} was certified before {told}", entry.index, byte)
+                    expected = "it had begun, or a second time" if attempted is None else "its attempt was written down"
+                    self.found.add("sequence", f"run {run} was certified before {expected}", entry.index, byte)
 
     def _torn(self, end: int) -> None:
         says = (

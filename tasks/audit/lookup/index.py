@@ -45,11 +45,11 @@ class Index:
     notes: what a person should know of how it was opened (that it was built, why, how long it took).
     """
 
-    def __init__(self, places: LedgerLineReader, progress: Progress = ignore_progress) -> None:
+    def __init__(self, reader: LedgerLineReader, progress: Progress = ignore_progress) -> None:
         self.notes: list[str] = []
-        self._places = places
+        self._places = reader
         self._progress = progress
-        self._use(open_index(places, progress))
+        self._use(open_index(reader, progress))
 
     @classmethod
     def current(cls, progress: Progress = ignore_progress) -> Index:
@@ -77,14 +77,14 @@ class Index:
 
     def attempts_of(self, series: str) -> tuple[AttemptMade, ...]:
         """Every attempt of a series, oldest first."""
-        places = select(ENTRIES).where(ENTRIES.c.kind == "attempt", ENTRIES.c.series == series).order_by(ENTRIES.c.number)
-        events = (entry.event for _, entry in self._entries(places))
+        reader = select(ENTRIES).where(ENTRIES.c.kind == "attempt", ENTRIES.c.series == series).order_by(ENTRIES.c.number)
+        events = (entry.event for _, entry in self._entries(reader))
         return tuple(event for event in events if isinstance(event, AttemptMade))
 
     def clock_set_back(self) -> tuple[tuple[ClockSetBack, datetime], ...]:
         """Each note of a clock that was set back, oldest first, with the time that the clock said then."""
-        places = select(ENTRIES).where(ENTRIES.c.kind == "clock").order_by(ENTRIES.c.number)
-        found = ((entry.event, entry.at) for _, entry in self._entries(places))
+        reader = select(ENTRIES).where(ENTRIES.c.kind == "clock").order_by(ENTRIES.c.number)
+        found = ((entry.event, entry.at) for _, entry in self._entries(reader))
         return tuple((event, at) for event, at in found if isinstance(event, ClockSetBack))
 
     def last_certificate_of(self, series: str) -> str | None:
@@ -175,8 +175,8 @@ class Index:
     def _only(self, beginning: str) -> str:
         found = self.begin_so(beginning)
         if len(found) > 1:
-            told = ", ".join(filter(str.isprintable, found[:_SHOWN]))
-            raise InputError("ambiguous-run", "sdcert audit show ID", f"{len(found)} runs begin so", told,
+            text = ", ".join(filter(str.isprintable, found[:_SHOWN]))
+            raise InputError("ambiguous-run", "sdcert audit show ID", f"{len(found)} runs begin so", text,
                              "write more of the id", beginning)  # fmt: skip
         if not found:
             known = filter(str.isprintable, self._texts(select_runs(Query(last=_NEAR))))
@@ -203,12 +203,12 @@ class Index:
             raise IndexMismatch
         return [(one, lines[one.run]) for one in found]
 
-    def _entries(self, places: Select[Any]) -> list[tuple[LedgerLine, Entry]]:
-        return [(line, entry) for line, entry in self._sure(lambda: self._read(places)) if entry is not None]
+    def _entries(self, reader: Select[Any]) -> list[tuple[LedgerLine, Entry]]:
+        return [(line, entry) for line, entry in self._sure(lambda: self._read(reader)) if entry is not None]
 
-    def _read(self, places: Select[Any]) -> list[tuple[LedgerLine, Entry | None]]:
+    def _read(self, reader: Select[Any]) -> list[tuple[LedgerLine, Entry | None]]:
         """The lines at these places; raises IndexMismatch where one is not what the index says."""
-        found, rows = [], self._connection.execute(places).all()
+        found, rows = [], self._connection.execute(reader).all()
         for row, line in zip(
             rows, self._places.read_lines([(row.number, row.first_byte, row.n_bytes) for row in rows]), strict=True
         ):

@@ -29,22 +29,22 @@ Progress = Callable[[int, int], None]  # bytes read, bytes there are
 Read = list[tuple[LedgerLine, Entry]]
 
 
-def catch_up(connection: Connection, places: LedgerLineReader, progress: Progress) -> int:
+def catch_up(connection: Connection, reader: LedgerLineReader, progress: Progress) -> int:
     """Read the lines that are new; returns how many. Raises IndexMismatch where the index does not fit what it has read."""
-    number, after = find_index_end(connection, places)
-    return fill(connection, places.ledger.lines(after, index=number), watch(places, progress))
+    number, after = find_index_end(connection, reader)
+    return fill(connection, reader.ledger.lines(after, index=number), watch(reader, progress))
 
 
-def watch(places: LedgerLineReader, progress: Progress) -> UpdateWatch:
-    there_are = places.n_bytes
+def watch(reader: LedgerLineReader, progress: Progress) -> UpdateWatch:
+    there_are = reader.n_bytes
     return lambda reached: progress(reached, there_are)
 
 
-def find_index_end(connection: Connection, places: LedgerLineReader) -> tuple[int, int]:
+def find_index_end(connection: Connection, reader: LedgerLineReader) -> tuple[int, int]:
     """The number and the first byte of the line after the last one in the index; raises IndexMismatch where it does not fit."""
     facts = {row.name: row.value for row in connection.execute(select(FACTS))}
     try:
-        (last,) = places.read_lines([(int(facts["number"]), int(facts["first_byte"]), int(facts["n_bytes"]))])
+        (last,) = reader.read_lines([(int(facts["number"]), int(facts["first_byte"]), int(facts["n_bytes"]))])
     except (KeyError, ValueError):
         raise IndexMismatch from None
     n = connection.scalar(select(func.count()).select_from(ENTRIES))

@@ -45,8 +45,8 @@ def _list_records(home: Home, key: bytes, event: RunEnded) -> Iterator[tuple[str
         content = read_file(home.root / "runs" / event.run / "manifest.json")
         if digest_under(key, content) == event.manifest:
             stages: dict[str, dict[str, Any]] = json.loads(content)["stages"]
-            for stage, said in stages.items():
-                if _NAME.fullmatch(name := said.get("record") or ""):
+            for stage, recorded in stages.items():
+                if _NAME.fullmatch(name := recorded.get("record") or ""):
                     yield stage, name
 
 

@@ -66,13 +66,13 @@ class History:
 
 def history(manifests: Mapping[str, dict[str, Any] | None], entries: Iterable[Entry]) -> History:
     """What is known of the runs. manifests: by run; None for one that cannot be read."""
-    told: defaultdict[str, list[Entry]] = defaultdict(list)
+    by_run: defaultdict[str, list[Entry]] = defaultdict(list)
     for entry in entries:
         if (run := getattr(entry.event, "run", None)) is not None:
-            told[run].append(entry)
-    ended = {run for run, said in told.items() if any(isinstance(one.event, RunEnded) for one in said)}
+            by_run[run].append(entry)
+    ended = {run for run, entries in by_run.items() if any(isinstance(one.event, RunEnded) for one in entries)}
     lost = {run for run, manifest in manifests.items() if manifest is None} - ended
-    runs = [_build_known_run(run, manifests.get(run) or {}, told.get(run, [])) for run in {*manifests, *told} - lost]
+    runs = [_build_known_run(run, manifests.get(run) or {}, by_run.get(run, [])) for run in {*manifests, *by_run} - lost]
     return History(tuple(sorted(runs, key=lambda run: (run.began, run.run))), tuple(sorted(lost)))
 
 

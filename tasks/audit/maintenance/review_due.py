@@ -105,8 +105,8 @@ def find_due_certificates(
 
 
 def _select_key_revocation(end: KeyEnd | None, one: IssuedCertificate, at: datetime) -> KeyEnd | None:
-    told = end is not None and end.covers(one.issued_at) and (end.at is None or end.at <= at)
-    return end if told else None
+    is_reported = end is not None and end.covers(one.issued_at) and (end.at is None or end.at <= at)
+    return end if is_reported else None
 
 
 def _key(one: IssuedCertificate) -> tuple[Why, ...]:

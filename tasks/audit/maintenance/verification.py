@@ -65,10 +65,10 @@ class StoreVerification:
     emptied: int
 
 
-def verify(home: Home, past: History, told: CountProgress = lambda done, of: None) -> StoreVerification:
+def verify(home: Home, past: History, progress: CountProgress = lambda done, of: None) -> StoreVerification:
     """Look at everything in the store. Changes nothing; hold `use_store` meanwhile.
 
-    told: called with how many artifacts were looked at, and how many there are.
+    progress: called with how many artifacts were looked at, and how many there are.
     Cost: every artifact is read and hashed once; some seconds a gigabyte.
     """
     files = list_home_store(home)
@@ -80,7 +80,7 @@ def verify(home: Home, past: History, told: CountProgress = lambda done, of: Non
     findings = (
         *gone,
         *_ledger(past.doubt),
-        *(() if gone else _find_damaged_artifacts(home, files, needs, told)),
+        *(() if gone else _find_damaged_artifacts(home, files, needs, progress)),
         *_missing(files, needs),
         *_open(home, files),
         *_unknown(home, files.others),
@@ -130,14 +130,14 @@ def _ledger(doubt: str) -> Iterator[StoreFinding]:
 
 
 def _find_damaged_artifacts(
-    home: Home, files: StoreFiles, needs: dict[str, tuple[str, ...]], told: CountProgress
+    home: Home, files: StoreFiles, needs: dict[str, tuple[str, ...]], progress: CountProgress
 ) -> Iterator[StoreFinding]:
     store, of = Store(home), len(files.artifacts)
     for done, ref in enumerate(files.artifacts, 1):
         if not store.intact(ref) and files.exists(ref):
             says = f"{_short(ref)} is not what its address says: its file was changed or torn"
             yield StoreFinding("damaged", ref, says, _to_restore(needs.get(ref, ())), needs.get(ref, ()))
-        told(done, of)
+        progress(done, of)
 
 
 def _missing(files: StoreFiles, needs: dict[str, tuple[str, ...]]) -> Iterator[StoreFinding]:

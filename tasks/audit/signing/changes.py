@@ -226,8 +226,8 @@ class KeyChanges:
         self._announce(KeyChanged(change=change, key=record.claim, since=since, reason=pending.reason), again=again)
 
     def _announce(self, event: KeyChanged, *, again: bool) -> None:
-        said = event.model_dump(mode="json")
-        if again and any(_entry(line.content)[1].get("event") == said for line in self.ledger.lines()):
+        content = event.model_dump(mode="json")
+        if again and any(_entry(line.content)[1].get("event") == content for line in self.ledger.lines()):
             return
         self.ledger.append(event, self.current())
 

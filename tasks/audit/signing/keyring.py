@@ -187,8 +187,8 @@ class Keyring:
             why = f" ({known.reason})" if known.reason else ""
             raise KeyRefused("revoked", f"key {_short(known.key_id)} was revoked{since}{why}")
         if known.retired_at is not None and signed_at > known.retired_at:
-            told = f"key {_short(known.key_id)} was retired at {_format_time(known.retired_at)}, before this was signed"
-            raise KeyRefused("retired", told)
+            text = f"key {_short(known.key_id)} was retired at {_format_time(known.retired_at)}, before this was signed"
+            raise KeyRefused("retired", text)
         return known
 
 
@@ -279,8 +279,8 @@ def _each_once(revoked: Iterable[RevokedCertificate]) -> tuple[RevokedCertificat
     kept: dict[str, RevokedCertificate] = {}
     for one in revoked:
         first = kept.setdefault(one.sha256, one)
-        told = {"table": first.table or one.table, "content_address": first.content_address or one.content_address}
-        kept[one.sha256] = first.model_copy(update=told)
+        text = {"table": first.table or one.table, "content_address": first.content_address or one.content_address}
+        kept[one.sha256] = first.model_copy(update=text)
     return tuple(kept.values())
 
 

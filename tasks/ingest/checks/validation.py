@@ -101,12 +101,12 @@ def _first_unlisted(wanted: Sequence[AnyExpectation], failing: Sequence[Integers
 
 
 def _refuse_failed(checks: tuple[ExpectationResult, ...], failing: Sequence[Integers], unlisted: object, label: str) -> None:
-    told = [
+    texts = [
         f"{c.expectation} ({_describe_failing_rows(c, rows)})" for c, rows in zip(checks, failing, strict=True) if not c.passed
     ]
-    if told:
-        raise InputError("expectation-failed", f"{label}: {len(told)} of {len(checks)} expectations",
-                         "The table does not fulfil: " + "; ".join(told) + ".", "a table that fulfils every expectation",
+    if texts:
+        raise InputError("expectation-failed", f"{label}: {len(texts)} of {len(checks)} expectations",
+                         "The table does not fulfil: " + "; ".join(texts) + ".", "a table that fulfils every expectation",
                          "correct the source or the expectation; add a category that is missing from `order` or `categories`",
                          value=unlisted)  # fmt: skip
 
@@ -172,7 +172,7 @@ def _verdicts(wanted: Sequence[AnyExpectation], data: Microdata) -> list[bool]:
 
     def holds(expectation: AnyExpectation) -> bool:
         """Of its own columns alone: each time great-expectations goes through all that it is given."""
-        columns = {name: f"column {place}" for place, name in enumerate(list_expected_columns(expectation))}
+        columns = {name: f"column {position}" for position, name in enumerate(list_expected_columns(expectation))}
         values = {column: series(data.column(name)) for name, column in columns.items()}
         batch = whole.get_batch({"dataframe": pd.DataFrame(values, index=pd.RangeIndex(data.n))})
         return bool(batch.validate(_translate_expectation(expectation, columns, data), result_format="BOOLEAN_ONLY").success)

@@ -40,8 +40,8 @@ def from_text(column: pa.ChunkedArray, spec: AttributeSpec, label: str) -> tuple
         kind = pa.float64() if _is_numeric(spec) else type_without_values(spec)
         return pa.nulls(len(cells), kind), (*notes, "no cell holds a value")
     if spec.scale in {Scale.DATE, Scale.TIME} or spec.date_format is not None:
-        values, told = as_declared(cells, spec, label)
-        return values, (*notes, *told)
+        values, remarks = as_declared(cells, spec, label)
+        return values, (*notes, *remarks)
     return _numbers_or_text(cells, spec, label, notes)
 
 
@@ -56,9 +56,9 @@ def _numbers_or_text(
         return _doubles(cells, spec, where, notes)
     if spec.scale not in {None, Scale.ORDINAL}:
         return _text(cells, spec, label, notes)
-    values, told = as_found(cells)
-    if values is not None or told:
-        return cells if values is None else values, (*notes, *told)
+    values, remarks = as_found(cells)
+    if values is not None or remarks:
+        return cells if values is None else values, (*notes, *remarks)
     return _text(cells, spec, label, notes)
 
 

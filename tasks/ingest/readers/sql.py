@@ -219,5 +219,5 @@ def _kind(error: Exception) -> str:
     """The kind of a failure, without a word of the message but for what SQLite always says."""
     cause = getattr(error, "orig", None) or error
     if isinstance(cause, sqlite3.Error):
-        return next((words for said, words in _SQLITE_MESSAGES.items() if said in str(cause)), type(cause).__name__)
+        return next((words for message, words in _SQLITE_MESSAGES.items() if message in str(cause)), type(cause).__name__)
     return type(cause).__name__

@@ -87,11 +87,13 @@ def read(content: bytes, label: str, *, encoding: str | None = None) -> RawTable
                          "save it again, or name a text table .csv")  # fmt: skip
     _refuse_truncated(content, kind, label)
     options = {} if encoding is None or kind is _POR else {"encoding": encoding}
-    told = {"user_missing": True} if kind.tells_missing else {}
+    missing_options = {"user_missing": True} if kind.tells_missing else {}
     names = list(_parse_content(content, kind, label, metadataonly=True, **options)[0])
     refuse_bad_names(names, label)
     most = LARGEST_TABLE // (_CELL_BYTES * len(names))  # a few bytes of a compressed file can stand for any number of rows
-    stored, meta = _parse_content(content, kind, label, disable_datetime_conversion=True, row_limit=most + 1, **options, **told)
+    stored, meta = _parse_content(
+        content, kind, label, disable_datetime_conversion=True, row_limit=most + 1, **options, **missing_options
+    )
     if max(map(len, stored.values()), default=0) > most:
         raise too_large(label, "save the rows and columns that are needed")
     calendar = [name for name in stored if _may_be_calendar(meta, name)]

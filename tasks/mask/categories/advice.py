@@ -32,9 +32,9 @@ def _sentences(source: Microdata, schema: Schema, steps: Iterable[Spec]) -> Iter
             continue
         for name in step.target_attributes:
             texts = category_texts(create_category_coding(schema, source, (name,), "masking").categories[0])
-            told = _describe_better_matrix(transition_matrix(step, texts, where=f"masking[{i}]")) if len(texts) == 2 else None
-            if told is not None:
-                yield f"masking[{i}]: the probabilities for {name} are {told}"
+            advice = _describe_better_matrix(transition_matrix(step, texts, where=f"masking[{i}]")) if len(texts) == 2 else None
+            if advice is not None:
+                yield f"masking[{i}]: the probabilities for {name} are {advice}"
 
 
 def _describe_better_matrix(matrix: Floats) -> str | None:

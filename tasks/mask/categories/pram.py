@@ -97,10 +97,14 @@ class Pram(MaskingMethod):
     @property
     def law(self) -> str:
         """How a released value comes about, in words."""
-        return f"{self._base_law}, then drawn back so that expected frequencies stay" if self.invariant else self._base_law
+        return (
+            f"{self._base_distribution}, then drawn back so that expected frequencies stay"
+            if self.invariant
+            else self._base_distribution
+        )
 
     @property
-    def _base_law(self) -> str:
+    def _base_distribution(self) -> str:
         each = "each combination of values" if self.jointly else "each value"
         if self.retention is not None:
             other = "combination" if self.jointly else "of its categories"
@@ -204,13 +208,13 @@ def randomise(site: MaskContext, spec: Pram) -> Microdata:
     return data
 
 
-def _unknown_category(names: tuple[str, ...], site: MaskContext, coding: CategoryCoding, place: str) -> InputError:
+def _unknown_category(names: tuple[str, ...], site: MaskContext, coding: CategoryCoding, location: str) -> InputError:
     if (coding.codes(site.table) == coding.size).any():
         what = f"{join_with_and(names)} holds a category that its declared order does not list"
-        return InputError("unknown-category", place, what, "the categories of `order`", "complete the order")
+        return InputError("unknown-category", location, what, "the categories of `order`", "complete the order")
     what = f"a step before has made a category of {join_with_and(names)} that the source does not have"
     remedy = "put this step before that one, or group the categories in the source"
-    return InputError("made-category", place, what, "the categories of the source", remedy)
+    return InputError("made-category", location, what, "the categories of the source", remedy)
 
 
 def transition_matrix(spec: Pram, categories: tuple[str, ...], *, where: str) -> Floats:
@@ -273,7 +277,7 @@ def _is_coded_later(view: IntruderView, spec: Pram) -> bool:
 
 def _infer_unit(view: IntruderView, spec: Pram, names: tuple[str, ...]) -> Belief:
     knowledge = view.knowledge
-    before = next((law for law in knowledge.laws if law.names == names), None)
+    before = next((likelihood for likelihood in knowledge.likelihoods if likelihood.names == names), None)
     certain = knowledge.is_certain(names)
     follows = certain and knowledge.complete if spec.invariant else certain or before is not None
     if not follows:
@@ -286,9 +290,11 @@ def _infer_unit(view: IntruderView, spec: Pram, names: tuple[str, ...]) -> Belie
     values = Microdata.from_columns(dict(zip(names, coding.columns(np.arange(coding.size)), strict=True)))
     if before is not None and not _is_about(before, values):
         return knowledge.forget(names)
-    law = DiscreteLikelihood(names, own, shown, probability if before is None else before.probability @ probability, values)
+    likelihood = DiscreteLikelihood(
+        names, own, shown, probability if before is None else before.probability @ probability, values
+    )
     rest = knowledge.drop_attributes(names)
-    return replace(rest, laws=(*rest.laws, law))
+    return replace(rest, likelihoods=(*rest.likelihoods, likelihood))
 
 
 def _holding_categories(view: IntruderView, names: tuple[str, ...]) -> Microdata:
@@ -305,9 +311,9 @@ def _fits(spec: Pram, coding: CategoryCoding) -> bool:
     return True
 
 
-def _is_about(law: DiscreteLikelihood, values: Microdata) -> bool:
+def _is_about(likelihood: DiscreteLikelihood, values: Microdata) -> bool:
     """Are the categories of a law these? Not where they are those of strata, or were recoded since."""
-    return law.values is not None and law.values.arrow.equals(values.arrow)
+    return likelihood.values is not None and likelihood.values.arrow.equals(values.arrow)
 
 
 def _base(spec: Pram, coding: CategoryCoding, c: int, where: str) -> Floats:

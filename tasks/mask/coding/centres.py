@@ -26,7 +26,7 @@ def compute_band_centre(values: Floats, centre: Centre, *, ordinal: bool) -> flo
     return float(ascending.mean() if centre == "mean" else np.median(ascending))
 
 
-def refuse_few(site: MaskContext, behind: Booleans, centre: Centre, name: str, place: str) -> None:
+def refuse_few(site: MaskContext, behind: Booleans, centre: Centre, name: str, location: str) -> None:
     """InputError where a centre of 1 or 2 records would be published; of persons, where the schema names a person key.
 
     behind: shape (n,), the rows of the site whose centre it is.
@@ -38,4 +38,4 @@ def refuse_few(site: MaskContext, behind: Booleans, centre: Centre, name: str, p
         behind_it = f"{n} {units.counts if n > 1 else one}"
         what = f"the {centre} of {behind_it} of `{name}` would be published: nearly the value of one person"
         allowed = f"no {one}, or at least {FEWEST}, behind each published {centre}"
-        raise InputError("few-behind-a-centre", place, what, allowed, "move the limit, or publish something else than that")
+        raise InputError("few-behind-a-centre", location, what, allowed, "move the limit, or publish something else than that")

@@ -88,15 +88,15 @@ def publish_column(data: Microdata, column: BlockColumn, values: Floats, site: M
 
 def _nominal(site: MaskContext, attribute: Attribute, aggregate: Aggregate, *, standardize: bool) -> BlockColumn:
     name = attribute.name
-    place = f"{site.where}.attributes: {name}"
+    location = f"{site.where}.attributes: {name}"
     (codes,) = encode_jointly(site.data.column(name))
     found = pc.unique(site.data.column(name).drop_null())
     categories = found.take(pc.sort_indices(found))
-    refuse_constant(len(categories), name, place)
+    refuse_constant(len(categories), name, location)
     if len(categories) > MOST_CATEGORIES:
         what = f"`{name}` has {len(categories):,} categories"
         remedy = "group its categories before (recoding), or take it out of the step"
-        raise InputError("categories", place, what, f"2 to {MOST_CATEGORIES} categories", remedy)
+        raise InputError("categories", location, what, f"2 to {MOST_CATEGORIES} categories", remedy)
     values = np.where(codes < 0, np.nan, codes.astype(np.float64))
     weight = 1 / compute_share_of_unequal_pairs(values) if standardize else 0.5
     coordinates = np.where((codes < 0)[:, None], np.nan, np.sqrt(weight) * (codes[:, None] == np.arange(len(categories))))

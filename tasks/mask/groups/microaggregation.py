@@ -332,16 +332,18 @@ def _columns(site: MaskContext, spec: Microaggregation, names: tuple[str, ...], 
 
 
 def _refuse_other_partitions(site: MaskContext, spec: Microaggregation, names: tuple[str, ...]) -> None:
-    place = f"{site.where}.partition"
+    location = f"{site.where}.partition"
     if spec.partition == "optimal_univariate" and len(names) > 1:
         what = f"optimal_univariate groups by a single attribute, and the block has {len(names)}: {join_with_and(names)}"
         remedy = "individual_ranking takes each attribute by itself; `refined` or `mdav` take several together"
-        raise InputError("partition-needs-one-attribute", place, what, "one attribute", remedy, spec.partition)
+        raise InputError("partition-needs-one-attribute", location, what, "one attribute", remedy, spec.partition)
     nominal = [name for name in names if site.schema[name].scale in CATEGORICAL]
     if spec.partition in ON_AXES and nominal:
         what = f"{spec.partition} orders the records, and `{nominal[0]}` has no order"
         allowed = "numeric or ordinal attributes, dates or times"
-        raise InputError("partition-needs-order", place, what, allowed, "use mdav, or mask it in another step", spec.partition)
+        raise InputError(
+            "partition-needs-order", location, what, allowed, "use mdav, or mask it in another step", spec.partition
+        )
 
 
 def choose_aggregate(spec: Microaggregation, attribute: Attribute) -> Aggregate:

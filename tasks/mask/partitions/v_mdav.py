@@ -58,8 +58,8 @@ def partition(points: Floats, k: int, gamma: float = GAMMA) -> Integers:
 
 def _outermost_first(points: Floats, centre: Floats) -> Integers:
     squares = np.zeros(len(points))
-    for column, place in zip(points.T, centre, strict=True):
-        squares += (column - place) ** 2
+    for column, coordinate in zip(points.T, centre, strict=True):
+        squares += (column - coordinate) ** 2
     return np.argsort(-squares, kind="stable")
 
 
@@ -133,10 +133,10 @@ def _assign_last_records(points: Floats, groups: Integers, k: int) -> Integers:
     return groups
 
 
-def _squares_from_means(points: Floats, groups: Integers, place: Floats) -> Floats:
+def _squares_from_means(points: Floats, groups: Integers, coordinate: Floats) -> Floats:
     grouped = groups >= 0
     sizes = np.bincount(groups[grouped])
     squares = np.zeros(len(sizes))
-    for column, value in zip(points.T, place, strict=True):
+    for column, value in zip(points.T, coordinate, strict=True):
         squares += (np.bincount(groups[grouped], weights=column[grouped]) / sizes - value) ** 2
     return squares

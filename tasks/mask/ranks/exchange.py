@@ -56,8 +56,8 @@ def exchange_in_buckets(begins: Integers, uniforms: Floats) -> Integers:
             first += 1
         if first < p:
             bucket = _draw_bucket(left, first, uniforms[rank, 0])
-            place = min(int(uniforms[rank, 1] * left[bucket]), left[bucket] - 1)
-            chosen = _find_rank(counts, _count_through(counts, begins[bucket] - 1) + place)
+            position = min(int(uniforms[rank, 1] * left[bucket]), left[bucket] - 1)
+            chosen = _find_rank(counts, _count_through(counts, begins[bucket] - 1) + position)
             partner[rank], partner[chosen] = chosen, rank
             _take(counts, waiting, chosen)
             left[bucket] -= 1

@@ -173,8 +173,8 @@ def infer(view: IntruderView, spec: RankJitter) -> Belief:
     if view.window_at_most is not None:
         return knowledge
     bounded = {part.name for part in knowledge.between}
-    laws = (_infer_likelihood(view, knowledge, spec, name) for name in spec.target_attributes if name in bounded)
-    return replace(knowledge, laws=(*knowledge.laws, *laws))
+    likelihoods = (_infer_likelihood(view, knowledge, spec, name) for name in spec.target_attributes if name in bounded)
+    return replace(knowledge, likelihoods=(*knowledge.likelihoods, *likelihoods))
 
 
 def _infer_likelihood(view: IntruderView, knowledge: Belief, spec: RankJitter, name: str) -> DiscreteLikelihood:

@@ -44,7 +44,7 @@ def candidates(attack: str, outcomes: Microdata, rule: DrawingRule) -> Candidate
     ends = (*(start - 1 for start in STARTS[1:]), None)
     shares = [float(np.mean((sizes >= start) & (sizes <= (np.inf if end is None else end)))) if len(sizes) else 0.0
               for start, end in zip(STARTS, ends, strict=True)]  # fmt: skip
-    used = max((place for place, share in enumerate(shares) if share), default=-1) + 1
+    used = max((position for position, share in enumerate(shares) if share), default=-1) + 1
     brackets = tuple(
         Bracket(start, end, share if rule.exact else compute_bar_share(round(share * outcomes.n), outcomes.n, rule))
         for start, end, share in zip(STARTS[:used], ends[:used], shares[:used], strict=True)

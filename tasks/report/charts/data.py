@@ -13,7 +13,7 @@ from tasks.microdata.units import find_units
 from tasks.report.charts.candidates import Candidates, candidates
 from tasks.report.charts.distributions import DistributionChart, distribution
 from tasks.report.charts.editions import RULES, DrawingRule, Edition
-from tasks.report.charts.precision import PrecisionCurve, precision
+from tasks.report.charts.precision import PrecisionCoverage, precision
 from tasks.report.charts.relations import Relations, relations
 from tasks.report.charts.reliability import ReliabilityCurve, create_reliability_curve
 from tasks.report.charts.roc_chart import RocChart
@@ -27,7 +27,7 @@ class ChartData:
     distributions: tuple[DistributionChart, ...] = ()
     relations: Relations = field(default_factory=Relations)
     candidates: tuple[Candidates, ...] = ()
-    precision: tuple[PrecisionCurve, ...] = ()
+    precision: tuple[PrecisionCoverage, ...] = ()
     reliability: tuple[ReliabilityCurve, ...] = ()
     membership: tuple[RocChart, ...] = ()
 

@@ -138,8 +138,8 @@ def _categories(before: pa.Array, after: pa.Array, rule: DrawingRule) -> tuple[B
     counts = [_count_categories(column) for column in (before, after)]
     pairs = {name: (counts[0].get(name, 0), counts[1].get(name, 0)) for name in counts[0] | counts[1]}
     ranked = sorted(pairs, key=lambda name: (-pairs[name][0], name))
-    told = [name for name in ranked if rule.exact or pairs[name][1] > 0]
-    named = [name for name in told if enough(*pairs[name], rule.least)][:MOST_CATEGORIES]
+    shown = [name for name in ranked if rule.exact or pairs[name][1] > 0]
+    named = [name for name in shown if enough(*pairs[name], rule.least)][:MOST_CATEGORIES]
     while named and len(named) < len(pairs) and not enough(*_rest(pairs, named), rule.least):
         named.pop()
     totals = [sum(column.values()) for column in counts]

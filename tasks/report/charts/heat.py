@@ -45,8 +45,8 @@ def draw_heat(
 def _legend(drawn: Sheet, n: int) -> None:
     left = 4 - _LEFT
     for colour, text in zip(HEAT, LEVEL_TEXTS, strict=True):
-        for shown, ink, size, place in (("\u25a0", colour, 13.0, (left, -45)), (text, INK, TEXT, (left + 15, -44))):
+        for shown, ink, size, text_at in (("\u25a0", colour, 13.0, (left, -45)), (text, INK, TEXT, (left + 15, -44))):
             drawn.axes.annotate(
-                shown, (0, n), place, textcoords="offset points", color=ink, fontsize=size, annotation_clip=False
+                shown, (0, n), text_at, textcoords="offset points", color=ink, fontsize=size, annotation_clip=False
             )
         left += estimate_text_width(text) + 17

@@ -106,9 +106,9 @@ def _row(drawn: Sheet, row: BarRow, top: float, most: float) -> None:
             ends = (middle - 9, middle + 9)
             drawn.axes.add_artist(Line2D((mark, mark), ends, color=INK, lw=1.6, ls=style, solid_capstyle="butt", clip_on=False))
     if row.text:
-        place = (most, middle + TEXT * 0.35)
+        text_at = (most, middle + TEXT * 0.35)
         label = drawn.axes.annotate(
-            short(row.text, _MOST_TEXT), place, (6, 0), textcoords="offset points", annotation_clip=False
+            short(row.text, _MOST_TEXT), text_at, (6, 0), textcoords="offset points", annotation_clip=False
         )
         label.set(color=INK, fontsize=TEXT, va="baseline")
 
@@ -117,11 +117,11 @@ def _labels(drawn: Sheet, rows: tuple[BarRow, ...], tops: list[float], left: flo
     for top, row in zip(tops, rows, strict=True):
         heading = not row.values
         shown = short(row.label, WIDTH - 8 if heading else left - 8)
-        place = (4 - left) if heading else -6.0
+        text_at = (4 - left) if heading else -6.0
         label = drawn.axes.annotate(
             shown,
             (0, top + row.height / 2),
-            (place, -TEXT * 0.35 - (3 if heading else 0)),
+            (text_at, -TEXT * 0.35 - (3 if heading else 0)),
             textcoords="offset points",
             color=INK if heading else SOFT,
             fontsize=TEXT,

@@ -46,8 +46,8 @@ def create_roc_chart(attack: str, scores: Floats, member: Booleans, rule: Drawin
     """
     found = compute_roc_curve(scores, member)
     allowed = [rate for rate in RATES if round(rate * found.others[-1]) >= rule.least]
-    places = np.searchsorted(found.false_positive_rates, np.array(allowed) + 1e-12, side="right") - 1
-    pairs = [(rate, float(found.true_positive_rates[place])) for rate, place in zip(allowed, places, strict=True)]
+    positions = np.searchsorted(found.false_positive_rates, np.array(allowed) + 1e-12, side="right") - 1
+    pairs = [(rate, float(found.true_positive_rates[position])) for rate, position in zip(allowed, positions, strict=True)]
     points = (RocPoint(rate, hit if rule.exact else round_significant(hit, FEW)) for rate, hit in pairs)
     return RocChart(attack=attack, points=tuple(points))
 

@@ -42,8 +42,8 @@ def draw_waterfall(falls: tuple[Fall, ...], *, key: str, title: str, description
         axes.set_axisbelow(True)
         axes.set_ylim(_ROW * len(falls), 0)
         axes.set_yticks([])
-        for place, fall in enumerate(falls):
-            _fall(drawn, fall, _ROW * (place + 0.5), ticks[-1])
+        for position, fall in enumerate(falls):
+            _fall(drawn, fall, _ROW * (position + 0.5), ticks[-1])
         axes.axvline(0, color=INK, lw=1.2, clip_on=False)
         axes.annotate(below, (0, 0), (0, -34), xycoords="axes fraction", textcoords="offset points", color=SOFT, fontsize=TEXT)
         return svg(drawn, key=key, title=title, description=description)

@@ -17,7 +17,7 @@ from tasks.report.charts.horizontal_bars import BarRow, draw_rows
 from tasks.report.charts.knowledge import KNOWING, KnowledgeCurve, is_knowing, knowledge_curves, parse_attribute_count
 from tasks.report.charts.lines import draw_line, draw_shares
 from tasks.report.charts.losses import Losses, losses
-from tasks.report.charts.precision import PrecisionCurve
+from tasks.report.charts.precision import PrecisionCoverage
 from tasks.report.charts.relations import Pair
 from tasks.report.charts.subgroups import Subgroups, subgroups
 from tasks.report.charts.vertical_bars import BarPair, draw_columns
@@ -244,7 +244,7 @@ def _curve(content: Content, curve: KnowledgeCurve, most: float, key: str) -> Fi
                   heads=("Linked to the right person",), rows=rows, note=note)  # fmt: skip
 
 
-def _precision(content: Content, one: PrecisionCurve, key: str) -> Figure:
+def _precision(content: Content, one: PrecisionCoverage, key: str) -> Figure:
     points = tuple((point.coverage, point.precision) for point in one.points)
     title = f"{attack_title(content.method_of(one.attack))}: how many of the surest links are right"
     text = "; ".join(f"of the surest {format_share(covered)}: {format_share(right)}" for covered, right in points) + "."

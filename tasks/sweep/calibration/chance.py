@@ -79,9 +79,9 @@ def compute_credit_matrix(links: Links, *, is_searched: bool) -> Floats:
 
 
 def _links(world: World, spec: Attack) -> Links:
-    scene = GroundTruth.create_from_tables(world.original, world.masked, world.schema, world.alignment)
+    truth = GroundTruth.create_from_tables(world.original, world.masked, world.schema, world.alignment)
     intruder, everybody = Intruder("declared", world.knows), np.arange(world.original.n)
-    return find_links(spec, AttackContext(scene, world.schema, world.steps, intruder, world.knows, everybody)).links
+    return find_links(spec, AttackContext(truth, world.schema, world.steps, intruder, world.knows, everybody)).links
 
 
 def square(matrix: Floats) -> Floats:

@@ -14,7 +14,7 @@ CERTAIN = 20  # tables are enough where nothing is left to chance
 
 
 def finds_what_is_there(
-    subject: str, scene: str, spec: Attack, steps: Steps, share: float, effort: Effort, rng: np.random.Generator
+    subject: str, setting: str, spec: Attack, steps: Steps, share: float, effort: Effort, rng: np.random.Generator
 ) -> tuple[CalibrationFinding]:
     """Attack one table for each seed in which a share of the records keep a unique key; the rest's rows are dealt out.
 
@@ -31,16 +31,16 @@ def finds_what_is_there(
         total += float(credit.sum())
         of_rest += float(credit[rest].sum())
         missed += float((1 - credit[known]).sum())
-    law = run_permutation_test(blocks, of_rest, rng) if blocks[0].size else None
-    p = None if law is None else min(law.above, law.below)
+    permutation = run_permutation_test(blocks, of_rest, rng) if blocks[0].size else None
+    p = None if permutation is None else min(permutation.above, permutation.below)
     n = tables * N
     finding = CalibrationFinding(
         kind="planted",
         subject=subject,
-        scene=scene,
+        scene=setting,
         trials=tables,
         found=total / n,
-        expected=round(share * N) / N + (0.0 if law is None else law.expected / n),
+        expected=round(share * N) / N + (0.0 if permutation is None else permutation.expected / n),
         p=p,
         holds=missed <= 1e-9 and (p is None or p >= LEVEL),
         reason=_reason(missed, p),

@@ -34,7 +34,7 @@ class Claims:
 
 
 def claims_hold(
-    scene: str, names: tuple[str, ...], steps: Steps, effort: Effort, rng: np.random.Generator
+    setting: str, names: tuple[str, ...], steps: Steps, effort: Effort, rng: np.random.Generator
 ) -> tuple[CalibrationFinding, ...]:
     """Mask a table for each seed by a known law, and compare the attack's hits with the posterior probability it claims.
 
@@ -47,8 +47,8 @@ def claims_hold(
     hits = [(one.hit, one.largest) for one in found]
     at_truth = [(one.at_truth, one.squares) for one in found]
     return (
-        _finding("hits against the largest posterior", scene, np.array(hits)),
-        _finding("posterior at the truth against sum of squares", scene, np.array(at_truth)),
+        _finding("hits against the largest posterior", setting, np.array(hits)),
+        _finding("posterior at the truth against sum of squares", setting, np.array(at_truth)),
     )
 
 
@@ -72,8 +72,8 @@ def compute_posterior(world: World) -> Floats:
     knowledge = infer_belief(known, world.masked, world.schema, world.steps)
     log = np.zeros((known.n, world.masked.n))
     with np.errstate(divide="ignore"):
-        for law in knowledge.laws:
-            log += np.log(law.probability)[law.own][:, law.shown]
+        for likelihood in knowledge.likelihoods:
+            log += np.log(likelihood.probability)[likelihood.own][:, likelihood.shown]
     for blurred in knowledge.blurred:
         errors = blurred.placed[None, :, :] - blurred.centre[:, None, :]
         log += multivariate_normal(cov=blurred.covariance[0]).logpdf(errors).reshape(log.shape)
@@ -104,13 +104,13 @@ def compute_difference_p_value(differences: Floats, allowed: float) -> float:
     return float(min(above, below))
 
 
-def _finding(subject: str, scene: str, pairs: Floats) -> CalibrationFinding:
+def _finding(subject: str, setting: str, pairs: Floats) -> CalibrationFinding:
     found, claimed = pairs.mean(axis=0)
     p = compute_difference_p_value(pairs[:, 0] - pairs[:, 1], ALLOWED * float(claimed))
     return CalibrationFinding(
         kind="posterior",
         subject=subject,
-        scene=scene,
+        scene=setting,
         trials=len(pairs),
         found=float(found),
         expected=float(claimed),

@@ -36,7 +36,7 @@ RETENTION = 0.7
 
 
 def posterior_finds_nothing(
-    subject: str, scene: str, spec: ProbabilisticLinkage, make: MakeWorld, effort: Effort, rng: np.random.Generator
+    subject: str, setting: str, spec: ProbabilisticLinkage, make: MakeWorld, effort: Effort, rng: np.random.Generator
 ) -> tuple[CalibrationFinding]:
     """Tables in which nobody's row is their own: the posterior at the truth against random pairings, and its stated chance."""
     matrices, total, wrong = [], 0.0, 0
@@ -47,28 +47,28 @@ def posterior_finds_nothing(
         matrices.append(matrix)
         total += (figure.value or 0.0) * world.original.n
         wrong += abs((figure.chance or 0.0) - float(matrix.mean())) > 1e-9
-    law = run_permutation_test(matrices, total, rng)
-    p, n = min(law.above, law.below), effort.seeds * len(matrices[0])
+    permutation = run_permutation_test(matrices, total, rng)
+    p, n = min(permutation.above, permutation.below), effort.seeds * len(matrices[0])
     reason = "it gives the truth other than chance would" if p < LEVEL else None
     if wrong:
         reason = f"the chance it states is not that of its probabilities in {wrong} tables"
-    return (_finding("null", subject, scene, effort.seeds, total / n, law.expected / n, p, reason),)
+    return (_finding("null", subject, setting, effort.seeds, total / n, permutation.expected / n, p, reason),)
 
 
 def reads_nothing_off(
-    subject: str, scene: str, spec: ProbabilisticLinkage, make: MakeWorld, effort: Effort, rng: np.random.Generator
+    subject: str, setting: str, spec: ProbabilisticLinkage, make: MakeWorld, effort: Effort, rng: np.random.Generator
 ) -> tuple[CalibrationFinding, ...]:
     """Where m is read off who is who of nobody's own rows: rate and posterior are what their stated chances say, on average."""
     worlds = [make(one) for one in rng.spawn(max(effort.seeds // 2, 2))]
     results = [run_attack(world, spec) for world in worlds]
-    told = [_require_facts(result) for result in results]
+    facts = [_require_facts(result) for result in results]
     truths = [_get_posterior_at_truth(*one).value or 0.0 for one in zip(worlds, results, strict=True)]
     rates = [_mean(result, "credit") for result in results]
     pairs = (
-        ("the rate", rates, [one.chance or 0.0 for one in told]),
-        ("the posterior", truths, [one.chance_at_truth or 0.0 for one in told]),
+        ("the rate", rates, [one.chance or 0.0 for one in facts]),
+        ("the posterior", truths, [one.chance_at_truth or 0.0 for one in facts]),
     )
-    return tuple(_judge_stated_chance(subject, f"{scene}, {what}", found, chance) for what, found, chance in pairs)
+    return tuple(_judge_stated_chance(subject, f"{setting}, {what}", found, chance) for what, found, chance in pairs)
 
 
 def posterior_is_recounted(
@@ -88,7 +88,7 @@ def posterior_is_recounted(
 
 
 def claims_of_the_model_hold(
-    subject: str, scene: str, spec: ProbabilisticLinkage, effort: Effort, rng: np.random.Generator
+    subject: str, setting: str, spec: ProbabilisticLinkage, effort: Effort, rng: np.random.Generator
 ) -> tuple[CalibrationFinding, ...]:
     """Attributes that agree independently of each other, masked by PRAM: the guesses are right as often as they claim.
 
@@ -101,9 +101,9 @@ def claims_of_the_model_hold(
         facts = _require_facts(result)
         hits.append((_mean(result, "credit"), facts.claimed))
         at_truth.append((_mean(result, "posterior"), facts.squares))
-    said = "the intruder is not right as often as their model claims"
+    message = "the intruder is not right as often as their model claims"
     pairs = (("hits against the largest posterior", hits), ("posterior at the truth against sum of squares", at_truth))
-    return tuple(_judge_claims(f"{subject}, {what}", scene, np.array(both), said) for what, both in pairs)
+    return tuple(_judge_claims(f"{subject}, {what}", setting, np.array(both), message) for what, both in pairs)
 
 
 def independent_codes(rng: np.random.Generator) -> World:
@@ -129,8 +129,8 @@ def posterior_matrix(world: World, spec: ProbabilisticLinkage) -> Floats:
 def _get_posterior_at_truth(world: World, result: AttackResult) -> Estimate:
     if result.outcomes is None:
         raise AttackFailed(result.reason or "it did not run")
-    scene = GroundTruth.create_from_tables(world.original, world.masked, world.schema, world.alignment)
-    return next(one for one in linkage_estimates(result, scene, world.schema) if one.measure == POSTERIOR_AT_TRUTH.name)
+    setting = GroundTruth.create_from_tables(world.original, world.masked, world.schema, world.alignment)
+    return next(one for one in linkage_estimates(result, setting, world.schema) if one.measure == POSTERIOR_AT_TRUTH.name)
 
 
 def _require_facts(result: AttackResult) -> ProbableFacts:
@@ -169,31 +169,31 @@ def _ratio(facts: ProbableFacts, name: str, own: object, shown: object, wide: fl
     return (first.m or 0.0) / first.u
 
 
-def _holds(said: str, own: object, shown: object, wide: float) -> bool:
-    if said == "equal":
+def _holds(message: str, own: object, shown: object, wide: float) -> bool:
+    if message == "equal":
         return own == shown
     if not isinstance(own, int | float) or not isinstance(shown, int | float):
         return own is None and shown is None
-    return abs(own - shown) <= wide * float(said.split()[1]) / 100
+    return abs(own - shown) <= wide * float(message.split()[1]) / 100
 
 
-def _judge_stated_chance(subject: str, scene: str, found: list[float], chance: list[float]) -> CalibrationFinding:
+def _judge_stated_chance(subject: str, setting: str, found: list[float], chance: list[float]) -> CalibrationFinding:
     differences = np.array(found) - np.array(chance)
     p = float(ttest_1samp(differences, 0.0).pvalue) if np.ptp(differences) > 0 else float(abs(differences[0]) < 1e-9)
     reason = None if p >= LEVEL else "the chance it states is not what it earns where nothing is to be found"
-    return _finding("null", subject, scene, len(found), float(np.mean(found)), float(np.mean(chance)), p, reason)
+    return _finding("null", subject, setting, len(found), float(np.mean(found)), float(np.mean(chance)), p, reason)
 
 
-def _judge_claims(subject: str, scene: str, pairs: Floats, said: str) -> CalibrationFinding:
+def _judge_claims(subject: str, setting: str, pairs: Floats, message: str) -> CalibrationFinding:
     found, claimed = (float(one) for one in pairs.mean(axis=0))
     p = compute_difference_p_value(pairs[:, 0] - pairs[:, 1], ALLOWED * claimed)
-    return _finding("posterior", subject, scene, len(pairs), found, claimed, p, None if p >= LEVEL else said)
+    return _finding("posterior", subject, setting, len(pairs), found, claimed, p, None if p >= LEVEL else message)
 
 
 def _finding(
     kind: CalibrationKind,
     subject: str,
-    scene: str,
+    setting: str,
     trials: int,
     found: float,
     expected: float,
@@ -201,6 +201,6 @@ def _finding(
     reason: str | None,
 ) -> CalibrationFinding:
     return CalibrationFinding(
-        kind=kind, subject=subject, scene=scene, trials=trials, found=found, expected=expected, p=p, holds=reason is None,
+        kind=kind, subject=subject, scene=setting, trials=trials, found=found, expected=expected, p=p, holds=reason is None,
         reason=reason,
     )  # fmt: skip
