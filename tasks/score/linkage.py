@@ -110,7 +110,7 @@ def estimate_linkage_rates(sample: ScoredTargets) -> Iterator[Estimate]:
         yield estimate_posterior_at_truth(sample)
     yield sample.share(linkage.RECORDS_EXPOSED, credit >= EXPOSED_FROM)
     largest = float(credit.max())
-    yield sample.estimate(linkage.MAX_RECORD_RISK, largest, Interval(largest, 1.0), credit=sample.result.credit)
+    yield sample.estimate(linkage.MAX_RECORD_RISK, largest, Interval(largest, 1.0), credit_rule=sample.result.credit_rule)
     yield sample.share(linkage.TRUTH_AMONG_NEAREST, sample.truths("among_nearest"))
     yield sample.mean_size(linkage.MEAN_CANDIDATE_SET_SIZE, sample.outcomes.floats("candidates"))
 
@@ -193,7 +193,7 @@ def estimate_group_exposure(sample: ScoredTargets, file: _File) -> Iterator[Esti
         found = np.unique(group[exposed[file.truth.units.of_row] & (group >= 0)])
         if n_groups:
             share = len(found) / n_groups
-            yield sample.estimate(linkage.GROUPS_EXPOSED, share, Interval(share, 1.0), credit="indicator", attribute=name)
+            yield sample.estimate(linkage.GROUPS_EXPOSED, share, Interval(share, 1.0), credit_rule="indicator", attribute=name)
 
 
 def estimate_subgroup_rates(sample: ScoredTargets, file: _File) -> Iterator[Estimate]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from pydantic import InstanceOf
+from pydantic import ConfigDict, Field, InstanceOf
 
 from tasks.attack.learned.learning_summary import LearnedFacts
 from tasks.attack.linkage.assertable_links import SurestLinks, find_surest_links
@@ -29,7 +29,7 @@ class AttackResult:
     """One attack by one intruder.
 
     attack: the attack's id. infers, knows_data, knows_mechanism: sentences for the report.
-    direction, scale_by: None where the attack has no such choice. credit: a tie of t rows earns 1/t.
+    direction, scale_by: None where the attack has no such choice. credit_rule: how hits are counted: a tie of t rows earns 1/t.
     n_release: rows of the release. counts: what the targets are; see `fare` for persons of several rows.
     chance: the mean credit, over all targets, of any guess that does not look: exactly 1 over their number, or less where some
     records are absent and the released rows look for them, or some are given no guess; None where rows belong to nobody.
@@ -55,6 +55,8 @@ class AttackResult:
     learned: of an attack by a learned distance, what is to be said of it. probable: of probabilistic linkage.
     """
 
+    __pydantic_config__ = ConfigDict(serialize_by_alias=True)  # stored results say `credit` for the rule
+
     attack: str
     method: str
     intruder: str
@@ -65,7 +67,7 @@ class AttackResult:
     knows_mechanism: str
     direction: str | None
     scale_by: str | None
-    credit: Literal["shared"] = "shared"
+    credit_rule: Annotated[Literal["shared"], Field(alias="credit")] = "shared"
     n_release: int
     chance: float | None
     chance_kind: ChanceKind = "uniform_guess"

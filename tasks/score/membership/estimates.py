@@ -151,7 +151,7 @@ class _Judged:
             reason=reason or None,
             chance=chance,
             chance_kind="uniform_guess",
-            credit="indicator" if by_flags else "shared",
+            credit_rule="indicator" if by_flags else "shared",
             n_targets=members + others,
             n_in_release=members,
             counts=self.frame.units.counts,
@@ -265,7 +265,7 @@ def _most_exposed(result: MembershipResult, frame: Frame, subgroup: Subgroup) ->
         high=max(within.high, value),
         chance=float(inside.mean()),
         chance_kind="uniform_guess",
-        credit="shared",
+        credit_rule="shared",
         n_targets=len(inside),
         n_in_release=len(inside),
     )

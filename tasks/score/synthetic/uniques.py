@@ -121,7 +121,7 @@ def _estimate(
         unit=measure.unit,
         chance=float(-np.expm1(missed).mean()) + 0.0,
         chance_kind="independent_columns",
-        credit="indicator",
+        credit_rule="indicator",
         n_targets=units.n_units,
         counts=units.counts,
     )
