@@ -30,7 +30,7 @@ from tasks.ingest.task import ingest_source, source_digest
 from tasks.microdata.refs import RecordRef, TableRef
 from tasks.microdata.schema import Schema
 from tasks.runtime.artifacts import Store
-from tasks.runtime.draws import draw_of, keep_chosen_seed
+from tasks.runtime.draws import find_or_create_draw, keep_chosen_seed
 from tasks.runtime.failures import hide_exceptions
 from tasks.score.estimates import Score
 from tasks.score.synthetic.propensity import refuse_limits_that_cannot_fail

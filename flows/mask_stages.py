@@ -21,7 +21,7 @@ from tasks.mask.pseudonyms import Pseudonyms
 from tasks.mask.task import RowOrder, Steps, adopt_table, fit_control, mask_table, set_aside_control
 from tasks.microdata.refs import RecordRef, TableRef
 from tasks.microdata.schema import Schema
-from tasks.microdata.units import units_of
+from tasks.microdata.units import find_units
 from tasks.runtime.artifacts import Store
 from tasks.runtime.draws import pseudonym_key_of
 
@@ -40,7 +40,7 @@ def mask_source(
     share = release.control_share
     if share is not None:  # before the attempt is counted
         store = Store()
-        refuse_small_control(units_of(store.table(data), store.record(schema, Schema)), share)
+        refuse_small_control(find_units(store.table(data), store.record(schema, Schema)), share)
     steps = store_part(release.masking or (), Steps)
     aside = () if share is None else (str(share),)
     draw = count_attempt(_join_attempt(steps, *aside, control, *find_kind(release).list_attempt_parts(release)))
@@ -112,4 +112,4 @@ def _get_pseudonym_key(release: ReleaseSpec, draw: str) -> str | None:
         return None
     if release.seed is not None:
         return draw
-    return pseudonym_key_of(release.series_name, earlier=partial(last_pseudonym_key, release.series_name))
+    return find_or_create_pseudonym_key(release.series_name, earlier=partial(last_pseudonym_key, release.series_name))

@@ -30,7 +30,7 @@ from tasks.report.plan import ReportPlan
 from tasks.report.publication import Context, Publish
 from tasks.score.interval_disclosure import RankIntervalDisclosure, SdIntervalDisclosure
 from tasks.score.kinds import NotLimited
-from tasks.score.methods import ALWAYS, Measure
+from tasks.score.methods import ALWAYS, SelectedMeasure
 from tasks.score.policy import Known, Policy
 from tasks.score.release_kinds import MASKED_TABLE, MODEL, SYNTHETIC_TABLE, ReleaseKind
 from tasks.score.synthetic.uniques import Uniques
@@ -88,7 +88,7 @@ class ReleaseSpec(Spec):
         "which is about how the release is made and not about the release",
     )
     omit: Public[tuple[Omission, ...]] = ()
-    measures: Public[tuple[Measure, ...]] = ()
+    measures: Public[tuple[SelectedMeasure, ...]] = ()
     policy: Public[Policy]
     not_limited: Public[NotLimited] = Field(
         NotLimited(),
@@ -268,7 +268,7 @@ class ReleaseSpec(Spec):
     def report_plan(self) -> ReportPlan:
         parts = {name: getattr(self, name) for name in ReportPlan.model_fields if name in type(self).model_fields}
         parts["intruder"] = self.intruder.model_copy(update={"files": ()})  # where they are is nobody's business
-        told = {"control_table": self.control_plan is not None}
+        known = {"control_table": self.control_plan is not None}
         elsewhere = {"masked_elsewhere": self.released is not None, "tool": self.released and self.released.tool}
         return ReportPlan(
             **{**parts, **elsewhere, "series": self.series_name, "of_nobody": self.kind is SYNTHETIC_TABLE, **told}
@@ -297,7 +297,7 @@ def collect_policy_names(release: ReleaseSpec, schema: Schema | None = None) -> 
     )
     if schema is None:
         return known
-    names = (*(intruder.name for intruder in intruders(release.intruder, schema)), *names_of(release.intruder.files))
+    names = (*(intruder.name for intruder in intruders(release.intruder, schema)), *name_files(release.intruder.files))
     return dataclasses.replace(known, attributes=schema.release_columns, intruders=names)
 
 

@@ -53,10 +53,10 @@ def ingest_files(runner: StageRunner, release: ReleaseSpec, data: TableRef, sche
     if not specs:
         return ()
     original, attributes = store.table(data), store.record(schema, Schema)
-    plans = [plan_of(file, i, original, attributes, release.attributes) for i, file in enumerate(specs)]
+    plans = [plan_file(file, i, original, attributes, release.attributes) for i, file in enumerate(specs)]
     read = [
         runner.run(f"ingest {name}", ingest_file.bind(store_part(plan), file_digest(plan)))
-        for name, plan in zip(names_of(specs), plans, strict=True)
+        for name, plan in zip(name_files(specs), plans, strict=True)
     ]
     for outputs in read:
         runner.warn(store.record(outputs["notes"], tuple[str, ...]))

@@ -109,10 +109,10 @@ def _collect_findings(checks: Sequence[CalibrationCheck], effort: Effort, worker
 
     found: dict[int, tuple[CalibrationFinding, ...]] = {}
     with _Watched(len(checks)) as watched:
-        for place, findings in run_checks(checks, effort, workers):
-            found[place] = findings
+        for position, findings in run_checks(checks, effort, workers):
+            found[position] = findings
             watched.show_progress(len(found))
-    return [one for place in sorted(found) for one in found[place]]
+    return [one for position in sorted(found) for one in found[position]]
 
 
 class _Watched:
@@ -185,8 +185,8 @@ def _against(found: Sequence[CalibrationFinding]) -> Table:
 
 def _coverage(found: Sequence[CalibrationFinding]) -> Table:
     table = _table("samples", "covers", "95 % interval", "mean width", "p")
-    for scene, some in groupby(found, key=lambda one: one.scene):
-        table.add_row(escape_terminal(scene))
+    for setting, some in groupby(found, key=lambda one: one.scene):
+        table.add_row(escape_terminal(setting))
         for one in some:
             interval = "" if one.low is None or one.high is None else f"{one.low:.3f}-{one.high:.3f}"
             width = "" if one.width is None else f"{one.width:.3g}"

@@ -123,16 +123,16 @@ def _describe_declared_intruder(declared: Intruder, targets: float) -> str:
     from tasks.attack.linkage.holding import describe_holdings
 
     whose = "all records" if declared.records == 1 else f"{100 * declared.records:.3g} % of the records, drawn at random"
-    told = [f"knows {', '.join(declared.knows)} of {whose}"]
+    texts = [f"knows {', '.join(declared.knows)} of {whose}"]
     if declared.holds:
-        told.append(
+        texts.append(
             f"holds {describe_holdings(declared.holds)} instead of the original values, in linkage (insiders: the originals)"
         )
     if targets < 1:
-        told.append(f"{100 * targets:.3g} % of these records are scored")
+        texts.append(f"{100 * targets:.3g} % of these records are scored")
     if not declared.participation_known:
-        told.append("does not know who is in the release")
-    return "; ".join(told)
+        texts.append("does not know who is in the release")
+    return "; ".join(texts)
 
 
 def _join_intruder_names(intruders: list[str], *, several: bool) -> str:
@@ -142,9 +142,9 @@ def _join_intruder_names(intruders: list[str], *, several: bool) -> str:
     larger = [name for name in intruders if several and name.startswith("insider:") and SEPARATOR in name]
     fewer = sum(name.startswith("knowing:") for name in intruders)
     named = [name for name in intruders if not name.startswith("knowing:") and name not in larger]
-    told = [f"{len(larger)} insiders who know several columns"] if larger else []
-    told += [f"and intruders who know 1 to {fewer} of the declared intruder's attributes"] if fewer else []
-    return ", ".join([*named, *told])
+    texts = [f"{len(larger)} insiders who know several columns"] if larger else []
+    texts += [f"and intruders who know 1 to {fewer} of the declared intruder's attributes"] if fewer else []
+    return ", ".join([*named, *texts])
 
 
 def _format_count(count: int, noun: str) -> str:

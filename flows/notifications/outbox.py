@@ -17,8 +17,8 @@ from pathlib import Path
 from pydantic import AwareDatetime, SecretStr, ValidationError
 
 from flows.notifications.addresses import quiet_apprise, refuse_internal
-from flows.notifications.events import Event, Kind
-from flows.notifications.receivers import FILE, Block, ReceiverList
+from flows.notifications.events import Event, EventKind
+from flows.notifications.receivers import FILE, BlockName, ReceiverList
 from tasks.microdata.errors import InputError
 from tasks.microdata.regular_files import read_file
 from tasks.microdata.spec import Spec
@@ -40,8 +40,8 @@ class Message(Spec):
     """One event for one receiver."""
 
     key: str
-    block: Block
-    kind: Kind
+    block: BlockName
+    kind: EventKind
     subject: str
     body: str
     since: AwareDatetime

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tasks.microdata.words import join_first
-from tasks.runtime.provenance import Provenance, files_of_rooms
+from tasks.runtime.provenance import Provenance, select_room_files
 
-Kind = Literal["code", "lock", "packages", "platform"]
+ChangeKind = Literal["code", "lock", "packages", "platform"]
 _MANY = 8
 _PLATFORM = ("python", "system", "machine", "cpu")
 
@@ -32,18 +32,18 @@ class Changes:
 
     def list_room_files(self, rooms: tuple[str, ...]) -> tuple[str, ...]:
         """The changed files that a stage runs."""
-        return files_of_rooms(self.files, rooms)
+        return select_room_files(self.files, rooms)
 
-    def describe_by_kind(self, files: tuple[str, ...]) -> dict[Kind, str]:
+    def describe_by_kind(self, files: tuple[str, ...]) -> dict[ChangeKind, str]:
         """What has changed, by kind: some of the files, and all of the lock, of what is installed, and of the machine."""
         lock = self.pins or (("its hashes or comments",) if self.lock else ())
-        told: dict[Kind, tuple[str, ...]] = {
+        changed: dict[ChangeKind, tuple[str, ...]] = {
             "code": files,
             "lock": lock,
             "packages": self.packages,
             "platform": self.platform,
         }
-        return {kind: join_first(names, _MANY) for kind, names in told.items() if names}
+        return {kind: join_first(names, _MANY) for kind, names in changed.items() if names}
 
     @property
     def flow_files(self) -> tuple[str, ...]:

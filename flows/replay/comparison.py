@@ -21,7 +21,7 @@ from tasks.microdata.refs import TableRef
 from tasks.runtime.artifacts import Damaged, Store
 from tasks.runtime.failures import StageFailure
 
-Kind = Literal["data", "code", "lock", "packages", "platform", "inputs", "unknown", "unexplained"]
+CauseKind = Literal["data", "code", "lock", "packages", "platform", "inputs", "unknown", "unexplained"]
 RELEASED_FILE = "released file"
 ENDING = "ending"
 
@@ -30,7 +30,7 @@ ENDING = "ending"
 class Cause:
     """Why a stage came out otherwise, in words that hold no value of the data."""
 
-    kind: Kind
+    kind: CauseKind
     text: str
 
 
@@ -88,8 +88,8 @@ def _stage(name: str, run: PastRun, again: Rerun, changes: Changes, moved: tuple
     if inputs.products:
         return StageFound(name, "follows", outputs, (Cause("inputs", ", ".join(inputs.products)),))
     given = inputs.given - _find_moved_arguments(name, run, moved)
-    data = tuple(_data(name, run, again) for place in given if place == _digest_place(name, run))
-    plan = given - {_digest_place(name, run)}
+    data = tuple(_data(name, run, again) for position in given if position == _digest_position(name, run))
+    plan = given - {_digest_position(name, run)}
     return StageFound(name, "differs", outputs, (*data, *_find_causes(again.rooms[name], changes, bool(plan), bool(data))))
 
 
@@ -99,7 +99,7 @@ def _find_causes(rooms: tuple[str, ...], changes: Changes, plan: bool, explained
     plan: it was told something else to do, so that the flow counts as well. explained: another cause is known.
     """
     files = (*(changes.flow_files if plan else ()), *changes.list_room_files(rooms))
-    causes = [Cause(kind, told) for kind, told in changes.describe_by_kind(files).items()]
+    causes = [Cause(kind, explanation) for kind, explanation in changes.describe_by_kind(files).items()]
     yield from causes
     if not changes.known:
         yield Cause("unknown", "what the run was made by was not kept, or the store has lost it")
@@ -123,11 +123,11 @@ def _inputs(name: str, run: PastRun, again: Rerun) -> _Inputs:
     if name not in run.inputs:
         names = list(run.stages)
         before = [stage for stage in names[: names.index(name)] if again.stages.get(stage) != run.stages[stage]]
-        return _Inputs(tuple(before), frozenset({_digest_place(name, run)} if name == "ingest" else ()))
+        return _Inputs(tuple(before), frozenset({_digest_position(name, run)} if name == "ingest" else ()))
     pairs = list(zip_longest(_flat(run.inputs[name]), _flat(again.inputs[name])))
-    unlike = [place for place, (then, now) in enumerate(pairs) if then != now]
-    products = dict.fromkeys(origin[pairs[place][0]] for place in unlike if pairs[place][0] in origin)
-    return _Inputs(tuple(products), frozenset(place for place in unlike if pairs[place][0] not in origin))
+    unlike = [position for position, (then, now) in enumerate(pairs) if then != now]
+    products = dict.fromkeys(origin[pairs[position][0]] for position in unlike if pairs[position][0] in origin)
+    return _Inputs(tuple(products), frozenset(position for position in unlike if pairs[position][0] not in origin))
 
 
 def _flat(arguments: Any) -> Iterator[str]:
@@ -143,24 +143,27 @@ def _flat(arguments: Any) -> Iterator[str]:
             yield arguments
 
 
-def _digest_place(name: str, run: PastRun) -> int:
+def _digest_position(name: str, run: PastRun) -> int:
     """Which argument of a stage is the digest of a file that it reads; -1: it reads none."""
-    if name in ("ingest", CONTROL_TABLE, RELEASED_TABLE) or is_of_a_file(name):
+    if name in ("ingest", CONTROL_TABLE, RELEASED_TABLE) or is_file_stage(name):
         return 1
     if name == FITTED_MODEL:
         return 3
     return 3 if name == "mask" and run.release.adoption_plan is not None else -1
 
 
-def is_of_a_file(name: str) -> bool:
+def is_file_stage(name: str) -> bool:
     """Is it the stage in which an external file of the intruder is read?"""
     return name.startswith(f"ingest {FILE}:")
 
 
 def _find_moved_arguments(name: str, run: PastRun, moved: tuple[str, ...]) -> frozenset[int]:
     """Which argument of a stage differs for no other reason than that a file is at another place."""
-    place, file = _digest_place(name, run) - 1, {"ingest": "source", "mask": "released"}.get(name, name.removeprefix("ingest "))
-    return frozenset({place}) if place >= 0 and file in moved else frozenset()
+    position, file = (
+        _digest_position(name, run) - 1,
+        {"ingest": "source", "mask": "released"}.get(name, name.removeprefix("ingest ")),
+    )
+    return frozenset({position}) if position >= 0 and file in moved else frozenset()
 
 
 def _data(name: str, run: PastRun, again: Rerun) -> Cause:
@@ -183,7 +186,7 @@ def _data(name: str, run: PastRun, again: Rerun) -> Cause:
 
 def _name_stage_file(stage: str) -> str:
     """What a stage reads from a file."""
-    if is_of_a_file(stage):
+    if is_file_stage(stage):
         return f"the intruder's {stage.removeprefix('ingest ')}"
     names = dict.fromkeys(("mask", RELEASED_TABLE), "the released table")
     return {**names, CONTROL_TABLE: "the control", FITTED_MODEL: "the model"}.get(stage, "the source")
@@ -219,10 +222,12 @@ def _ending(run: PastRun, again: Rerun, changes: Changes) -> Iterator[StageFound
         yield StageFound(ENDING, "follows", (), (Cause("inputs", first),))
         return
     stuck = _stuck(again if again.failure else run)
-    told = f"the replay ended with {_public(again.failure)}" if again.failure else "the run failed, and its replay does not"
+    explanation = (
+        f"the replay ended with {_public(again.failure)}" if again.failure else "the run failed, and its replay does not"
+    )
     rooms = again.rooms.get(stuck) or tuple({name.split("/")[1] for name in changes.files})
     data = (Cause("data", f"{_name_stage_file(stuck)} has other content"),) if _other_data(stuck, run, again) else ()
-    yield StageFound(ENDING, "differs", (told,), (*data, *_find_causes(rooms, changes, True, bool(data))))
+    yield StageFound(ENDING, "differs", (explanation,), (*data, *_find_causes(rooms, changes, True, bool(data))))
 
 
 def _stuck(run: PastRun | Rerun) -> str:
@@ -232,9 +237,9 @@ def _stuck(run: PastRun | Rerun) -> str:
 
 def _other_data(stage: str, run: PastRun, again: Rerun) -> bool:
     """Did a stage read a file with other content?"""
-    place = _digest_place(stage, run)
+    position = _digest_position(stage, run)
     then, now = (inputs.get(stage, []) for inputs in (run.inputs, again.inputs))
-    return 0 <= place < min(len(then), len(now)) and then[place] != now[place]
+    return 0 <= position < min(len(then), len(now)) and then[position] != now[position]
 
 
 def _public(error: Exception) -> str:
@@ -250,7 +255,7 @@ def _public(error: Exception) -> str:
 def _remarks(run: PastRun, again: Rerun) -> Iterator[str]:
     """What a reader should know besides."""
     released = RELEASED_TABLE if RELEASED_TABLE in run.inputs else "mask"  # earlier versions read it where it is aligned
-    for name in ("ingest", CONTROL_TABLE, released, *(name for name in run.inputs if is_of_a_file(name))):
+    for name in ("ingest", CONTROL_TABLE, released, *(name for name in run.inputs if is_file_stage(name))):
         if _other_data(name, run, again) and again.stages.get(name) == run.stages.get(name, {}):
             yield f"the file of {_name_stage_file(name)} has other bytes than then, and the same content"
     if run.ended is None:

@@ -118,5 +118,5 @@ def _occurrence(codes: Integers) -> Integers:
 
 
 def _format_count(number: int, thing: str, names: Sequence[str] = ()) -> str:
-    told = f"{number:,} {thing}{'' if number == 1 else 's'}"
-    return f"{told} ({', '.join(names)})" if names else told
+    text = f"{number:,} {thing}{'' if number == 1 else 's'}"
+    return f"{text} ({', '.join(names)})" if names else text

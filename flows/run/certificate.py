@@ -82,7 +82,7 @@ class RunConclusion:
             raise RuntimeError("a statement was asked for before an attempt was written down")
         secret = self.release.seed is None and self.release.released is None
         chosen = self.release.sweep
-        said = predicate(
+        certified = predicate(
             self.content,
             self.stamp,
             source_digest=self.source.partition(":")[2],
@@ -97,7 +97,7 @@ class RunConclusion:
             sweep=None if chosen is None else SweepClaim(name=chosen.name, points_tried=chosen.points_tried),
         )
         report = self.documents[0]
-        return statement(said, *((report.name, report.sha256) if self.file is None else self.file.subject))
+        return statement(certified, *((report.name, report.sha256) if self.file is None else self.file.subject))
 
     def _entry(self, digest: str, previous: str | None) -> RunEnded:
         return RunEnded(

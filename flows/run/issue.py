@@ -30,8 +30,8 @@ from tasks.report.page import Stamp, stamp_page
 from tasks.report.predicate import DocumentClaim
 from tasks.report.views.exceptions import summarise_for_terminal
 from tasks.report.views.insider_curve import curve_as_json
-from tasks.runtime.artifacts import Store, adapter_of
-from tasks.runtime.draws import seed_of
+from tasks.runtime.artifacts import Store, create_adapter
+from tasks.runtime.draws import read_seed
 from tasks.runtime.files import write_whole
 from tasks.runtime.tracking import AT_LEAST
 from tasks.score.estimates import Score
@@ -63,23 +63,23 @@ def issue(recorder: RunRecorder, release: ReleaseSpec, made: ReleaseArtifacts, o
         **(file.stamp_fields if file else {}),
     )
     excepted = tuple(name for name, _ in content.exceptions)
-    scorecard = scorecard_of(release.name, recorder.run_id, verdict, excepted, content.estimates, content.verdict.criteria)
+    scorecard = create_scorecard(release.name, recorder.run_id, verdict, excepted, content.estimates, content.verdict.criteria)
     scorecard |= _curve(content)
     documents = {
         "report.html": stamp_page(store.page(made.page["page"]), stamp).encode(),
         "scorecard.json": as_json(scorecard),
     }
-    private = scorecard_of(release.name, recorder.run_id, verdict, excepted, measured.estimates, measured.verdict.criteria)
+    private = create_scorecard(release.name, recorder.run_id, verdict, excepted, measured.estimates, measured.verdict.criteria)
     private |= _curve(replace(content, estimates=measured.estimates, edition="internal"))
     write_whole(recorder.folder / "scorecard.json", as_json(private))
     write_whole(recorder.folder / "report-internal.html", stamp_page(store.page(made.page["internal"]), stamp).encode())
     with draft_release_folder(output.absolute(), release.name, recorder.run_id) as draft:
         for name, written in {**documents, **({file.name: file.content} if file else {})}.items():
             draft.add(name, written)
-        told = {"verdict": verdict, "exceptions": excepted, "criteria": scorecard["criteria"]}
-        told |= {"summary": summarise_for_terminal(content), "worst_insider": _worst_insider(content)}
-        told |= {"insider_curve": scorecard["insider_curve"]} if "insider_curve" in scorecard else {}
-        manifest = recorder.conclude(**told, folder=str(draft.final), seed=seed_of(made.draw).hex())
+        reported = {"verdict": verdict, "exceptions": excepted, "criteria": scorecard["criteria"]}
+        reported |= {"summary": summarise_for_terminal(content), "worst_insider": _worst_insider(content)}
+        reported |= {"insider_curve": scorecard["insider_curve"]} if "insider_curve" in scorecard else {}
+        manifest = recorder.conclude(**reported, folder=str(draft.final), seed=read_seed(made.draw).hex())
         ending = RunConclusion(
             trail=recorder.trail,
             release=release,
@@ -118,7 +118,7 @@ def _sign_into_draft(draft: FolderDraft, ending: RunConclusion, key: SigningKey)
     return entry
 
 
-def scorecard_of(
+def create_scorecard(
     release: str,
     run: str,
     verdict: str,
@@ -153,7 +153,7 @@ def _curve(content: Content) -> dict[str, Any]:
 
 
 def _plain(record: Estimate | Criterion) -> dict[str, Any]:
-    plain: dict[str, Any] = json.loads(adapter_of(type(record)).dump_json(record))
+    plain: dict[str, Any] = json.loads(create_adapter(type(record)).dump_json(record))
     if isinstance(record, Estimate):
         plain["parameters"] = dict(record.parameters)
     return plain

@@ -17,7 +17,7 @@ NEWEST = 20  # so many of the last runs are made good where they are missing
 SECONDS = 30.0
 
 
-def state_of(series: str) -> SeriesState:
+def read_series_state(series: str) -> SeriesState:
     """The last runs of a series that ended, and its newest certificate for publication, unless that was revoked."""
     known = Series(series)
     ended, standing = known.list_last_ended(NEWEST), known.find_standing_release()
@@ -44,7 +44,7 @@ def _follow(series: str) -> None:
     client = open_client()
     experiment = client.get_experiment_by_name(series)
     if experiment is not None:
-        Registry(client, experiment.experiment_id).follow(partial(state_of, series))
+        Registry(client, experiment.experiment_id).follow(partial(read_series_state, series))
 
 
 def _create_ended_run(found: RunEntries) -> EndedRun:

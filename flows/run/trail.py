@@ -13,7 +13,7 @@ from prefect.runtime import deployment, flow_run
 from flows.release import ReleaseSpec
 from flows.run.history import manifest_path
 from tasks.audit.ledger.checkpoint import refuse_unsound_ledger
-from tasks.audit.ledger.entries import AskedBy, AttemptMade, Event, RunBegan, RunEnded
+from tasks.audit.ledger.entries import AskedBy, AttemptMade, EntryEvent, RunBegan, RunEnded
 from tasks.audit.ledger.ledger import Appended, Ledger
 from tasks.audit.lookup.index import Index
 from tasks.audit.series.attempts import count_attempts
@@ -24,7 +24,7 @@ from tasks.microdata.regular_files import read_file
 from tasks.report.predicate import LedgerClaim, MadeBy
 from tasks.report.statement import policy_digest
 from tasks.runtime.artifacts import Store
-from tasks.runtime.draws import seed_of
+from tasks.runtime.draws import read_seed
 from tasks.runtime.failures import StageFailure
 from tasks.runtime.processes import user_name
 from tasks.runtime.provenance import summarise_provenance
@@ -97,7 +97,7 @@ class Trail:
         """
         draw = self.series.find_last_draw()
         if draw is not None:
-            seed_of(draw)
+            read_seed(draw)
 
     def record_end(self, ending: Callable[[SigningKey], RunEnded]) -> None:
         """Write down what became of the run; `ending` says it, and may sign with the key, while nobody else can write.
@@ -130,12 +130,12 @@ class Trail:
             outcome="failed" if isinstance(error, Exception) else "interrupted",
             not_for_publication=self.release.not_for_publication,
             stage=error.stage if isinstance(error, StageFailure) else None,
-            code=code_of(error),
+            code=find_error_code(error),
             manifest=manifest,
         )
         self._append(ended)
 
-    def _append(self, event: Event | Callable[[Ledger], Event]) -> Appended:
+    def _append(self, event: EntryEvent | Callable[[Ledger], EntryEvent]) -> Appended:
         """Append with the key that is current now: it may have been rotated since the run began."""
         with signing() as key:
             return self._ledger.append(event, key)
@@ -170,7 +170,7 @@ def identify_requester() -> AskedBy:
     return AskedBy(user=user_name(), host=socket.gethostname(), deployment=of, flow_run=run)
 
 
-def code_of(error: BaseException) -> str:
+def find_error_code(error: BaseException) -> str:
     """The kind and place of an error, without any value."""
     match error:
         case StageFailure():

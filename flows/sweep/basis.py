@@ -10,7 +10,7 @@ from pydantic import TypeAdapter
 from flows.release import ReleaseSpec
 from flows.sweep.program_digest import compute_program_digest
 from flows.sweep.working_set import WorkingSet
-from tasks.attack.linkage.external import plan_of
+from tasks.attack.linkage.external import plan_file
 from tasks.attack.linkage.file_alignment import refuse_unfit_file
 from tasks.attack.threat import holders
 from tasks.classify.methods import ClassifyPlan, classify
@@ -26,12 +26,12 @@ from tasks.sweep.evaluation import FileHolder
 
 
 @dataclass(frozen=True, slots=True)
-class Basis:
+class SweepBasis:
     """The table under its key in a place, and the classifications and holders of external files that were asked for."""
 
     key: str
     table: Microdata
-    place: WorkingSet
+    storage: WorkingSet
     digest: Callable[[bytes], str]
     schemas: dict[str, str | InputError] = field(default_factory=dict)
     files: dict[str, Microdata] = field(default_factory=dict)
@@ -67,14 +67,14 @@ class Basis:
 
     def _holders(self, release: ReleaseSpec) -> Iterator[FileHolder]:
         schema, files = self._schema(release), release.intruder.files
-        plans = (plan_of(file, i, self.table, schema, release.attributes) for i, file in enumerate(files))
+        plans = (plan_file(file, i, self.table, schema, release.attributes) for i, file in enumerate(files))
         tables = [self._read(plan) for plan in plans]
         for holder, table in zip(holders(release.intruder, schema, tuple(one.names for one in tables)), tables, strict=True):
             if holder.file is not None:
                 refuse_unfit_file(self.table, schema, table, holder.file)
             name = self.digest(content_address(table).encode())[:32]
-            if not self.place.exists(f"{file_name(self.key, name)}/table.arrow"):
-                self.place.put_table(file_name(self.key, name), table)
+            if not self.storage.exists(f"{file_name(self.key, name)}/table.arrow"):
+                self.storage.put_table(file_name(self.key, name), table)
             yield FileHolder(holder, name)
 
     def _read(self, plan: FilePlan) -> Microdata:
@@ -84,7 +84,7 @@ class Basis:
         return self.files[asked]
 
     def _schema(self, release: ReleaseSpec) -> Schema:
-        content = self.place.read(schema_name(self.key, self.schema_of(release.classify_plan)))
+        content = self.storage.read(schema_name(self.key, self.schema_of(release.classify_plan)))
         schema: Schema = TypeAdapter(Schema).validate_json(content)
         return schema
 
@@ -94,29 +94,29 @@ class Basis:
         except InputError as error:
             return error
         digest = self.digest(content)[:32]
-        self.place.write(schema_name(self.key, digest), content)
+        self.storage.write(schema_name(self.key, digest), content)
         return digest
 
 
-def basis_of(release: ReleaseSpec, place: WorkingSet) -> Basis:
+def prepare_basis(release: ReleaseSpec, storage: WorkingSet) -> SweepBasis:
     """Read the source of a release, unless the place holds what it was when it was read.
 
     Raises InputError as `ingest`, and where the source changes while it is read.
     """
     store, read = Store(), f"ingested/{_as_it_is(release)}.json"
-    if place.exists(read):
-        key = place.json(read)["base"]
-        if place.exists(f"{key}/table.arrow"):
-            return Basis(key, place.table(key), place, store.digest)
+    if storage.exists(read):
+        key = storage.json(read)["base"]
+        if storage.exists(f"{key}/table.arrow"):
+            return SweepBasis(key, storage.table(key), storage, store.digest)
     table = ingest(release.ingest_plan).data
     if read != f"ingested/{_as_it_is(release)}.json":
         what, remedy = "the source changed while it was read", "run again when it is complete"
         raise InputError("source-changed", "source", what, "a source at rest", remedy)
     key = store.digest(canonical({"table": content_address(table), "made_by": compute_program_digest()}))
-    if not place.exists(f"{key}/table.arrow"):
-        place.put_table(key, table)
-    place.put_json(read, {"base": key})
-    return Basis(key, place.table(key), place, store.digest)
+    if not storage.exists(f"{key}/table.arrow"):
+        storage.put_table(key, table)
+    storage.put_json(read, {"base": key})
+    return SweepBasis(key, storage.table(key), storage, store.digest)
 
 
 def schema_name(base: str, digest: str) -> str:

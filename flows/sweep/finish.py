@@ -21,9 +21,9 @@ from flows.sweep.record import PAGE, TABLE
 from tasks.sweep.evaluation import TrialGroup
 from tasks.sweep.frontier import Region, Required, compute_map_coordinates, find_required, frontier, policy_region
 from tasks.sweep.page.data import SweepDescription, page_data
-from tasks.sweep.page.render import render
+from tasks.sweep.page.render import render_sweep_page
 from tasks.sweep.results import Results
-from tasks.sweep.views import loss_of, risk_of
+from tasks.sweep.views import compute_loss, compute_risk
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +70,9 @@ def finish_sweep(course: SweepExecution) -> SweepResult:
     table = course.table()
     buffer = io.BytesIO()
     pq.write_table(table, buffer, compression="zstd")
-    course.basis.place.write(f"{course.record.id}/{TABLE}", buffer.getvalue())
+    course.basis.storage.write(f"{course.record.id}/{TABLE}", buffer.getvalue())
     results = Results.from_table(table)
-    risk, loss = risk_of(results, course.sweep.spec.risk), loss_of(results, course.sweep.spec.loss)
+    risk, loss = compute_risk(results, course.sweep.spec.risk), compute_loss(results, course.sweep.spec.loss)
     risks, losses = compute_map_coordinates(results.aggregate_seeds(risk.values), results.aggregate_seeds(loss.values))
     points = {candidate.point.number: candidate.point for candidate in course.candidates}
     best = [(int(results.points[i]), risks[i], losses[i]) for i in np.flatnonzero(frontier(risks, losses))]
@@ -108,7 +108,7 @@ def _find_required_attacks(group: TrialGroup | None) -> Required:
 def _page(course: SweepExecution, results: Results, regions: tuple[Region, ...]) -> tuple[str, ...]:
     """Write the page; it is left out where it would have nothing to show."""
     spec, facts = course.sweep.spec, course.record.facts
-    told = SweepDescription(
+    description = SweepDescription(
         name=spec.name,
         id=course.record.id,
         base=course.sweep.base.name,
@@ -122,7 +122,9 @@ def _page(course: SweepExecution, results: Results, regions: tuple[Region, ...])
         policy=course.sweep.base.policy,
         release_of=_release_texts(course),
     )
-    course.basis.place.write(f"{course.record.id}/{PAGE}", render(page_data(results, told, regions)).encode())
+    course.basis.storage.write(
+        f"{course.record.id}/{PAGE}", render_sweep_page(page_data(results, description, regions)).encode()
+    )
     return (PAGE,)
 
 

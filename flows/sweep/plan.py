@@ -84,7 +84,7 @@ def _middles(seconds: Sequence[float]) -> tuple[float, float]:
     return ends[0], ends[1]
 
 
-def samples_of(jobs: Sequence[Job], costs: TrialCosts) -> list[list[Job]]:
+def choose_samples(jobs: Sequence[Job], costs: TrialCosts) -> list[list[Job]]:
     """For each pipeline of which too little is known the jobs by which to judge it: the first one warms up."""
     by_pipeline: dict[str, list[Job]] = {}
     for job in jobs:
@@ -109,7 +109,7 @@ def time_samples(samples: Iterable[Sequence[Job]], compute: Callable[[Job], Mapp
         costs.seconds[jobs[0].pipeline] = took[1:] or took
 
 
-def plan_of(
+def plan_sweep(
     candidates: Sequence[Candidate],
     jobs: Sequence[Job],
     costs: TrialCosts,

@@ -42,9 +42,9 @@ def _may_mend(task: Any, run: Any, state: Any) -> bool:
     log_prints=False,
 )
 @hide_exceptions("sweep-block")
-def compute_block(place: str, sweep: str, number: int) -> int:
+def compute_block(storage: str, sweep: str, number: int) -> int:
     """Compute one block of a sweep; returns how many trials it has."""
-    return _dispatch_block(place, sweep, number)
+    return _dispatch_block(storage, sweep, number)
 
 
 @flow(name="sweep", persist_result=False)
@@ -55,8 +55,8 @@ def follow_sweep(sweep: str) -> None:
 
 
 # a cluster is sent flow and task by value, with all they name: these two are named, and what they know stays here
-def _dispatch_block(place: str, sweep: str, number: int) -> int:
-    return _pools[-1].run(place, sweep, number) if _pools else run_block(place, sweep, number)
+def _dispatch_block(storage: str, sweep: str, number: int) -> int:
+    return _pools[-1].run(storage, sweep, number) if _pools else run_block(storage, sweep, number)
 
 
 def _follow_batches(sweep: str) -> None:
@@ -100,7 +100,7 @@ def _runner(means: ComputeBackend) -> Any:
 
 def _create_submitter(course: SweepExecution) -> Callable[[Sequence[int]], Iterator[tuple[int, str | None]]]:
     def submit(numbers: Sequence[int]) -> Iterator[tuple[int, str | None]]:
-        url = course.basis.place.url
+        url = course.basis.storage.url
         running = {compute_block.submit(url, course.record.id, number): number for number in numbers}
         try:
             for future in as_completed(list(running)):

@@ -26,7 +26,7 @@ from flows.watch.decide import Look, decide, overdue
 from flows.watch.identity import declare_other_versions, find_past_release_key, release_key
 from flows.watch.quarantine import QuarantineRecord
 from flows.watch.source_poll import SourceSnapshot, SourceUnavailable, Version, is_away, poll_source
-from flows.watch.spec import Watch
+from flows.watch.spec import WatchDefinition
 from tasks.audit.maintenance.use import use_store
 from tasks.audit.series.past_attempts import PastAttempt
 from tasks.audit.series.series import Series
@@ -42,7 +42,7 @@ from tasks.runtime.files import try_lock
 from tasks.runtime.settings import Home
 
 Certify = Callable[[ReleaseSpec], dict[str, str]]
-Event = Literal["certified", "refused", "undecided", "quarantined", "review_due"]
+WatchEvent = Literal["certified", "refused", "undecided", "quarantined", "review_due"]
 DECIDED = ("unchanged", "refused_before", "revoked_before", "review_due")
 AT_REST = {"source-changed", "released-changed"}
 UNREACHABLE = {"no-server", "ledger-busy"}
@@ -77,7 +77,7 @@ class WatchResult:
     code: str | None = None
     quarantine: str | None = None
     review_due: str | None = None
-    events: tuple[Event, ...] = ()
+    events: tuple[WatchEvent, ...] = ()
     passed_over: tuple[str, ...] = ()
     waiting: tuple[str, ...] = ()
     ignored: tuple[str, ...] = ()
@@ -93,7 +93,7 @@ class WatchResult:
         return int(self.verdict is not None and self.verdict != "certified")
 
 
-def poll_once(watch: Watch, certify: Certify, *, again: bool = False, now: datetime | None = None) -> WatchResult:
+def poll_once(watch: WatchDefinition, certify: Certify, *, again: bool = False, now: datetime | None = None) -> WatchResult:
     """Look once, and certify with `certify` what is due. One look of a series at a time: a second one comes back as `busy`.
 
     again: a person asks to try what is there, whatever became of it before; the draw stays the same all the same.
@@ -195,7 +195,9 @@ def table_address(plan: str, digest: str) -> str | None:
     return None if outputs is None else outputs["data"]
 
 
-def _decide_version(watch: Watch, version: Version, here: Sequence[PastAttempt], *, again: bool, now: datetime) -> Look:
+def _decide_version(
+    watch: WatchDefinition, version: Version, here: Sequence[PastAttempt], *, again: bool, now: datetime
+) -> Look:
     release = watch.release
     if again:
         return Look("certify", "somebody asked for it again")
@@ -219,7 +221,7 @@ def _declaring(release: ReleaseSpec, past: Sequence[PastAttempt], here: Sequence
 
 
 def _certify_version(
-    watch: Watch, version: Version, release: ReleaseSpec, certify: Certify, looked: WatchResult
+    watch: WatchDefinition, version: Version, release: ReleaseSpec, certify: Certify, looked: WatchResult
 ) -> WatchResult:
     series, name = watch.release.series_name, _id(watch.release, version)
     refusal = _not_to_be_run(version, quarantine.deaths(series, name))
@@ -232,7 +234,7 @@ def _certify_version(
             done = certify(release)
     except StageFailure as failure:
         refusal = _refusal(failure, version)
-        return _quarantine_version(watch, version, refusal, _run_of(release, began), looked)
+        return _quarantine_version(watch, version, refusal, _find_run(release, began), looked)
     except InputError as error:
         if error.code in UNREACHABLE or is_away(error):
             raise SourceUnavailable(error) from None
@@ -289,7 +291,9 @@ def _refusal(failure: StageFailure, version: Version) -> InputError:
     return cause
 
 
-def _quarantine_version(watch: Watch, version: Version, error: InputError, run: str | None, looked: WatchResult) -> WatchResult:
+def _quarantine_version(
+    watch: WatchDefinition, version: Version, error: InputError, run: str | None, looked: WatchResult
+) -> WatchResult:
     record = QuarantineRecord(
         id=_id(watch.release, version),
         watch=watch.spec.name,
@@ -306,7 +310,7 @@ def _quarantine_version(watch: Watch, version: Version, error: InputError, run: 
     return replace(looked, run=run, code=error.public, quarantine=record.id, events=("quarantined",), error=error)
 
 
-def _run_of(release: ReleaseSpec, since: datetime) -> str | None:
+def _find_run(release: ReleaseSpec, since: datetime) -> str | None:
     """The run of this release file that began last; None where it broke off before one was written down."""
     spec = Store().put_record(release)
     found = [one.run for one in Series(release.series_name).list_past_attempts() if one.spec == spec and one.began_at >= since]

@@ -199,7 +199,7 @@ class AttackSpec(Spec):
         """What is true of the attack with these parameters."""
 
     @abstractmethod
-    def describe_known_data(self, told: DataKnowledge) -> str:
+    def describe_known_data(self, known: DataKnowledge) -> str:
         """What the intruder knows of the data."""
 
     @abstractmethod

@@ -17,7 +17,7 @@ from tasks.attack.linkage.file_alignment import align_external_file
 from tasks.attack.mechanism_attack import is_sampled
 from tasks.attack.outcomes.bounded import OnlyBounded
 from tasks.attack.outcomes.links import Links
-from tasks.attack.outcomes.outcome import AttackResult, compute_outcomes, persons_of, searching_records
+from tasks.attack.outcomes.outcome import AttackResult, compute_outcomes, list_persons, searching_records
 from tasks.attack.probabilistic.probabilistic_linkage import ProbabilisticLinkage
 from tasks.attack.profiles.profile_linkage import ProfileLinkage
 from tasks.attack.row_position import RowPosition
@@ -77,8 +77,8 @@ def attack(
     Parameters
     ----------
     original, masked: n and m <= n rows; row i of `masked` is the released form of record `alignment.record[i]`. The attack does
-        not use this, the scoring does; of `alignment.place` an attack may use the order of the released file. Rows may belong
-        to nobody (`attack_synthetic_table`): then m is any number.
+        not use this, the scoring does; of `alignment.position` an attack may use the order of the released file. Rows may
+        belong to nobody (`attack_synthetic_table`): then m is any number.
     file: what the holder of an external file holds, as it was read; the targets are then rows of that file.
 
     Raises ValueError where the tables do not fit their alignment.
@@ -193,7 +193,7 @@ def sample_for_part(spec: AttackSpec, units: Units, targets: Integers, rng: np.r
     """
     if spec.traits.sample_size is None:
         return None
-    drawn = rng.permutation(persons_of(units, targets))[: spec.traits.sample_size]
+    drawn = rng.permutation(list_persons(units, targets))[: spec.traits.sample_size]
     return units.rows().find_rows(drawn)[0]
 
 

@@ -17,7 +17,7 @@ from tasks.attack.insiders import (
     list_complete_sets,
     name_insider,
 )
-from tasks.attack.linkage.external import FileSpec, FileUse, check_published, names_of, use_of
+from tasks.attack.linkage.external import FileSpec, FileUse, check_published, create_file_use, name_files
 from tasks.attack.linkage.holding import Holding, Holdings
 from tasks.microdata.codes import joint_codes, row_codes
 from tasks.microdata.errors import InputError
@@ -85,10 +85,10 @@ class Intruder:
 def holders(spec: IntruderSpec, schema: Schema, columns: tuple[tuple[str, ...], ...]) -> tuple[Intruder, ...]:
     """Who holds the files of the intruder, one for each file. columns: of each file, as it was read.
 
-    Raises InputError as `names_of` and `use_of`.
+    Raises InputError as `name_files` and `create_file_use`.
     """
-    names = names_of(spec.files)
-    uses = (use_of(file, i, schema, columns[i]) for i, file in enumerate(spec.files))
+    names = name_files(spec.files)
+    uses = (create_file_use(file, i, schema, columns[i]) for i, file in enumerate(spec.files))
     return tuple(
         Intruder(name, tuple(attribute for _, attribute in use.columns), spec.participation_known, file=use)
         for name, use in zip(names, uses, strict=True)
@@ -132,8 +132,8 @@ def find_larger_insiders(spec: IntruderSpec, schema: Schema, rates: Mapping[str,
     Returns none once insiders know as much as the spec says.
     """
     columns = schema.find_by_role(*INSIDER_ROLES)
-    told = ((list_columns(name, schema.names), rate) for name, rate in rates.items())
-    tried = {names: rate for names, rate in told if names and set(names) <= set(columns)}
+    declared = ((list_columns(name, schema.names), rate) for name, rate in rates.items())
+    tried = {names: rate for names, rate in declared if names and set(names) <= set(columns)}
     return tuple(_insider(names, spec, schema) for names in extend_worst_set(spec.insiders_know, columns, tried))
 
 

@@ -20,7 +20,7 @@ from tasks.microdata.table import Microdata
 class FilePlan(Spec):
     """What reading a file of the intruder needs of a release file.
 
-    source: its path already resolved. place: of the file in the release file, for messages. required: columns that it must
+    source: its path already resolved. location: of the file in the release file, for messages. required: columns that it must
     have; optional: others that are read where it has them. declared: how its columns are written, by their names in it.
     """
 
@@ -65,11 +65,11 @@ def read_file(plan: FilePlan) -> RawTable:
 
 
 @contextmanager
-def relocate_errors(place: str) -> Iterator[None]:
+def relocate_errors(location: str) -> Iterator[None]:
     """Give the InputError of a reader the place of the file in the release file."""
     try:
         yield
     except InputError as error:
         within = error.where.removeprefix("source: ").removeprefix("source.")
-        remedy = error.remedy.replace("`source.", f"`{place}.")
-        raise replace(error, where=f"{place}: {within}", remedy=remedy) from None
+        remedy = error.remedy.replace("`source.", f"`{location}.")
+        raise replace(error, where=f"{location}: {within}", remedy=remedy) from None

@@ -78,7 +78,7 @@ def parts(source: SourceSpec) -> tuple[tuple[str, Path], ...]:
     () for a query. Raises InputError for a file or reference table that is absent, or a folder without Parquet files.
     """
     if source.dataset is not None:
-        return (("", datasets.file_of(source.dataset)),)
+        return (("", datasets.find_dataset_file(source.dataset)),)
     if source.table is None:
         return ()
     path = Path(source.table)

@@ -30,7 +30,7 @@ class PrecisionGrid:
     within_days: bool = False
 
 
-Precision = Mapping[str, PrecisionGrid]
+PrecisionGrids = Mapping[str, PrecisionGrid]
 
 _SECOND = 10**6  # microseconds
 _DAY = SECONDS_OF_A_DAY * _SECOND
@@ -63,16 +63,16 @@ def round_to_grid(values: Floats, grid: PrecisionGrid) -> Floats:
     return rounded + 0.0  # -0.0 would tell the sign of what was rounded away
 
 
-def precision_of(source: Microdata, names: Iterable[str]) -> Precision:
+def find_precision(source: Microdata, names: Iterable[str]) -> PrecisionGrids:
     """The grid of each named column of numbers, dates or times; text columns have none and are left out.
 
     Of numbers: their decimals. Of dates: days. Of moments: days, hours, minutes, seconds or decimals of a second, the coarsest
     that holds them all; of times the same from hours on.
     """
-    return {name: grid_of(source, name) for name in names if not source.is_text(name)}
+    return {name: find_precision_grid(source, name) for name in names if not source.is_text(name)}
 
 
-def grid_of(source: Microdata, name: str) -> PrecisionGrid:
+def find_precision_grid(source: Microdata, name: str) -> PrecisionGrid:
     """The grid of one column of numbers, dates or times."""
     column = source.column(name)
     if column.type == DATE:

@@ -29,9 +29,9 @@ class RowGroups:
     def find_rows(self, numbers: Integers) -> tuple[Integers, Integers]:
         """The rows of the given numbers, all of one together, and for each row its place in `numbers`."""
         sizes = self.sizes[numbers]
-        place = np.repeat(np.arange(len(numbers)), sizes)
+        position = np.repeat(np.arange(len(numbers)), sizes)
         before = np.cumsum(sizes) - sizes
-        return self.rows[np.arange(len(place)) + (self.starts[numbers] - before)[place]], place
+        return self.rows[np.arange(len(position)) + (self.starts[numbers] - before)[position]], position
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Units:
         return group_rows(self.of_row, self.n_units)
 
 
-def units_of(data: Microdata, schema: Schema) -> Units:
+def find_units(data: Microdata, schema: Schema) -> Units:
     """The persons of a table whose schema names a person key, else its records.
 
     Raises InputError as `check_units`. Cost: O(n log n). Example: a key that differs in every row: persons are records.

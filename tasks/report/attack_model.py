@@ -29,7 +29,7 @@ def build_attack_model(content: Content) -> AttackModel:
         average_risk_is_lower_bound=_is_bound(average),
         direction=_list_distinct(result.direction for result in ran),
         scale=_list_distinct(result.scale_by for result in ran),
-        credit=_list_distinct(result.credit for result in ran),
+        credit=_list_distinct(result.credit_rule for result in ran),
         worst_insider=find_worst_insider(content),
         insiders_know=content.intruder.insiders_know,
         insiders_all_sets_up_to=complete_size(content),

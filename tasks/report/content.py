@@ -24,7 +24,7 @@ from tasks.report.charts.editions import Edition
 from tasks.report.publication import Context, Publish
 from tasks.score.attack_coverage import LINKAGE, attacks_beyond_the_share, omissions_in_effect, tries_original_values
 from tasks.score.catalogue import LOSS
-from tasks.score.kinds import NotLimited, kind_of, kinds_not_limited, subject_of
+from tasks.score.kinds import NotLimited, find_disclosure_subject, find_kind, kinds_not_limited
 from tasks.score.measures.loss import RECORDS_ABSENT
 from tasks.score.policy import DECLARED, FILE, INSIDER, ROUNDING_ERROR, PolicyLine
 from tasks.score.release_kinds import MASKED_TABLE, MODEL, SYNTHETIC_TABLE, ReleaseKind
@@ -121,7 +121,7 @@ class Content:
         Attacks are those that were omitted, and those that somebody could carry further who holds all records, not a share, or
         the original values.
         """
-        subject = subject_of(
+        subject = find_disclosure_subject(
             self.schema,
             self.intruder,
             self.mechanisms,
@@ -141,7 +141,7 @@ class Content:
     @property
     def limits_in_rehearsal(self) -> bool:
         """Does a line limit membership of which nothing was measured on this release, because no control was set aside?"""
-        return self.is_membership_rehearsal and any(kind_of(line) == "membership" for line in self.policy)
+        return self.is_membership_rehearsal and any(find_kind(line) == "membership" for line in self.policy)
 
     @property
     def omissions(self) -> tuple[Omission, ...]:
@@ -157,8 +157,8 @@ class Content:
         told = [Omission(attack=name, reason=held) for name in names]
         if self.intruder.holds and self.kind.is_table and not tries_original_values(self.attacks):
             other = join_with_and(name for name, _ in self.intruder.holds)
-            told.append(Omission(attack=LINKAGE, reason=f"the intruder is declared to hold other values of {other}"))
-        return tuple(told)
+            omissions.append(Omission(attack=LINKAGE, reason=f"the intruder is declared to hold other values of {other}"))
+        return tuple(omissions)
 
     def _why_omitted(self, attack: str) -> str:
         excepted = (*self.omissions, *self.undeclared_knowledge_omissions)
@@ -275,9 +275,9 @@ class Content:
         candidates = list(found)
         most = max(map(size, candidates), default=0.0)
         deciding = {criterion.estimate for criterion in self.verdict.criteria}
-        places = {attack: place for place, attack in enumerate(self.attack_ids)}
+        positions = {attack: position for position, attack in enumerate(self.attack_ids)}
         equal = [one for one in candidates if size(one) >= most - ROUNDING_ERROR]
-        return min(equal, key=lambda one: (one.id not in deciding, places.get(one.attack or "", -1)), default=None)
+        return min(equal, key=lambda one: (one.id not in deciding, positions.get(one.attack or "", -1)), default=None)
 
     def method_of(self, attack: str | None) -> str:
         """The method of the attack of this id; the id itself where no attack has it."""

@@ -64,7 +64,7 @@ class Stamp:
             raise ValueError("a released file and its sha256 come together")
 
 
-def render(content: Content) -> str:
+def render_report(content: Content) -> str:
     """The report of the content's edition, complete but for the places that `stamp_page` fills.
 
     All texts are escaped, and a template that misses something fails. Nothing is fetched: styles stand in the page, there are

@@ -120,7 +120,7 @@ def predicate(
     ----------
     content: its public edition. stamp: what was issued, and when.
     source_digest: HMAC-SHA-256 of the source under a private key; a plain hash would confirm guesses.
-    recorded: what the ledger held before the masking was made. columns: of the released table (`columns_of`).
+    recorded: what the ledger held before the masking was made. columns: of the released table (`create_column_claims`).
     documents: what is issued beside it. previous_certificate: SHA-256 of the last one of the series; None: there is none.
     seed_entropy_bits: None for a chosen seed, of which nobody knows how well it can be guessed.
 
@@ -170,12 +170,12 @@ def statement(predicate: dict[str, Any], file_name: str, sha256: str, content_ad
     }
 
 
-def columns_of(table: Microdata) -> tuple[ColumnClaim, ...]:
+def create_column_claims(table: Microdata) -> tuple[ColumnClaim, ...]:
     """The columns of a released table, in their order."""
     return tuple(ColumnClaim(name=name, type=str(table.column(name).type)) for name in table.names)
 
 
-def columns_of_model(card: ModelCard) -> tuple[ColumnClaim, ...]:
+def create_model_column_claims(card: ModelCard) -> tuple[ColumnClaim, ...]:
     """What a released model reads, in its order, and last what it predicts."""
     target = ColumnClaim(name=card.target, type=card.target_type)
     return (*(ColumnClaim(name=one.name, type=one.type) for one in card.inputs), target)

@@ -15,7 +15,7 @@ from typing import Self
 import fsspec  # type: ignore[import-untyped]  # it has no stubs
 from fsspec.implementations.local import LocalFileSystem  # type: ignore[import-untyped]  # it has no stubs
 
-from tasks.microdata.errors import InputError, PlaceAway
+from tasks.microdata.errors import InputError, StorageUnreachable
 from tasks.microdata.regular_files import LARGEST_TABLE, UnreadableFile, read_file
 from tasks.runtime.failures import CREDENTIALS
 from tasks.runtime.files import write_first, write_whole
@@ -56,16 +56,16 @@ class SharedStorage:
 
     def read(self, name: str) -> bytes:
         """Raises FileNotFoundError where it is not there."""
-        with answering():
+        with translate_storage_errors():
             if self._folder is not None:
                 return read_file(self._folder / name, LARGEST_TABLE)
             if self._fs.size(self._join_root(name)) > LARGEST_TABLE:
-                raise PlaceAway(f"it holds more than {LARGEST_TABLE:,} bytes under one name")
+                raise StorageUnreachable(f"it holds more than {LARGEST_TABLE:,} bytes under one name")
             content: bytes = self._fs.cat_file(self._join_root(name))
         return content
 
     def write(self, name: str, content: bytes) -> None:
-        with answering():
+        with translate_storage_errors():
             if self._folder is not None:
                 write_whole(self._folder / name, content)
                 return
@@ -74,10 +74,10 @@ class SharedStorage:
     def create(self, name: str, content: bytes) -> None:
         """Write what is not there: of two at once the first wins in folders and on S3, the last where no place can tell."""
         if self._folder is not None:
-            with answering():
+            with translate_storage_errors():
                 write_first(self._folder / name, content)
             return
-        with suppress(PlaceAway), answering():  # somebody was first, or the place knows no such writing
+        with suppress(StorageUnreachable), translate_storage_errors():  # somebody was first, or the place knows no such writing
             self._fs.pipe_file(self._join_root(name), content, mode="create")
         if not self.exists(name):
             self.write(name, content)
@@ -90,12 +90,12 @@ class SharedStorage:
         except FileNotFoundError:
             same = False
         if not same:
-            raise PlaceAway("it gives back something else than was written")
+            raise StorageUnreachable("it gives back something else than was written")
 
     def exists(self, name: str) -> bool:
         if self._folder is not None:
             return (self._folder / name).exists()
-        with answering():
+        with translate_storage_errors():
             self._fs.invalidate_cache()  # others write there too
             return bool(self._fs.exists(self._join_root(name)))
 
@@ -106,7 +106,7 @@ class SharedStorage:
 
     def sizes(self, folder: str) -> dict[str, int]:
         """Every file below a folder by its name, with its size; no drafts."""
-        with answering():
+        with translate_storage_errors():
             self._fs.invalidate_cache()
             found = self._fs.find(start := self._join_root(folder).rstrip("/"), detail=True)
         return {
@@ -122,22 +122,22 @@ class SharedStorage:
 
     def _list_remote_names(self, folder: str) -> list[str]:
         try:
-            with answering():
+            with translate_storage_errors():
                 return [Path(path).name for path in self._fs.ls(self._join_root(folder), detail=False, refresh=True)]
         except FileNotFoundError:
             return []
 
     @staticmethod
     def _list_local_names(folder: Path) -> list[str]:
-        with answering():
+        with translate_storage_errors():
             return [path.name for path in folder.iterdir()] if folder.is_dir() else []
 
     @contextmanager
     def _explain_errors(self, tried: str) -> Iterator[None]:
         try:
             yield
-        except (PlaceAway, OSError) as error:
-            what = f"it cannot be {tried} ({error.reason if isinstance(error, PlaceAway) else type(error).__name__})"
+        except (StorageUnreachable, OSError) as error:
+            what = f"it cannot be {tried} ({error.reason if isinstance(error, StorageUnreachable) else type(error).__name__})"
         else:
             return
         remedy = "look at the name, the rights and the account (AWS_PROFILE or AWS_ACCESS_KEY_ID for s3://)"
@@ -145,7 +145,7 @@ class SharedStorage:
 
 
 @contextmanager
-def answering() -> Iterator[None]:
+def translate_storage_errors() -> Iterator[None]:
     """Turns what a library raises into PlaceAway, but for files that are not there, or are no files."""
     kind = ""
     try:
@@ -156,7 +156,7 @@ def answering() -> Iterator[None]:
         number = error.errno if isinstance(error, OSError) else None
         kind = FULL.get(number) or os.strerror(number) if number else type(error).__name__
     if kind:
-        raise PlaceAway(kind)
+        raise StorageUnreachable(kind)
 
 
 def refuse_password(url: str, where: str) -> str:

@@ -15,11 +15,11 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tasks.microdata.errors import InputError, PlaceAway
+from tasks.microdata.errors import InputError, StorageUnreachable
 from tasks.microdata.regular_files import read_file, read_text_file
 from tasks.runtime.files import write_first, write_whole
 from tasks.runtime.records import read_returned
-from tasks.runtime.seals import ADDRESS, MARK, digest_under, mark_of, store_key
+from tasks.runtime.seals import ADDRESS, MARK, create_mark, digest_under, store_key
 from tasks.runtime.settings import Home
 
 if TYPE_CHECKING:
@@ -43,23 +43,23 @@ def open_shared_storage(home: Home) -> SharedStorage | None:
 def _check_storage(url: str, root: Path) -> SharedStorage:
     from tasks.runtime.places import SharedStorage
 
-    place = SharedStorage(url, ADDRESS).usable()
-    if place.exists(MARK) and not (root / "keys" / "store.key").exists():
+    storage = SharedStorage(url, ADDRESS).usable()
+    if storage.exists(MARK) and not (root / "keys" / "store.key").exists():
         raise _wrong_key("the place was made with a key that this home does not have: it has none yet")
     key = store_key(Home(root))
-    mark = mark_of(key)
+    mark = create_mark(key)
     known = root / "keys" / KNOWN
     digest = digest_under(key, f"place {url}".encode())
     before = read_text_file(known).split() if known.exists() else []
-    if not place.exists(MARK):
+    if not storage.exists(MARK):
         if digest in before:
             raise _create_lost_mark_error(known)
-        place.write(MARK, mark)
-    if not hmac.compare_digest(place.read(MARK), mark):
+        storage.write(MARK, mark)
+    if not hmac.compare_digest(storage.read(MARK), mark):
         raise _wrong_key("the place was made with another key than that of this home")
     if digest not in before:
         write_whole(known, "\n".join([*before, digest, ""]).encode())
-    return place
+    return storage
 
 
 def _wrong_key(what: str) -> InputError:
@@ -77,11 +77,11 @@ def fetch_record(key: str, path: Path) -> None:
 
     It has its seal, as a record of this home has: whoever calls this looks at it as at any other.
     """
-    place = open_shared_storage(Home.current())
-    if place is None:
+    storage = open_shared_storage(Home.current())
+    if storage is None:
         return
-    with suppress(PlaceAway, OSError, ValueError, KeyError, TypeError):
-        record = json.loads(place.read(_record_name(key)))
+    with suppress(StorageUnreachable, OSError, ValueError, KeyError, TypeError):
+        record = json.loads(storage.read(_record_name(key)))
         record["metadata"]["storage_key"] = str(path)
         write_whole(path, json.dumps(record).encode())
 
@@ -89,14 +89,14 @@ def fetch_record(key: str, path: Path) -> None:
 def share_record(key: str, path: Path) -> None:
     """Put what a cached stage returned into the place, for other machines. A place that is away is passed over."""
     home = Home.current()
-    place = open_shared_storage(home)
-    if place is None:
+    storage = open_shared_storage(home)
+    if storage is None:
         return
-    with suppress(PlaceAway, OSError):
+    with suppress(StorageUnreachable, OSError):
         name = _record_name(key)
-        there = read_returned(place.read(name)) if place.exists(name) else None
+        there = read_returned(storage.read(name)) if storage.exists(name) else None
         if there is None or not there.is_of(home, key):
-            place.write(name, read_file(path))
+            storage.write(name, read_file(path))
 
 
 def claim_series(series: str) -> None:
@@ -105,14 +105,14 @@ def claim_series(series: str) -> None:
     Two homes would draw two seeds for one release, and each count its own attempts.
     """
     home = Home.current()
-    place = open_shared_storage(home)
-    if place is None:
+    storage = open_shared_storage(home)
+    if storage is None:
         return
     name = f"series/{digest_under(store_key(home), b'series' + series.encode())[:32]}"
     own = home_id(home).encode()
-    if not place.exists(name):
-        place.create(name, own)
-    if place.read(name) != own:
+    if not storage.exists(name):
+        storage.create(name, own)
+    if storage.read(name) != own:
         what = "another home that shares this store draws for this series: two would mask one release with two seeds"
         remedy = "certify it there (a work queue for each home), or give it another `series` here"
         raise InputError("series-of-another-home", "series", what, "one home for each series", remedy, series)

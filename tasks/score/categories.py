@@ -24,7 +24,7 @@ MOST_CATEGORIES = 50  # of one attribute in a relation; the rarer ones count as 
 NO_CATEGORIES = "no categorical attribute was masked"
 NO_PAIR = "no pair of published attributes with a categorical one was masked, or varies"
 
-Column = tuple[Integers, Integers]  # of one attribute: classes of the original and of the released rows, 0 and up
+CodedColumn = tuple[Integers, Integers]  # of one attribute: classes of the original and of the released rows, 0 and up
 
 
 def categories_lost(tables: RowwiseTablePair) -> tuple[Estimate, ...]:
@@ -86,7 +86,7 @@ def _count_lost(before: Integers, after: Integers) -> tuple[int, int]:
     return len(had - has), len(had)
 
 
-def _classes(tables: RowwiseTablePair, attribute: Attribute) -> Column:
+def _classes(tables: RowwiseTablePair, attribute: Attribute) -> CodedColumn:
     if attribute.scale in MEASURED:
         before, after = tables.positions(attribute)
         present = before[~np.isnan(before)]
@@ -98,9 +98,9 @@ def _classes(tables: RowwiseTablePair, attribute: Attribute) -> Column:
     if np.count_nonzero(sizes) <= MOST_CATEGORIES:
         return codes[0], codes[1]
     frequent = np.argsort(-sizes, kind="stable")[: MOST_CATEGORIES - 1]
-    place = np.full(len(sizes), MOST_CATEGORIES - 1, dtype=np.int64)
-    place[frequent] = np.arange(MOST_CATEGORIES - 1)
-    return place[codes[0]], place[codes[1]]
+    position = np.full(len(sizes), MOST_CATEGORIES - 1, dtype=np.int64)
+    position[frequent] = np.arange(MOST_CATEGORIES - 1)
+    return position[codes[0]], position[codes[1]]
 
 
 def _cut(values: Floats, limits: Floats) -> Integers:
@@ -109,7 +109,7 @@ def _cut(values: Floats, limits: Floats) -> Integers:
     return found
 
 
-def _strengths(one: Column, other: Column, weights: tuple[Floats, Floats]) -> tuple[float, float]:
+def _strengths(one: CodedColumn, other: CodedColumn, weights: tuple[Floats, Floats]) -> tuple[float, float]:
     """Cramer's V of a pair in the original and in the release."""
     degrees = min(len(np.unique(one[0])), len(np.unique(other[0]))) - 1
     before, after = (_phi_squared(a, b, w) for a, b, w in zip(one, other, weights, strict=True))

@@ -179,7 +179,7 @@ def _rate(measure: Measure, name: str, p_percent: float, hits: Booleans, chance:
         unit="share",
         chance=chance,
         chance_kind="all_pairs",
-        credit="indicator",
+        credit_rule="indicator",
         n_targets=len(hits),
         n_in_release=len(hits),
     )
@@ -229,7 +229,7 @@ def _same_value_estimate(tables: RowwiseTablePair, attribute: Attribute) -> Esti
         unit="share",
         chance=int(frequencies[masked[masked >= 0]].sum()) / n**2,
         chance_kind="all_pairs",
-        credit="indicator",
+        credit_rule="indicator",
         n_targets=n,
         n_in_release=n,
     )

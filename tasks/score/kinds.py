@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import get_args
 
-from tasks.attack.linkage.external import names_of
+from tasks.attack.linkage.external import name_files
 from tasks.attack.threat import IntruderSpec, adds_insiders, intruders
 from tasks.mask.methods import Mechanism
 from tasks.mask.sampling import Sampling, count_sampled
@@ -20,21 +20,21 @@ from tasks.microdata.schema import Role, Schema
 from tasks.microdata.spec import Public, Reason, Spec
 from tasks.microdata.words import join_with_and
 from tasks.score.catalogue import MEASURES
-from tasks.score.measure import Kind
+from tasks.score.measure import DisclosureKind
 from tasks.score.measures.linkage import KNOWN_REIDENTIFICATION, RECORDS_EXPOSED, REIDENTIFICATION
 from tasks.score.policy import DECLARED, INSIDER, PolicyLine, cannot_fail, is_by, is_within
 from tasks.score.release_kinds import ReleaseKind
 
-KINDS: tuple[Kind, ...] = get_args(Kind)
+KINDS: tuple[DisclosureKind, ...] = get_args(DisclosureKind)
 RIGHT_LINKS = (REIDENTIFICATION.name, RECORDS_EXPOSED.name, KNOWN_REIDENTIFICATION.name)  # 0 for who is not in the release
-WHAT_IT_IS: dict[Kind, str] = {
+WHAT_IT_IS: dict[DisclosureKind, str] = {
     "identity": "somebody who knows the quasi-identifiers finds whose record is whose",
     "insiders": "somebody who also knows another published attribute finds more",
     "inference": "the release tells a confidential value of a person",
     "membership": "somebody can tell that a person is in the data",
     "earlier_releases": "this release and earlier ones about the same persons tell more together",
 }
-LIMITED_BY: dict[Kind, str] = {
+LIMITED_BY: dict[DisclosureKind, str] = {
     "identity": "measure: reidentification",
     "insiders": "measure: reidentification, intruder: insider",
     "inference": "measure: linked_value_disclosed",
@@ -53,7 +53,7 @@ class NotLimited(Spec):
     membership: Public[Reason | None] = None
     earlier_releases: Public[Reason | None] = None
 
-    def reason(self, kind: Kind) -> str | None:
+    def reason(self, kind: DisclosureKind) -> str | None:
         """The reason that is given for a kind; None: there is none."""
         given: str | None = getattr(self, kind)
         return given
@@ -81,7 +81,7 @@ class Subject:
     not_for_publication: bool = False
 
 
-def subject_of(
+def find_disclosure_subject(
     schema: Schema,
     intruder: IntruderSpec,
     steps: tuple[Mechanism, ...],
@@ -114,7 +114,7 @@ def subject_of(
     )
 
 
-def kinds_asked(subject: Subject) -> tuple[Kind, ...]:
+def kinds_asked(subject: Subject) -> tuple[DisclosureKind, ...]:
     """The kinds of disclosure that the policy of a release must answer.
 
     A kind without an object is not asked: insiders where nobody can know more than the declared intruder, inference where no
@@ -124,7 +124,7 @@ def kinds_asked(subject: Subject) -> tuple[Kind, ...]:
     return tuple(kind for kind in KINDS if kind in subject.kind.discloses and objects.get(kind, True))
 
 
-def kind_of(line: PolicyLine) -> Kind | None:
+def find_kind(line: PolicyLine) -> DisclosureKind | None:
     """The kind of disclosure that a line is about; None: of none, as a limit on k or on a loss.
 
     A line on a single attack while others are accepted answers no kind.
@@ -147,7 +147,7 @@ def can_fail(line: PolicyLine, subject: Subject) -> bool:
     return line.measure not in RIGHT_LINKS or not is_within(subject.largest_share, line.limit, "at_most")
 
 
-def find_unlimited_kinds(policy: Iterable[PolicyLine], subject: Subject) -> dict[Kind, tuple[str, ...]]:
+def find_unlimited_kinds(policy: Iterable[PolicyLine], subject: Subject) -> dict[DisclosureKind, tuple[str, ...]]:
     """The kinds that are asked and that no line answers, each with what its lines still have to measure.
 
     Identity needs a rate and a tail: 8 % on average can hide outliers who are found with certainty. A line on one intruder or
@@ -156,12 +156,12 @@ def find_unlimited_kinds(policy: Iterable[PolicyLine], subject: Subject) -> dict
     answers inference of it.
     """
     lines = [line for line in policy if can_fail(line, subject)]
-    of_kind = {kind: [line for line in lines if kind_of(line) == kind] for kind in kinds_asked(subject)}
+    of_kind = {kind: [line for line in lines if find_kind(line) == kind] for kind in kinds_asked(subject)}
     missing = {kind: tuple(_missing(kind, found, subject)) for kind, found in of_kind.items()}
     return {kind: what for kind, what in missing.items() if what}
 
 
-def _missing(kind: Kind, lines: list[PolicyLine], subject: Subject) -> Iterator[str]:
+def _missing(kind: DisclosureKind, lines: list[PolicyLine], subject: Subject) -> Iterator[str]:
     match kind:
         case "identity":
             everybody = (DECLARED, *subject.file_holders)
@@ -192,7 +192,9 @@ def _concern_all(lines: list[PolicyLine], everybody: tuple[str, ...]) -> bool:
     )
 
 
-def kinds_not_limited(policy: Iterable[PolicyLine], not_limited: NotLimited, subject: Subject) -> tuple[tuple[Kind, str], ...]:
+def kinds_not_limited(
+    policy: Iterable[PolicyLine], not_limited: NotLimited, subject: Subject
+) -> tuple[tuple[DisclosureKind, str], ...]:
     """The kinds that are asked and that a reason stands for in place of a limit, with that reason."""
     reasons = ((kind, not_limited.reason(kind)) for kind in find_unlimited_kinds(policy, subject))
     return tuple((kind, reason) for kind, reason in reasons if reason is not None)
@@ -208,11 +210,11 @@ def refuse_silence(policy: tuple[PolicyLine, ...], not_limited: NotLimited, subj
     missing = find_unlimited_kinds(policy, subject)
     silent = {kind: what for kind, what in missing.items() if not_limited.reason(kind) is None}
     if silent:
-        told = "; ".join(f"{kind} ({WHAT_IT_IS[kind]}{_describe_gap(kind, what, subject)})" for kind, what in silent.items())
+        text = "; ".join(f"{kind} ({WHAT_IT_IS[kind]}{_describe_gap(kind, what, subject)})" for kind, what in silent.items())
         raise InputError(
             code="kind-not-limited",
             where="policy",
-            what=f"the policy says nothing on {'this kind' if len(silent) == 1 else 'these kinds'} of disclosure: {told}",
+            what=f"the policy says nothing on {'this kind' if len(silent) == 1 else 'these kinds'} of disclosure: {text}",
             allowed="for each kind a line whose limit can fail on this release, or a signed reason under `not_limited`",
             remedy="add these lines, with limits and reasons of your own (`sdcert check --upgrade FILE` writes them down):",
             lines=lines_to_add(silent, subject),
@@ -245,7 +247,7 @@ def refuse_silence(policy: tuple[PolicyLine, ...], not_limited: NotLimited, subj
         )
 
 
-def _describe_gap(kind: Kind, what: tuple[str, ...], subject: Subject) -> str:
+def _describe_gap(kind: DisclosureKind, what: tuple[str, ...], subject: Subject) -> str:
     """That of identity one half is limited already, or limited for some of the intruders; what of inference no line limits."""
     if kind == "inference" and subject.known_secrets:
         names = join_with_and(subject.known_secrets)
@@ -254,16 +256,16 @@ def _describe_gap(kind: Kind, what: tuple[str, ...], subject: Subject) -> str:
         )
     if kind != "identity":
         return ""
-    told = ""
+    text = ""
     if len(what) == 1:
         tail = "; an average is limited, and nothing limits how easily the people are found who are easiest to find"
         rate = "; the people who are easiest to find are limited, and no average is"
-        told = tail if what[0] == TAIL else rate
+        text = tail if what[0] == TAIL else rate
     holders = ", ".join(subject.file_holders)
-    return f"{told}; lines that name an intruder leave out the others: {DECLARED}, {holders}" if holders else told
+    return f"{text}; lines that name an intruder leave out the others: {DECLARED}, {holders}" if holders else text
 
 
-def lines_to_add(missing: dict[Kind, tuple[str, ...]], subject: Subject) -> tuple[str, ...]:
+def lines_to_add(missing: dict[DisclosureKind, tuple[str, ...]], subject: Subject) -> tuple[str, ...]:
     """The lines of a release file that answer these kinds: a limit where one can be measured, and a reason as the other way."""
     limits = {kind: what for kind, what in missing.items() if can_be_limited(kind, subject)}
     lines = ["policy:"] if limits else []
@@ -277,7 +279,7 @@ def lines_to_add(missing: dict[Kind, tuple[str, ...]], subject: Subject) -> tupl
     return tuple(lines)
 
 
-def can_be_limited(kind: Kind, subject: Subject) -> bool:
+def can_be_limited(kind: DisclosureKind, subject: Subject) -> bool:
     """Does a measure exist that answers the kind of such a release?"""
     if kind == "inference" and subject.known_secrets:
         return False

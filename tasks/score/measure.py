@@ -10,9 +10,9 @@ from typing import Any, Literal
 
 Better = Literal["lower", "higher"]
 Subject = Literal["table", "attribute", "table_and_attribute"]
-Kind = Literal["identity", "insiders", "inference", "membership", "earlier_releases"]
+DisclosureKind = Literal["identity", "insiders", "inference", "membership", "earlier_releases"]
 Population = Literal["targets", "present", "absent"]
-Rounding = Literal["share", "hidden_share", "mean", "error", "statistic", "exact"]
+RoundingRule = Literal["share", "hidden_share", "mean", "error", "statistic", "exact"]
 
 
 LOWEST, HIGHEST, RARE = "lowest values", "highest values", "rare categories"
@@ -59,12 +59,12 @@ class Measure:
     better: Better | None
     about: Subject
     chance: str
-    rounding: Rounding
+    rounding: RoundingRule
     says: str
     title: str
     sentence: str
     analyst: str = ""
-    answers: Kind | None = None
+    answers: DisclosureKind | None = None
     by_attack: bool = False
     by_subgroup: bool = False
     of_membership: bool = False

@@ -33,7 +33,7 @@ def model_accuracy(answers: Answers, frame: Frame) -> Estimate:
         basis="control_group",
         chance=float(of_class.max() / n),
         chance_kind="majority",
-        credit="shared",
+        credit_rule="shared",
         n_targets=n,
         n_in_release=0,
         reason=None if frame.evaluates == "this file" else REHEARSED,

@@ -25,7 +25,7 @@ INSIDER = "insider"
 FILE = "file"
 ROUNDING_ERROR = 1e-12  # of a limit of 1: a figure that is beyond its limit by less is within it
 OF_SEVERAL = tuple(one.name for one in (K_ANONYMITY_SUBSET, UNIQUES_RELEASED, REPLICATED_UNIQUES))  # about several attributes
-Rate = Annotated[float, Field(json_schema_extra={"enum": list(FALSE_POSITIVE_RATES)})]
+FalsePositiveRate = Annotated[float, Field(json_schema_extra={"enum": list(FALSE_POSITIVE_RATES)})]
 AttributeNames = Annotated[str, StringConstraints(min_length=1, max_length=100 * LONGEST_NAME)]  # a list, see `several`
 IntruderName = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_NAME + len(f"{INSIDER}:"))]
 
@@ -54,7 +54,7 @@ class PolicyLine(Spec):
     intruder: Public[IntruderName | None] = None
     subgroup: Public[Name | None] = None
     p_percent: Public[Percent | None] = None
-    false_positive_rate: Public[Rate | None] = None
+    false_positive_rate: Public[FalsePositiveRate | None] = None
     accept_other_attacks: Public[Reason | None] = None
 
     @model_validator(mode="after")
@@ -105,7 +105,7 @@ class Known:
     measures: tuple[str, ...] | None = None
 
 
-def rate_of(line: PolicyLine) -> float | None:
+def find_rate(line: PolicyLine) -> float | None:
     """The false positive rate at which a line is decided; None: its measure has none."""
     if not MEASURES[line.measure].takes_false_positive_rate:
         return None

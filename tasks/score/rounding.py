@@ -45,7 +45,7 @@ FEW, MANY = 2, 6
 DECIMALS = 3
 
 
-Lines = tuple[tuple[PolicyLine, Criterion], ...]
+PolicyResults = tuple[tuple[PolicyLine, Criterion], ...]
 
 
 def public(estimates: tuple[Estimate, ...], decided: Iterable[tuple[PolicyLine, Criterion]] = ()) -> tuple[Estimate, ...]:
@@ -136,33 +136,33 @@ def _round_subgroup_counts(estimate: Estimate) -> Estimate:
 def _public(estimate: Estimate, significant: int | None) -> Estimate:
     if significant is None:
         return estimate
-    places = _decimals(estimate.measure)
+    decimals = _decimals(estimate.measure)
     value, low, high = (
-        None if end is None else round_significant(end, significant, places)
+        None if end is None else round_significant(end, significant, decimals)
         for end in (estimate.value, estimate.low, estimate.high)
     )
     return replace(estimate, value=value, low=low, high=high)
 
 
-def _round_people_share(estimate: Estimate, n: int, significant: int | None, lines: Lines) -> Estimate:
+def _round_people_share(estimate: Estimate, n: int, significant: int | None, lines: PolicyResults) -> Estimate:
     assert estimate.value is not None  # noqa: S101  `people_behind` has seen to it
     if n < FEWEST:
         return replace(estimate, value=None, low=None, high=None, status="not_applicable", reason=WITHHELD)
-    classes = classes_of(estimate.measure, n)
-    place = classes.place(estimate.value)
+    classes = find_classes(estimate.measure, n)
+    position = classes.find_class(estimate.value)
     sides = _sides(estimate, lines)
 
     def finish(shown: float) -> float:
         return shown if significant is None else round_significant(shown, significant)
 
-    value = classes.choose_public_share(place, sides["value"], finish, least=estimate.is_lower_bound)
+    value = classes.choose_public_share(position, sides["value"], finish, least=estimate.is_lower_bound)
     if estimate.low is None or estimate.high is None:
         return replace(estimate, value=value)
     if estimate.low == estimate.high == estimate.value:
         return replace(estimate, value=value, low=value, high=value)
     if estimate.is_lower_bound and estimate.low == estimate.value:
         return replace(estimate, value=value, low=value)
-    lowest, highest = classes.interval(place)
+    lowest, highest = classes.interval(position)
     low = classes.lowest if estimate.low <= classes.lowest else min(finish(lowest), value)
     high = 1.0 if estimate.high >= 1 else max(finish(highest), value)
     return replace(
@@ -183,17 +183,17 @@ def _round_chance(estimate: Estimate, n: int | None) -> Estimate:
         if n < FEWEST:
             return replace(estimate, chance=None, chance_kind=None)
         classes = ShareClasses(n)
-        chance, few = classes.get_public_share(classes.place(chance)), False
+        chance, few = classes.get_public_share(classes.find_class(chance)), False
     few = few or MEASURES[estimate.measure].rounding == "hidden_share"
     return replace(estimate, chance=round_significant(chance, FEW) if few else chance)
 
 
-def classes_of(measure: str, n: int) -> ShareClasses:
+def find_classes(measure: str, n: int) -> ShareClasses:
     """The classes by which a measure of n people is shown."""
     return ShareClasses(n, MEASURES[measure].better == "higher", MEASURES[measure].smallest)
 
 
-def _sides(estimate: Estimate, lines: Lines) -> dict[str, tuple[Side, ...]]:
+def _sides(estimate: Estimate, lines: PolicyResults) -> dict[str, tuple[Side, ...]]:
     """On which side of which limits the value and the ends of a figure have to be shown, as far as the verdict tells."""
     found: dict[str, list[Side]] = {"value": [], "low": [], "high": []}
     for line, criterion in lines:
@@ -234,11 +234,11 @@ def _few(count: int | None) -> int | None:
 def _public_criterion(criterion: Criterion, significant: int | None) -> Criterion:
     if significant is None or criterion.deciding_value is None:
         return criterion
-    places = _decimals(criterion.measure)
-    shown = round_significant(criterion.deciding_value, significant, places)
+    decimals = _decimals(criterion.measure)
+    shown = round_significant(criterion.deciding_value, significant, decimals)
     limit, direction = criterion.limit, criterion.direction
     if is_outside_limit(shown, limit, direction) != is_outside_limit(criterion.deciding_value, limit, direction):
-        shown = _round_towards(criterion.deciding_value, significant, places, up=criterion.deciding_value > shown)
+        shown = _round_towards(criterion.deciding_value, significant, decimals, up=criterion.deciding_value > shown)
     return replace(criterion, deciding_value=shown)
 
 

@@ -22,7 +22,7 @@ from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from tasks.microdata.randomness import SEED_BYTES, stream
 from tasks.microdata.table import Floats
-from tasks.sweep.axes import DIGITS, Assignment, Axis, Value
+from tasks.sweep.axes import DIGITS, AxisValues, SweepAxis, Value
 from tasks.sweep.points import Space, SweepPoint, random
 
 PIPELINE = "pipeline"
@@ -35,7 +35,7 @@ INFEASIBLE = {"has risk and loss": 1.0}
 
 Gene = int | float | str
 Genes = dict[str, Gene]
-Key = tuple[str, Assignment]
+Key = tuple[str, AxisValues]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class _Encoding:
         assigned = space.assign_values(lambda axis: _value(axis, genes[_name(space, axis)]))
         return SweepPoint(number, space.pipeline, assigned)
 
-    def _axes(self, pipeline: str | None = None) -> Iterator[tuple[str, Axis]]:
+    def _axes(self, pipeline: str | None = None) -> Iterator[tuple[str, SweepAxis]]:
         for space in self.spaces:
             if pipeline in (None, space.pipeline):
                 yield from ((_name(space, axis), axis) for axis in space.axes)
@@ -109,11 +109,11 @@ class FrontierSearch:
     def _hear(self, points: Sequence[SweepPoint], risk: Floats, loss: Floats) -> None:
         if [point.number for point in points] != list(range(len(points))) or not len(points) == len(risk) == len(loss):
             raise ValueError("a search is told all its points from number 0 on, in order, each with its risk and loss")
-        told = list(zip(points, np.nan_to_num(risk, nan=np.inf), np.nan_to_num(loss, nan=np.inf), strict=True))
-        if told[: len(self._told)] != self._told:
+        evaluated = list(zip(points, np.nan_to_num(risk, nan=np.inf), np.nan_to_num(loss, nan=np.inf), strict=True))
+        if evaluated[: len(self._told)] != self._told:
             self._forget()
-        for i in range(len(self._told), len(told) - len(told) % self.size, self.size):
-            self._told += told[i : i + self.size]
+        for i in range(len(self._told), len(evaluated) - len(evaluated) % self.size, self.size):
+            self._told += evaluated[i : i + self.size]
             self._breed(range(i, i + self.size))
 
     def _forget(self) -> None:
@@ -201,15 +201,15 @@ def _key(point: SweepPoint) -> Key:
     return point.pipeline, point.values
 
 
-def _name(space: Space, axis: Axis) -> str:
+def _name(space: Space, axis: SweepAxis) -> str:
     return f"{space.pipeline} {axis.path}"
 
 
-def _sort_choices(axis: Axis) -> list[Value]:
+def _sort_choices(axis: SweepAxis) -> list[Value]:
     return sorted(axis.choices) if axis.is_ordered else list(axis.choices)
 
 
-def _distribution(axis: Axis) -> BaseDistribution:
+def _distribution(axis: SweepAxis) -> BaseDistribution:
     if not axis.continuous:
         last = len(axis.choices) - 1
         return IntDistribution(0, last) if axis.is_ordered else CategoricalDistribution(range(last + 1))
@@ -217,14 +217,14 @@ def _distribution(axis: Axis) -> BaseDistribution:
     return FloatDistribution(*axis.bounds, log=axis.log)
 
 
-def _gene(axis: Axis, value: Value) -> Gene:
+def _gene(axis: SweepAxis, value: Value) -> Gene:
     if axis.bounds is None or not axis.continuous:
         return _sort_choices(axis).index(value)
     assert isinstance(value, int | float)  # noqa: S101  a range has numbers
     return min(max(value, axis.bounds[0]), axis.bounds[1])  # a rounded number may lie just beyond the end
 
 
-def _value(axis: Axis, gene: Gene) -> Value:
+def _value(axis: SweepAxis, gene: Gene) -> Value:
     if axis.bounds is None or not axis.continuous:
         return _sort_choices(axis)[int(gene)]
     return min(axis.bounds[1], max(axis.bounds[0], float(f"{gene:.{DIGITS}g}")))

@@ -14,9 +14,17 @@ from tasks.microdata.errors import InputError, NotFollowed
 from tasks.microdata.imports import one_at_a_time
 from tasks.microdata.schema import Schema
 from tasks.microdata.table import Floats, Microdata
-from tasks.train.examples import FEWEST_OF_A_CLASS, ExampleEncoder, Examples, Feature, class_places, coding_of, coding_of_file
+from tasks.train.examples import (
+    FEWEST_OF_A_CLASS,
+    ExampleEncoder,
+    Examples,
+    Feature,
+    create_encoder,
+    create_encoder_for_file,
+    find_class_positions,
+)
 from tasks.train.learners import AnyLearner, NaiveBayes, classifier
-from tasks.train.skops_file import classes_of, frame_of, imitation
+from tasks.train.skops_file import imitation, list_classes, list_feature_names
 from tasks.train.spec import WHERE, ModelSpec
 
 _ANSWERS = "a probability for each class, for every record"
@@ -74,7 +82,7 @@ def learn_with(learner: AnyLearner) -> Learn:
     """How models of this learner are made; a training set of one class makes a model that is sure of it."""
 
     def learn(train: Examples, random_state: int) -> Predict:
-        return _sure(train) or answers_of(fit_model(train, learner, random_state), train.classes)
+        return _sure(train) or create_predictor(fit_model(train, learner, random_state), train.classes)
 
     return learn
 
@@ -86,7 +94,7 @@ def learn_like(model: Any) -> Learn:
     """
 
     def learn(train: Examples, random_state: int) -> Predict:
-        return _sure(train) or answers_of(refit_model(train, model, random_state), train.classes)
+        return _sure(train) or create_predictor(refit_model(train, model, random_state), train.classes)
 
     return learn
 
@@ -118,25 +126,25 @@ def refuse_silent(spec: ModelSpec, predict: Predict, frame: pd.DataFrame, whose:
 def coding_for(spec: ModelSpec, schema: Schema, model: Any, training: Microdata, people: Microdata) -> ExampleEncoder:
     """How tables become examples for a model of a training table that is asked about people.
 
-    Raises InputError as `coding_of` and `coding_of_file`.
+    Raises InputError as `create_encoder` and `create_encoder_for_file`.
     """
     if spec.learner is None:
-        return coding_of_file(spec, schema, frame_of(model), classes_of(model), people)
-    return coding_of(spec, schema, training, people)
+        return create_encoder_for_file(spec, schema, list_feature_names(model), list_classes(model), people)
+    return create_encoder(spec, schema, training, people)
 
 
-def answers_of(model: Any, classes: np.ndarray[Any, Any]) -> Predict:
+def create_predictor(model: Any, classes: np.ndarray[Any, Any]) -> Predict:
     """What a fitted model answers, by class of `classes`; a class that it does not know has probability 0.
 
     Raises ValueError where a class of the model is none of them.
     """
-    places = class_places(np.asarray(model.classes_), classes)
-    if (places < 0).any():
+    positions = find_class_positions(np.asarray(model.classes_), classes)
+    if (positions < 0).any():
         raise ValueError("the model knows a class that is not among the classes")
 
     def predict(frame: pd.DataFrame) -> Floats:
         every = np.zeros((len(frame), len(classes)))
-        every[:, places] = np.asarray(model.predict_proba(frame), dtype=np.float64)
+        every[:, positions] = np.asarray(model.predict_proba(frame), dtype=np.float64)
         return every
 
     return predict
@@ -177,11 +185,11 @@ def _preparation(train: Examples) -> Any:
         held = [one for one in train.features if one.kind != "category" and _often_missing(train, one) == marked]
         numbers, ordered = ([one for one in held if one.kind == kind] for kind in ("number", "order"))
         orders = [np.array(one.order, dtype=object) for one in ordered]
-        places = OrdinalEncoder(
+        positions = OrdinalEncoder(
             categories=orders, handle_unknown="use_encoded_value", unknown_value=np.nan, encoded_missing_value=np.nan
         )
         parts.append((f"numbers{label}", make_pipeline(*create_number_steps(marked)), [one.name for one in numbers]))
-        parts.append((f"orders{label}", make_pipeline(places, *create_number_steps(marked)), [one.name for one in ordered]))
+        parts.append((f"orders{label}", make_pipeline(positions, *create_number_steps(marked)), [one.name for one in ordered]))
     names = [one.name for one in train.features if one.kind == "category"]
     common = [_common(train.frame[name]) for name in names]
     parts.append(("categories", OneHotEncoder(categories=common, handle_unknown="ignore", sparse_output=False), names))

@@ -26,9 +26,9 @@ def refusal(action, *arguments) -> str:
 
 
 def at(ledger: Ledger) -> list[datetime]:
-    from tasks.audit.ledger.ledger import entry_of
+    from tasks.audit.ledger.ledger import open_entry
 
-    return [entry_of(line.content).at for line in ledger.lines()]
+    return [open_entry(line.content).at for line in ledger.lines()]
 
 
 def test_nothing_follows_an_entry_that_is_still_to_come(tmp_path):

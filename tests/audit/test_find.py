@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from trails import VERDICTS, attempt, attribute, began, digest, ended, last_certificate, released, runs, write_trail
 
 from tasks.audit.ledger.entries import RunBegan, RunEnded
-from tasks.audit.ledger.ledger import Ledger, entry_of
+from tasks.audit.ledger.ledger import Ledger, open_entry
 from tasks.audit.lookup.index import Index
 from tasks.audit.lookup.query import Query
 from tasks.audit.lookup.rows import alike, list_touched_attributes
@@ -45,7 +45,7 @@ def read_plainly(home: Path) -> dict[str, dict[str, object]]:
     """The slow twin: every line of the ledger is read, and what it says of its run noted."""
     said: dict[str, dict[str, object]] = {}
     for line in Ledger(home / "ledger").lines():
-        entry = entry_of(line.content)
+        entry = open_entry(line.content)
         event, run = entry.event, getattr(entry.event, "run", None)
         if run is None:
             continue

@@ -16,7 +16,7 @@ from small_homes import GONE, NOW, aged, ended, home_in, path_of, put, put_cache
 
 from tasks.audit.maintenance.collection import plan, remove_files
 from tasks.audit.maintenance.inventory import drafts, is_abandoned
-from tasks.audit.maintenance.retention import History, history, history_of, manifests_of
+from tasks.audit.maintenance.retention import History, history, read_history, read_manifests
 from tasks.audit.maintenance.use import lock_store, use_store
 from tasks.audit.maintenance.verification import verify
 from tasks.runtime.files import write_whole
@@ -26,7 +26,7 @@ MONTH = timedelta(days=30)
 
 
 def past(*entries) -> History:
-    return history(manifests_of(Home.current()), entries)
+    return history(read_manifests(Home.current()), entries)
 
 
 def collected(*entries, younger_than: timedelta = MONTH) -> list[str]:
@@ -304,5 +304,5 @@ def expected_runs(drawn: list[tuple], days: int) -> set[int]:
 
 
 def test_a_home_without_anything_has_nothing_to_remove(home):
-    found = plan(Home.current(), history_of(Home.current()).runs, now=NOW, younger_than=MONTH)
+    found = plan(Home.current(), read_history(Home.current()).runs, now=NOW, younger_than=MONTH)
     assert (list(found.files), found.reasons, found.needed) == ([], {}, 0)

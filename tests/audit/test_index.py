@@ -97,8 +97,8 @@ def test_it_catches_up_and_reads_only_what_is_new(home, monkeypatch):
     key = signing_key()
     Ledger.current().append(RunBegan.model_validate_json(_json(began("r1"))), key)
     read: list[int] = []
-    fill = index_update.entry_of
-    monkeypatch.setattr(index_update, "entry_of", lambda content: read.append(1) or fill(content))
+    fill = index_update.parse_entry
+    monkeypatch.setattr(index_update, "parse_entry", lambda content: read.append(1) or fill(content))
     with Index.current() as index:
         assert index.size == 2
     assert len(read) == 2

@@ -18,7 +18,7 @@ from tasks.audit.ledger.ledger import Ledger
 from tasks.audit.lookup.index import Index
 from tasks.audit.lookup.lines import LedgerLineReader
 from tasks.audit.lookup.query import Query
-from tasks.audit.lookup.server import schema_of
+from tasks.audit.lookup.server import name_schema
 from tasks.audit.signing.keys import signing_key
 from tasks.microdata.errors import InputError
 
@@ -47,7 +47,7 @@ def changed(postgres, database, trail):
     def call(statement: str) -> None:
         engine = create_engine(postgres.socket_url(database), poolclass=NullPool)
         with engine.begin() as connection:
-            connection.execute(text(f'set search_path to "{schema_of(places())}"'))
+            connection.execute(text(f'set search_path to "{name_schema(places())}"'))
             connection.execute(text(statement))
 
     return call

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tasks.report.page import Stamp, render, stamp_page
+from tasks.report.page import Stamp, render_report, stamp_page
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 ARGUMENTS = (
@@ -99,7 +99,7 @@ def report(request, tmp_path_factory):
         if name not in made:
             made[name] = _certified(request, name, folder) if name in REAL else folder / f"{name}.html"
             if name not in REAL:
-                made[name].write_text(stamp_page(render(request.getfixturevalue(name)), STAMP), encoding="utf-8")
+                made[name].write_text(stamp_page(render_report(request.getfixturevalue(name)), STAMP), encoding="utf-8")
         return made[name]
 
     return render_or_certify

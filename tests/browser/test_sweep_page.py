@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tasks.sweep.page.data import page_data
-from tasks.sweep.page.render import render
+from tasks.sweep.page.render import render_sweep_page
 
 pytestmark = pytest.mark.slow
 HOSTILE = "</script><img src=x onerror=window.ran=1>\u202e"
@@ -59,7 +59,9 @@ def written(tmp_path_factory):
     def write(n):
         if n not in made:
             made[n] = folder / f"{n}.html"
-            made[n].write_text(render(hostile() if n is None else page_data(MADE.synthetic(n), MADE.told())), encoding="utf-8")
+            made[n].write_text(
+                render_sweep_page(hostile() if n is None else page_data(MADE.synthetic(n), MADE.told())), encoding="utf-8"
+            )
         return made[n]
 
     return write

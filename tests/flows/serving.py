@@ -202,10 +202,10 @@ class Serving:
     def entries(self) -> Iterator[dict[str, Any]]:
         """What stands in the ledger, oldest first."""
         from tasks.audit.ledger.ledger import Ledger
-        from tasks.audit.lookup.rows import entry_of
+        from tasks.audit.lookup.rows import parse_entry
 
         for line in Ledger(self.home / "ledger").lines() if (self.home / "ledger" / "ledger.jsonl").exists() else ():
-            entry = entry_of(line.content)
+            entry = parse_entry(line.content)
             if entry is not None:
                 yield entry.model_dump(mode="json")
 

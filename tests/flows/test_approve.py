@@ -79,11 +79,11 @@ def test_a_person_approves(sdcert, issued, bob):
 
 
 def test_the_envelope_is_bound_to_the_certificate(sdcert, issued, bob):
-    from tasks.audit.certificates.certificate_statements import certificate_of
+    from tasks.audit.certificates.certificate_statements import open_certificate
 
     approve(sdcert)
-    statement = certificate_of((issued.folder / "approval-1.json").read_bytes()).statement
-    assert statement["subject"] == certificate_of(issued.certificate).statement["subject"]
+    statement = open_certificate((issued.folder / "approval-1.json").read_bytes()).statement
+    assert statement["subject"] == open_certificate(issued.certificate).statement["subject"]
     assert statement["predicateType"] == "urn:sdcert:predicate:approval:1"
     assert statement["predicate"]["certificate"] == issued.sha256
 
@@ -363,11 +363,11 @@ def test_words_are_looked_at_before_a_passphrase_is_asked_for(sdcert, issued, bo
 
 
 def test_the_subject_is_that_of_the_certificate(sdcert, issued):
-    from tasks.audit.certificates.certificate_statements import certificate_of
+    from tasks.audit.certificates.certificate_statements import open_certificate
 
     revoke(sdcert)
-    statement = certificate_of((issued.folder / "revocation.json").read_bytes()).statement
-    assert statement["subject"] == certificate_of(issued.certificate).statement["subject"]
+    statement = open_certificate((issued.folder / "revocation.json").read_bytes()).statement
+    assert statement["subject"] == open_certificate(issued.certificate).statement["subject"]
 
 
 def test_it_says_at_once_by_which_keys_an_approval_counts(sdcert, issued, bob, tmp_path):

@@ -6,14 +6,14 @@ import uuid
 
 import pytest
 
-from flows.cli.doctor.elsewhere import findings_of_elsewhere
+from flows.cli.doctor.elsewhere import check_shared_storage
 from tasks.runtime import shared
 from tasks.runtime.artifacts import Store
 from tasks.runtime.places import SharedStorage
 
 
 def told(home) -> list[tuple[str, str, str]]:
-    return [(finding.status, finding.topic, finding.says) for finding in findings_of_elsewhere(home)]
+    return [(finding.status, finding.topic, finding.says) for finding in check_shared_storage(home)]
 
 
 def test_nothing_is_said_where_nothing_is_asked_for(home):

@@ -59,7 +59,7 @@ def listed(call) -> dict[str, dict[str, object]]:
 
 
 def of_doctor(own) -> list[tuple[str, str]]:
-    return [(finding.status, finding.says) for finding in doctor_keys.findings_of_keys(own.root)]
+    return [(finding.status, finding.says) for finding in doctor_keys.check_keys(own.root)]
 
 
 class TestLooking:
@@ -311,7 +311,7 @@ class TestDoctor:
                 record.write_text("{}")
             case "mark lost":
                 mark.unlink()
-        found = list(doctor_keys.findings_of_keys(own.root))
+        found = list(doctor_keys.check_keys(own.root))
         assert "fail" in [finding.status for finding in found]
         assert all(finding.to_do for finding in found if finding.status != "ok")
 

@@ -6,7 +6,7 @@ import pytest
 from certified_runs import issue
 
 from flows.run import series_registry
-from flows.run.series_registry import follow_now, state_of
+from flows.run.series_registry import follow_now, read_series_state
 from tasks.audit.ledger.entries import AskedBy, CertificateRevoked
 from tasks.audit.ledger.ledger import Ledger
 from tasks.audit.signing.keys import signing_key
@@ -35,7 +35,7 @@ def runs(own, tmp_path):
 
 def test_the_newest_certificate_for_publication_stands_until_it_is_revoked_and_no_older_one_takes_its_place(runs):
     made = runs("ccrt")
-    state = state_of("survey")
+    state = read_series_state("survey")
     assert [one.run for one in state.ended] == ["run-00", "run-01", "run-02", "run-03"]
     assert state.standing.run == "run-01"
     assert dict(state.standing.tags) == {
@@ -48,31 +48,31 @@ def test_the_newest_certificate_for_publication_stands_until_it_is_revoked_and_n
     assert "sdcert.certificate" not in state.ended[2].tags, "a refusal has a statement and no certificate"
     assert state.ended[3].tags["sdcert.not_for_publication"] == "true"
     revoke(made[1])
-    assert [one.revoked for one in state_of("survey").ended] == [False, True, False, False]
-    assert state_of("survey").standing is None
+    assert [one.revoked for one in read_series_state("survey").ended] == [False, True, False, False]
+    assert read_series_state("survey").standing is None
     again = runs("rc")[-1]
-    assert state_of("survey").standing.run == again.run
+    assert read_series_state("survey").standing.run == again.run
     revoke(made[0])
-    assert state_of("survey").standing.run == again.run, "an older one was revoked"
+    assert read_series_state("survey").standing.run == again.run, "an older one was revoked"
 
 
 def test_a_revoked_certificate_older_than_the_last_runs_stands_for_none_before_it(runs, monkeypatch):
     monkeypatch.setattr(series_registry, "NEWEST", 2)
     revoke(runs("ccrrr")[1])
-    assert state_of("survey").standing is None
+    assert read_series_state("survey").standing is None
 
 
 def test_a_certificate_older_than_the_last_runs_is_found(runs, monkeypatch):
     monkeypatch.setattr(series_registry, "NEWEST", 2)
     runs("crrr")
-    state = state_of("survey")
+    state = read_series_state("survey")
     assert state.standing.run == "run-00"
     assert [one.run for one in state.ended] == ["run-02", "run-03"]
     assert [one.run for one in state.runs] == ["run-00", "run-02", "run-03"]
 
 
 def test_a_series_without_runs_and_a_home_without_mlflow(own, monkeypatch):
-    assert state_of("survey").runs == ()
+    assert read_series_state("survey").runs == ()
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
     monkeypatch.setattr(series_registry, "_follow", lambda _: pytest.fail("nothing was ever recorded"))
     assert follow_now("survey") is None

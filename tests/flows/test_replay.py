@@ -39,9 +39,9 @@ def entries(home):
 
 
 def last_event(home):
-    from tasks.audit.ledger.ledger import entry_of
+    from tasks.audit.ledger.ledger import open_entry
 
-    return entry_of(entries(home)[-1]).event
+    return open_entry(entries(home)[-1]).event
 
 
 def change_manifest(kept, **facts):

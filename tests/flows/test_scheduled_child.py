@@ -250,7 +250,7 @@ def test_a_mistake_in_the_input_is_told_by_its_code_alone(child, tmp_path):
 
 
 def test_the_limit_of_a_command(child, monkeypatch, tmp_path):
-    monkeypatch.setattr(child, "environment_of_child", lambda *_: {**os.environ, "PYTHONPATH": str(tmp_path)})
+    monkeypatch.setattr(child, "create_child_environment", lambda *_: {**os.environ, "PYTHONPATH": str(tmp_path)})
     (tmp_path / "flows").mkdir()
     (tmp_path / "flows" / "cli.py").write_text(WAIT)
     outcome = child.run_in_process(["certify"], limit_seconds=1, grace_seconds=1)
@@ -258,7 +258,7 @@ def test_the_limit_of_a_command(child, monkeypatch, tmp_path):
 
 
 def test_what_ends_well_while_it_is_asked_to_end_has_not_timed_out(child, monkeypatch, tmp_path):
-    monkeypatch.setattr(child, "environment_of_child", lambda *_: {**os.environ, "PYTHONPATH": str(tmp_path)})
+    monkeypatch.setattr(child, "create_child_environment", lambda *_: {**os.environ, "PYTHONPATH": str(tmp_path)})
     (tmp_path / "flows").mkdir()
     code = "import signal, sys\ndef end(*_): print('{}', flush=True); sys.exit(1)\nsignal.signal(15, end)\nsignal.pause()"
     (tmp_path / "flows" / "cli.py").write_text(code)
@@ -274,7 +274,7 @@ def test_a_command_does_not_take_itself_for_the_flow_run_that_asked(child):
         "PYTHONPATH": f"/elsewhere{os.pathsep}{ROOT}",
         "SDCERT_SIGNING_PASSPHRASE": "kept",
     }
-    made = child.environment_of_child(environment, {"deployment": "weekly", "flow_run": "f"})
+    made = child.create_child_environment(environment, {"deployment": "weekly", "flow_run": "f"})
     assert not [name for name in made if name.startswith("PREFECT__")]
     assert made["PREFECT_API_URL"] == environment["PREFECT_API_URL"]
     assert made["PYTHONPATH"].split(os.pathsep) == [str(ROOT), "/elsewhere"]

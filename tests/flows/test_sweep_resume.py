@@ -14,13 +14,13 @@ import pyarrow.parquet as pq
 import pytest
 from sweep_files import MASKED, table_of, untimed, write_sweep
 
-from flows.sweep.basis import basis_of
+from flows.sweep.basis import prepare_basis
 from flows.sweep.blocks import block_name
 from flows.sweep.execution import SweepExecution
-from flows.sweep.record import Record, sweep_id
+from flows.sweep.record import SweepRecord, sweep_id
 from flows.sweep.spec import load_sweep
 from flows.sweep.work import run_block
-from flows.sweep.working_set import default_place
+from flows.sweep.working_set import open_default_working_set
 
 SMALL_BLOCKS = """
 import sys
@@ -137,8 +137,8 @@ class Unheard:
 def course_of(path) -> SweepExecution:
     """A sweep as `sdcert sweep` begins it."""
     sweep = load_sweep(path)
-    basis = basis_of(sweep.base, default_place())
-    record = Record(basis.place, sweep_id(sweep, basis))
+    basis = prepare_basis(sweep.base, open_default_working_set())
+    record = SweepRecord(basis.storage, sweep_id(sweep, basis))
     record.begin(sweep, basis)
     return SweepExecution(sweep, basis, record)
 
@@ -149,12 +149,12 @@ def computing(course: SweepExecution, lost: set[int]):
     def submit(numbers):
         gone = {key for one in (*course.candidates, *(course._next or ())) if one.point.number in lost for key in one.keys}
         for number in numbers:
-            block = course.basis.place.json(block_name(course.record.id, number))
+            block = course.basis.storage.json(block_name(course.record.id, number))
             keys = {trial["key"] for job in block["jobs"] for trial in job["group"]["trials"]}
             if keys & gone:
                 yield number, "sweep-block: BrokenProcessPool"
             else:
-                run_block(course.basis.place.url, course.record.id, number)
+                run_block(course.basis.storage.url, course.record.id, number)
                 yield number, None
 
     return submit
@@ -194,7 +194,7 @@ def test_results_that_are_gone_or_another_file_of_their_name_do_not_pass_for_fig
     first = course_of(path)
     first.follow(computing(first, set()), Unheard())
     whole = first.table()
-    folder = Path(first.basis.place.url) / first.basis.key / "results"
+    folder = Path(first.basis.storage.url) / first.basis.key / "results"
     for file in folder.iterdir():
         pq.write_table(pq.read_table(file).append_column("x", pq.read_table(file).column("key")), file)
     assert first.table().column("status").to_pylist() == ["failed"] * whole.num_rows

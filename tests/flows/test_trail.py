@@ -10,9 +10,9 @@ from tasks.audit.ledger.entries import AttemptMade, LedgerOpened, RunBegan, RunE
 
 
 def events():
-    from tasks.audit.ledger.ledger import Ledger, entry_of
+    from tasks.audit.ledger.ledger import Ledger, open_entry
 
-    return [entry_of(line.content).event for line in Ledger.current().lines()]
+    return [open_entry(line.content).event for line in Ledger.current().lines()]
 
 
 def last_ending():

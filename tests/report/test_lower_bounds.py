@@ -13,7 +13,7 @@ from tasks.report.charts.editions import RULES
 from tasks.report.charts.knowledge import knowledge_curves
 from tasks.report.charts.subgroups import subgroups
 from tasks.report.content import public_edition
-from tasks.report.page import Stamp, render
+from tasks.report.page import Stamp, render_report
 from tasks.report.predicate import LedgerClaim, MadeBy, Predicate
 from tasks.report.statement import predicate
 from tasks.report.views import residual, table_risks
@@ -95,7 +95,7 @@ def test_tiles_lines_charts_and_lists_say_at_least(internal):
     assert [one.cells[0].replace("\u202f", " ") for one in chart.rows][-2:] == ["at least 59.9 %", "at least 59.9 %"]
     assert chart.svg.count("at least") >= 2
     assert {one.cells[1] for one in idle_attacks(content) if one.head == "Consistency attack"} == {"not followed"}
-    assert "at least 59.9" in render(content)
+    assert "at least 59.9" in render_report(content)
 
 
 def test_the_charts_of_parts_and_of_knowledge_carry_the_mark(internal):

@@ -8,7 +8,7 @@ import pytest
 
 from tasks.attack.membership.methods import MembershipResult
 from tasks.microdata.estimate import Estimate
-from tasks.report.page import render
+from tasks.report.page import render_report
 from tasks.report.views.membership_summary import NOT_ESTIMABLE, membership_summary
 from tasks.score.membership.figures import UNLIKE
 from tasks.score.policy import PolicyLine
@@ -97,7 +97,7 @@ def test_an_attack_without_figures_says_why_in_its_row(certified):
     unlike = figure("membership_auc", "linkage_score", None, status="failed", reason=UNLIKE)
     content = content_of(certified, of("closest_record", 0.55, 0.2), (unlike,), members=members)
     assert [row.silent for row in membership_summary(content).rows] == ["", "failed: no neighbours", f"failed: {UNLIKE}"]
-    page = render(content)
+    page = render_report(content)
     assert page.count("failed: no neighbours") == 2
     assert page.count('<a href="#membership-1">') == page.count('id="membership-1"') == 1
     assert page.count("For one respondent") == 1

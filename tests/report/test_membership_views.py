@@ -12,7 +12,7 @@ from tasks.attack.membership.methods import DEFAULT_MODEL_ATTACKS, MembershipRes
 from tasks.microdata.estimate import Estimate
 from tasks.report.charts.editions import RULES
 from tasks.report.charts.roc_chart import RocChart, RocPoint, create_roc_chart, draw_roc_curve
-from tasks.report.page import render
+from tasks.report.page import render_report
 from tasks.report.views.membership import membership_intro, membership_views, worst_of_membership
 from tasks.report.views.residual import list_known_limits
 from tasks.report.wording.membership import MEANS, TITLES, find_attack_wording
@@ -165,7 +165,7 @@ def test_who_is_most_exposed(certified):
         "People with rare categories of vote are 5.0 % of the members and 21 % of those whom the attack is surest of. People "
         "without a value of income are 10 % of the members and 20 % of those whom the attack is surest of."
     )
-    page = render(replace(content, estimates=(*content.estimates, *PARTS)))
+    page = render_report(replace(content, estimates=(*content.estimates, *PARTS)))
     assert "Who is most exposed, by part of the people" in page and "21\u202f%" in page
 
 
@@ -224,7 +224,7 @@ def test_every_attack_on_a_model_has_words():
 @pytest.mark.parametrize("control", [40, None])
 def test_the_page_says_whether_the_file_was_asked_about(certified, control):
     evaluates = "this file" if control else "mechanism, not this file"
-    page = render(asked(certified, control=control, membership=(result(evaluates=evaluates),)))
+    page = render_report(asked(certified, control=control, membership=(result(evaluates=evaluates),)))
     assert 'id="membership"' in page
     assert ("Rehearsed: nobody was set aside" in page) is (control is None)
     assert ("40 rows of the source were set aside at random" in page) is (control is not None)
@@ -233,14 +233,14 @@ def test_the_page_says_whether_the_file_was_asked_about(certified, control):
 
 def test_an_attack_that_did_not_run_says_why(certified):
     silent = result(status="not_applicable", reason="too few people")
-    page = render(asked(certified, membership=(silent,)))
+    page = render_report(asked(certified, membership=(silent,)))
     assert page.count("not applicable: too few people") == 2
     assert "For one respondent" not in page
 
 
 def test_without_such_attacks_nothing_is_said_but_that(certified):
     assert membership_intro(certified) == ()
-    assert 'id="membership"' not in render(certified)
+    assert 'id="membership"' not in render_report(certified)
     assert "Membership (whether somebody can tell that a person is in the table) is not assessed." in list_known_limits(
         certified
     )

@@ -10,8 +10,8 @@ import pytest
 
 from tasks.attack.membership.methods import MembershipResult
 from tasks.microdata.estimate import Estimate
-from tasks.report.page import Stamp, render
-from tasks.report.predicate import LedgerClaim, MadeBy, schema_of_predicates
+from tasks.report.page import Stamp, render_report
+from tasks.report.predicate import LedgerClaim, MadeBy, create_predicate_schema
 from tasks.report.statement import predicate
 from tasks.report.views.model import accuracy_rows, model_in_short, working_party_of_model
 from tasks.report.views.overview import tiles
@@ -65,7 +65,7 @@ def test_none_of_the_three_risks_is_claimed_to_be_measured(certified, control):
     recorded = LedgerClaim(ledger="1" * 32, attempt_entry=4, attempt_digest="23" * 32, tree_size=5, root="45" * 32)
     made_by = MadeBy(version="0.1", code="67" * 32, lock="89" * 32, platform="0a" * 32, python="3.11.2")
     said = predicate(content, stamp, source_digest="ef" * 32, recorded=recorded, made_by=made_by)
-    jsonschema.validate(said, schema_of_predicates())
+    jsonschema.validate(said, create_predicate_schema())
     risks = said["criteria_wp29"]
     note = risks.pop("note")
     assert {value for risk in risks.values() for value in risk.values()} == {"not assessed"}
@@ -73,4 +73,4 @@ def test_none_of_the_three_risks_is_claimed_to_be_measured(certified, control):
     assert "are not assessed of a model" in note and "a low one is no evidence" in note
     assert ("rehearsed" in note) is (control is None)
     assert note in list_known_limits(content)
-    assert note.replace("'", "&#39;") in render(content)
+    assert note.replace("'", "&#39;") in render_report(content)

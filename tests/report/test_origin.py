@@ -8,7 +8,7 @@ import pytest
 
 from tasks.microdata.estimate import Estimate
 from tasks.report.content import public_edition
-from tasks.report.page import render
+from tasks.report.page import render_report
 from tasks.report.views import origin, overview, residual
 from tasks.report.views.rows import people_text
 from tasks.report.wording.meanings import meaning
@@ -34,7 +34,7 @@ def test_a_table_masked_elsewhere_is_said_to_be_known_as_declared(certified):
 def test_absent_records_are_counted(certified):
     fewer = replace(certified, rows_out=900)
     assert "44 of 944 records of the source (4.7 %) are not in the release." in plain(origin.describe_table_origin(fewer))
-    assert "44 of 944 records" in render(fewer)
+    assert "44 of 944 records" in render_report(fewer)
     assert "not in the release" not in plain(origin.describe_table_origin(certified))
 
 
@@ -69,7 +69,7 @@ def test_figures_of_persons_say_persons(of_persons):
     assert "The 944 rows belong to 500 persons; the attacks look for persons, and their figures count persons." in plain(
         residual.list_known_limits(of_persons)
     )
-    assert "every person was attacked" in render(of_persons)
+    assert "every person was attacked" in render_report(of_persons)
     assert meaning("k_anonymity", "persons").sentence.startswith("The smallest number of persons whose records look alike")
 
 
@@ -90,8 +90,8 @@ def test_what_was_rounded_to_none_is_not_said_to_be_none(certified):
 
 
 def test_editions_do_not_mix(internal, detailed):
-    assert "Internal edition." in render(internal)
-    assert "Internal edition." not in render(detailed)
+    assert "Internal edition." in render_report(internal)
+    assert "Internal edition." not in render_report(detailed)
     public = public_edition(internal)
     assert (public.edition, public.charts) == ("public", None)
     assert public_edition(detailed) == detailed

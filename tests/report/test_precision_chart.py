@@ -11,8 +11,8 @@ import pytest
 from tasks.microdata.estimate import Estimate
 from tasks.microdata.table import Microdata
 from tasks.report.charts.editions import RULES
-from tasks.report.charts.precision import Asserted, Precision, precision
-from tasks.report.page import render
+from tasks.report.charts.precision import Asserted, PrecisionCoverage, precision
+from tasks.report.page import render_report
 from tasks.report.views.figures import precision_figures
 
 
@@ -45,7 +45,7 @@ def test_a_point_stands_for_enough_links_and_has_two_digits_in_public():
 @pytest.fixture(scope="module")
 def with_curve(detailed):
     points = tuple(Asserted(share, right) for share, right in ((0.05, 1.0), (0.1, 0.97), (0.5, 0.6), (1.0, 0.31)))
-    shown = (Precision(attack="distance_linkage", points=points), Precision(attack="transparency", points=()))
+    shown = (PrecisionCoverage(attack="distance_linkage", points=points), PrecisionCoverage(attack="transparency", points=()))
     return replace(detailed, charts=replace(detailed.charts, precision=shown))
 
 
@@ -78,5 +78,5 @@ def test_the_figure_has_its_table_and_says_what_is_claimed(with_curve):
 
 def test_the_page_shows_it_once(with_curve, detailed):
     heading = "How sure the links are"
-    assert render(with_curve).count(heading) == 1
-    assert heading not in render(detailed)
+    assert render_report(with_curve).count(heading) == 1
+    assert heading not in render_report(detailed)

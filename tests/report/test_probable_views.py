@@ -14,7 +14,7 @@ from tasks.report.charts.editions import RULES
 from tasks.report.charts.reliability import ReliabilityCurve, ReliabilityPoint, create_reliability_curve
 from tasks.report.charts.waterfall import Fall, draw_waterfall
 from tasks.report.content import public_edition
-from tasks.report.page import render
+from tasks.report.page import render_report
 from tasks.report.views.probable import probable_view
 
 WEIGHTS = (
@@ -98,7 +98,7 @@ def test_the_public_edition_shows_no_pattern_of_few_and_two_digits(attacked):
 
 
 def test_the_page_says_that_claims_need_not_be_true(attacked):
-    page = render(attacked)
+    page = render_report(attacked)
     assert "need not be true as numbers" in page
     assert "chart-pattern-0-0" in page
     assert "chart-reliability-0" in page

@@ -19,7 +19,7 @@ from tasks.microdata.canonical import canonical
 from tasks.microdata.schema import Attribute, Role, Scale
 from tasks.report.content import Content, public_edition
 from tasks.report.mask_description import describe_mask
-from tasks.report.page import Stamp, render
+from tasks.report.page import Stamp, render_report
 from tasks.report.predicate import LedgerClaim, MadeBy, Predicate
 from tasks.report.statement import predicate
 from tasks.report.views.estimated import create_estimated_views
@@ -117,7 +117,7 @@ def test_no_category_and_no_cell_of_a_matrix_leaves_the_house(certified):
     stamp = Stamp(run="run-1", issued_at=datetime(2026, 11, 21, tzinfo=UTC), attempts=1)
     content = replace(certified, mechanisms=(step,), randomised=(Randomisation("educ", 1.25, 2, False),))
     filled = predicate(content, stamp, **ISSUE)
-    for text in (canonical(filled).decode(), render(content)):
+    for text in (canonical(filled).decode(), render_report(content)):
         assert "matrix of 2 categories" in text
         assert not any(secret in text for secret in ("canary", "71234", "28766"))
     assert next(one["epsilon"] for one in filled["attributes"] if one["name"] == "educ") == 1.25
@@ -144,7 +144,7 @@ def test_policy_lines_on_both_kinds_of_intervals():
 def test_the_content_survives_being_stored_and_the_page_draws(randomised):
     form = TypeAdapter(Content)
     assert form.validate_json(form.dump_json(randomised)) == randomised
-    assert "3.18-LDP" in render(randomised)
+    assert "3.18-LDP" in render_report(randomised)
 
 
 def test_invariant_and_joint_steps_in_words(certified):
@@ -245,11 +245,11 @@ def test_estimates_in_words(estimated):
 
 
 def test_estimates_on_the_page(estimated):
-    page = render(estimated)
+    page = render_report(estimated)
     assert "Original frequencies, estimated" in page
     assert "anybody who has the release can do so" in page
     assert "&lt;b&gt;high&lt;/b&gt;" in page
-    assert "Original frequencies, estimated" not in render(replace(estimated, estimated_shares=()))
+    assert "Original frequencies, estimated" not in render_report(replace(estimated, estimated_shares=()))
 
 
 def test_of_a_table_that_was_refused_nothing_is_counted_in_public(estimated):
@@ -264,7 +264,7 @@ def test_no_answer_is_named_in_the_statement(certified):
     stamp = Stamp(run="run-1", issued_at=datetime(2026, 11, 21, tzinfo=UTC), attempts=1)
     content = replace(certified, mechanisms=(WARNER, INVARIANT), randomised=(Randomisation("vote", 1.61, 2, False),))
     filled = predicate(content, stamp, **ISSUE)
-    assert "canary" not in canonical(filled).decode() + render(content)
+    assert "canary" not in canonical(filled).decode() + render_report(content)
     rules = {claim["name"]: claim["parameters"][0]["parameters"] for claim in filled["attributes"] if claim["parameters"]}
     assert rules["vote"] == {"attributes": ["vote"], "warner": {"p": 0.5, "p_yes": 0.75}}
     assert rules["educ"] == {"attributes": ["educ"], "by": ["vote"], "retention": 0.7, "invariant": True}

@@ -27,9 +27,9 @@ from tasks.report.predicate import (
     MadeBy,
     Predicate,
     SweepClaim,
-    schema_of_predicates,
+    create_predicate_schema,
 )
-from tasks.report.statement import columns_of, months_later, policy_digest, predicate, statement
+from tasks.report.statement import create_column_claims, months_later, policy_digest, predicate, statement
 from tasks.score.policy import PolicyLine
 from tasks.score.verdict import decide
 
@@ -193,7 +193,11 @@ def test_shape_documents_ledger_and_program_are_named(certified):
 
 def test_columns_are_named_by_their_logical_types():
     table = Microdata(pa.table({"b": ["x", None], "a": [1.5, None], "day": pa.array([1, None], pa.date32())}))
-    assert [(one.name, one.type) for one in columns_of(table)] == [("b", "string"), ("a", "double"), ("day", "date32[day]")]
+    assert [(one.name, one.type) for one in create_column_claims(table)] == [
+        ("b", "string"),
+        ("a", "double"),
+        ("day", "date32[day]"),
+    ]
 
 
 def test_insiders_are_named_in_the_residual(certified):
@@ -206,7 +210,7 @@ def test_the_schema_describes_it(which, request):
     stamp = STAMP if content.is_certified else UNRELEASED
     approval = Approval(by="A. Reviewer", role="review board", reason="seen in session", at=ISSUED)
     said = filled(content, stamp, approvals=(approval,), sweep=SweepClaim(name="k", points_tried=12))
-    schema = schema_of_predicates()
+    schema = create_predicate_schema()
     jsonschema.Draft202012Validator.check_schema(schema)
     jsonschema.Draft202012Validator(schema).validate(said)
     assert Predicate.model_validate_json(json.dumps(said)).model_dump(mode="json") == said

@@ -9,9 +9,9 @@ import pytest
 from tasks.attack.learned.learning_summary import HeldOut, LearnedFacts
 from tasks.attack.methods import describe
 from tasks.microdata.estimate import Estimate
-from tasks.report.charts.precision import Asserted, Precision
+from tasks.report.charts.precision import Asserted, PrecisionCoverage
 from tasks.report.content import Content
-from tasks.report.page import render
+from tasks.report.page import render_report
 from tasks.report.views import residual
 from tasks.report.views.attacks import attack_views
 from tasks.report.views.figures import precision_figures
@@ -47,7 +47,7 @@ def learned(detailed) -> Content:
     ]
     estimates = (*detailed.estimates, *figures)
     points = (Asserted(0.4, 0.97), Asserted(1.0, 0.5))
-    charts = replace(detailed.charts, precision=(Precision(attack=ID, points=points),))
+    charts = replace(detailed.charts, precision=(PrecisionCoverage(attack=ID, points=points),))
     return replace(
         detailed, attacks=(*detailed.attacks, attack), estimates=estimates,
         verdict=decide(detailed.policy, estimates), charts=charts,
@@ -71,7 +71,7 @@ def test_the_block_begins_with_how_to_read_it(learned):
     assert WORST_CASE in reading
     assert "an intruder who has half of them links 27 % of the others (the plain distance 10 %)" in reading
     assert "half" not in create_learned_view(replace(FACTS, held_out=None)).reading
-    page = render(learned)
+    page = render_report(learned)
     assert page.index("Read this as the worst case") < page.index("What the weights are worth")
     assert page.count("would find who weighed as only the data") == 1  # no other table is of nobody
 
@@ -81,7 +81,9 @@ def test_links_that_are_asserted_are_calibrated_on_links_that_were_learned_from(
     assert figure.note.endswith(NOT_DISJOINT)
     asserted = [text for text in residual.residual_risks(learned) if "assert which released record" in text]
     assert [NOT_DISJOINT in text for text in asserted] == [True]
-    plain_chart = replace(learned.charts, precision=(Precision(attack="distance_linkage", points=(Asserted(0.5, 1.0),)),))
+    plain_chart = replace(
+        learned.charts, precision=(PrecisionCoverage(attack="distance_linkage", points=(Asserted(0.5, 1.0),)),)
+    )
     (figure,) = precision_figures(replace(learned, charts=plain_chart))
     assert NOT_DISJOINT not in figure.note
     (told,) = (row for row in describe() if row["method"] == ID)
@@ -116,5 +118,5 @@ def test_who_holds_a_file_has_his_rows_among_the_confidential_values(certified):
     rows = {row.head: tuple(map(plain, row.cells)) for row in view.values.files}
     assert rows == {"register": ("\u2013", "70 % (+15)"), "list": ("40 % (no gain)", "20 % (no gain)")}
     assert (before.values.files, view.values.insiders) == ((), before.values.insiders)
-    assert "The same for the holder of each external file" in render(content)
-    assert "The same for the holder of each external file" not in render(certified)
+    assert "The same for the holder of each external file" in render_report(content)
+    assert "The same for the holder of each external file" not in render_report(certified)

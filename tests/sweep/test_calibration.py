@@ -19,13 +19,19 @@ from tasks.mask.methods import describe
 from tasks.microdata.errors import NotApplicable
 from tasks.score.interval_disclosure import rank_interval_hits
 from tasks.sweep.calibration import chance, coverage, planted, posterior, recount, worlds
-from tasks.sweep.calibration.chance import compute_binomial_tail, credit_matrix, law_of, measure_credit, square
+from tasks.sweep.calibration.chance import (
+    compute_binomial_tail,
+    compute_credit_matrix,
+    compute_pairing_credit,
+    run_permutation_test,
+    square,
+)
 from tasks.sweep.calibration.checks import FOLLOWED, carry_out, checks
 from tasks.sweep.calibration.coverage import intervals_cover
 from tasks.sweep.calibration.findings import LEVEL, Effort
 from tasks.sweep.calibration.null import finds_nothing
 from tasks.sweep.calibration.planted import finds_what_is_there
-from tasks.sweep.calibration.posterior import apart, claims_hold
+from tasks.sweep.calibration.posterior import claims_hold, compute_difference_p_value
 from tasks.sweep.calibration.recount import _create_rank_rule
 
 POSITION = RowPosition(method="row_position")
@@ -68,7 +74,7 @@ def test_the_law_of_random_pairings_against_all_of_them():
     credit = np.array([[1, 0, 0, 0.5], [0.5, 0.5, 0, 0], [0, 0, 1, 0], [0.25, 0.25, 0.25, 0.25]])
     sums = [sum(credit[i, row] for i, row in enumerate(pairing)) for pairing in permutations(range(4))]
     for found in (0.5, 1.5, 2.5):
-        law = law_of([credit], found, rng())
+        law = run_permutation_test([credit], found, rng())
         assert law.expected == pytest.approx(np.mean(sums)) == credit.sum() / 4
         for p, reached in ((law.above, [one >= found for one in sums]), (law.below, [one <= found for one in sums])):
             assert p == pytest.approx(np.mean(reached), abs=0.08)
@@ -77,13 +83,13 @@ def test_the_law_of_random_pairings_against_all_of_them():
 def test_the_law_notices_what_is_far_from_chance_on_either_side():
     sharp = [np.eye(30)] * 10
     expected = 10.0
-    assert min(law_of(sharp, expected, rng()).above, law_of(sharp, expected, rng()).below) > 0.3
-    assert law_of(sharp, 40.0, rng()).above < LEVEL
-    assert law_of([np.eye(30)] * 30, 2.0, rng()).below < LEVEL
+    assert min(run_permutation_test(sharp, expected, rng()).above, run_permutation_test(sharp, expected, rng()).below) > 0.3
+    assert run_permutation_test(sharp, 40.0, rng()).above < LEVEL
+    assert run_permutation_test([np.eye(30)] * 30, 2.0, rng()).below < LEVEL
 
 
 def test_where_all_guesses_are_alike_every_pairing_earns_the_same():
-    law = law_of([np.full((6, 6), 1 / 6)] * 3, 3.0, rng())
+    law = run_permutation_test([np.full((6, 6), 1 / 6)] * 3, 3.0, rng())
     assert (law.above, law.below) == (1.0, 1.0)
 
 
@@ -91,14 +97,14 @@ def test_worked_example_of_a_matrix_of_credits():
     # record 0 is linked to the rows 0 and 2, which look alike; record 1 to row 1; record 2 has no guess
     links = Links(np.array([0, 1, 0]), np.array([0, 1, 2]), np.array([0, 1, 2, 2]), np.array([0, 1]))
     expected = np.array([[0.5, 0, 0.5], [0, 1, 0], [0, 0, 0]])
-    assert credit_matrix(links, is_searched=False).tolist() == expected.tolist()
-    assert credit_matrix(links, is_searched=True).tolist() == expected.T.tolist()
+    assert compute_credit_matrix(links, is_searched=False).tolist() == expected.tolist()
+    assert compute_credit_matrix(links, is_searched=True).tolist() == expected.T.tolist()
     assert square(expected[:, :2]).tolist() == [[0.5, 0, 0], [0, 1, 0], [0, 0, 0]]
 
 
 @pytest.mark.parametrize("make", [worlds.make_masked_world, worlds.make_partial_world])
 def test_the_credit_of_an_attack_stands_in_its_matrix(make):
-    by_attack = measure_credit(make(30, (), rng()), POSITION)
+    by_attack = compute_pairing_credit(make(30, (), rng()), POSITION)
     world = make(30, (), rng())
     row = world.alignment.row_by_record
     there = row >= 0
@@ -243,9 +249,9 @@ def test_misses_of_bounds_are_judged_by_the_binomial_law():
 
 def test_claims_may_be_so_far_from_the_hits_and_no_further():
     spread = np.array([-1.0, 1.0] * 20)
-    assert apart(spread + 0.3, 0.5) > 0.5
-    assert apart(spread + 3.0, 0.5) < LEVEL
-    assert apart(spread - 3.0, 0.5) < LEVEL
+    assert compute_difference_p_value(spread + 0.3, 0.5) > 0.5
+    assert compute_difference_p_value(spread + 3.0, 0.5) < LEVEL
+    assert compute_difference_p_value(spread - 3.0, 0.5) < LEVEL
 
 
 def test_posterior_against_the_formula_written_out():
@@ -255,7 +261,7 @@ def test_posterior_against_the_formula_written_out():
     own, shown = (table.column("grade").to_pylist() for table in (world.original, world.masked))
     law = np.array([[0.6 if x == y else 0.1 for y in shown] for x in own])
     ratio = law / (law.sum(axis=0) - law)
-    np.testing.assert_allclose(posterior.posterior_of(world), ratio / ratio.sum(axis=1, keepdims=True), rtol=1e-6)
+    np.testing.assert_allclose(posterior.compute_posterior(world), ratio / ratio.sum(axis=1, keepdims=True), rtol=1e-6)
 
 
 def worlds_step(method, **parameters):
@@ -267,7 +273,7 @@ def worlds_step(method, **parameters):
 @pytest.mark.slow
 @pytest.mark.parametrize("power", [0.5, 1.5])
 def test_a_posterior_that_is_too_bold_or_too_shy_is_caught(monkeypatch, power):
-    real = posterior.posterior_of
+    real = posterior.compute_posterior
 
     def sharpened(world):
         claims = real(world) ** power
@@ -275,7 +281,7 @@ def test_a_posterior_that_is_too_bold_or_too_shy_is_caught(monkeypatch, power):
 
     steps = (worlds_step("pram", attributes=("grade", "group"), retention=0.7),)
     honest = claims_hold("", ("grade", "group"), steps, BRIEF, rng())
-    monkeypatch.setattr(posterior, "posterior_of", sharpened)
+    monkeypatch.setattr(posterior, "compute_posterior", sharpened)
     assert all(one.holds for one in honest)
     assert not any(one.holds for one in claims_hold("", ("grade", "group"), steps, BRIEF, rng()))
 

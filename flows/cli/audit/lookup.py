@@ -15,7 +15,7 @@ from tasks.audit.ledger.entries import Entry, ReleasedTable
 from tasks.audit.ledger.ledger import LedgerLine
 from tasks.audit.lookup.index import Index
 from tasks.audit.lookup.query import VERDICTS, Query
-from tasks.audit.lookup.rows import RunEntries, signer_of
+from tasks.audit.lookup.rows import RunEntries, find_signer
 from tasks.audit.lookup.trust import Trust, format_entry_notes
 from tasks.audit.signing.keyring import Keyring
 from tasks.microdata.errors import InputError
@@ -62,7 +62,7 @@ class _Watch:
             self._told = False
 
 
-def query_of(where: str, **asked: Any) -> Query:
+def create_query(where: str, **asked: Any) -> Query:
     """The query of a command line; raises InputError for a date or a verdict that is none."""
     verdict = asked["verdict"]
     if verdict is not None and verdict not in VERDICTS:
@@ -101,16 +101,16 @@ def hint(index: Index, query: Query) -> str:
     return "no run of this home's ledger is like this" if index.size else "the ledger of this home has no entries yet"
 
 
-def verdict_of(found: RunEntries) -> str:
+def describe_verdict(found: RunEntries) -> str:
     """What became of a run: its outcome; or that it is running, was killed, or that nothing tells which (`never ended`)."""
     return found.ending.outcome if found.ending is not None else _find_unended_status(found.run)
 
 
 def _find_unended_status(run: str) -> str:
-    from flows.run.history import manifest_of, status_of
+    from flows.run.history import compute_run_status, read_manifest
 
     try:
-        status = status_of(manifest_of(run))
+        status = compute_run_status(read_manifest(run))
     except (OSError, ValueError, KeyError, TypeError):
         return "never ended"
     return status if status in ("killed", "running") else "never ended"
@@ -121,7 +121,7 @@ def verdict_in_words(found: RunEntries, *, capitals: bool = False) -> str:
 
     capitals: but for what the verdict excepts, and for the code: `CERTIFIED EXCEPT membership; REVOKED`.
     """
-    ended, word = found.ending, verdict_of(found)
+    ended, word = found.ending, describe_verdict(found)
     if ended is None:
         return word.upper() if capitals else word
     where = f" at {ended.stage}" if ended.stage else ""
@@ -135,7 +135,7 @@ def verdict_in_words(found: RunEntries, *, capitals: bool = False) -> str:
     return f"{word}{where}{code}{rehearsal}{revoked}"
 
 
-def asker_of(found: RunEntries) -> str:
+def describe_asker(found: RunEntries) -> str:
     """`steward at office`, or the deployment that asked."""
     if found.began is None:
         return ""
@@ -143,10 +143,10 @@ def asker_of(found: RunEntries) -> str:
     return f"deployment {asked.deployment}" if asked.deployment else f"{asked.user} at {asked.host}"
 
 
-def name_of(found: RunEntries) -> tuple[str, str]:
+def find_release_name(found: RunEntries) -> tuple[str, str]:
     """The release and the series of a run; empty where no entry says."""
-    said = found.ending or found.began
-    return (said.release, said.series) if said is not None else ("", "")
+    assessment = found.ending or found.began
+    return (assessment.release, assessment.series) if assessment is not None else ("", "")
 
 
 def when(at: datetime | None) -> str:
@@ -168,8 +168,8 @@ class EntryAssessment:
 
     def lines(self) -> Iterator[str]:
         """For a person."""
-        yield from (f"NOT TO BE BELIEVED: {said}" for said in self.doubts)
-        yield from (f"note: {said}" for said in self.notes)
+        yield from (f"NOT TO BE BELIEVED: {assessment}" for assessment in self.doubts)
+        yield from (f"note: {assessment}" for assessment in self.notes)
 
 
 def assess_entries(lines: Iterable[tuple[LedgerLine, Entry | None]], trust: Trust) -> EntryAssessment:
@@ -178,10 +178,10 @@ def assess_entries(lines: Iterable[tuple[LedgerLine, Entry | None]], trust: Trus
     for line, entry in lines:
         if why := trust.doubt(line, entry):
             doubts[line.index] = why
-        elif note := trust.note(line, entry, signer_of(line.content)):
+        elif note := trust.note(line, entry, find_signer(line.content)):
             notes[line.index] = note
-    told, noted = (tuple(map(escape_terminal, format_entry_notes(said))) for said in (doubts, notes))
-    return EntryAssessment(told, noted, len(doubts), len(notes))
+    shown_doubts, noted = (tuple(map(escape_terminal, format_entry_notes(assessment))) for assessment in (doubts, notes))
+    return EntryAssessment(shown_doubts, noted, len(doubts), len(notes))
 
 
 def trust_in(index: Index) -> Trust:
@@ -211,9 +211,9 @@ def is_model(released: ReleasedTable) -> bool:
     return released.content_address == released.sha256
 
 
-def summarise_run(found: RunEntries, said: EntryAssessment) -> dict[str, Any]:
+def summarise_run(found: RunEntries, assessment: EntryAssessment) -> dict[str, Any]:
     """A run as one flat object, for `--json` and CSV."""
-    release, series = name_of(found)
+    release, series = find_release_name(found)
     ended, began = found.ending, found.began
     table = None if ended is None else ended.released
     return {
@@ -222,7 +222,7 @@ def summarise_run(found: RunEntries, said: EntryAssessment) -> dict[str, Any]:
         "series": series,
         "began_at": found.began_at.isoformat(),
         "ended_at": None if found.end_time is None else found.end_time.isoformat(),
-        "verdict": verdict_of(found),
+        "verdict": describe_verdict(found),
         "stage": None if ended is None else ended.stage,
         "code": None if ended is None else ended.code,
         "not_for_publication": None if ended is None else ended.not_for_publication,
@@ -241,6 +241,6 @@ def summarise_run(found: RunEntries, said: EntryAssessment) -> dict[str, Any]:
         "revoked": bool(found.revocations),
         "replays": len(found.replays),
         "entries": [number for number, _ in found.entries],
-        "doubts": list(said.doubts),
-        "notes": list(said.notes),
+        "doubts": list(assessment.doubts),
+        "notes": list(assessment.notes),
     }

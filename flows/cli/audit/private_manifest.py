@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from flows.release import ReleaseSpec
 
 Facts = Iterator[tuple[str, str]]
-_TOLD_APART = ("method", "attributes")
+_SHOWN_SEPARATELY = ("method", "attributes")
 
 
 class PrivateManifest:
@@ -45,15 +45,15 @@ class PrivateManifest:
     def policy(self) -> Facts:
         """Who wrote the policy, and which edition it is."""
         for what, name in (("policy's author", "policy_author"), ("policy's version", "policy_version")):
-            if said := self._spec.get(name):
-                yield what, str(said)
+            if value := self._spec.get(name):
+                yield what, str(value)
 
     def masks(self) -> Facts:
         """Each step of the masking with those of its parameters that may be told to anybody."""
         for number, step in enumerate(() if self._release is None else self._release.steps, start=1):
-            told = {name: value for name, value in step.public().items() if name not in _TOLD_APART}
+            published = {name: value for name, value in step.public().items() if name not in _SHOWN_SEPARATELY}
             of = getattr(step, "attributes", None)
-            parameters = ", ".join(f"{name} = {_format_parameter(value)}" for name, value in told.items())
+            parameters = ", ".join(f"{name} = {_format_parameter(value)}" for name, value in published.items())
             parts = (", ".join(of) if isinstance(of, tuple) else "", parameters)
             yield f"step {number}, {step.method}", "; ".join(part for part in parts if part) or "no parameters"
 

@@ -50,14 +50,14 @@ def show(
         number = _number(name, index)
         if number is not None:
             return _show_entry(index, number, as_json=as_json)
-        found = index.run(_run_of_digest(index, name) or name)
+        found = index.run(_find_run_of_digest(index, name) or name)
         lines = index.lines_of(found)
-        said = assess_entries(lines, trust_in(index))
+        assessment = assess_entries(lines, trust_in(index))
     if as_json:
-        _print_json(found, lines, said)
+        _print_json(found, lines, assessment)
     else:
-        _print(found, lines, said)
-    return NOT_GOOD if said.doubts else GOOD
+        _print(found, lines, assessment)
+    return NOT_GOOD if assessment.doubts else GOOD
 
 
 def _number(name: str, index: Index) -> int | None:
@@ -70,7 +70,7 @@ def _number(name: str, index: Index) -> int | None:
     return int(name) if plain and (int(name) < index.size or not index.begin_so(name)) else None
 
 
-def _run_of_digest(index: Index, name: str) -> str | None:
+def _find_run_of_digest(index: Index, name: str) -> str | None:
     """The run that signed the certificate of this SHA-256, or of its beginning, or that issued a file of it."""
     from tasks.audit.lookup.query import Query
 
@@ -80,8 +80,8 @@ def _run_of_digest(index: Index, name: str) -> str | None:
     certified = dict.fromkeys(found.run for found in index.find(Query(certificate=name, last=3)))
     runs = list(issued or certified)
     if len(runs) > 1:
-        told = ", ".join(runs[:3])
-        raise InputError("ambiguous-digest", WHERE, "more than one run issued a file of this digest", told,
+        shown = ", ".join(runs[:3])
+        raise InputError("ambiguous-digest", WHERE, "more than one run issued a file of this digest", shown,
                          "name one of the runs", name)  # fmt: skip
     return runs[0] if runs else None
 
@@ -90,25 +90,25 @@ def _show_entry(index: Index, number: int, *, as_json: bool) -> int:
     from rich.text import Text
 
     from flows.cli.audit.lookup import trust_in, when
-    from tasks.audit.lookup.rows import run_of, signer_of
+    from tasks.audit.lookup.rows import find_run, find_signer
 
     line, entry = index.entry(number)
     trust = trust_in(index)
-    why, note = escape_terminal(trust.doubt(line, entry)), escape_terminal(trust.note(line, entry, signer_of(line.content)))
-    said = None if entry is None else entry.model_dump(mode="json")
+    why, note = escape_terminal(trust.doubt(line, entry)), escape_terminal(trust.note(line, entry, find_signer(line.content)))
+    assessment = None if entry is None else entry.model_dump(mode="json")
     if as_json:
-        told = {"number": number, "leaf": line.leaf.hex(), "doubt": why, "note": "" if why else note, "entry": said}
-        sys.stdout.write(json.dumps(told, indent=1) + "\n")
+        shown = {"number": number, "leaf": line.leaf.hex(), "doubt": why, "note": "" if why else note, "entry": assessment}
+        sys.stdout.write(json.dumps(shown, indent=1) + "\n")
         return NOT_GOOD if why else GOOD
     out = console()
     out.print(Text(f"Entry {number} of {index.size:,}{'' if entry is None else f', {when(entry.at)} UTC'}"))
     good = f"note: {note}" if note else "Signed by a key of this home, as it was written."
     out.print(Text(f"NOT TO BE BELIEVED: {why}" if why else good), soft_wrap=True)
-    run = None if entry is None else run_of(entry.event)
+    run = None if entry is None else find_run(entry.event)
     if run is not None:
         out.print(Text(f"About run {escape_terminal(run)}: `sdcert audit show {escape_terminal(run)}`"), soft_wrap=True)
-    if said is not None:
-        out.print(Text(json.dumps(said, indent=1)), soft_wrap=True)
+    if assessment is not None:
+        out.print(Text(json.dumps(assessment, indent=1)), soft_wrap=True)
     return NOT_GOOD if why else GOOD
 
 
@@ -119,26 +119,26 @@ def _print_json(found: RunEntries, lines: list[tuple[LedgerLine, Entry | None]],
     entries = [
         {"number": line.index, "leaf": line.leaf.hex(), **entry.model_dump(mode="json")} for line, entry in lines if entry
     ]
-    said = {"run": summarise_run(found, of_it), "manifest": str(manifest_path(found.run)), "entries": entries}
-    sys.stdout.write(json.dumps(said, indent=1) + "\n")
+    assessment = {"run": summarise_run(found, of_it), "manifest": str(manifest_path(found.run)), "entries": entries}
+    sys.stdout.write(json.dumps(assessment, indent=1) + "\n")
 
 
-def _print(found: RunEntries, lines: list[tuple[LedgerLine, Entry | None]], said: EntryAssessment) -> None:
+def _print(found: RunEntries, lines: list[tuple[LedgerLine, Entry | None]], assessment: EntryAssessment) -> None:
     from rich.text import Text
 
-    from flows.cli.audit.lookup import name_of, verdict_in_words
+    from flows.cli.audit.lookup import find_release_name, verdict_in_words
 
     out = console()
-    release, series = name_of(found)
+    release, series = find_release_name(found)
     of_series = f" (series {series})" if series != release else ""
     out.print(
         Text(escape_terminal(f"{found.run}  {release}{of_series}  {verdict_in_words(found, capitals=True)}")), soft_wrap=True
     )
-    for line in said.lines():
+    for line in assessment.lines():
         out.print(Text(line), soft_wrap=True)
     for title, facts in sections(found, private=True):
         _section(title, facts)
-    signed = "" if said.doubts else ", each signed by a key of this home"
+    signed = "" if assessment.doubts else ", each signed by a key of this home"
     _section(
         f"Entries of the ledger, by their leaf hashes{signed}",
         ((f"{line.index}", _entry_in_words(line, entry)) for line, entry in lines),
@@ -160,13 +160,13 @@ def _section(title: str, facts: Facts) -> None:
     rows = list(facts)
     if not rows:
         return
-    told = Table.grid(padding=(0, 2))
-    told.add_column(no_wrap=True)
-    told.add_column(overflow="fold")
+    shown = Table.grid(padding=(0, 2))
+    shown.add_column(no_wrap=True)
+    shown.add_column(overflow="fold")
     for what, value in rows:
-        told.add_row(Text(f"  {escape_terminal(what)}"), Text(escape_terminal(value)))
+        shown.add_row(Text(f"  {escape_terminal(what)}"), Text(escape_terminal(value)))
     console().print(Text(f"\n{title}" if title else ""), soft_wrap=True)
-    for line in trim_table(console(), told):
+    for line in trim_table(console(), shown):
         console().print(line, soft_wrap=True)
 
 

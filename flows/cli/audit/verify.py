@@ -55,7 +55,7 @@ def verify(
     from tasks.audit.ledger.ledger import Ledger
     from tasks.audit.ledger.verification import verify_ledger
     from tasks.audit.ledger.witness import read_witness
-    from tasks.audit.maintenance.cache_check import findings_of_records
+    from tasks.audit.maintenance.cache_check import check_call_records
     from tasks.audit.signing.keyring import Keyring
 
     witnesses = witness or ()
@@ -69,7 +69,7 @@ def verify(
     trusted = Keyring.from_files(keys) if keys else Keyring.from_home(Home.current())
     with _bar(ledger.path) as progress:
         found = verify_ledger(ledger, trusted, given, progress)
-    edited = tuple(findings_of_records(Home.current()))
+    edited = tuple(check_call_records(Home.current()))
     found = replace(found, findings=(*found.findings, *edited), n_findings=found.n_findings + len(edited))
     missing = (*(() if given else (NO_WITNESS,)), *(() if keys else (NO_KEY,)))
     return _print(found, missing, as_json=as_json)

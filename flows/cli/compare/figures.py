@@ -12,7 +12,7 @@ from pydantic import TypeAdapter
 
 from flows.cli.compare.spec_differences import DASH
 from flows.cli.runs import find_revoked_runs_or_warn
-from flows.run.history import manifests, status_of
+from flows.run.history import compute_run_status, manifests
 from tasks.microdata.errors import InputError
 from tasks.microdata.escaping import escape_terminal
 from tasks.microdata.estimate import Estimate
@@ -36,7 +36,7 @@ _SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class ComparedRun:
     """One finished run: its letter in the comparison, its manifest, and its figures as the public may see them.
 
     revoked: whether its certificate was.
@@ -80,7 +80,7 @@ class ComparisonRow:
     lower_bounds: tuple[int, ...] = ()
 
 
-def compare_sources(found: Sequence[Run]) -> Iterable[str]:
+def compare_sources(found: Sequence[ComparedRun]) -> Iterable[str]:
     """Are the figures about the same data? They are if the file is the same, or the table that was read from it."""
     tables, files = ({getattr(run, what) for run in found} for what in ("data", "source_file"))
     if len(tables) == 1:
@@ -91,7 +91,7 @@ def compare_sources(found: Sequence[Run]) -> Iterable[str]:
         yield "the source tables differ: the figures are about different data"
 
 
-def load_runs(names: Sequence[str]) -> tuple[Run, ...]:
+def load_runs(names: Sequence[str]) -> tuple[ComparedRun, ...]:
     known = manifests()
     chosen = [_manifest(name, known) for name in names]
     runs = [manifest["run"] for manifest in chosen]
@@ -101,12 +101,13 @@ def load_runs(names: Sequence[str]) -> tuple[Run, ...]:
                          "a release name means its newest run; name an earlier one by its id", twice)  # fmt: skip
     revoked = find_revoked_runs_or_warn()
     return tuple(
-        Run(_letter(place), manifest, _estimates(manifest), manifest["run"] in revoked) for place, manifest in enumerate(chosen)
+        ComparedRun(_letter(position), manifest, _estimates(manifest), manifest["run"] in revoked)
+        for position, manifest in enumerate(chosen)
     )
 
 
-def _letter(place: int) -> str:
-    rounds, letter = divmod(place, len(string.ascii_uppercase))
+def _letter(position: int) -> str:
+    rounds, letter = divmod(position, len(string.ascii_uppercase))
     return string.ascii_uppercase[letter] + (str(rounds) if rounds else "")
 
 
@@ -116,15 +117,15 @@ def _manifest(name: str, known: list[dict[str, Any]]) -> dict[str, Any]:
     of_release = [m for m in known if m["release"] == name]
     begins = [m for m in known if name and m["run"].startswith(name)]
     if not exact and not of_release and len(begins) > 1:
-        told = ", ".join(m["run"] for m in begins[:_SHOWN])
-        raise InputError("ambiguous-run", WHERE, f"{len(begins)} runs begin so.", told, "write more of the id", name)
+        label = ", ".join(m["run"] for m in begins[:_SHOWN])
+        raise InputError("ambiguous-run", WHERE, f"{len(begins)} runs begin so.", label, "write more of the id", name)
     chosen = next(iter(exact or of_release or begins), None)
     if chosen is None:
         names = [n for m in known for n in (m["run"], m["release"])]
         raise InputError("no-such-run", WHERE, "There is no such run or release in this home.",
                          "a run id, its beginning, or the name of a release", did_you_mean(name, names, "see `sdcert runs`"),
                          name)  # fmt: skip
-    status = status_of(chosen)
+    status = compute_run_status(chosen)
     if not chosen.get("verdict"):
         earlier = next((m["run"] for m in of_release if m.get("verdict")), None)
         remedy = f"certify it again, or compare an earlier run: {earlier}" if earlier else "certify it again"
@@ -159,7 +160,7 @@ def _pair_lines_with_criteria(policy: Any, criteria: Any) -> Iterable[tuple[Poli
     return zip(lines, TypeAdapter(tuple[Criterion, ...]).validate_json(json.dumps(criteria)), strict=True)
 
 
-def compute_sections(found: Sequence[Run]) -> dict[str, tuple[ComparisonRow, ...]]:
+def compute_sections(found: Sequence[ComparedRun]) -> dict[str, tuple[ComparisonRow, ...]]:
     """The rows of the comparison, by the section that they stand in."""
     return {
         "policy": tuple(_policy_rows(found)),
@@ -169,7 +170,7 @@ def compute_sections(found: Sequence[Run]) -> dict[str, tuple[ComparisonRow, ...
     }
 
 
-def _policy_rows(found: Sequence[Run]) -> Iterable[ComparisonRow]:
+def _policy_rows(found: Sequence[ComparedRun]) -> Iterable[ComparisonRow]:
     lines = [{_line_key(line): line for line in run.manifest["criteria"]} for run in found]
     for key in dict.fromkeys(key for of_run in lines for key in of_run):
         of_key = [of_run.get(key) for of_run in lines]
@@ -177,7 +178,7 @@ def _policy_rows(found: Sequence[Run]) -> Iterable[ComparisonRow]:
         cells = tuple(
             DASH if line is None else _format_decision(line, value) for line, value in zip(of_key, values, strict=True)
         )
-        bounds = tuple(place for place, line in enumerate(of_key) if line and line.get("lower_bound"))
+        bounds = tuple(position for position, line in enumerate(of_key) if line and line.get("lower_bound"))
         yield ComparisonRow(_line_in_words(next(line for line in of_key if line)), values, cells, lower_bounds=bounds)
 
 
@@ -207,12 +208,12 @@ def _format_decision(line: dict[str, Any], value: float | None) -> str:
     return f"{line['decision']}{figure}"
 
 
-def _risk_rows(found: Sequence[Run]) -> Iterable[ComparisonRow]:
+def _risk_rows(found: Sequence[ComparedRun]) -> Iterable[ComparisonRow]:
     for measure in RISKS:
-        for who, told in ((DECLARED, "declared intruder"), (INSIDER, "worst insider")):
+        for who, label in ((DECLARED, "declared intruder"), (INSIDER, "worst insider")):
             worst = tuple(_worst(run.estimates, measure, who) for run in found)
             if any(one is not None for one in worst):
-                yield _risk_row(f"{measure}, {told}", measure, worst)
+                yield _risk_row(f"{measure}, {label}", measure, worst)
     for measure in ("k_anonymity", "uniques_released", "replicated_uniques"):
         values = tuple(_find_table_figure(run.estimates, measure) for run in found)
         always = measure == "k_anonymity" and any(run.target is None for run in found)
@@ -224,13 +225,13 @@ def _risk_rows(found: Sequence[Run]) -> Iterable[ComparisonRow]:
 
 def _risk_row(what: str, measure: str, worst: Sequence[Estimate | None]) -> ComparisonRow:
     """The worst figures of an attack; a lower bound says so, and is compared with nothing: nobody knows how much it leaves."""
-    bounds = tuple(place for place, one in enumerate(worst) if one is not None and one.is_lower_bound)
+    bounds = tuple(position for position, one in enumerate(worst) if one is not None and one.is_lower_bound)
     row = _row(what, measure, tuple(None if one is None else one.value for one in worst), BOUND if bounds else "")
     cells = tuple(cell if one is None else mark_bound(one, cell) for one, cell in zip(worst, row.cells, strict=True))
     return replace(row, cells=cells, lower_bounds=bounds)
 
 
-def _list_membership_rows(found: Sequence[Run], measure: str, told: str, remark: str = "") -> Iterable[ComparisonRow]:
+def _list_membership_rows(found: Sequence[ComparedRun], measure: str, label: str, remark: str = "") -> Iterable[ComparisonRow]:
     """The worst figure of each run, if any has one. A rehearsal is about how a release is made: no file is compared with it."""
     worst = [_worst_asked(run.estimates, measure) for run in found]
     if not any(worst):
@@ -240,10 +241,10 @@ def _list_membership_rows(found: Sequence[Run], measure: str, told: str, remark:
     if any(rehearsed) and not all(rehearsed):
         remark = remark or f"not compared: rehearsed of {', '.join(letters)}"
     note = f", rehearsed: {', '.join(letters)}" if letters else ""
-    yield _row(f"{measure}, {told}{note}", measure, tuple(None if one is None else one.value for one in worst), remark)
+    yield _row(f"{measure}, {label}{note}", measure, tuple(None if one is None else one.value for one in worst), remark)
 
 
-def _use_rows(found: Sequence[Run]) -> Iterable[ComparisonRow]:
+def _use_rows(found: Sequence[ComparedRun]) -> Iterable[ComparisonRow]:
     """How often a model is right, which is compared where the models answer the same question."""
     targets = {run.target for run in found if run.target is not None}
     yield from _list_membership_rows(
@@ -251,7 +252,7 @@ def _use_rows(found: Sequence[Run]) -> Iterable[ComparisonRow]:
     )
 
 
-def _loss_rows(found: Sequence[Run]) -> Iterable[ComparisonRow]:
+def _loss_rows(found: Sequence[ComparedRun]) -> Iterable[ComparisonRow]:
     """A loss over other attributes answers another question: it is shown, and none is called the best."""
     masked = {frozenset(e.attribute for e in run.estimates if e.measure == "cells_changed") for run in found}
     remark = "not compared: other attributes are masked" if len(masked) > 1 else ""
@@ -264,15 +265,15 @@ def _loss_rows(found: Sequence[Run]) -> Iterable[ComparisonRow]:
 def _worst(estimates: Iterable[Estimate], measure: str, who: str) -> Estimate | None:
     """The worst figure over the attacks (and attributes) of one kind of intruder; None: it was not measured."""
     mine = (e for e in estimates if e.measure == measure and e.subgroup is None and (e.intruder or "").partition(":")[0] == who)
-    return _worst_of(mine, measure)
+    return _find_worst(mine, measure)
 
 
 def _worst_asked(estimates: Iterable[Estimate], measure: str) -> Estimate | None:
     """The worst figure over the attacks that ask who is in the file, or who taught the model; None: it was not measured."""
-    return _worst_of((one for one in estimates if one.measure == measure and one.subgroup is None), measure)
+    return _find_worst((one for one in estimates if one.measure == measure and one.subgroup is None), measure)
 
 
-def _worst_of(figures: Iterable[Estimate], measure: str) -> Estimate | None:
+def _find_worst(figures: Iterable[Estimate], measure: str) -> Estimate | None:
     """Of equal figures the first."""
     sign = -1 if MEASURES[measure].better == "higher" else 1
     return max((one for one in figures if one.value is not None), key=lambda one: sign * (one.value or 0.0), default=None)
@@ -288,4 +289,4 @@ def _row(what: str, measure: str, values: tuple[float | None, ...], remark: str 
     if remark or len(present) < 2 or len(set(cells)) == 1:
         return ComparisonRow(what, values, cells, (), remark)
     best = cells[values.index((max if MEASURES[measure].better == "higher" else min)(present))]
-    return ComparisonRow(what, values, cells, tuple(place for place, cell in enumerate(cells) if cell == best))
+    return ComparisonRow(what, values, cells, tuple(position for position, cell in enumerate(cells) if cell == best))

@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from flows.cli.doctor.home import Finding, fail, fine, warn
-from tasks.microdata.errors import InputError, PlaceAway
+from tasks.microdata.errors import InputError, StorageUnreachable
 from tasks.microdata.regular_files import LARGEST_NOTE, read_file
 
 INDEX, STORE = "SDCERT_INDEX_URL", "SDCERT_STORE_URL"
 
 
-def findings_of_elsewhere(root: Path) -> Iterator[Finding]:
+def check_shared_storage(root: Path) -> Iterator[Finding]:
     """Nothing where neither is asked for."""
     for name, look in ((INDEX, _index), (STORE, _store)):
         if address := os.environ.get(name):
@@ -30,9 +30,9 @@ def _index(address: str, root: Path) -> Finding:
 
     from tasks.audit.ledger.ledger import Ledger
     from tasks.audit.lookup.lines import LedgerLineReader
-    from tasks.audit.lookup.server import engine_of
+    from tasks.audit.lookup.server import create_server_engine
 
-    engine = engine_of(address, LedgerLineReader(Ledger(root / "ledger")))
+    engine = create_server_engine(address, LedgerLineReader(Ledger(root / "ledger")))
     try:
         with engine.connect() as connection:
             connection.execute(select(1))
@@ -46,16 +46,16 @@ def _index(address: str, root: Path) -> Finding:
 
 def _store(address: str, root: Path) -> Finding:
     from tasks.runtime.places import SharedStorage
-    from tasks.runtime.seals import MARK, mark_of
+    from tasks.runtime.seals import MARK, create_mark
 
-    place, key = SharedStorage(address, STORE).readable(), root / "keys" / "store.key"
+    storage, key = SharedStorage(address, STORE).readable(), root / "keys" / "store.key"
     try:
-        mark = place.read(MARK) if place.exists(MARK) else None
-    except PlaceAway as error:
+        mark = storage.read(MARK) if storage.exists(MARK) else None
+    except StorageUnreachable as error:
         return fail(STORE, str(error), "mend the place, or correct the address")
     if mark is None:
         return fine(STORE, "the shared place answers; no home has used it yet")
-    if not key.is_file() or not hmac.compare_digest(mark, mark_of(read_file(key, LARGEST_NOTE))):
+    if not key.is_file() or not hmac.compare_digest(mark, create_mark(read_file(key, LARGEST_NOTE))):
         return fail(
             STORE, "the place was made with another key than this home has", "copy keys/store.key of the home that made it"
         )

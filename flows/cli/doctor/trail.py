@@ -7,9 +7,9 @@ from pathlib import Path
 
 from flows.cli.doctor.home import LARGE_LEDGER_BYTES, Finding, fail, fine, warn
 from flows.run.history import has_runs
-from tasks.audit.ledger.head import Head
+from tasks.audit.ledger.head import LedgerHead
 from tasks.audit.ledger.ledger import Ledger, LedgerLine
-from tasks.audit.lookup.rows import entry_of
+from tasks.audit.lookup.rows import parse_entry
 from tasks.audit.lookup.trust import Trust
 from tasks.audit.signing.keyring import Keyring
 from tasks.microdata.errors import InputError
@@ -21,7 +21,7 @@ LAST, LAST_BYTES = 20, 1 << 20
 OPENING_ENTRIES = 2  # the first append writes two lines: a crash there may leave them without head.json
 
 
-def findings_of_trail(root: Path) -> Iterator[Finding]:
+def check_ledger(root: Path) -> Iterator[Finding]:
     """Does head.json agree with the end of the ledger, and are the last entries as they were signed?"""
     ledger = Ledger(root / "ledger")
     try:
@@ -51,11 +51,11 @@ def _findings(ledger: Ledger, home: Home) -> Iterator[Finding]:
     yield _last(ledger, head, home)
 
 
-def _last(ledger: Ledger, head: Head, home: Home) -> Finding:
+def _last(ledger: Ledger, head: LedgerHead, home: Home) -> Finding:
     """The last lines by their form, number and signature. Whether a key had ended before is left to the whole check."""
     trust = Trust(Keyring.from_home(home))
     lines = list(_last_lines(ledger, head))
-    wrong = [(line.index, why) for line in lines if (why := trust.doubt(line, entry_of(line.content)))]
+    wrong = [(line.index, why) for line in lines if (why := trust.doubt(line, parse_entry(line.content)))]
     if wrong:
         number, why = wrong[0]
         says = f"of the last {len(lines)} entries {len(wrong)} must not be believed; entry {number}: {why}"
@@ -64,7 +64,7 @@ def _last(ledger: Ledger, head: Head, home: Home) -> Finding:
     return fine(TOPIC, f"{says}, the last {len(lines)} are as they were signed (`sdcert audit verify` checks all)")
 
 
-def _last_lines(ledger: Ledger, head: Head) -> Iterator[LedgerLine]:
+def _last_lines(ledger: Ledger, head: LedgerHead) -> Iterator[LedgerLine]:
     """The newest first, at most `LAST`, of the last mebibyte."""
     first = max(0, head.n_bytes - LAST_BYTES)
     with ledger.reading() as file:
@@ -72,7 +72,7 @@ def _last_lines(ledger: Ledger, head: Head) -> Iterator[LedgerLine]:
         content = file.read(head.n_bytes - first)
     pieces = content.split(b"\n")[:-1]
     whole = pieces if first == 0 else pieces[1:]
-    place = head.n_bytes
+    offset = head.n_bytes
     for number, piece in enumerate(reversed(whole[-LAST:]), start=1):
-        place -= len(piece) + 1
-        yield LedgerLine(head.size - number, place, piece)
+        offset -= len(piece) + 1
+        yield LedgerLine(head.size - number, offset, piece)

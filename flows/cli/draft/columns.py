@@ -6,10 +6,10 @@ import json
 from dataclasses import dataclass, replace
 from typing import Any
 
-from flows.cli.draft.ambiguous_numbers import kind_of_numbers, question_of
+from flows.cli.draft.ambiguous_numbers import classify_numbers, create_question
 from flows.cli.draft.cells import AGAIN, GROUP_IT, Reading, list_spellings, missing_codes
 from tasks.classify.evidence import ColumnEvidence, classify_identifier_name, count_column_evidence, names_people
-from tasks.classify.roles import attribute_of
+from tasks.classify.roles import create_attribute
 from tasks.ingest.columns.numerals import is_missing_word
 from tasks.mask.groups.block import MOST_CATEGORIES
 from tasks.mask.groups.microaggregation import SCALES as GROUPABLE
@@ -94,11 +94,11 @@ def draft_column(data: Microdata, name: str, reading: Reading) -> DraftColumn:
 
 def _add_number_question(column: DraftColumn, data: Microdata) -> DraftColumn:
     """With a question where numbers may be codes or weights, and a proposal under which no value is invented."""
-    kind = kind_of_numbers(data, column.facts) if column.is_quasi_identifier and column.reading.declared is None else None
+    kind = classify_numbers(data, column.facts) if column.is_quasi_identifier and column.reading.declared is None else None
     if kind is None:
         return column
     column = replace(column, why=column.why[:-1], hints=())  # without what was told of its scale
-    asked = replace(column, decide=(question_of(kind, column.facts),))
+    asked = replace(column, decide=(create_question(kind, column.facts),))
     match kind:
         case "weight":
             return asked.change_attribute("a weight by its name, of a survey or of a body: not published", role=Role.WITHHELD)
@@ -132,15 +132,15 @@ def _propose_column(facts: ColumnEvidence, reading: Reading) -> DraftColumn:
         attribute = Attribute(facts.name, Role.WITHHELD, Scale.NOMINAL, "declared")
         return DraftColumn(attribute=attribute, facts=facts, why=(_describe_counts(facts), why), hints=(question,))
     try:
-        attribute = attribute_of(facts, reading.declared, is_key=False, is_known=False)
+        attribute = create_attribute(facts, reading.declared, is_key=False, is_known=False)
     except InputError as error:
         return _propose_unpublished_column(facts, reading, error)
-    told = [_describe_counts(facts)]
+    hints = [_describe_counts(facts)]
     if reading.missing:
-        told.append("cells that usually mean `no value` are declared `missing`")
+        hints.append("cells that usually mean `no value` are declared `missing`")
     if reading.found is not None:
-        told.append(reading.found)
-    column = DraftColumn(attribute=attribute, facts=facts, reading=reading, why=tuple(told))
+        hints.append(reading.found)
+    column = DraftColumn(attribute=attribute, facts=facts, reading=reading, why=tuple(hints))
     if facts.n_distinct < 2 and (facts.n_missing == 0 or facts.n_distinct == 0) and column.is_quasi_identifier:
         return column.change_attribute("it says the same of everybody, so it tells an intruder nothing", role=Role.OTHER)
     if column.is_quasi_identifier and column.categorical and facts.n_distinct > MANY_CATEGORIES and facts.prose < MOSTLY:
@@ -192,8 +192,8 @@ def _many_categories(column: DraftColumn) -> DraftColumn:
 
 
 def _describe_counts(facts: ColumnEvidence) -> str:
-    told = "1 value" if facts.n_distinct == 1 else f"{facts.n_distinct:,} different values"
-    return told if not facts.n_missing else f"{told}, {facts.n_missing:,} of {facts.n:,} rows have none"
+    hints = "1 value" if facts.n_distinct == 1 else f"{facts.n_distinct:,} different values"
+    return hints if not facts.n_missing else f"{hints}, {facts.n_missing:,} of {facts.n:,} rows have none"
 
 
 def _explain_scale_and_role(column: DraftColumn) -> DraftColumn:
@@ -215,14 +215,14 @@ def _explain_scale_and_role(column: DraftColumn) -> DraftColumn:
         case Role.QUASI_IDENTIFIER if column.facts.prose >= MOSTLY and not column.facts.few_categories:
             return _free_text(column.facts, column.reading)
         case Role.QUASI_IDENTIFIER:
-            why, told = _scale_told(column)
-            decide, hints = (told, ()) if told == (FREE_TEXT,) else ((), told)
+            why, reasons = _describe_scale(column)
+            decide, hints = (reasons, ()) if reasons == (FREE_TEXT,) else ((), reasons)
             return replace(column, why=(*column.why, why), decide=decide, hints=hints)
         case _:
             return column
 
 
-def _scale_told(column: DraftColumn) -> tuple[str, tuple[str, ...]]:
+def _describe_scale(column: DraftColumn) -> tuple[str, tuple[str, ...]]:
     facts, scale = column.facts, column.attribute.scale
     if scale is Scale.ORDINAL:
         return "a few whole-number codes, taken as ordered", (

@@ -14,7 +14,7 @@ from flows.cli.draft.expected import UNUSED_SEED
 from flows.questions import DECIDE
 from tasks.attack.membership.closest_record import ClosestRecord
 from tasks.attack.membership.density_ratio import DensityRatio
-from tasks.attack.membership.frame import count_targets, frame_of
+from tasks.attack.membership.frame import count_targets, create_frame
 from tasks.attack.membership.methods import attack_table
 from tasks.mask.control import set_aside
 from tasks.mask.groups.microaggregation import Microaggregation
@@ -24,7 +24,7 @@ from tasks.microdata.errors import InputError, NotFollowed
 from tasks.microdata.escaping import escape_terminal
 from tasks.microdata.schema import Role, Schema
 from tasks.microdata.table import Microdata
-from tasks.microdata.units import units_of
+from tasks.microdata.units import find_units
 from tasks.score.membership.estimates import membership_estimates
 from tasks.score.membership.sample_size import find_sample_size
 
@@ -120,13 +120,13 @@ def _rehearse_membership(data: Microdata, schema: Schema, grouped: Sequence[str]
     """The largest advantage of the attacks on membership, with some rows and a fifth of them set aside; 0: none has one."""
     rng = np.random.default_rng(0)  # of a rehearsal: nothing of it is released
     part = data.take(np.sort(rng.permutation(data.n)[:REHEARSED]))
-    units = units_of(part, schema)
+    units = find_units(part, schema)
     rest, _ = set_aside(units, LARGEST_CONTROL, rng=rng)
     member = np.zeros(part.n, dtype=bool)
     member[rest] = True
     step = Microaggregation(method="microaggregation", attributes=tuple(grouped), k=k)
     released = mask(part.take(rest).select(schema.release_columns), schema, (step,), seed=UNUSED_SEED, path=("draft",)).data
-    frame = frame_of(units, member, ~member, rng=rng)
+    frame = create_frame(units, member, ~member, rng=rng)
     knows = schema.find_by_role(Role.QUASI_IDENTIFIER)
     attacks = (ClosestRecord(method="closest_record"), DensityRatio(method="density_ratio"))
     results = (attack_table(spec, part, released, schema, frame, knows) for spec in attacks)

@@ -56,17 +56,19 @@ def loss_lines(
 def _limit_number_loss(expected: float) -> DraftEntry:
     why = "And the table must still be worth something: at most this percentage of the variation of the numbers is lost."
     limit = max(SSE_PERCENT, 5 * math.ceil(MARGIN * expected / 5))
-    told = TO_CHOOSE
+    comment = TO_CHOOSE
     if expected > SSE_PERCENT:
-        told = f"The groups are expected to lose about {expected:.0f}% of it: so many columns have little in common. {TOO_MUCH}"
-    return _line("sse_percent", limit, expected, 100, (why, told))
+        comment = (
+            f"The groups are expected to lose about {expected:.0f}% of it: so many columns have little in common. {TOO_MUCH}"
+        )
+    return _line("sse_percent", limit, expected, 100, (why, comment))
 
 
 def _limit_share(measure: str, figures: dict[str, float], usual: float, slight: float, why: str) -> DraftEntry:
     expected = figures.get(measure, 0.0)
     limit = max(usual, math.ceil(20 * (MARGIN * expected + slight)) / 20)
-    told = TO_CHOOSE if limit == usual else f"The groups are expected to reach about {expected:.2f}. {TOO_MUCH}"
-    return _line(measure, limit, expected, 1, (why, told))
+    comment = TO_CHOOSE if limit == usual else f"The groups are expected to reach about {expected:.2f}. {TOO_MUCH}"
+    return _line(measure, limit, expected, 1, (why, comment))
 
 
 def _line(measure: str, limit: float, expected: float, largest: float, why: tuple[str, ...]) -> DraftEntry:
@@ -84,9 +86,9 @@ def _line(measure: str, limit: float, expected: float, largest: float, why: tupl
 def _limit_cells_changed(data: Microdata, grouped: Sequence[DraftColumn]) -> DraftEntry:
     why = "And the table must still be worth something: at most this share of the masked cells is changed."
     most = float(np.mean([_share_changed(data, column) for column in grouped]))
-    told = TO_CHOOSE if most <= CELLS_CHANGED else f"The groups change at most about {most:.0%} of them. {TOO_MUCH}"
+    comment = TO_CHOOSE if most <= CELLS_CHANGED else f"The groups change at most about {most:.0%} of them. {TOO_MUCH}"
     limit = min(1.0, max(CELLS_CHANGED, float(np.ceil(20 * most)) / 20))
-    return _line("cells_changed", limit, min(most, 0.99), 1, (why, told))
+    return _line("cells_changed", limit, min(most, 0.99), 1, (why, comment))
 
 
 def _share_changed(data: Microdata, column: DraftColumn) -> float:

@@ -29,7 +29,7 @@ def print_sweep_result(say: Say, course: SweepExecution, found: SweepResult, pro
     _warnings(say, course, problem)
     say("")
     for name in found.written:
-        say(f"  {course.basis.place.url.rstrip('/')}/{course.record.id}/{name}")
+        say(f"  {course.basis.storage.url.rstrip('/')}/{course.record.id}/{name}")
     say("  (private: exact figures of the source)")
     if found.frontier:
         best = found.nearest_to_policy
@@ -90,6 +90,6 @@ def as_dict(course: SweepExecution, found: SweepResult) -> dict[str, Any]:
         "risk": found.risk,
         "loss": found.loss,
         "frontier": members,
-        "folder": f"{course.basis.place.url.rstrip('/')}/{course.record.id}",
+        "folder": f"{course.basis.storage.url.rstrip('/')}/{course.record.id}",
         "written": list(found.written),
     }

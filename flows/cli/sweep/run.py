@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from flows.cli.sweep.group import RUN, Store, group
+from flows.cli.sweep.group import RUN, StoreOption, group
 from flows.cli.terminal import terminal
 from tasks.microdata.errors import InputError
 from tasks.microdata.escaping import escape_terminal
@@ -52,7 +52,7 @@ def run(
         str | None,
         typer.Option(help="of the Dask scheduler: tcp://host:8786", metavar="ADDRESS", show_default=False),
     ] = None,
-    store: Store = None,
+    store: StoreOption = None,
     yes: Annotated[bool, typer.Option("--yes", help="begin without asking, however long it takes")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="print the result on stdout; messages stay on stderr")] = False,
 ) -> int:
@@ -73,7 +73,7 @@ def sweep_over(
 
     Interrupted, it says how to go on.
     """
-    from flows.sweep.compute_backend import place_url
+    from flows.sweep.compute_backend import find_storage_url
 
     prepare_environment()
     os.environ.setdefault("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "CRITICAL")
@@ -85,12 +85,12 @@ def sweep_over(
     from flows.sweep.working_set import WorkingSet
     from tasks.audit.maintenance.use import use_store
 
-    place = WorkingSet(place_url(store)).usable()
-    path = _file_of(place, file, resume)
+    storage = WorkingSet(find_storage_url(store)).usable()
+    path = _find_sweep_file(storage, file, resume)
     with use_store():
         sweep = _load_reachable_sweep(path)
         say(f"sdcert: sweep {sweep.spec.name} ({path})")
-        with _open_sweep(sweep, place, resume, say) as course:
+        with _open_sweep(sweep, storage, resume, say) as course:
             return _plan_and_run(course, path, means, console, say, yes=yes, as_json=as_json)
 
 
@@ -100,14 +100,14 @@ def _plan_and_run(
     from flows.cli.sweep.result import as_dict, print_sweep_result
     from flows.sweep.pool import BlockPool
 
-    place = course.basis.place
+    storage = course.basis.storage
     if means.runner == "dask":
         from flows.sweep.cluster import prepare_cluster
 
-        means = replace(means, workers=prepare_cluster(means.address or "", place.url, course.basis.key))
+        means = replace(means, workers=prepare_cluster(means.address or "", storage.url, course.basis.key))
     with BlockPool(means.workers) as pool:
         say("planning: a few trials are timed where nothing is known of them")
-        plan = course.plan(means.workers, lambda number: pool.run(place.url, course.record.id, number))
+        plan = course.plan(means.workers, lambda number: pool.run(storage.url, course.record.id, number))
         course.record.note(points=plan.points, trials=plan.trials)
         for sentence in plan_in_words(plan):
             say(sentence)
@@ -141,8 +141,8 @@ def _compute_sweep(
         raise
     counts = {f"trials {status}": count for status, count in found.counts.items()} | {"frontier": len(found.frontier)}
     problem = tracking.log_result(found.table, course.basis.table.n, counts, frontier)
-    told = {"counts": dict(found.counts), "points": found.points, "frontier": sorted(frontier), "tracking": problem}
-    course.record.end("stopped" if course.is_stopped else "finished", done=course.n_done, **told)
+    report = {"counts": dict(found.counts), "points": found.points, "frontier": sorted(frontier), "tracking": problem}
+    course.record.end("stopped" if course.is_stopped else "finished", done=course.n_done, **report)
     return found, problem
 
 
@@ -159,13 +159,13 @@ def _run(course: SweepExecution, means: ComputeBackend, pool: Any, progress: _Pr
         run_sweep(course, progress, means, pool)
 
 
-def _file_of(place: Any, file: Path | None, resume: str | None) -> Path:
-    from flows.sweep.record import record_of
+def _find_sweep_file(storage: Any, file: Path | None, resume: str | None) -> Path:
+    from flows.sweep.record import read_sweep_record
 
     if (file is None) == (resume is None):
         what = "a sweep is named by its file, or by its id"
         raise InputError("sweep", "sdcert sweep", what, "FILE.yaml, or --resume ID", "give one of them")
-    return file if file is not None else Path(record_of(place, resume or "")["files"]["file_path"])
+    return file if file is not None else Path(read_sweep_record(storage, resume or "")["files"]["file_path"])
 
 
 def _load_reachable_sweep(path: Path) -> SweepDefinition:
@@ -178,17 +178,17 @@ def _load_reachable_sweep(path: Path) -> SweepDefinition:
 
 
 @contextmanager
-def _open_sweep(sweep: SweepDefinition, place: Any, resume: str | None, say: Say) -> Iterator[SweepExecution]:
+def _open_sweep(sweep: SweepDefinition, storage: Any, resume: str | None, say: Say) -> Iterator[SweepExecution]:
     """The course of a sweep that no other process follows meanwhile."""
-    from flows.sweep.basis import basis_of
+    from flows.sweep.basis import prepare_basis
     from flows.sweep.execution import SweepExecution
-    from flows.sweep.record import Record, record_of, sweep_id
+    from flows.sweep.record import SweepRecord, read_sweep_record, sweep_id
     from flows.sweep.spec import refuse_pipelines
 
-    basis = basis_of(sweep.base, place)
+    basis = prepare_basis(sweep.base, storage)
     refuse_pipelines(sweep, basis.refuse_unfit)
     name = sweep_id(sweep, basis)
-    if resume is not None and record_of(place, resume)["id"] != name:
+    if resume is not None and read_sweep_record(storage, resume)["id"] != name:
         what = "its files, its source or the program changed since: it would be another sweep"
         remedy = "start the changed one by its file; what the two have in common is not computed again"
         raise InputError("sweep-changed", "--resume", what, "a sweep whose files are as they were", remedy, resume)
@@ -198,7 +198,7 @@ def _open_sweep(sweep: SweepDefinition, place: Any, resume: str | None, say: Say
             what, remedy = "another process is computing this very sweep", "wait for it; `sdcert sweeps` shows how far it is"
             raise InputError("sweep-running", name, what, "one process for each sweep", remedy)
         stack.callback(os.close, lock)
-        record = Record(place, name)
+        record = SweepRecord(storage, name)
         record.begin(sweep, basis)
         say(f"id {name}")
         course = SweepExecution(sweep, basis, record)

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from tasks.attack.learned.features import CODES
-from tasks.attack.learned.forms import form_of
+from tasks.attack.learned.forms import create_learned_form
 from tasks.attack.learned.recount import LinkCounts, links_among, look
 from tasks.attack.learned.rows import Problem
 from tasks.attack.neighbours.tree import find_embedding
@@ -19,7 +19,7 @@ MOST_PAIRS = 50_000_000  # beyond, a tree is used where it can be
 IN_TREE = 8  # neighbours of each record that the tree proposes for a count
 
 
-def links_of(of: Problem, parameters: Floats) -> LinkCounts:
+def count_links(of: Problem, parameters: Floats) -> LinkCounts:
     """What links, over all pairs; by a tree, with the counts cut off at the eight nearest that it proposes."""
     return links_and_nearest(of, parameters, 0)[0]
 
@@ -30,14 +30,14 @@ def nearest_others(of: Problem, parameters: Floats, k: int) -> Integers:
 
 
 def links_and_nearest(of: Problem, parameters: Floats, k: int) -> tuple[LinkCounts, Integers]:
-    """`links_of` and `nearest_others` for the cost of one of them."""
+    """`count_links` and `nearest_others` for the cost of one of them."""
     files = CODES[of.kind], parameters, of.searching
-    places = _places(of, parameters)
-    if places is None:
+    coordinates = _places(of, parameters)
+    if coordinates is None:
         by_columns, k = np.ascontiguousarray(of.found.T), min(k, len(of.found) - 1)
         nearer, equal, others = look(*files, by_columns, of.truth, of.copies, of.how, k)
         return LinkCounts(nearer, equal), others
-    proposed = _query_tree(*places, max(k + 1, IN_TREE))
+    proposed = _query_tree(*coordinates, max(k + 1, IN_TREE))
     links = links_among(*files, of.found, of.truth, proposed[:, :IN_TREE], of.copies, of.how)
     own = proposed[:, : k + 1] == of.truth[:, None]
     own[:, k:] |= ~own.any(axis=1, keepdims=True)  # where the own record is none of them, one is too many
@@ -48,9 +48,9 @@ def _places(of: Problem, parameters: Floats) -> tuple[Floats, Floats] | None:
     """Coordinates of both files, where pairs are many and there are any."""
     if len(of.searching) * len(of.found) <= MOST_PAIRS:
         return None
-    return find_embedding(of.searching, of.found, of.how.columns, form_of(of.kind, parameters, of.how.d))
+    return find_embedding(of.searching, of.found, of.how.columns, create_learned_form(of.kind, parameters, of.how.d))
 
 
-def _query_tree(points: Floats, places: Floats, k: int) -> Integers:
-    nearest = cKDTree(places).query(points, min(k, len(places)))[1]
+def _query_tree(points: Floats, coordinates: Floats, k: int) -> Integers:
+    nearest = cKDTree(coordinates).query(points, min(k, len(coordinates)))[1]
     return np.asarray(nearest, dtype=np.int64).reshape(len(points), -1)

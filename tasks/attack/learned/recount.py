@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tasks.attack.learned.attribute_differences import Apart, write_apart, write_apart_from
-from tasks.attack.learned.features import CODES, Kind, write_distances, write_features
+from tasks.attack.learned.features import CODES, LearnedDistanceKind, write_distances, write_features
 from tasks.microdata.compiled import njit
 from tasks.microdata.table import Booleans, Floats, Integers
 
@@ -44,7 +44,7 @@ class LinkCounts:
         return shared
 
 
-def recount(kind: Kind, parameters: Floats, searching: Floats, found: Floats, truth: Integers) -> LinkCounts:
+def recount(kind: LearnedDistanceKind, parameters: Floats, searching: Floats, found: Floats, truth: Integers) -> LinkCounts:
     """Count over all pairs of searching (q, d) and found (f, d) records; truth: the own record of each, shape (q,).
 
     Cost: O(q f p) time, linear memory.

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tasks.attack.learned.attribute_differences import Apart, write_apart
-from tasks.attack.learned.features import CODES, Kind, width, write_features
+from tasks.attack.learned.features import CODES, LearnedDistanceKind, width, write_features
 from tasks.attack.learned.recount import LinkCounts
 from tasks.microdata.codes import find_distinct_rows
 from tasks.microdata.compiled import njit
@@ -28,7 +28,7 @@ class Problem:
     stands for. truth: shape (q,), the own record of each. strict: does a tie earn nothing, or is it shared?
     """
 
-    kind: Kind
+    kind: LearnedDistanceKind
     searching: Floats
     found: Floats
     truth: Integers
@@ -51,7 +51,7 @@ class Problem:
         weight: Floats = (self.twins == 0).astype(float) if self.strict else 1.0 / (1 + self.twins)
         return weight
 
-    def as_kind(self, kind: Kind) -> Problem:
+    def as_kind(self, kind: LearnedDistanceKind) -> Problem:
         """The same files, for another distance."""
         return replace(self, kind=kind)
 
@@ -74,7 +74,7 @@ class Problem:
 
 
 def problem(
-    kind: Kind,
+    kind: LearnedDistanceKind,
     searching: Floats,
     found: Floats,
     truth: Integers | None = None,
@@ -102,7 +102,7 @@ def problem(
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class ConstraintRows:
     """Chosen rows, by record. d: shape (m, p), each column divided by `unit` and each row of length 1.
 
     starts: shape (q + 1,), the rows of record i are d[starts[i]:starts[i + 1]]. others: shape (m,), the record j of each.
@@ -115,18 +115,18 @@ class Rows:
     unit: Floats
 
 
-def rows_of(of: Problem, others: Integers, unit: Floats | None = None) -> Rows:
+def create_constraint_rows(of: Problem, others: Integers, unit: Floats | None = None) -> ConstraintRows:
     """The rows of pairs (i, others[i, :]); others: shape (q, k), -1 for none. Doubles are dropped.
 
     unit: the scale of the columns; default: the root mean square of each.
     """
     i, j = _pairs(others)
-    d = differences_of(of, i, j)
+    d = compute_differences(of, i, j)
     kept = np.abs(d).sum(axis=1) > 0
     d, i, j = d[kept], i[kept], j[kept]
-    scale = unit_of(d) if unit is None else unit
+    scale = compute_column_scale(d) if unit is None else unit
     starts = np.searchsorted(i, np.arange(len(of.searching) + 1))
-    return Rows(scale_rows(d, scale), starts, j, scale)
+    return ConstraintRows(scale_rows(d, scale), starts, j, scale)
 
 
 def _pairs(others: Integers) -> tuple[Integers, Integers]:
@@ -137,7 +137,7 @@ def _pairs(others: Integers) -> tuple[Integers, Integers]:
     return np.nonzero(kept)[0], ordered[kept]
 
 
-def differences_of(of: Problem, i: Integers, j: Integers) -> Floats:
+def compute_differences(of: Problem, i: Integers, j: Integers) -> Floats:
     """D of the pairs (i, j), unscaled; shape (m, p)."""
     return _differences(CODES[of.kind], of.searching, of.found, of.truth, i, j, of.parameters, of.how)
 
@@ -158,7 +158,7 @@ def _differences(
     return d
 
 
-def unit_of(d: Floats) -> Floats:
+def compute_column_scale(d: Floats) -> Floats:
     """The root mean square of each column, 1 where it is 0."""
     root = np.sqrt(np.mean(d**2, axis=0)) if len(d) else np.ones(d.shape[1])
     unit: Floats = np.where(root > 0, root, 1.0)

@@ -47,7 +47,7 @@ class _PairsForm:
         return {"anyOf": [name, names, {"type": "object", "additionalProperties": name, "minProperties": 1}]}
 
 
-Pairs = Annotated[
+ColumnPairs = Annotated[
     tuple[tuple[Name, Name], ...],
     Field(min_length=1),
     BeforeValidator(_parse_pairs),
@@ -69,8 +69,8 @@ class FileSpec(SourceSpec):
     name: the intruder is called `file:<name>` in figures and policy lines; default: the file's place in the list, from 1.
     """
 
-    key: Pairs
-    attributes: Pairs | None = None
+    key: ColumnPairs
+    attributes: ColumnPairs | None = None
     columns: Attributes = ()
     convert: Holdings = ()
     name: Slug | None = None
@@ -96,40 +96,40 @@ class FileSpec(SourceSpec):
 class FileUse:
     """How the intruder uses a file that was read.
 
-    place: of the file in the release file, for messages. key: its column, and the source's. columns: which attribute each of
+    location: of the file in the release file, for messages. key: its column, and the source's. columns: which attribute each of
     its columns is, in the order of the table. convert: what the intruder does with their values.
     """
 
-    place: str
+    location: str
     key: tuple[str, str]
     columns: tuple[tuple[str, str], ...]
     convert: tuple[tuple[str, Holding], ...] = ()
 
 
-def names_of(files: tuple[FileSpec, ...]) -> tuple[str, ...]:
+def name_files(files: tuple[FileSpec, ...]) -> tuple[str, ...]:
     """What the holders of the files are called in figures and policy lines: `file:<name>`.
 
     Raises InputError for two of one name.
     """
-    names = tuple(f"{FILE}:{file.name or place}" for place, file in enumerate(files, start=1))
-    for place, name in enumerate(names):
-        if name in names[:place]:
-            where, what = f"intruder.files[{place}]", f"two files are called `{name.removeprefix(f'{FILE}:')}`"
+    names = tuple(f"{FILE}:{file.name or position}" for position, file in enumerate(files, start=1))
+    for position, name in enumerate(names):
+        if name in names[:position]:
+            where, what = f"intruder.files[{position}]", f"two files are called `{name.removeprefix(f'{FILE}:')}`"
             raise InputError("duplicate-file", where, what, "one file per name", "give each a `name`", name)
     return names
 
 
-def plan_of(file: FileSpec, number: int, original: Microdata, schema: Schema, attributes: Attributes) -> FilePlan:
+def plan_file(file: FileSpec, number: int, original: Microdata, schema: Schema, attributes: Attributes) -> FilePlan:
     """How a file is to be read: the columns that are used, each as the source's column was.
 
     number: its place among the files, from 0. attributes: the declarations of the release file.
 
     Raises InputError for a key that the source has not, or publishes, and for attributes that are not there or not published.
     """
-    place = f"intruder.files[{number}]"
-    _check_key(file.key[0][1], schema, place)
+    location = f"intruder.files[{number}]"
+    _check_key(file.key[0][1], schema, location)
     for _, name in file.attributes or ():
-        check_published(name, schema, place, "attributes")
+        check_published(name, schema, location, "attributes")
     pairs = (*file.key, *(file.attributes or ((name, name) for name in schema.release_columns)))
     written, known = index_by_name(file.columns), index_by_name(attributes)
     declared = tuple(
@@ -140,38 +140,38 @@ def plan_of(file: FileSpec, number: int, original: Microdata, schema: Schema, at
     if others:
         remedy = did_you_mean(others[0].name, dict(pairs), "take it out")
         what = f"`columns` speaks of `{others[0].name}`, of which no use is made"
-        raise InputError("unused-column", f"{place}.columns", what, ", ".join(dict(pairs)), remedy, others[0].name)
+        raise InputError("unused-column", f"{location}.columns", what, ", ".join(dict(pairs)), remedy, others[0].name)
     by_column = {one.name: one for one in declared}
     key, optional = file.key[0][0], () if file.attributes else schema.release_columns
     required = (key, *(column for column, _ in file.attributes or ()))
     return FilePlan(
         source=file.source,
-        place=place,
+        place=location,
         required=tuple(dict.fromkeys(required)),
         optional=tuple(name for name in optional if name != key),
         declared=tuple(by_column.values()),
     )
 
 
-def use_of(file: FileSpec, number: int, schema: Schema, columns: Iterable[str]) -> FileUse:
+def create_file_use(file: FileSpec, number: int, schema: Schema, columns: Iterable[str]) -> FileUse:
     """Which of the columns that were read are which attributes.
 
     Raises InputError for a file that has no attribute of the table, and a conversion of one that it has not.
     """
-    place, key = f"intruder.files[{number}]", file.key[0]
+    location, key = f"intruder.files[{number}]", file.key[0]
     there = set(columns) - {key[0]}
     meant = {name: column for column, name in file.attributes or ((name, name) for name in there)}
     used = tuple((meant[name], name) for name in schema.release_columns if name in meant)
     if not used:
         what, allowed = "the file has no published attribute of the table: nothing can be linked by it", schema.release_columns
         remedy = "say which of its columns are which attributes: `attributes: {COLUMN: attribute}`"
-        raise InputError("no-shared-attribute", f"{place}.attributes", what, ", ".join(allowed), remedy)
+        raise InputError("no-shared-attribute", f"{location}.attributes", what, ", ".join(allowed), remedy)
     names = [name for _, name in used]
     for name, _ in file.convert:
         if name not in names:
             what, remedy = f"the file has no attribute `{name}` to convert", did_you_mean(name, names, "take it out")
-            raise InputError("unknown-attribute", f"{place}.convert", what, ", ".join(names), remedy, name)
-    return FileUse(place, key, used, file.convert)
+            raise InputError("unknown-attribute", f"{location}.convert", what, ", ".join(names), remedy, name)
+    return FileUse(location, key, used, file.convert)
 
 
 def _as_in_source(
@@ -189,8 +189,8 @@ def _as_in_source(
     return AttributeSpec(name=column, scale=scale, **given)
 
 
-def _check_key(name: str, schema: Schema, place: str) -> None:
-    where, hidden = f"{place}.key", [one for one in schema.names if one not in schema.release_columns]
+def _check_key(name: str, schema: Schema, location: str) -> None:
+    where, hidden = f"{location}.key", [one for one in schema.names if one not in schema.release_columns]
     if name not in schema:
         remedy = did_you_mean(name, schema.names, "compare it with the column names of the source")
         what = f"the source has no column `{name}` with which the file's key could be matched"
@@ -201,9 +201,9 @@ def _check_key(name: str, schema: Schema, place: str) -> None:
         raise InputError("published-key", where, what, ", ".join(hidden) or "a column that is not published", remedy, name)
 
 
-def check_published(name: str, schema: Schema, place: str, field: str) -> None:
+def check_published(name: str, schema: Schema, location: str, field: str) -> None:
     """Raises InputError where an intruder is said, in a field, to know what is no published attribute."""
-    where, published = f"{place}.{field}", ", ".join(schema.release_columns)
+    where, published = f"{location}.{field}", ", ".join(schema.release_columns)
     if name not in schema:
         remedy = did_you_mean(name, schema.names, "compare it with the column names of the table")
         raise InputError("unknown-attribute", where, f"the table has no attribute `{name}`", published, remedy, name)

@@ -40,12 +40,12 @@ class WeighedPairs:
         """Shape (k,): of values, shape (e,), those of k pairs of kinds; 0 of a pair that is not among these."""
         n_kinds = int(max(self.rows.max(initial=0), rows.max(initial=0))) + 1
         keys, wanted = self.records * n_kinds + self.rows, records * n_kinds + rows
-        place = np.minimum(np.searchsorted(keys, wanted), max(len(keys) - 1, 0))
-        found: Floats = np.where(keys[place] == wanted, values[place], 0.0) if len(keys) else np.zeros(len(wanted))
+        position = np.minimum(np.searchsorted(keys, wanted), max(len(keys) - 1, 0))
+        found: Floats = np.where(keys[position] == wanted, values[position], 0.0) if len(keys) else np.zeros(len(wanted))
         return found
 
 
-def marginals(pairs: WeighedPairs, own_counts: Integers, shown_counts: Integers, n_common: int) -> Floats:
+def compute_pair_marginals(pairs: WeighedPairs, own_counts: Integers, shown_counts: Integers, n_common: int) -> Floats:
     """Shape (e,): how probable it is that one row of the pair's kind is the row of one record of its kind.
 
     Meaning: n_common of the records are matched with as many rows, each with one. Of all such matchings, which are equally
@@ -69,13 +69,13 @@ def marginals(pairs: WeighedPairs, own_counts: Integers, shown_counts: Integers,
     records = np.append(own_counts, [strangers] * (strangers > 0)).astype(np.float64)
     rows = np.append(shown_counts, [absences] * (absences > 0)).astype(np.float64)
     weight = _balance_weights(whole.starts, whole.rows, whole.weight, records, rows)
-    told, total = np.ones_like(weight), _sums(whole.starts, whole.rows, weight, records, len(rows))
+    message, total = np.ones_like(weight), _sums(whole.starts, whole.rows, weight, records, len(rows))
     for _ in range(ROUNDS):
-        total, moved = _update_messages(whole.starts, whole.rows, weight, records, told, total, rows)
+        total, moved = _update_messages(whole.starts, whole.rows, weight, records, message, total, rows)
         if moved <= SETTLED:
             break
-    said = told * weight
-    odds = said / np.maximum(total[whole.rows] - said, _LEAST * total[whole.rows])
+    product = message * weight
+    odds = product / np.maximum(total[whole.rows] - product, _LEAST * total[whole.rows])
     chance = odds / (1 + odds)
     chance /= np.maximum(np.bincount(whole.records, chance * rows[whole.rows], len(records)), _NOTHING)[whole.records]
     real = (whole.records < len(own_counts)) & (whole.rows < len(shown_counts))
@@ -122,22 +122,22 @@ def _sums(starts: Integers, rows: Integers, weight: Floats, records: Floats, n_r
 
 @njit
 def _update_messages(
-    starts: Integers, rows: Integers, weight: Floats, records: Floats, told: Floats, total: Floats, sizes: Floats
+    starts: Integers, rows: Integers, weight: Floats, records: Floats, message: Floats, total: Floats, sizes: Floats
 ) -> tuple[Floats, float]:
     """Renew what the records tell their pairs; returns what each row then hears in all, and the largest change of a share.
 
-    told: shape (e,), overwritten. total: shape (c,): what each row heard of all records' pairs.
+    message: shape (e,), overwritten. total: shape (c,): what each row heard of all records' pairs.
     """
     heard, worth, moved = np.zeros(len(total)), np.empty(len(total)), 0.0
     for i in range(len(records)):
         own, begin = 0.0, starts[i]
         for e in range(begin, starts[i + 1]):
-            worth[e - begin] = weight[e] / max(total[rows[e]] - weight[e] * told[e], _LEAST * total[rows[e]])
+            worth[e - begin] = weight[e] / max(total[rows[e]] - weight[e] * message[e], _LEAST * total[rows[e]])
             own += sizes[rows[e]] * worth[e - begin]
         for e in range(begin, starts[i + 1]):
             new = min(max(1 / max(own - worth[e - begin], _LEAST * own, _NOTHING), 1 / _MOST), _MOST)
-            before, after = worth[e - begin] * told[e], worth[e - begin] * new
+            before, after = worth[e - begin] * message[e], worth[e - begin] * new
             moved = max(moved, abs(before / (1 + before) - after / (1 + after)))
-            told[e] = new
+            message[e] = new
             heard[rows[e]] += records[i] * weight[e] * new
     return heard, moved

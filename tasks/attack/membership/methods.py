@@ -289,7 +289,7 @@ def describe() -> tuple[dict[str, str], ...]:
             "what it does": INFERS[method],
             "asks": "a model" if method in of_model else "a table",
             "knows": KNOWS[method],
-            "parameters": told,
+            "parameters": text,
         }
-        for method, told in parameters.items()
+        for method, text in parameters.items()
     )

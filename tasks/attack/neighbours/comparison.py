@@ -26,7 +26,7 @@ from tasks.microdata.codes import find_distinct_rows
 from tasks.microdata.compiled import njit
 from tasks.microdata.errors import InputError
 from tasks.microdata.positions import extract_positions
-from tasks.microdata.scaling import share_of_pairs_that_differ, standardise_values, variance_of
+from tasks.microdata.scaling import compute_share_of_unequal_pairs, compute_variance, standardise_values
 from tasks.microdata.schema import CATEGORICAL, Attribute, Schema
 from tasks.microdata.spec import Name, Spec
 from tasks.microdata.table import DATE, MOMENT, Booleans, Floats, Integers, Microdata, encode_jointly
@@ -68,7 +68,7 @@ ComparedBy = Annotated[
 
 
 @dataclass(frozen=True, slots=True)
-class Columns:
+class ComparedColumns:
     """What is done with the columns of two records: SQUARED, EQUAL or ABSOLUTE, the weight, and the attribute of each column.
 
     kind, weight, attribute: shape (columns,), attributes 0..n_attributes-1 ascending. missing_out: is an attribute that one of
@@ -87,7 +87,7 @@ class Columns:
         return not self.missing_out and len(self.kind) == self.n_attributes and bool((self.kind <= EQUAL).all())
 
     @classmethod
-    def create_plain(cls, nominal: Booleans, weight: Floats) -> Columns:
+    def create_plain(cls, nominal: Booleans, weight: Floats) -> ComparedColumns:
         """Each column is an attribute, of which a difference counts weight (nominal) or weight * difference^2."""
         return cls(np.where(nominal, EQUAL, SQUARED), weight, np.arange(len(weight)), len(weight), missing_out=False)
 
@@ -104,7 +104,7 @@ class Comparison:
     own_of_record: Integers
     shown: Floats
     shown_of_row: Integers
-    columns: Columns
+    columns: ComparedColumns
 
     @property
     def nominal(self) -> Booleans:
@@ -128,7 +128,7 @@ class _Scaling:
 _Column = tuple[Floats, Floats, int, float]  # own, shown, kind, weight
 
 
-def compare(
+def create_comparison(
     original: Microdata,
     masked: Microdata,
     schema: Schema,
@@ -153,14 +153,14 @@ def compare(
     for attribute in schema.select(knows):
         how = by_name.get(attribute.name) or Compared(by=_default(attribute, shares=shares))
         _check_fits(how, attribute, original)
-        made.append(_columns_of(original, masked, schema, attribute, how, scaling))
+        made.append(_create_columns(original, masked, schema, attribute, how, scaling))
     columns = [column for some in made for column in some]
     own, own_of_record = find_distinct_rows(np.column_stack([column[0] for column in columns]))
     shown, shown_of_row = find_distinct_rows(np.column_stack([column[1] for column in columns]))
     kind = np.array([column[2] for column in columns], dtype=np.int64)
     weight = np.array([column[3] for column in columns], dtype=np.float64)
     attribute_of = np.repeat(np.arange(len(made)), [len(some) for some in made])
-    return Comparison(own, own_of_record, shown, shown_of_row, Columns(kind, weight, attribute_of, len(made), shares))
+    return Comparison(own, own_of_record, shown, shown_of_row, ComparedColumns(kind, weight, attribute_of, len(made), shares))
 
 
 @njit
@@ -183,7 +183,7 @@ def write_differences(
 
 
 @njit(missing=_MISSING)
-def differences(
+def compute_differences(
     own: Floats, shown: Floats, kind: Integers, weight: Floats, attribute: Integers, n_attributes: int, missing_out: bool
 ) -> Floats:
     """How the records of two lists differ, one by one, shape (m, d)."""
@@ -200,16 +200,18 @@ def _default(attribute: Attribute, *, shares: bool) -> By:
 
 
 def _check_fits(how: Compared, attribute: Attribute, data: Microdata) -> None:
-    place, name = f"attacks: compare.{attribute.name}", attribute.name
+    location, name = f"attacks: compare.{attribute.name}", attribute.name
     if how.by in ORDERED and attribute.scale in CATEGORICAL:
         what = f"`{name}` is {attribute.scale}: its values have no order, so that they cannot be compared by `{how.by}`"
-        raise InputError("no-order", place, what, "equality, hierarchy", "compare it by equality, or declare its order", how.by)
+        raise InputError(
+            "no-order", location, what, "equality, hierarchy", "compare it by equality, or declare its order", how.by
+        )
     if how.by == "date_parts" and data.column(name).type not in (DATE, MOMENT):
         what = f"`{name}` holds no dates: they have no year, month and day"
-        raise InputError("not-a-date", place, what, "an attribute of dates", "compare it by squared or equality", how.by)
+        raise InputError("not-a-date", location, what, "an attribute of dates", "compare it by squared or equality", how.by)
 
 
-def _columns_of(
+def _create_columns(
     original: Microdata, masked: Microdata, schema: Schema, attribute: Attribute, how: Compared, scaling: _Scaling
 ) -> list[_Column]:
     if how.by in ORDERED:
@@ -225,9 +227,9 @@ def _columns_of(
 def _create_ordered_column(
     original: Microdata, masked: Microdata, schema: Schema, attribute: Attribute, by: By, scaling: _Scaling
 ) -> _Column:
-    place = f"attacks: {attribute.name}"
-    own = extract_positions(original, schema, attribute.name, place)
-    shown = extract_positions(masked, schema, attribute.name, place)
+    location = f"attacks: {attribute.name}"
+    own = extract_positions(original, schema, attribute.name, location)
+    shown = extract_positions(masked, schema, attribute.name, location)
     if by == "rank":
         own, shown = _ranks(own, shown, scaling.by)
     if scaling.by == "own":
@@ -243,7 +245,7 @@ def _scale(values: Floats, by: By, scaling: _Scaling) -> float:
     spread = float(present[-1] - present[0]) if len(present) else 0.0
     if by == "absolute":
         return spread if scaling.shares else _mean_difference(present) / 2
-    return spread**2 if scaling.shares else variance_of(values)
+    return spread**2 if scaling.shares else compute_variance(values)
 
 
 def _scale_by_own_values(values: Floats, by: By, scaling: _Scaling) -> Floats:
@@ -280,12 +282,12 @@ def _rank_in(values: Floats, scaling: Floats) -> Floats:
 def _parts(pairs: Iterable[tuple[pa.Array, pa.Array]], scaling: _Scaling) -> list[_Column]:
     """Columns of codes of one attribute, of which each that differs adds the same."""
     coded = [tuple(np.where(one < 0, np.nan, one).astype(np.float64) for one in encode_jointly(*pair)) for pair in pairs]
-    differing = sum(share_of_pairs_that_differ(own if scaling.by == "original" else shown) for own, shown in coded)
+    differing = sum(compute_share_of_unequal_pairs(own if scaling.by == "original" else shown) for own, shown in coded)
     weight = 1 / len(coded) if scaling.shares else 2 / differing if differing > 0 else 0.0
     return [(own, shown, EQUAL, weight) for own, shown in coded]
 
 
-def _levels(pair: tuple[pa.Array, pa.Array], how: Compared, place: str) -> list[tuple[pa.Array, pa.Array]]:
+def _levels(pair: tuple[pa.Array, pa.Array], how: Compared, location: str) -> list[tuple[pa.Array, pa.Array]]:
     """The categories, and their ancestors at each level; what is shown as a parent is its own category below its level."""
     assert how.hierarchy is not None  # noqa: S101  the validator has seen to it
     texts = [column.cast(pa.string()) for column in pair]
@@ -295,7 +297,7 @@ def _levels(pair: tuple[pa.Array, pa.Array], how: Compared, place: str) -> list[
     strangers = [text for column in texts for text in pc.unique(column.drop_null()).to_pylist() if text not in known]
     if strangers:
         what = f"{len(strangers)} categories are nowhere in the hierarchy"
-        raise InputError("unknown-category", place, what, "categories of the hierarchy", "complete the hierarchy")
+        raise InputError("unknown-category", location, what, "categories of the hierarchy", "complete the hierarchy")
     at = [{**{name: name for name in known}, **_upwards(above, level)} for level in range(height + 1)]
     return [(_replace_categories(texts[0], mapping), _replace_categories(texts[1], mapping)) for mapping in at]
 

@@ -108,7 +108,7 @@ def _modal_credits(
         n_met = tally(linked_classes, classes, counts, met)
         top = _highest(counts, met[:n_met])
         for t in sets.targets[sets.target_starts[s] : sets.target_starts[s + 1]]:
-            linked[t] = _credit(counts[truth[t]], top[0], top[1], otherwise[truth[t]])
+            linked[t] = _compute_credit(counts[truth[t]], top[0], top[1], otherwise[truth[t]])
             control[t] = linked[t]
             # The control lacks the target's own rows; a single one changes only the highest counts, and needs no recount.
             mine = _own_values(t, s, own, in_set)
@@ -167,7 +167,7 @@ def _highest(counts: Integers, met: Integers) -> tuple[int, int, int, int]:
 
 
 @njit
-def _credit(count: int, highest: int, sharing: int, otherwise: float) -> float:
+def _compute_credit(count: int, highest: int, sharing: int, otherwise: float) -> float:
     if highest == 0:
         return otherwise
     return 1.0 / sharing if count == highest else 0.0
@@ -178,10 +178,10 @@ def _credit_without(own: int, truth: int, counts: Integers, top: tuple[int, int,
     """The credit once the target's own row, which shows `own`, is struck out of the counts."""
     count = counts[truth] - (1 if own == truth else 0)
     if counts[own] < top[0]:
-        return _credit(count, top[0], top[1], otherwise)
+        return _compute_credit(count, top[0], top[1], otherwise)
     if top[1] > 1:
-        return _credit(count, top[0], top[1] - 1, otherwise)
-    return _credit(count, top[0] - 1, 1 + (top[3] if top[2] == top[0] - 1 else 0), otherwise)
+        return _compute_credit(count, top[0], top[1] - 1, otherwise)
+    return _compute_credit(count, top[0] - 1, 1 + (top[3] if top[2] == top[0] - 1 else 0), otherwise)
 
 
 @njit
@@ -190,7 +190,7 @@ def _credit_without_all(own: Integers, truth: int, counts: Integers, met: Intege
     for value in own:
         counts[value] -= 1
     top = _highest(counts, met)
-    credit = _credit(counts[truth], top[0], top[1], otherwise)
+    credit = _compute_credit(counts[truth], top[0], top[1], otherwise)
     for value in own:
         counts[value] += 1
     return credit

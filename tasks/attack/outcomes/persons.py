@@ -69,18 +69,18 @@ def fare(links: Links, persons: Integers, of_record: Integers, of_row: Integers)
     Example: each person has one record: credit, candidates and sound sets are those of the records.
     """
     n_persons = int(max(of_record.max(initial=-1), of_row.max(initial=-1))) + 1
-    records, place = group_rows(of_record, n_persons).find_rows(persons)
-    found = tally_guesses(links.starts, links.classes, links, records, persons[place], of_row, n_persons)
-    used = fewest(found.rows, place, len(persons))
-    mean = _MeanOf(place[used], len(persons))
-    sound, known = _sound(links, records, place, persons, of_row, n_persons)
+    records, position = group_rows(of_record, n_persons).find_rows(persons)
+    found = tally_guesses(links.starts, links.classes, links, records, persons[position], of_row, n_persons)
+    used = fewest(found.rows, position, len(persons))
+    mean = _MeanOf(position[used], len(persons))
+    sound, known = _sound(links, records, position, persons, of_row, n_persons)
     return PersonOutcomes(
         credit=mean.compute_means((found.own / np.maximum(found.rows, 1))[used]),
         among_nearest=mean.compute_means((found.own > 0)[used].astype(np.float64)) > 0,
         candidates=mean.compute_means(found.units[used].astype(np.float64)),
         sound=sound,
         known=known,
-        used=(records[used], place[used]),
+        used=(records[used], position[used]),
     )
 
 
@@ -95,10 +95,10 @@ def fare_searched(links: Links, persons: Integers, rows: RowGroups, of_record: I
 
     rows: the released rows of each person. Returns as `fare`; all records of the person are `used`.
     """
-    searching, place = rows.find_rows(persons)
+    searching, position = rows.find_rows(persons)
     n_persons = len(rows.starts) - 1
-    found = tally_guesses(links.starts, links.classes, links, searching, persons[place], of_record, n_persons)
-    mean = _MeanOf(place, len(persons))
+    found = tally_guesses(links.starts, links.classes, links, searching, persons[position], of_record, n_persons)
+    mean = _MeanOf(position, len(persons))
     return PersonOutcomes(
         credit=mean.compute_means(found.own / np.maximum(found.rows, 1)),
         among_nearest=mean.compute_means((found.own > 0).astype(np.float64)) > 0,
@@ -109,12 +109,12 @@ def fare_searched(links: Links, persons: Integers, rows: RowGroups, of_record: I
     )
 
 
-def fewest(sizes: Integers, place: Integers, n: int) -> Booleans:
+def fewest(sizes: Integers, position: Integers, n: int) -> Booleans:
     """Shape (q,): which rows of each of n persons have the fewest candidates; all of them where none has any."""
     least = np.full(n, np.iinfo(np.int64).max)
-    np.minimum.at(least, place[sizes > 0], sizes[sizes > 0])
-    without = least[place] == np.iinfo(np.int64).max
-    return np.asarray(without | (sizes == least[place]))
+    np.minimum.at(least, position[sizes > 0], sizes[sizes > 0])
+    without = least[position] == np.iinfo(np.int64).max
+    return np.asarray(without | (sizes == least[position]))
 
 
 def tally_guesses(
@@ -139,7 +139,7 @@ def tally_guesses(
 
 
 def _sound(
-    links: Links, records: Integers, place: Integers, persons: Integers, of_row: Integers, n_persons: int
+    links: Links, records: Integers, position: Integers, persons: Integers, of_row: Integers, n_persons: int
 ) -> tuple[Integers | None, Booleans]:
     """The fewest persons in a sound set of each person's records, and whether it holds the person alone.
 
@@ -147,14 +147,14 @@ def _sound(
     """
     if links.sound_sizes is None or links.small_sets is None:
         return None, np.zeros(len(persons), dtype=bool)
-    small = tally_guesses(*links.small_sets, links, records, persons[place], of_row, n_persons)
+    small = tally_guesses(*links.small_sets, links, records, persons[position], of_row, n_persons)
     largest = int(np.bincount(of_row, minlength=1).max())
     sizes = links.sound_sizes[links.search_class[records]]
     units = np.where(small.rows > 0, small.units, -(-sizes // largest))
     fewest_units = np.full(len(persons), np.iinfo(np.int64).max)
-    np.minimum.at(fewest_units, place, units)
+    np.minimum.at(fewest_units, position, units)
     known = np.zeros(len(persons), dtype=bool)
-    known[place[(small.units == 1) & (small.own > 0)]] = True
+    known[position[(small.units == 1) & (small.own > 0)]] = True
     return fewest_units, known
 
 
@@ -162,12 +162,12 @@ def _sound(
 class _MeanOf:
     """Means of numbers by the place of their person, 0 for persons without any."""
 
-    place: Integers
+    position: Integers
     n: int
 
     def compute_means(self, values: Floats) -> Floats:
-        sums = np.bincount(self.place, weights=values, minlength=self.n)
-        means: Floats = sums / np.maximum(np.bincount(self.place, minlength=self.n), 1)
+        sums = np.bincount(self.position, weights=values, minlength=self.n)
+        means: Floats = sums / np.maximum(np.bincount(self.position, minlength=self.n), 1)
         return means
 
 

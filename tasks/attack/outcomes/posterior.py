@@ -25,14 +25,14 @@ def posterior_columns(
     """
     if posterior is None:
         return {}
-    records, place = used
-    counts = np.bincount(place, minlength=n)
+    records, position = used
+    counts = np.bincount(position, minlength=n)
     parts = [
         _compute_own_probabilities(posterior, some, unit_of_record, released)
         for some in _some_at_a_time(records, unit_of_record, released)
     ]
     values = (np.concatenate([np.empty(0), *parts]), posterior.compute_guess_probabilities(records))
-    means = (np.bincount(place, weights=one, minlength=n) / np.maximum(counts, 1) for one in values)
+    means = (np.bincount(position, weights=one, minlength=n) / np.maximum(counts, 1) for one in values)
     return {name: pa.array(one) for name, one in zip(("posterior", "claimed"), means, strict=True)}
 
 
@@ -47,9 +47,9 @@ def chance_at_truth(present: Floats, used: tuple[Integers, Integers], released: 
     Returns 1/units where all sums are 1 and everybody is there. Example: two persons, one of them with both of two rows, whose
     records take their rows to be there with 0.4 and 0.8, both used alike: (2/2 * 0.6 + 0) / 2.
     """
-    records, place = used
+    records, position = used
     n = len(released.sizes)
-    means = np.bincount(place, present[records], n) / np.maximum(np.bincount(place, minlength=n), 1)
+    means = np.bincount(position, present[records], n) / np.maximum(np.bincount(position, minlength=n), 1)
     return float((means * released.sizes).sum()) / (n * n_rows)
 
 

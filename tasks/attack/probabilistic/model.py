@@ -1,6 +1,7 @@
 """How probable each comparison pattern is among matches (m) and among other pairs (u): Fellegi and Sunter's model.
 
-Three ways to m. `fit_tied_model`, the attack: by expectation maximisation with what the intruder knows held fast. `plain`, for
+Three ways to m. `fit_tied_model`, the attack: by expectation maximisation with what the intruder knows held fast.
+`estimate_unconstrained`, for
 comparison: expectation maximisation with everything free, which finds some class of similar pairs, on real data often not the
 matches. `fit_supervised_model`, the worst case: from who is who.
 """
@@ -15,7 +16,7 @@ from scipy.optimize import isotonic_regression
 from scipy.special import expit, logit
 
 from tasks.attack.probabilistic.attenuation import RetentionEstimate
-from tasks.attack.probabilistic.loglinear import Table, fit_loglinear_model, table_of
+from tasks.attack.probabilistic.loglinear import Table, create_table, fit_loglinear_model
 from tasks.attack.probabilistic.patterns import Patterns
 from tasks.microdata.errors import AttackFailed
 from tasks.microdata.table import Floats, Integers
@@ -69,7 +70,7 @@ class Model:
         return _match(self.log_ratio, self.prevalence)
 
 
-def prevalence_of(n_own: int, n_released: int, n_common: int) -> float:
+def compute_prevalence(n_own: int, n_released: int, n_common: int) -> float:
     """The share of matches of all pairs: |A and B| / (|A| |B|), 1/n only if everybody is in both files."""
     return n_common / (n_own * n_released)
 
@@ -79,7 +80,7 @@ def create_assumed_prior(patterns: Patterns, kept: float, weight: float = 1.0) -
 
     They are spread evenly over the levels above 0 that occur. m is not below u where records are more often alike than that.
     """
-    m = (_prior_of(one, {1: kept}) for one in _shares(patterns, patterns.counts))
+    m = (_create_prior(one, {1: kept}) for one in _shares(patterns, patterns.counts))
     return Prior(tuple(m), weight)
 
 
@@ -95,7 +96,7 @@ def create_estimated_prior(patterns: Patterns, found: RetentionEstimate, weight:
         mine = np.flatnonzero(found.attribute == j)
         more = zip(found.level[mine].tolist(), found.share[mine] * (1 - found.alike[mine]), strict=True)
         at_least = {level: min(float(u[level:].sum() + one), MOST_KEPT) for level, one in more}
-        m.append(_prior_of(u, at_least or {1: found.assumed}))
+        m.append(_create_prior(u, at_least or {1: found.assumed}))
     return Prior(tuple(m), weight)
 
 
@@ -113,7 +114,7 @@ def fit_tied_model(patterns: Patterns, prevalence: float, prior: Prior, interact
     without; the order of m/u is then not imposed.
 
     prevalence: above 0, below 1.
-    Raises AttackFailed if 1,000 steps do not settle it; InputError as `table_of`. Cost: O(p d) a step, tens of steps.
+    Raises AttackFailed if 1,000 steps do not settle it; InputError as `create_table`. Cost: O(p d) a step, tens of steps.
     Source: Fellegi and Sunter (1969), Jaro (1989), Winkler (1993) for the interactions and the fixed parts.
     """
     u = _shares(patterns, patterns.counts)
@@ -131,13 +132,13 @@ def fit_tied_model(patterns: Patterns, prevalence: float, prior: Prior, interact
     return _fit_interactions(patterns, model, interactions, prior) if interactions else model
 
 
-def plain(patterns: Patterns, prevalence: float) -> Model:
+def estimate_unconstrained(patterns: Patterns, prevalence: float) -> Model:
     """m, u and the prevalence by expectation maximisation with everything free; for comparison, it need not settle.
 
     prevalence: where it begins. Source: Jaro (1989).
     """
     u, steps, moved = _shares(patterns, patterns.counts), 0, 1.0
-    m: ByLevel = tuple(_prior_of(one, {1: _PLAIN_START}) for one in u)
+    m: ByLevel = tuple(_create_prior(one, {1: _PLAIN_START}) for one in u)
     while moved > SETTLED and steps < MOST_STEPS:
         match = _match(_log_product(patterns, m, _LEAST) - _log_product(patterns, u, _LEAST), prevalence)
         matches = patterns.counts * match
@@ -157,30 +158,30 @@ def fit_supervised_model(patterns: Patterns, matches: Integers, interactions: In
     model = Model(m, u, _log_product(patterns, m), _log_product(patterns, u), prevalence)
     if not interactions:
         return model
-    table = table_of(patterns, interactions)
+    table = create_table(patterns, interactions)
     by_cell = fit_loglinear_model(table, table.cells(matches.astype(np.float64)) + table.product(m) + table.product(u))
-    return Model(m, u, np.log(by_cell[table.place]), _log_u(table, patterns, u), prevalence)
+    return Model(m, u, np.log(by_cell[table.cell]), _log_u(table, patterns, u), prevalence)
 
 
 def _fit_interactions(patterns: Patterns, model: Model, interactions: Interactions, prior: Prior) -> Model:
-    table = table_of(patterns, interactions)
+    table = create_table(patterns, interactions)
     n_matches = model.prevalence * patterns.n_pairs
     log_u, mixed = _log_u(table, patterns, model.u), prior.weight * n_matches * table.product(prior.m) + table.product(model.u)
 
     def better(cells: ByLevel) -> ByLevel:
         with np.errstate(divide="ignore"):
-            match = _match(np.log(cells[0][table.place]) - log_u, model.prevalence)
+            match = _match(np.log(cells[0][table.cell]) - log_u, model.prevalence)
         return (fit_loglinear_model(table, table.cells(patterns.counts * match) + mixed),)
 
     (cells,), steps = _iterate_to_convergence(better, (table.product(model.m),))
     m = tuple(np.bincount(table.levels[:, j], cells, len(one)).astype(np.float64) for j, one in enumerate(model.m))
-    return Model(m, model.u, np.log(cells[table.place]), log_u, model.prevalence, model.steps + steps)
+    return Model(m, model.u, np.log(cells[table.cell]), log_u, model.prevalence, model.steps + steps)
 
 
 def _log_u(table: Table, patterns: Patterns, u: ByLevel) -> Floats:
     """log u of the patterns; one more pair, spread as if the attributes agreed independently, keeps every term estimable."""
     cells = fit_loglinear_model(table, table.cells(patterns.counts.astype(np.float64)) + table.product(u))
-    return np.log(cells[table.place])
+    return np.log(cells[table.cell])
 
 
 def _iterate_to_convergence(better: Callable[[ByLevel], ByLevel], start: ByLevel) -> tuple[ByLevel, int]:
@@ -218,7 +219,7 @@ def _log_product(patterns: Patterns, by_level: ByLevel, least: float = 0.0) -> F
     return total
 
 
-def _prior_of(u: Floats, at_least: dict[int, float]) -> Floats:
+def _create_prior(u: Floats, at_least: dict[int, float]) -> Floats:
     """m of an attribute of which the share at_least[l] is at level l or above, m/u made to rise.
 
     What lies between two of these levels is spread evenly over the levels there that occur.

@@ -16,7 +16,13 @@ from tasks.attack.linkage.assignment import MOST_OF_A_FULL_MATRIX
 from tasks.attack.outcomes.links import Links
 from tasks.attack.probabilistic.levels import PatternComparison
 from tasks.attack.probabilistic.pattern_assignment import assign_by_patterns
-from tasks.attack.probabilistic.patterns import MOST_COUNTED_AT_ONCE, Patterns, patterns_of, patterns_of_block, rules_of
+from tasks.attack.probabilistic.patterns import (
+    MOST_COUNTED_AT_ONCE,
+    Patterns,
+    compute_block_patterns,
+    compute_patterns,
+    create_rules,
+)
 from tasks.attack.transparency.likelihood import TIE
 from tasks.microdata.errors import AttackFailed, NotFollowed
 from tasks.microdata.table import Booleans, Floats, Integers
@@ -56,7 +62,7 @@ class PatternPosterior:
 
     def compute_probabilities(self, records: Integers, rows: Integers) -> Floats:
         """Shape (k,): r(row) of the record, for k pairs."""
-        there = np.searchsorted(self.numbers, patterns_of(self.both, records, rows))
+        there = np.searchsorted(self.numbers, compute_patterns(self.both, records, rows))
         total = self.log_total[self.both.own_of_record[records]]
         known = np.isfinite(total)
         return np.where(known, np.exp(self.log_ratio[there] - np.where(known, total, 0.0)), 0.0)
@@ -119,7 +125,7 @@ def one_to_one(both: PatternComparison, patterns: Patterns, log_ratio: Floats) -
         _check_can_be_assigned(both, log_ratio)
         most = float(log_ratio.max())
         return assign_by_patterns(both, lambda numbers: most - log_of(numbers))
-    logs = log_of(patterns_of_block(rules_of(both), 0, both.own.shape[1]))
+    logs = log_of(compute_block_patterns(create_rules(both), 0, both.own.shape[1]))
     possible = np.isfinite(logs)
     never = -2 * (len(queries) + 1) * (1 + np.abs(logs[possible]).max(initial=0.0))
     records, rows = linear_sum_assignment(np.where(possible, logs, never)[queries][:, searched], maximize=True)
@@ -160,10 +166,10 @@ def _iterate_blocks(
     both: PatternComparison, log_of: Callable[[Integers], Floats], absent: float
 ) -> Iterator[tuple[Floats, Booleans]]:
     """Of the distinct records, block by block: log total, largest, squares, present, shape (4, i), and who is likeliest."""
-    rules, counts = rules_of(both), both.row_counts
+    rules, counts = create_rules(both), both.row_counts
     at_a_time = max(PAIRS_OF_A_BLOCK // len(counts), 1)
     for begin in range(0, both.own.shape[1], at_a_time):
-        logs = log_of(patterns_of_block(rules, begin, min(begin + at_a_time, both.own.shape[1])))
+        logs = log_of(compute_block_patterns(rules, begin, min(begin + at_a_time, both.own.shape[1])))
         best = logs.max(axis=1)
         possible = best > -np.inf
         first = np.where(possible, best, 0.0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.optimize import linear_sum_assignment, quadratic_assignment
 
-from tasks.attack.profiles.likeness import UNLIKE, AttributeColumn, apart, dependence
+from tasks.attack.profiles.likeness import UNLIKE, AttributeColumn, dependence, measure_distribution_distance
 from tasks.microdata.table import Floats, Integers
 
 _DIGITS = 9  # below, costs differ by the order in which records were summed up
@@ -18,9 +18,10 @@ def match_attributes(own: tuple[AttributeColumn, ...], shown: tuple[AttributeCol
     Meaning: two columns of one population have one distribution, and hang together with the other columns in the same way,
     whatever they are called; a mask changes both but little.
     Formula in words: the one-to-one matching with the least sum, over the matched attributes, of the distance of the
-    distributions (`apart`) and the mean absolute difference of the dependences on the others (`dependence`). Where one file has
-    more attributes than the other, its rest is left over; an attribute is never matched with one of another kind. Absolute, not
-    squared, because a mask may keep the distributions and weaken the dependences (rank swapping), or the other way round.
+    distributions (`measure_distribution_distance`) and the mean absolute difference of the dependences on the others
+    (`dependence`). Where one file has more attributes than the other, its rest is left over; an attribute is never matched with
+    one of another kind. Absolute, not squared, because a mask may keep the distributions and weaken the dependences (rank
+    swapping), or the other way round.
 
     The least sum is sought from three starts (the best matching of the distributions alone, with each attribute's ordered
     dependences, and of the dependences alone by scipy's quadratic_assignment), each improved by exchanging two attributes as
@@ -35,7 +36,9 @@ def match_attributes(own: tuple[AttributeColumn, ...], shown: tuple[AttributeCol
         found = np.full(len(own), NOBODY)
         found[turned[turned >= 0]] = np.flatnonzero(turned >= 0)
         return found
-    costs = np.round(np.array([[apart(x, y, same_units=same_units) for y in shown] for x in own]), _DIGITS)
+    costs = np.round(
+        np.array([[measure_distribution_distance(x, y, same_units=same_units) for y in shown] for x in own]), _DIGITS
+    )
     theirs, among = np.round(dependence(own), _DIGITS), np.round(dependence(shown), _DIGITS)
     found = best_pairing(costs, theirs, among)
     return np.where(costs[np.arange(len(own)), found] < UNLIKE, found, NOBODY)
@@ -66,8 +69,8 @@ def total_cost(pairing: Integers, costs: Floats, own: Floats, shown: Floats) -> 
 
 def _apart_by_dependence(x: Floats, y: Floats) -> float:
     """The mean absolute difference of the dependences of two attributes on the others, in falling order."""
-    places = np.linspace(0.0, 1.0, max(len(x), len(y)))
-    ordered = (np.interp(places, np.linspace(0.0, 1.0, len(z)), np.sort(z)) for z in (x, y))
+    positions = np.linspace(0.0, 1.0, max(len(x), len(y)))
+    ordered = (np.interp(positions, np.linspace(0.0, 1.0, len(z)), np.sort(z)) for z in (x, y))
     return float(np.abs(next(ordered) - next(ordered)).mean())
 
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from tasks.attack.linkage.marginals import MOST_PAIRS_JOINTLY, WeighedPairs
-from tasks.attack.linkage.marginals import marginals as jointly
+from tasks.attack.linkage.marginals import compute_pair_marginals as jointly
 from tasks.attack.neighbours.comparison import Comparison
 from tasks.attack.neighbours.distances import compute_record_distance
 from tasks.attack.neighbours.nearest import TIE, ensure_capacity
 from tasks.attack.transparency.intersection import Conditions
-from tasks.attack.transparency.scores import MISSING, UNBOUNDED, ImageScores, images_of, score_images
+from tasks.attack.transparency.scores import MISSING, UNBOUNDED, ImageScores, find_images, score_images
 from tasks.microdata.compiled import njit
 from tasks.microdata.errors import NotFollowed
 from tasks.microdata.table import Floats, Integers
@@ -52,7 +52,7 @@ class Marginals:
         )
 
 
-def marginals(both: Comparison, conditions: Conditions) -> Marginals:
+def compute_marginals(both: Comparison, conditions: Conditions) -> Marginals:
     """The probability of each pair, where the intruder holds the whole original of a complete release.
 
     Meaning: each released row is one record's. Where rows that would suit a record suit others better, that speaks for the
@@ -70,12 +70,12 @@ def marginals(both: Comparison, conditions: Conditions) -> Marginals:
     Example: records that can be rows {1}, {1, 2}: the second is row 2 for certain.
     """
     whole = score_images(conditions)
-    starts, places, weight = _pairs(whole, MOST_PAIRS_JOINTLY)
+    starts, positions, weight = _pairs(whole, MOST_PAIRS_JOINTLY)
     if len(starts) == 0:
         raise NotFollowed(
             f"more than {MOST_PAIRS_JOINTLY:,} pairs of records and rows are possible: too many to weigh together"
         )
-    rows, n = whole.rows[places], len(both.own_of_record)
+    rows, n = whole.rows[positions], len(both.own_of_record)
     order = np.lexsort((rows, np.repeat(np.arange(len(starts) - 1), np.diff(starts))))
     pairs = WeighedPairs(starts, rows[order], weight[order])
     chance = jointly(pairs, np.bincount(both.own_of_record), np.bincount(both.shown_of_row), n)
@@ -88,20 +88,20 @@ def _pairs(whole: ImageScores, most: int) -> tuple[Integers, Integers, Floats]:
     """The possible images of each record that are not hopeless, and what speaks for each, at most 1; empty for too many."""
     r = len(whole.conditions.own_at)
     starts, used = np.zeros(r + 1, dtype=np.int64), 0
-    places, weight = np.empty(16, dtype=np.int64), np.empty(16)
+    positions, weight = np.empty(16, dtype=np.int64), np.empty(16)
     possible, scores = np.empty(len(whole.sizes), dtype=np.int64), np.zeros(len(whole.sizes))
     for i in range(r):
-        n = images_of(i, whole, possible, scores)
+        n = find_images(i, whole, possible, scores)
         top = scores[:n].max() if n > 0 else 0.0
         for e in range(n):
             if scores[e] > top - _LOST:
-                places, weight = ensure_capacity(places, used), ensure_capacity(weight, used)
-                places[used], weight[used] = possible[e], np.exp(scores[e] - top)
+                positions, weight = ensure_capacity(positions, used), ensure_capacity(weight, used)
+                positions[used], weight[used] = possible[e], np.exp(scores[e] - top)
                 used += 1
         if used > most:
-            return starts[:0], places[:0], weight[:0]
+            return starts[:0], positions[:0], weight[:0]
         starts[i + 1] = used
-    return starts, places[:used].copy(), weight[:used].copy()
+    return starts, positions[:used].copy(), weight[:used].copy()
 
 
 @njit(missing=_RECORDS)

@@ -10,12 +10,12 @@ from tasks.attack.linkage.assignment import solve_assignment
 from tasks.attack.neighbours.comparison import Comparison
 from tasks.attack.neighbours.distances import compute_record_distance
 from tasks.attack.transparency.intersection import Conditions
-from tasks.attack.transparency.scores import MISSING, UNBOUNDED, ImageScores, images_of, score_images
+from tasks.attack.transparency.scores import MISSING, UNBOUNDED, ImageScores, find_images, score_images
 from tasks.microdata.compiled import njit
 from tasks.microdata.table import Booleans, Floats, Integers
 
 _PAIRS_AT_A_TIME = 1 << 23
-_BESIDE_LAWS = 1e-6  # what distances count where there are laws
+_BESIDE_LIKELIHOODS = 1e-6  # what distances count where there are laws
 
 _RECORDS = dict.fromkeys(("own", "shown"), "a missing value, which `compute_record_distance` asks for")
 
@@ -90,7 +90,7 @@ def assign_likeliest_rows(both: Comparison, conditions: Conditions) -> tuple[Int
     Cost: as `solve_assignment`, with every pair of distinct records and rows looked at in each of its rounds.
     """
     whole = score_images(conditions)
-    costs = ImageCosts(both, whole, _BESIDE_LAWS if conditions.laws.any else 1.0, 0.0)
+    costs = ImageCosts(both, whole, _BESIDE_LIKELIHOODS if conditions.likelihoods.any else 1.0, 0.0)
     costs = replace(costs, never=(len(both.own_of_record) + 1) * (1.0 + _largest(costs)))
     given = solve_assignment(costs, both.own_of_record, both.shown_of_row)
     records = np.repeat(np.arange(len(both.own)), np.diff(given.starts))
@@ -114,7 +114,7 @@ def _matrix(
     possible, scores = np.empty(len(whole.sizes), dtype=np.int64), np.empty(len(whole.sizes))
     for at in range(len(some)):
         i = some[at]
-        for e in range(images_of(i, whole, possible, scores)):
+        for e in range(find_images(i, whole, possible, scores)):
             row = whole.rows[possible[e]]
             distance = compute_record_distance(own[i], shown[row], nominal, weight, np.inf)
             costs[at, row] = max(-scores[e], 0.0) + distance / 2

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tasks.attack.outcomes.links import Links
-from tasks.attack.transparency.scores import MISSING, UNBOUNDED, ImageScores, images_of, score_images
+from tasks.attack.transparency.scores import MISSING, UNBOUNDED, ImageScores, find_images, score_images
 from tasks.microdata.compiled import njit
 from tasks.microdata.table import Floats, Integers
 
@@ -25,17 +25,17 @@ class ImagePosterior:
 
     links: Links
     whole: ImageScores
-    by_law: bool
+    by_likelihood: bool
     log_total: Floats
     largest: Floats
     squares: Floats
 
     def compute_probabilities(self, records: Integers, rows: Integers) -> Floats:
         """Shape (k,): r(row) of the record, for k pairs; 0 where the row cannot be its image."""
-        kinds, places = self.links.search_class[records], self.whole.place[self.links.found_class[rows]]
+        kinds, positions = self.links.search_class[records], self.whole.position[self.links.found_class[rows]]
         order = np.argsort(kinds, kind="stable")
         logs = np.empty(len(kinds))
-        logs[order] = _list_log_weights(kinds[order], places[order], self.whole, self.by_law)
+        logs[order] = _list_log_weights(kinds[order], positions[order], self.whole, self.by_likelihood)
         return np.exp(logs - np.where(np.isneginf(logs), 0.0, self.log_total[kinds]))
 
     def compute_guess_probabilities(self, records: Integers) -> Floats:
@@ -61,20 +61,20 @@ def posterior(links: Links) -> ImagePosterior:
     if conditions is None:
         raise ValueError("the links follow from no masking steps")
     whole = score_images(conditions)
-    return ImagePosterior(links, whole, conditions.laws.any, *_sums(whole, conditions.laws.any))
+    return ImagePosterior(links, whole, conditions.likelihoods.any, *_sums(whole, conditions.likelihoods.any))
 
 
 @njit(missing=MISSING, infinite=UNBOUNDED)
-def _sums(whole: ImageScores, by_law: bool) -> tuple[Floats, Floats, Floats]:
+def _sums(whole: ImageScores, by_likelihood: bool) -> tuple[Floats, Floats, Floats]:
     r = len(whole.conditions.own_at)
     totals, largest, squares = np.full(r + 1, -np.inf), np.zeros(r + 1), np.zeros(r + 1)
     possible, scores = np.empty(len(whole.sizes), dtype=np.int64), np.empty(len(whole.sizes))
     for i in range(r):
-        n = images_of(i, whole, possible, scores)
+        n = find_images(i, whole, possible, scores)
         if n == 0:
             continue
         for e in range(n):
-            scores[e] = _weight(scores[e], by_law)
+            scores[e] = _weight(scores[e], by_likelihood)
         top = scores[:n].max()
         total, both = 0.0, 0.0
         for e in range(n):
@@ -86,25 +86,25 @@ def _sums(whole: ImageScores, by_law: bool) -> tuple[Floats, Floats, Floats]:
 
 
 @njit
-def _weight(score: float, by_law: bool) -> float:
+def _weight(score: float, by_likelihood: bool) -> float:
     """log P / (q - P) of log P / q."""
-    return score - np.log(max(-np.expm1(score), _LEAST)) if by_law else 0.0
+    return score - np.log(max(-np.expm1(score), _LEAST)) if by_likelihood else 0.0
 
 
 @njit(missing=MISSING, infinite=UNBOUNDED)
-def _list_log_weights(kinds: Integers, places: Integers, whole: ImageScores, by_law: bool) -> Floats:
+def _list_log_weights(kinds: Integers, positions: Integers, whole: ImageScores, by_likelihood: bool) -> Floats:
     """Of ascending kinds: the images of each are listed once, however many rows of it are asked for."""
-    logs, at_place = np.full(len(kinds), -np.inf), np.full(len(whole.sizes), -np.inf)
+    logs, at_position = np.full(len(kinds), -np.inf), np.full(len(whole.sizes), -np.inf)
     possible, scores = np.empty(len(whole.sizes), dtype=np.int64), np.empty(len(whole.sizes))
     begin = 0
     for k in range(1, len(kinds) + 1):
         if k < len(kinds) and kinds[k] == kinds[begin]:
             continue
         absent = kinds[begin] == len(whole.conditions.own_at)
-        n = 0 if absent else images_of(kinds[begin], whole, possible, scores)
+        n = 0 if absent else find_images(kinds[begin], whole, possible, scores)
         for e in range(n):
-            at_place[possible[e]] = _weight(scores[e], by_law)
-        logs[begin:k] = at_place[places[begin:k]]
-        at_place[possible[:n]] = -np.inf
+            at_position[possible[e]] = _weight(scores[e], by_likelihood)
+        logs[begin:k] = at_position[positions[begin:k]]
+        at_position[possible[:n]] = -np.inf
         begin = k
     return logs

@@ -148,8 +148,8 @@ def _predicate(value: Any) -> Predicate:
     try:
         predicate = Predicate.model_validate_json(canonical(value["predicate"]))
     except ValidationError as error:
-        place = ".".join(str(step) for step in error.errors()[0]["loc"][:3])
-        raise _Stop("statement", f"a certificate of this version does not have what this one has at {place}") from None
+        location = ".".join(str(step) for step in error.errors()[0]["loc"][:3])
+        raise _Stop("statement", f"a certificate of this version does not have what this one has at {location}") from None
     if value["subject"] != _subject(predicate):
         raise _Stop("statement", "it contradicts itself: its subject is not the file that it speaks of")
     return predicate
@@ -257,8 +257,8 @@ def _check_revocation(digest: str, keyring: Keyring, beside: Path | None) -> Ite
         yield CertificateCheck("revocation", True, "no revocation is known here; the issuer may know of one")
         return
     try:
-        said = read_revocation(content, digest, keyring).said
-        yield CertificateCheck("revocation", False, f"it was revoked on {said.at:%Y-%m-%d}: {said.reason}")
+        revocation = read_revocation(content, digest, keyring).predicate
+        yield CertificateCheck("revocation", False, f"it was revoked on {revocation.at:%Y-%m-%d}: {revocation.reason}")
     except NotValid as error:
         yield CertificateCheck(
             "revocation", False, f"a revocation stands beside it and cannot be checked ({error}): ask the issuer"
@@ -275,8 +275,8 @@ def _data_revoked(digest: str, keyring: Keyring, predicate: Predicate) -> Iterat
         return
     for other in keyring.revocations_of_data(claimed.sha256, claimed.content_address):
         order = "before" if predicate.issued_at < other.at else "after"
-        told = f"another certificate of the same data was revoked on {other.at:%Y-%m-%d}: {other.reason}"
-        yield CertificateCheck("revocation", None, f"{told} (this one was issued {order} that: ask the issuer)", warning=True)
+        text = f"another certificate of the same data was revoked on {other.at:%Y-%m-%d}: {other.reason}"
+        yield CertificateCheck("revocation", None, f"{text} (this one was issued {order} that: ask the issuer)", warning=True)
 
 
 def _approvals(digest: str, keyring: Keyring, beside: Path | None, predicate: Predicate) -> Iterator[CertificateCheck]:
@@ -291,14 +291,16 @@ def _approvals(digest: str, keyring: Keyring, beside: Path | None, predicate: Pr
         except NotValid as error:
             yield CertificateCheck("approval", None, f"{path.name} does not count: {error}")
             continue
-        flags = f" ({'; '.join(found.said.flags)})" if found.said.flags else ""
-        approved = approved or found.said.independent is True
-        yield CertificateCheck("approval", None, f"{path.name}: approved by {found.said.by} as {found.said.role}{flags}")
+        flags = f" ({'; '.join(found.predicate.flags)})" if found.predicate.flags else ""
+        approved = approved or found.predicate.independent is True
+        yield CertificateCheck(
+            "approval", None, f"{path.name}: approved by {found.predicate.by} as {found.predicate.role}{flags}"
+        )
     excepted = predicate.not_claimed.exceptions
     if excepted and not approved and beside is not None and predicate.context.environment == "public":
-        told = f"no second person has approved this public release, which is certified except {', '.join(excepted)}"
+        text = f"no second person has approved this public release, which is certified except {', '.join(excepted)}"
         yield CertificateCheck(
-            "approval", None, f"{told}: `sdcert approve` writes an approval, which belongs beside the certificate", warning=True
+            "approval", None, f"{text}: `sdcert approve` writes an approval, which belongs beside the certificate", warning=True
         )
 
 

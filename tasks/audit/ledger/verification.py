@@ -14,7 +14,7 @@ from securesystemslib.signer import SSlibKey
 
 from tasks.audit.ledger.entries import AttemptMade, Entry, RunBegan, RunEnded
 from tasks.audit.ledger.findings import LedgerFinding, LedgerFindings
-from tasks.audit.ledger.head import LARGEST_HEAD, Head, read
+from tasks.audit.ledger.head import LARGEST_HEAD, LedgerHead, parse_head
 from tasks.audit.ledger.ledger import Ledger
 from tasks.audit.ledger.merkle import leaf_hash
 from tasks.audit.ledger.order import Order
@@ -72,7 +72,8 @@ def verify_ledger(
 
 @dataclass
 class Walk:
-    """One reading of a ledger: `read`, then `compare`; `found` has what is wrong. is_held: nobody can append, as we hold it."""
+    """One reading of a ledger: `read`, then `compare`; `found` has what is wrong. is_held: nobody can append, as we hold
+    it."""
 
     ledger: Ledger
     trusted: Keyring | None
@@ -80,15 +81,15 @@ class Walk:
     is_held: bool = False
     found: LedgerFindings = field(default_factory=LedgerFindings)
     notes: list[str] = field(default_factory=list)
-    head: Head = field(default_factory=Head)
+    head: LedgerHead = field(default_factory=LedgerHead)
     runs: dict[str, bool] = field(default_factory=dict)
-    states: dict[int, Head] = field(default_factory=dict)
+    states: dict[int, LedgerHead] = field(default_factory=dict)
     leaves: dict[int, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.order = Order(self.found)
         self.signers = Signers(self.found, self.trusted)
-        self.kept: Head | None = None
+        self.kept: LedgerHead | None = None
         self.head_there = False
         self.wanted = {witness.size for witness in self.witnesses}
         self.wanted_leaves = {witness.entry for witness in self.witnesses}
@@ -117,10 +118,10 @@ class Walk:
             self.wanted.add(self.kept.size)
         return end
 
-    def _head(self) -> tuple[Head | None, bool]:
+    def _head(self) -> tuple[LedgerHead | None, bool]:
         try:
             with open_regular_file(self.ledger.head_path) as file:
-                return read(file.read(LARGEST_HEAD)), True
+                return parse_head(file.read(LARGEST_HEAD)), True
         except FileNotFoundError:
             return None, False
         except OSError:
@@ -160,8 +161,8 @@ class Walk:
             case RunEnded(run=run, outcome=outcome):
                 attempted = self.runs.pop(run, None)
                 if outcome == "certified" and not attempted and not self.found.count:
-                    told = "it had begun, or a second time" if attempted is None else "its attempt was written down"
-                    self.found.add("sequence", f"run {run} was certified before {told}", entry.index, byte)
+                    expected = "it had begun, or a second time" if attempted is None else "its attempt was written down"
+                    self.found.add("sequence", f"run {run} was certified before {expected}", entry.index, byte)
 
     def _torn(self, end: int) -> None:
         says = (

@@ -31,13 +31,13 @@ class LedgerLineReader:
         """How long the file is; 0 where there is none."""
         return self.ledger.path.stat().st_size if self.ledger.path.is_file() else 0
 
-    def read_lines(self, places: Sequence[tuple[int, int, int]]) -> list[LedgerLine]:
+    def read_lines(self, positions: Sequence[tuple[int, int, int]]) -> list[LedgerLine]:
         """The lines of these numbers, first bytes and lengths; raises IndexMismatch where no line stands just there."""
-        if not places:
+        if not positions:
             return []
         try:
             with open_regular_file(self.ledger.path) as file:
-                return [_line(file, *place) for place in places]
+                return [_line(file, *position) for position in positions]
         except (OSError, ValueError, OverflowError):
             raise IndexMismatch from None
 

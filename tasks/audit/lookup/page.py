@@ -59,13 +59,13 @@ class PageRun:
 class _Once:
     """Things by their place in a list that holds each of them once."""
 
-    places: dict[Any, int] = field(default_factory=dict)
+    positions: dict[Any, int] = field(default_factory=dict)
 
     def get_or_add(self, thing: Any) -> int:
-        return self.places.setdefault(thing, len(self.places))
+        return self.positions.setdefault(thing, len(self.positions))
 
 
-def page(told: PageOrigin, runs: Iterable[PageRun]) -> str:
+def page(origin: PageOrigin, runs: Iterable[PageRun]) -> str:
     """The page. All texts are escaped. Memory: some 1.5 kB a run."""
     environment = _environment()
     style, script = (environment.get_template(name).render() for name in ("browse.css", "browse.js"))
@@ -75,7 +75,7 @@ def page(told: PageOrigin, runs: Iterable[PageRun]) -> str:
     )
     template = environment.get_template("browse.html")
     parts = {"style": Markup(style), "script": Markup(script), "data": Markup(_data(runs))}  # noqa: S704  ours, or escaped below
-    return template.render(told=told, policy=policy, **parts)
+    return template.render(told=origin, policy=policy, **parts)
 
 
 def _format_csp_hash(content: str) -> str:
@@ -90,7 +90,7 @@ def _data(runs: Iterable[PageRun]) -> str:
         rows.append(
             [run.run, run.began, *map(texts.get_or_add, words), [sections.get_or_add(section) for section in run.sections]]
         )
-    value = {"texts": list(texts.places), "sections": list(sections.places), "runs": rows}
+    value = {"texts": list(texts.positions), "sections": list(sections.positions), "runs": rows}
     return json.dumps(value, separators=(",", ":")).replace("<", "\\u003c")
 
 

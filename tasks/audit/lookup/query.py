@@ -12,8 +12,8 @@ from sqlalchemy import ColumnElement, Select, select
 from tasks.audit.lookup.rows import moment
 from tasks.audit.lookup.tables import ATTRIBUTES, ENTRIES, FILES, RUNS
 
-Verdict = Literal["certified", "refused", "undecided", "failed", "interrupted", "running"]
-VERDICTS: tuple[str, ...] = get_args(Verdict)
+RunVerdict = Literal["certified", "refused", "undecided", "failed", "interrupted", "running"]
+VERDICTS: tuple[str, ...] = get_args(RunVerdict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +31,7 @@ class Query:
     series: str | None = None
     since: datetime | None = None
     until: datetime | None = None
-    verdict: Verdict | None = None
+    verdict: RunVerdict | None = None
     dataset: str | None = None
     touching: str | None = None
     sha256: str | None = None

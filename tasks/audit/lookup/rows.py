@@ -14,7 +14,7 @@ from tasks.audit.ledger.entries import (
     AttemptMade,
     CertificateRevoked,
     Entry,
-    Event,
+    EntryEvent,
     MaskedAttribute,
     ReleaseApproved,
     RunBegan,
@@ -71,7 +71,7 @@ class RunEntries:
         return tuple(event for event in self.events if isinstance(event, RunReplayed))
 
     @property
-    def events(self) -> tuple[Event, ...]:
+    def events(self) -> tuple[EntryEvent, ...]:
         return tuple(entry.event for _, entry in self.entries)
 
     @property
@@ -84,7 +84,7 @@ class RunEntries:
         return next((entry.at for _, entry in reversed(self.entries) if isinstance(entry.event, RunEnded)), None)
 
 
-def entry_of(content: bytes) -> Entry | None:
+def parse_entry(content: bytes) -> Entry | None:
     """The entry in a line, its signature and form not checked; None where there is none that this version can read."""
     try:
         return Entry.model_validate_json(b64decode(json.loads(content)["payload"], validate=True))
@@ -101,11 +101,11 @@ def entry_row(line: LedgerLine, entry: Entry | None) -> IndexRow:
         "n_bytes": len(line.content),
         "leaf": line.leaf,
         "kind": UNREADABLE if event is None else event.kind,
-        "run": run_of(event),
+        "run": find_run(event),
         "series": event.series if isinstance(event, AttemptMade) else None,
         "source_file": event.source_file if isinstance(event, AttemptMade) else None,
         "adopted": extract_adopted_digest(event) if isinstance(event, AttemptMade) else None,
-        "signer": signer_of(line.content),
+        "signer": find_signer(line.content),
     }
 
 
@@ -114,7 +114,7 @@ def extract_adopted_digest(attempt: AttemptMade) -> str | None:
     return attempt.masking.split(":")[2] if attempt.masking.count(":") == 2 else None
 
 
-def signer_of(content: bytes) -> str | None:
+def find_signer(content: bytes) -> str | None:
     """The id of the key that a line says it was signed with, not checked."""
     try:
         found = json.loads(content)["signatures"][0]["keyid"]
@@ -123,7 +123,7 @@ def signer_of(content: bytes) -> str | None:
     return found if isinstance(found, str) else None
 
 
-def run_of(event: Event | None) -> str | None:
+def find_run(event: EntryEvent | None) -> str | None:
     """The run that an event is about; None for what is about a key."""
     return getattr(event, "run", None)
 
@@ -158,7 +158,7 @@ def update_run_row(row: IndexRow, number: int, entry: Entry) -> IndexRow:
         "revoked": row["revoked"] if event.certificate == row["certificate"] else None,
         "content_address": None if table is None else table.content_address,
         "alike": None if table is None else alike(table.rows, (column.name for column in table.columns)),
-        "attributes": set_of(event.attributes) if event.attributes else None,
+        "attributes": join_attributes(event.attributes) if event.attributes else None,
     }
 
 
@@ -171,7 +171,7 @@ def run_row(found: RunEntries) -> IndexRow:
     return row
 
 
-def file_rows(number: int, event: Event) -> list[IndexRow]:
+def file_rows(number: int, event: EntryEvent) -> list[IndexRow]:
     """The files whose bytes an event names by their SHA-256."""
     match event:
         case RunEnded():
@@ -194,7 +194,7 @@ def list_touched_attributes(attributes: Iterable[MaskedAttribute]) -> tuple[str,
     return tuple(one.name for one in attributes if one.masks or one.published or one.taught)
 
 
-def set_of(attributes: Iterable[MaskedAttribute]) -> str:
+def join_attributes(attributes: Iterable[MaskedAttribute]) -> str:
     """A name for a set of touched attributes: runs of one release share it, so that it is kept once."""
     return hashlib.sha256(canonical(sorted(list_touched_attributes(attributes)))).hexdigest()[:32]
 

@@ -25,7 +25,7 @@ from tasks.runtime.keyfile import read_key
 from tasks.runtime.seals import key_fits
 from tasks.runtime.settings import Home
 
-Kind = Literal["key", "ledger", "damaged", "missing", "open", "unknown", "left over", "record", "manifest", "seed"]
+StoreFindingKind = Literal["key", "ledger", "damaged", "missing", "open", "unknown", "left over", "record", "manifest", "seed"]
 CountProgress = Callable[[int, int], None]
 BACKUP = "restore the private folder from a backup; without one, move it away and start anew"
 SHORT = 12
@@ -35,7 +35,7 @@ SHORT = 12
 class StoreFinding:
     """One thing that is wrong. subject: an address, or a path in the private folder. runs: those that need it."""
 
-    kind: Kind
+    kind: StoreFindingKind
     subject: str
     says: str
     to_do: str
@@ -65,10 +65,10 @@ class StoreVerification:
     emptied: int
 
 
-def verify(home: Home, past: History, told: CountProgress = lambda done, of: None) -> StoreVerification:
+def verify(home: Home, past: History, progress: CountProgress = lambda done, of: None) -> StoreVerification:
     """Look at everything in the store. Changes nothing; hold `use_store` meanwhile.
 
-    told: called with how many artifacts were looked at, and how many there are.
+    progress: called with how many artifacts were looked at, and how many there are.
     Cost: every artifact is read and hashed once; some seconds a gigabyte.
     """
     files = list_home_store(home)
@@ -80,7 +80,7 @@ def verify(home: Home, past: History, told: CountProgress = lambda done, of: Non
     findings = (
         *gone,
         *_ledger(past.doubt),
-        *(() if gone else _find_damaged_artifacts(home, files, needs, told)),
+        *(() if gone else _find_damaged_artifacts(home, files, needs, progress)),
         *_missing(files, needs),
         *_open(home, files),
         *_unknown(home, files.others),
@@ -130,14 +130,14 @@ def _ledger(doubt: str) -> Iterator[StoreFinding]:
 
 
 def _find_damaged_artifacts(
-    home: Home, files: StoreFiles, needs: dict[str, tuple[str, ...]], told: CountProgress
+    home: Home, files: StoreFiles, needs: dict[str, tuple[str, ...]], progress: CountProgress
 ) -> Iterator[StoreFinding]:
     store, of = Store(home), len(files.artifacts)
     for done, ref in enumerate(files.artifacts, 1):
         if not store.intact(ref) and files.exists(ref):
             says = f"{_short(ref)} is not what its address says: its file was changed or torn"
             yield StoreFinding("damaged", ref, says, _to_restore(needs.get(ref, ())), needs.get(ref, ()))
-        told(done, of)
+        progress(done, of)
 
 
 def _missing(files: StoreFiles, needs: dict[str, tuple[str, ...]]) -> Iterator[StoreFinding]:

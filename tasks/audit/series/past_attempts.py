@@ -28,7 +28,7 @@ class PastAttempt:
     source_file: str | None = None
     adopted: str | None = None
     draw: str | None = None
-    outcome: Outcome | None = None
+    outcome: RunOutcome | None = None
     publishable: bool = True
     review_by: datetime | None = None
     revoked: bool = False

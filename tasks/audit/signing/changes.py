@@ -21,12 +21,13 @@ from typing import Any, Literal
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from pydantic import AwareDatetime, ValidationError
 
-from tasks.audit.ledger.entries import KeyChanged, Purpose
+from tasks.audit.ledger.entries import KeyChanged, KeyPurpose
 from tasks.audit.ledger.ledger import Ledger
 from tasks.audit.signing.keyring import KeyRecord, format_default_key_name, key_records
 from tasks.audit.signing.keys import (
     SigningKey,
     admit,
+    create_key_record,
     current_id,
     first_key,
     keep_record,
@@ -34,16 +35,15 @@ from tasks.audit.signing.keys import (
     make_current,
     open_key,
     pem_path,
-    record_for,
-    record_of,
+    read_key_record,
     retire_record,
     revoke_record,
     signing_key,
-    store_key,
     stranger,
     usable,
+    write_key_files,
 )
-from tasks.audit.signing.pem import Ask, id_of, open_environment_key
+from tasks.audit.signing.pem import Ask, compute_key_id, open_environment_key
 from tasks.microdata.errors import InputError
 from tasks.microdata.regular_files import read_file
 from tasks.microdata.spec import Spec
@@ -68,7 +68,7 @@ class KeyChanges:
     home: Home
     ask: Ask | None = None
 
-    def create(self, purpose: Purpose, *, name: str | None = None, passphrase: str | None = None) -> KeyRecord:
+    def create(self, purpose: KeyPurpose, *, name: str | None = None, passphrase: str | None = None) -> KeyRecord:
         """Make the first key for certificates (the first entry of the ledger will name it), or a person's key for approvals.
 
         Raises InputError where there is one already.
@@ -77,12 +77,12 @@ class KeyChanges:
             return self._create_first(name, passphrase)
         signing_key(ask=self.ask, home=self.home)
         private = Ed25519PrivateKey.generate()
-        record = record_for(private, purpose, name)
+        record = create_key_record(private, purpose, name)
         with keys_locked(self.home):
             self._finish()
             self._refuse_namesake(record.claim.name)
             self._begin(Pending(change="create", successor=record.claim.key_id))
-            store_key(self.home, record, private, passphrase)
+            write_key_files(self.home, record, private, passphrase)
             self._finish(again=False)
         return record
 
@@ -97,7 +97,7 @@ class KeyChanges:
             self._refuse_other(old)
             new = self._begin_with_successor(Pending(change="rotate", key_id=old), passphrase)
             self._finish(again=False)
-        return record_of(self.home, str(new.successor))
+        return read_key_record(self.home, str(new.successor))
 
     def revoke(
         self, key_id: str, *, reason: str, since: datetime | None = None, passphrase: str | None = None
@@ -110,21 +110,21 @@ class KeyChanges:
         with keys_locked(self.home):
             self._finish()
             self._refuse_other(current)
-            _refuse_weaker(record_of(self.home, key_id), since)
+            _refuse_weaker(read_key_record(self.home, key_id), since)
             pending = Pending(change="revoke", key_id=key_id, since=since, reason=reason)
             if key_id == current:
                 pending = self._begin_with_successor(pending, passphrase)
             else:
                 self._begin(pending)
             self._finish(again=False)
-        return record_of(self.home, pending.successor) if pending.successor else None
+        return read_key_record(self.home, pending.successor) if pending.successor else None
 
     def current(self) -> SigningKey:
         """The key that signs now, opened while nothing is locked yet: it may have to ask for a passphrase."""
         key_id = current_id(self.home)
         if key_id is None:
             return signing_key(create=False, ask=self.ask, home=self.home)
-        return open_key(self.home, record_of(self.home, key_id), self.ask)
+        return open_key(self.home, read_key_record(self.home, key_id), self.ask)
 
     def finish(self) -> Pending | None:
         """Finish a change that was broken off; returns what it was, or None if there is none."""
@@ -168,28 +168,28 @@ class KeyChanges:
             if private is None:
                 return first_key(self.home, name=name, passphrase=passphrase)
             admit(self.home, private, name)
-            return record_of(self.home, id_of(private))
+            return read_key_record(self.home, compute_key_id(private))
 
     def _begin_with_successor(self, pending: Pending, passphrase: str | None) -> Pending:
         """Begin the change, and make the new key, which is called as the old one."""
-        old = record_of(self.home, current_id(self.home) or "").claim
+        old = read_key_record(self.home, current_id(self.home) or "").claim
         name = None if old.name == format_default_key_name(old.key_id) else old.name
         given = open_environment_key(self.ask)
-        if given is not None and id_of(given) != current_id(self.home):
+        if given is not None and compute_key_id(given) != current_id(self.home):
             record = self._never_used(given, name)
             pending = self._begin(pending.model_copy(update={"successor": record.claim.key_id}))
             keep_record(self.home, record)
             return pending
         private = Ed25519PrivateKey.generate()
-        record = record_for(private, "certificates", name)
+        record = create_key_record(private, "certificates", name)
         pending = self._begin(pending.model_copy(update={"successor": record.claim.key_id}))
-        store_key(self.home, record, private, passphrase)
+        write_key_files(self.home, record, private, passphrase)
         return pending
 
     def _never_used(self, given: Ed25519PrivateKey, name: str | None) -> KeyRecord:
-        if any(record.claim.key_id == id_of(given) for _, record in key_records(self.home)):
+        if any(record.claim.key_id == compute_key_id(given) for _, record in key_records(self.home)):
             raise stranger()
-        return record_for(given, "certificates", name)
+        return create_key_record(given, "certificates", name)
 
     def _begin(self, pending: Pending) -> Pending:
         write_whole(self._path, pending.model_dump_json().encode())
@@ -213,21 +213,21 @@ class KeyChanges:
 
     def _carry_out(self, pending: Pending, *, again: bool) -> None:
         if pending.successor is not None:
-            made = record_of(self.home, pending.successor)
+            made = read_key_record(self.home, pending.successor)
             self._announce(KeyChanged(change="created", key=made.claim), again=again)
             if made.claim.purpose == "certificates":
                 make_current(self.home, made.claim.key_id)
         if pending.key_id is None:
             return
-        record = _end_record(record_of(self.home, pending.key_id), pending)
+        record = _end_record(read_key_record(self.home, pending.key_id), pending)
         keep_record(self.home, record)
         change: Literal["retired", "revoked"] = "retired" if pending.change == "rotate" else "revoked"
         since = record.retired_at if pending.change == "rotate" else pending.since
         self._announce(KeyChanged(change=change, key=record.claim, since=since, reason=pending.reason), again=again)
 
     def _announce(self, event: KeyChanged, *, again: bool) -> None:
-        said = event.model_dump(mode="json")
-        if again and any(_entry(line.content)[1].get("event") == said for line in self.ledger.lines()):
+        content = event.model_dump(mode="json")
+        if again and any(_entry(line.content)[1].get("event") == content for line in self.ledger.lines()):
             return
         self.ledger.append(event, self.current())
 

@@ -43,7 +43,7 @@ class SealedEnvelope:
     envelope: Envelope
 
 
-def seal(value: Any, payload_type: str, signer: Signer) -> bytes:
+def sign_envelope(value: Any, payload_type: str, signer: Signer) -> bytes:
     """Sign a JSON value; returns the envelope in its one form.
 
     Raises ValueError where the value has no canonical JSON, or the envelope would be larger than `open_envelope` takes.

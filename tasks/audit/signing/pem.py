@@ -26,7 +26,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 from securesystemslib.signer import SSlibKey
 
-from tasks.audit.ledger.entries import KeyClaim, Purpose
+from tasks.audit.ledger.entries import KeyClaim, KeyPurpose
 from tasks.microdata.errors import InputError
 from tasks.microdata.regular_files import LARGEST_NOTE, read_file
 
@@ -43,7 +43,7 @@ Ask = Callable[[str], str]  # shows a question, returns a passphrase
 class _Whose:
     """Which key is opened: told where a passphrase is asked for, or is another one."""
 
-    purpose: Purpose
+    purpose: KeyPurpose
     name: str
 
     def __str__(self) -> str:
@@ -80,22 +80,22 @@ def public_pem(private: Ed25519PrivateKey) -> str:
     return private.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo).decode()
 
 
-def id_of(private: Ed25519PrivateKey) -> str:
+def compute_key_id(private: Ed25519PrivateKey) -> str:
     return SSlibKey.from_crypto(private.public_key()).keyid
 
 
-def passphrase_given(purpose: Purpose) -> str | None:
+def passphrase_given(purpose: KeyPurpose) -> str | None:
     """The passphrase that the environment has for keys of this purpose."""
     names = (APPROVAL_VARIABLE, PASSPHRASE_VARIABLE) if purpose == "approvals" else (PASSPHRASE_VARIABLE,)
     return next((given for name in names if (given := os.environ.get(name))), None)
 
 
-def variable_of(purpose: Purpose) -> str:
+def name_passphrase_variable(purpose: KeyPurpose) -> str:
     """The environment variable for the passphrase of keys of this purpose."""
     return APPROVAL_VARIABLE if purpose == "approvals" else PASSPHRASE_VARIABLE
 
 
-def choose_passphrase(ask: Ask | None = None, *, purpose: Purpose = "certificates") -> str | None:
+def choose_passphrase(ask: Ask | None = None, *, purpose: KeyPurpose = "certificates") -> str | None:
     """The passphrase for a new key: from `ask`, else from the environment, else none. Raises InputError: too short."""
     passphrase = ask("passphrase of the new key") if ask else passphrase_given(purpose)
     if passphrase is not None and len(passphrase) < SHORTEST_PASSPHRASE:
@@ -165,7 +165,7 @@ def _load_private_key(content: bytes, passphrase: str | None, where: str, whose:
 
 def _create_locked_error(where: str, whose: _Whose) -> InputError:
     what = f"{whose} is locked with a passphrase, and none was given"
-    variable = variable_of(whose.purpose)
+    variable = name_passphrase_variable(whose.purpose)
     remedy = f"set {variable}, or run this on a terminal and be asked"
     return InputError("no-passphrase", where, what, f"its passphrase in {variable}", remedy)
 
@@ -173,7 +173,7 @@ def _create_locked_error(where: str, whose: _Whose) -> InputError:
 def _does_not_open(where: str, whose: _Whose, *, was_locked: bool) -> InputError:
     if was_locked:
         what = f"{whose} does not open: this is another passphrase, or the file is damaged"
-        allowed = f"the passphrase it was made with (typed, or in {variable_of(whose.purpose)})"
+        allowed = f"the passphrase it was made with (typed, or in {name_passphrase_variable(whose.purpose)})"
         remedy = "try again; if it is the right one, restore the file from a backup"
         return InputError("wrong-passphrase", where, what, allowed, remedy)
     remedy = "restore it from a backup; a key that was made elsewhere is written as PKCS8 by `openssl pkey -in FILE`"

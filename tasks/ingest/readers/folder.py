@@ -75,8 +75,8 @@ def _keys(name: str) -> dict[str, Any]:
     parents = PurePosixPath(name).parent.parts
     written = [part.partition("=")[0] for part in parents if "=" in part]
     schema = pa.schema([(key, pa.string()) for key in dict.fromkeys(written)])
-    said = ds.get_partition_keys(ds.HivePartitioning(schema).parse(f"/{name}"))
-    return {key: said.get(key) for key in schema.names}
+    keys = ds.get_partition_keys(ds.HivePartitioning(schema).parse(f"/{name}"))
+    return {key: keys.get(key) for key in schema.names}
 
 
 def _refuse_other_schema(schema: pa.Schema, first: pa.Schema, same_keys: bool, where: str) -> None:

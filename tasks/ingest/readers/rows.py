@@ -62,7 +62,7 @@ def _convert_uuids(column: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def sort_by_all_columns(table: pa.Table) -> pa.Table:
     """The rows sorted by all columns from left to right, smallest first, texts by their code points, missing last."""
-    numbered = table.rename_columns([f"c{place}" for place in range(table.num_columns)])
+    numbered = table.rename_columns([f"c{position}" for position in range(table.num_columns)])
     flags_as_numbers = [
         field.with_type(pa.int8()) if pa.types.is_boolean(field.type) or pa.types.is_null(field.type) else field
         for field in numbered.schema
@@ -79,8 +79,8 @@ def _refuse_unfitting(kinds: set[type], where: str) -> None:
         raise InputError("unsupported-type", where, f"Values of type {', '.join(unknown)} are not read.", _READ,
                          "cast the column in the query, e.g. CAST(... AS text), or leave it out")  # fmt: skip
     if len(kinds) > 1:
-        told = " and ".join(words for kind, words in _WORDS.items() if kind in kinds)
-        raise InputError("mixed-types", where, f"The column holds {told} side by side.", "one kind of values per column",
+        text = " and ".join(words for kind, words in _WORDS.items() if kind in kinds)
+        raise InputError("mixed-types", where, f"The column holds {text} side by side.", "one kind of values per column",
                          "cast it in the query, e.g. CAST(... AS REAL), or correct the rows that differ")  # fmt: skip
 
 

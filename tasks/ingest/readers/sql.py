@@ -45,7 +45,7 @@ _READ_ONLY = {
 # the types of PostgreSQL by number: they alone tell what a column without values is
 _POSTGRESQL = {16: pa.bool_(), 20: pa.int64(), 21: pa.int64(), 23: pa.int64(), 700: pa.float64(), 701: pa.float64(),
                1082: pa.date32(), 1083: pa.time64("us"), 1114: pa.timestamp("us"), 1700: pa.float64()}  # fmt: skip
-_SAID_BY_SQLITE = {
+_SQLITE_MESSAGES = {
     "no such table": "there is no such table",
     "no such column": "there is no such column",
     "syntax error": "the statement has a syntax error",
@@ -219,5 +219,5 @@ def _kind(error: Exception) -> str:
     """The kind of a failure, without a word of the message but for what SQLite always says."""
     cause = getattr(error, "orig", None) or error
     if isinstance(cause, sqlite3.Error):
-        return next((words for said, words in _SAID_BY_SQLITE.items() if said in str(cause)), type(cause).__name__)
+        return next((words for message, words in _SQLITE_MESSAGES.items() if message in str(cause)), type(cause).__name__)
     return type(cause).__name__

@@ -23,7 +23,7 @@ def check_statement(sql: str, where: str) -> str:
     words = list(_words(sql))
     if not words:
         raise InputError("no-statement", where, "The SQL holds no statement.", ALLOWED, "write the query")
-    ends = [place for place, (_, word) in enumerate(words) if word == ";"]
+    ends = [position for position, (_, word) in enumerate(words) if word == ";"]
     if ends and ends[0] < len(words) - 1:
         raise InputError("several-statements", where, "The SQL holds more than one statement.", ALLOWED,
                          "keep one; a semicolon may stand at its end alone")  # fmt: skip
@@ -58,5 +58,5 @@ def _tokens(sql: str) -> Iterator[tuple[Any, str]]:
 
 def _strip_semicolon(sql: str) -> str:
     pieces = list(_tokens(sql))
-    end = next(place for place, (kind, text) in enumerate(pieces) if text == ";" and kind in kinds.Punctuation)
+    end = next(position for position, (kind, text) in enumerate(pieces) if text == ";" and kind in kinds.Punctuation)
     return "".join(text for _, text in pieces[:end]).strip()

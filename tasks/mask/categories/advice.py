@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from tasks.mask.categories.pram import Pram, transition_matrix
-from tasks.mask.categories.product import category_texts, coding_of
-from tasks.mask.categories.randomised_response import epsilon_of
+from tasks.mask.categories.product import category_texts, create_category_coding
+from tasks.mask.categories.randomised_response import compute_epsilon
 from tasks.microdata.schema import Schema
 from tasks.microdata.spec import Spec
 from tasks.microdata.table import Floats, Microdata
@@ -31,14 +31,14 @@ def _sentences(source: Microdata, schema: Schema, steps: Iterable[Spec]) -> Iter
         if not isinstance(step, Pram) or step.invariant or (step.matrix is None and step.warner is None):
             continue
         for name in step.target_attributes:
-            texts = category_texts(coding_of(schema, source, (name,), "masking").categories[0])
-            told = _describe_better_matrix(transition_matrix(step, texts, where=f"masking[{i}]")) if len(texts) == 2 else None
-            if told is not None:
-                yield f"masking[{i}]: the probabilities for {name} are {told}"
+            texts = category_texts(create_category_coding(schema, source, (name,), "masking").categories[0])
+            advice = _describe_better_matrix(transition_matrix(step, texts, where=f"masking[{i}]")) if len(texts) == 2 else None
+            if advice is not None:
+                yield f"masking[{i}]: the probabilities for {name} are {advice}"
 
 
 def _describe_better_matrix(matrix: Floats) -> str | None:
-    epsilon = epsilon_of(matrix)
+    epsilon = compute_epsilon(matrix)
     if not 0 < epsilon < np.inf:
         return None
     truth = 1 / (1 + np.exp(-epsilon))

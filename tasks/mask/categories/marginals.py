@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tasks.mask.categories.pram import Pram, chances
-from tasks.mask.categories.product import CategoryCoding, coding_of
+from tasks.mask.categories.product import CategoryCoding, create_category_coding
 from tasks.mask.categories.randomised_response import MarginalEstimates, estimate_marginals
 from tasks.mask.step import MaskStep
 from tasks.microdata.errors import NotApplicable
@@ -83,18 +83,18 @@ def _list_estimable_units(steps: tuple[Spec, ...]) -> Iterator[tuple[str, ...]]:
     units = dict.fromkeys(names for step in steps if isinstance(step, Pram) for names in step.units)
     for names in units:
         touching = [step for step in steps if isinstance(step, MaskStep) and set(names) & set(step.target_attributes)]
-        if all(isinstance(step, Pram) and names in step.units and _may_be_told(step) for step in touching):
+        if all(isinstance(step, Pram) and names in step.units and _is_publishable(step) for step in touching):
             yield names
 
 
-def _may_be_told(step: Pram) -> bool:
+def _is_publishable(step: Pram) -> bool:
     return step.matrix is None and not step.invariant
 
 
 def _estimate_unit_shares(
     released: Microdata, source: Microdata, schema: Schema, names: tuple[str, ...], steps: tuple[Spec, ...]
 ) -> EstimatedShares | None:
-    coding = coding_of(schema, source, names, "masking")
+    coding = create_category_coding(schema, source, names, "masking")
     probability = np.eye(coding.size + 1)
     for step in steps:
         if isinstance(step, Pram) and names in step.units:

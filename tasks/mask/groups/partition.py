@@ -33,7 +33,7 @@ def partition_records(
     *,
     by_median: bool,
     gamma: float,
-    axis: projection.Axis,
+    axis: projection.ProjectionAxis,
     rng: Callable[[], np.random.Generator],
 ) -> Integers:
     """Shape (n,): the group 0..g-1 of each record; all groups have k..2k-1 records.

@@ -7,16 +7,16 @@ import numpy as np
 from tasks.mask.step import MaskContext
 from tasks.microdata.schema import Role
 from tasks.microdata.table import Floats, Integers
-from tasks.microdata.units import units_of
+from tasks.microdata.units import find_units
 
 _DIGITS = 9  # of coordinates; below, they differ by the order in which rows were summed up
 
 
-def persons_of(site: MaskContext) -> Integers | None:
+def find_persons(site: MaskContext) -> Integers | None:
     """Shape (n,): the person of each row of the site; None where rows are persons, or it is not known whose they are."""
     if any(name not in site.source.names for name in site.schema.find_by_role(Role.PERSON)):
         return None
-    units = units_of(site.source, site.schema)
+    units = find_units(site.source, site.schema)
     return units.of_row if units.counts == "persons" else None
 
 

@@ -9,7 +9,14 @@ import numpy as np
 from scipy.linalg import block_diag
 
 from tasks.mask.intruder_belief import Belief, GaussianLikelihood, InInterval
-from tasks.mask.noise.law import centre_of, contraction, covariance_of, log_variances, log_variances_of, spread_of
+from tasks.mask.noise.law import (
+    compute_column_means,
+    compute_covariance,
+    compute_log_variances,
+    compute_standard_deviations,
+    contraction,
+    log_variances,
+)
 from tasks.mask.precision import grid_step
 from tasks.mask.step import IntruderView
 from tasks.microdata.codes import joint_codes
@@ -72,8 +79,8 @@ def _model_multiplicative_noise(view: IntruderView, names: tuple[str, ...], spec
 def _log_variances_by_release(shown: Floats, share: float) -> Floats:
     if not _can_be_estimated(shown):
         return np.full(shown.shape[1], np.nan)
-    variance = spread_of(shown) ** 2 / (1 + share**2)
-    return log_variances_of(variance, centre_of(shown**2) - share**2 * variance, share)
+    variance = compute_standard_deviations(shown) ** 2 / (1 + share**2)
+    return compute_log_variances(variance, compute_column_means(shown**2) - share**2 * variance, share)
 
 
 def _model_additive_noise(view: IntruderView, names: tuple[str, ...], spec: Noise) -> GaussianLikelihood:
@@ -127,8 +134,8 @@ def _moments(view: IntruderView, part: GaussianLikelihood, at: list[int], spec: 
     values = part.centre[:, at] if view.knowledge.complete else part.placed[:, at]
     if not _can_be_estimated(values):
         return np.full(len(at), np.nan), np.full((len(at), len(at)), np.nan)
-    centre = centre_of(values)
-    covariance = np.diag(spread_of(values) ** 2) if spec.kind == "independent" else covariance_of(values)
+    centre = compute_column_means(values)
+    covariance = np.diag(compute_standard_deviations(values) ** 2) if spec.kind == "independent" else compute_covariance(values)
     if not view.knowledge.complete:
         return centre, covariance / (1 if spec.kind == "variance_restoring" else 1 + spec.share**2)
     shares = np.bincount(part.of_record, minlength=len(part.covariance)) / len(part.of_record)

@@ -8,15 +8,15 @@ import numpy as np
 
 from tasks.microdata.table import Floats
 
-Kind = Literal["independent", "correlated", "variance_restoring", "multiplicative"]
+NoiseKind = Literal["independent", "correlated", "variance_restoring", "multiplicative"]
 
 
-def noisy(positions: Floats, kind: Kind, share: float, normals: Floats) -> Floats:
+def noisy(positions: Floats, kind: NoiseKind, share: float, normals: Floats) -> Floats:
     """Values with noise, before rounding.
 
     Formulae in words, with s the share, e normal noise of mean 0 and m the mean of the attribute's present values:
     `independent`: x + e, the variance of e being s^2 times that of the attribute, attributes independent of each other.
-    `correlated`: x + e, the covariance of e being s^2 times that of the attributes (`covariance_of`).
+    `correlated`: x + e, the covariance of e being s^2 times that of the attributes (`compute_covariance`).
     `variance_restoring`: m + (x + e - m) / sqrt(1 + s^2) with correlated e: means and covariances are kept in expectation.
     `multiplicative`: x * f, f lognormal with mean 1 and the variance of `log_variances`, attributes independent.
 
@@ -28,11 +28,11 @@ def noisy(positions: Floats, kind: Kind, share: float, normals: Floats) -> Float
     """
     match kind:
         case "independent":
-            return positions + share * spread_of(positions) * normals
+            return positions + share * compute_standard_deviations(positions) * normals
         case "correlated":
             return positions + compute_correlated_noise(positions, share, normals)
         case "variance_restoring":
-            centre = centre_of(positions)
+            centre = compute_column_means(positions)
             blurred = positions + compute_correlated_noise(positions, share, normals)
             restored: Floats = centre + (blurred - centre) * contraction(share)
             return restored
@@ -46,7 +46,7 @@ def noisy(positions: Floats, kind: Kind, share: float, normals: Floats) -> Float
 
 def compute_correlated_noise(positions: Floats, share: float, normals: Floats) -> Floats:
     """Noise with share^2 times the covariance of the attributes; singular ones too."""
-    noise: Floats = share * spread_of(positions) * (normals @ symmetric_root(correlation_of(positions)))
+    noise: Floats = share * compute_standard_deviations(positions) * (normals @ symmetric_root(compute_correlation(positions)))
     return noise
 
 
@@ -55,30 +55,30 @@ def contraction(share: float) -> float:
     return float(1 / np.sqrt(1 + share**2))
 
 
-def centre_of(positions: Floats) -> Floats:
+def compute_column_means(positions: Floats) -> Floats:
     """Shape (d,): the mean of the present values of each attribute; the same to the last bit whatever the order of the rows."""
     centre: Floats = np.nanmean(np.sort(positions, axis=0), axis=0)
     return centre
 
 
-def spread_of(positions: Floats) -> Floats:
+def compute_standard_deviations(positions: Floats) -> Floats:
     """Shape (d,): the standard deviation (n - 1) of the present values of each attribute."""
     spread: Floats = np.nanstd(np.sort(positions, axis=0), axis=0, ddof=1)
     return spread
 
 
-def covariance_of(positions: Floats) -> Floats:
+def compute_covariance(positions: Floats) -> Floats:
     """Shape (d, d): the covariance of attributes with gaps, never indefinite.
 
     Formula in words: standard deviations of each attribute's present values, correlations of the records that have all of the
     attributes. NaN where two of these records are not there, or agree in an attribute. Without gaps: the usual (n - 1).
     """
-    spread = spread_of(positions)
-    covariance: Floats = correlation_of(positions) * np.outer(spread, spread)
+    spread = compute_standard_deviations(positions)
+    covariance: Floats = compute_correlation(positions) * np.outer(spread, spread)
     return covariance
 
 
-def correlation_of(positions: Floats) -> Floats:
+def compute_correlation(positions: Floats) -> Floats:
     """Shape (d, d): the correlations of the complete records; NaN where there are fewer than two, or they agree in one."""
     complete = positions[~np.isnan(positions).any(axis=1)]
     if len(complete) < 2:
@@ -96,10 +96,10 @@ def log_variances(positions: Floats, share: float) -> Floats:
     The factor has mean 1 and the variance v at which the noise x * (f - 1) varies, over all records, s^2 times as much as the
     attribute: v = s^2 * variance / mean of x^2. Of a lognormal factor the logarithm then has variance ln(1 + v).
     """
-    return log_variances_of(spread_of(positions) ** 2, centre_of(positions**2), share)
+    return compute_log_variances(compute_standard_deviations(positions) ** 2, compute_column_means(positions**2), share)
 
 
-def log_variances_of(variance: Floats, mean_square: Floats, share: float) -> Floats:
+def compute_log_variances(variance: Floats, mean_square: Floats, share: float) -> Floats:
     """`log_variances` of attributes of which the variance and the mean of the squares are known."""
     logarithms: Floats = np.log1p(share**2 * variance / mean_square)
     return logarithms

@@ -9,8 +9,8 @@ import numpy as np
 
 from tasks.mask.partitions.cut import cut_along
 from tasks.mask.partitions.refined.annealing import anneal
-from tasks.mask.partitions.refined.groups import groups_of
-from tasks.mask.partitions.refined.partition import path_of, renumber_groups
+from tasks.mask.partitions.refined.groups import create_partition
+from tasks.mask.partitions.refined.partition import find_path, renumber_groups
 from tasks.microdata.table import Floats, Integers
 
 TEMPERATURE = 0.2  # in squared distances to the nearest k - 1 sites: the loss is then near MDAV's or below
@@ -59,9 +59,9 @@ def partition(points: Floats, k: int, *, rng: np.random.Generator) -> Integers:
 
 
 def _sample_partition(points: Floats, k: int, rng: np.random.Generator) -> Integers:
-    chain, sites = path_of(points, k)
+    chain, sites = find_path(points, k)
     walkers = points[chain]
-    groups = groups_of(walkers, cut_along(walkers, k), k)
+    groups = create_partition(walkers, cut_along(walkers, k), k)
     if sites.spread.all():
         anneal(groups, sites._replace(warmth=sites.spread), HOTTEST, TEMPERATURE, SWEEPS, rng)
     result = np.empty(len(points), dtype=np.int64)

@@ -18,7 +18,7 @@ _NODES = np.array([0.5 - np.sqrt(0.15), 0.5, 0.5 + np.sqrt(0.15)])
 _WEIGHTS = np.array([5 / 18, 8 / 18, 5 / 18])
 
 
-def jitter_law(width: float, begins: Integers) -> Floats:
+def compute_displacement_distribution(width: float, begins: Integers) -> Floats:
     """How probable it is that a value moves from one block of ranks to another under rank jitter.
 
     Meaning: what an intruder who knows the width w expects of the released rank of a value whose rank they know.
@@ -42,22 +42,22 @@ def jitter_law(width: float, begins: Integers) -> Floats:
     Source: the mask is of this project, and so is the law.
     Example: two ranks, w = 1: they change places with chance 1/8.
     """
-    return _law(float(width), tuple(int(begin) for begin in begins))
+    return _compute_distribution(float(width), tuple(int(begin) for begin in begins))
 
 
 @lru_cache(maxsize=32)
-def _law(width: float, begins: tuple[int, ...]) -> Floats:
+def _compute_distribution(width: float, begins: tuple[int, ...]) -> Floats:
     blocks, n = np.array(begins), begins[-1]
     exact = n <= EXACT_RANKS and min(2 * width + 1, n) <= EXACT_EVENTS
-    law = _exact(width, blocks, *_quadrature(width, n)) if exact else _normal(width, blocks)
-    law = np.asarray(np.maximum(law, 0.0))
+    distribution = _exact(width, blocks, *_quadrature(width, n)) if exact else _normal(width, blocks)
+    distribution = np.asarray(np.maximum(distribution, 0.0))
     sizes = np.diff(blocks)
     for _ in range(1 if exact else _ROUNDS):
-        received = sizes @ law
-        law *= np.divide(sizes, received, out=np.zeros(len(sizes)), where=received > 0)
-        law /= law.sum(axis=1, keepdims=True)
-    law.flags.writeable = False
-    return law
+        received = sizes @ distribution
+        distribution *= np.divide(sizes, received, out=np.zeros(len(sizes)), where=received > 0)
+        distribution /= distribution.sum(axis=1, keepdims=True)
+    distribution.flags.writeable = False
+    return distribution
 
 
 def _quadrature(width: float, n: int) -> tuple[Floats, Floats]:
@@ -77,7 +77,7 @@ def _exact(width: float, begins: Integers, sums: Floats, weights: Floats) -> Flo
         while begins[block + 1] <= rank:
             block += 1
         block_of[rank] = block
-    law = np.zeros((len(begins) - 1, len(begins) - 1))
+    distribution = np.zeros((len(begins) - 1, len(begins) - 1))
     for e in range(len(sums)):
         s = sums[e]
         first = max(int(np.ceil(s - width)), 0)
@@ -89,35 +89,35 @@ def _exact(width: float, begins: Integers, sums: Floats, weights: Floats) -> Flo
             share = weights[e] / (2 * width * (begins[a + 1] - begins[a]))
             rest = _remove_event(counts, chances[own])
             for k in range(len(rest)):
-                law[a, block_of[first + k]] += share * rest[k]
-    return law
+                distribution[a, block_of[first + k]] += share * rest[k]
+    return distribution
 
 
 @njit
 def _compute_poisson_binomial(chances: Floats) -> Floats:
     """The law of how many of independent events happen."""
-    law = np.zeros(len(chances) + 1)
-    law[0] = 1.0
+    distribution = np.zeros(len(chances) + 1)
+    distribution[0] = 1.0
     for e in range(len(chances)):
         for k in range(e + 1, 0, -1):
-            law[k] = law[k] * (1 - chances[e]) + law[k - 1] * chances[e]
-        law[0] *= 1 - chances[e]
-    return law
+            distribution[k] = distribution[k] * (1 - chances[e]) + distribution[k - 1] * chances[e]
+        distribution[0] *= 1 - chances[e]
+    return distribution
 
 
 @njit
-def _remove_event(law: Floats, chance: float) -> Floats:
+def _remove_event(distribution: Floats, chance: float) -> Floats:
     """The same without one event, from the end at which errors shrink."""
-    rest = np.empty(len(law) - 1)
+    rest = np.empty(len(distribution) - 1)
     if chance < 0.5:
         before = 0.0
         for k in range(len(rest)):
-            before = (law[k] - chance * before) / (1 - chance)
+            before = (distribution[k] - chance * before) / (1 - chance)
             rest[k] = before
     else:
         above = 0.0
         for k in range(len(rest) - 1, -1, -1):
-            above = (law[k + 1] - (1 - chance) * above) / chance
+            above = (distribution[k + 1] - (1 - chance) * above) / chance
             rest[k] = above
     return rest
 
@@ -133,8 +133,8 @@ def _normal(width: float, begins: Integers) -> Floats:
     # the least sum has rank 0 for certain, the largest n - 1
     ends = np.concatenate([[-np.inf], begins[1:-1] - 0.5, [np.inf]])
     goes = np.diff(ndtr((ends - mean[:, np.newaxis]) / spread[:, np.newaxis]), axis=1)
-    law: Floats = came @ goes
-    return law
+    distribution: Floats = came @ goes
+    return distribution
 
 
 def _below(cells: Floats, width: float, begins: Integers) -> Floats:

@@ -10,7 +10,7 @@ from tasks.attack.omissions import Omission
 from tasks.attack.outcomes.outcome import AttackResult
 from tasks.microdata.alignment import ROWS_OF_NOBODY
 from tasks.microdata.estimate import Estimate
-from tasks.microdata.numbers import format_with_unit, number, share
+from tasks.microdata.numbers import format_share, format_with_unit, number
 from tasks.report.charts.editions import Edition
 from tasks.report.charts.knowledge import KNOWING
 from tasks.report.content import Content, extra_knowledge, is_insider, parse_external_file
@@ -218,4 +218,4 @@ def _points(content: Content, one: Estimate) -> str:
 
 
 def _baseline(one: Estimate) -> str:
-    return "\u2013" if one.chance is None else share(one.chance)
+    return "\u2013" if one.chance is None else format_share(one.chance)

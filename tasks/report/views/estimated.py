@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from textwrap import shorten
 
 from tasks.mask.categories.marginals import EstimatedShare, EstimatedShares
-from tasks.microdata.numbers import count, number, share
+from tasks.microdata.numbers import count, format_share, number
 from tasks.microdata.words import join_with_and
 from tasks.report.content import Content
 from tasks.report.views.rows import TextRow
@@ -49,11 +49,11 @@ def _view(one: EstimatedShares) -> EstimatedView:
 def _row(one: EstimatedShare) -> TextRow:
     error = "\u2013" if one.standard_error is None else number(100 * one.standard_error)
     head = shorten(" \u00b7 ".join(one.values), _LONGEST, placeholder="\u2026")
-    return TextRow(head=head, cells=(share(one.released), _format_signed_share(one.estimated), error))
+    return TextRow(head=head, cells=(format_share(one.released), _format_signed_share(one.estimated), error))
 
 
 def _format_signed_share(estimate: float) -> str:
-    return share(estimate) if estimate >= 0 else f"\u2212{share(-estimate)}"
+    return format_share(estimate) if estimate >= 0 else f"\u2212{format_share(-estimate)}"
 
 
 def _not_listed(one: EstimatedShares, kind: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tasks.microdata.numbers import share
+from tasks.microdata.numbers import format_share
 from tasks.microdata.words import join_with_and
 from tasks.report.content import Content
 from tasks.report.views.membership import worst_of_membership
@@ -13,7 +13,7 @@ from tasks.report.views.table_risks import describe_declared_intruder, insiders_
 from tasks.report.wording.sentences import attack_named, expand_code_names, intruder_in_words
 from tasks.score.attack_coverage import list_unfollowed_attacks
 from tasks.score.kinds import KINDS, WHAT_IT_IS
-from tasks.score.measure import Kind
+from tasks.score.measure import DisclosureKind
 
 NO_FIGURE = "Nothing was measured of it."
 
@@ -75,16 +75,17 @@ def _known_values_in_words(content: Content) -> Iterator[str]:
     if worst is not None:
         yield (
             f"The declared intruder knows {worst.attribute} already. The links of another, the "
-            f"{intruder_in_words(worst.intruder or '')}, tell it rightly for {share(worst.value or 0.0)} of the {worst.counts} "
+            f"{intruder_in_words(worst.intruder or '')}, tell it rightly for {format_share(worst.value or 0.0)} of "
+            f"the {worst.counts} "
             f"({attack_named(worst.attack)})."
         )
 
 
-def _kind(name: str) -> Kind | None:
+def _kind(name: str) -> DisclosureKind | None:
     return next((kind for kind in KINDS if kind == name), None)
 
 
-def _figures(content: Content, kind: Kind) -> Iterator[str]:
+def _figures(content: Content, kind: DisclosureKind) -> Iterator[str]:
     match kind:
         case "identity":
             yield from describe_declared_intruder(content)

@@ -8,7 +8,7 @@ from markupsafe import Markup
 
 from tasks.attack.linkage.assertable_links import PRECISION
 from tasks.microdata.estimate import Estimate
-from tasks.microdata.numbers import count, format_with_unit, number, share
+from tasks.microdata.numbers import count, format_share, format_with_unit, number
 from tasks.report.charts.candidates import Candidates, bracket_text
 from tasks.report.charts.distributions import DistributionChart
 from tasks.report.charts.editions import RULES
@@ -17,7 +17,7 @@ from tasks.report.charts.horizontal_bars import BarRow, draw_rows
 from tasks.report.charts.knowledge import KNOWING, KnowledgeCurve, is_knowing, knowledge_curves, parse_attribute_count
 from tasks.report.charts.lines import draw_line, draw_shares
 from tasks.report.charts.losses import Losses, losses
-from tasks.report.charts.precision import Precision
+from tasks.report.charts.precision import PrecisionCoverage
 from tasks.report.charts.relations import Pair
 from tasks.report.charts.subgroups import Subgroups, subgroups
 from tasks.report.charts.vertical_bars import BarPair, draw_columns
@@ -57,7 +57,7 @@ def summary_figure(content: Content) -> Figure | None:
     title = f"{meaning(RATE, content.counts).title} by what the intruder knows"
     limits = {DECLARED: _limit(content, DECLARED), INSIDER: _limit(content, INSIDER)}
     rows = tuple(
-        BarRow(label, (one.value or 0.0,), mark_bound(one, share(one.value or 0.0)), limits.get(who), one.chance)
+        BarRow(label, (one.value or 0.0,), mark_bound(one, format_share(one.value or 0.0)), limits.get(who), one.chance)
         for label, who, one in rungs
     )
     cells = tuple(TextRow(head=row.label, cells=(row.text, _limit_text(row.limit))) for row in rows)
@@ -161,7 +161,7 @@ def _overall(found: Subgroups) -> str:
 
 
 def _rate(value: float, *, at_least: bool) -> str:
-    return f"at least {share(value)}" if at_least else share(value)
+    return f"at least {format_share(value)}" if at_least else format_share(value)
 
 
 def loss_figures(content: Content) -> tuple[Figure, ...]:
@@ -195,7 +195,7 @@ def _limit(content: Content, who: str) -> float | None:
 
 
 def _limit_text(limit: float | None) -> str:
-    return _DASH if limit is None else f"at most {share(limit)}"
+    return _DASH if limit is None else f"at most {format_share(limit)}"
 
 
 def _describe_bar_rows(rows: tuple[BarRow, ...]) -> str:
@@ -215,14 +215,14 @@ def _distribution(one: DistributionChart, key: str, documented: str) -> Figure:
     else:
         bars = tuple(BarRow(bar.label, (bar.original, bar.released)) for bar in one.bars)
         drawn = draw_rows(bars, key=key, title=title, description=text, percent=True)
-    rows = tuple(TextRow(head=bar.label, cells=(share(bar.original), share(bar.released))) for bar in one.bars)
+    rows = tuple(TextRow(head=bar.label, cells=(format_share(bar.original), format_share(bar.released))) for bar in one.bars)
     caption, heads = one.attribute, ("Before", "After")
     return Figure(key=key, caption=caption, svg=safe(drawn), first=part, heads=heads, rows=rows, note=documented)
 
 
 def _candidates(content: Content, one: Candidates, key: str) -> Figure:
     title = f"{attack_title(content.method_of(one.attack))}: candidate sets"
-    bars = tuple(BarRow(bracket_text(bracket), (bracket.share,), share(bracket.share)) for bracket in one.brackets)
+    bars = tuple(BarRow(bracket_text(bracket), (bracket.share,), format_share(bracket.share)) for bracket in one.brackets)
     caption = _title_of(content, one.attack)
     drawn = draw_rows(bars, key=key, title=title, description=_describe_bar_rows(bars), percent=True, left=88)
     rows = tuple(TextRow(head=bar.label, cells=(bar.text,)) for bar in bars)
@@ -239,19 +239,19 @@ def _curve(content: Content, curve: KnowledgeCurve, most: float, key: str) -> Fi
     drawn = draw_line(points, most=max(most, curve.chance or 0.0), chance=curve.chance, key=key, title=title, description=text,
                       below="how many attributes are known")  # fmt: skip
     rows = tuple(TextRow(head=count(known), cells=(rate,)) for known, rate in rates.items())
-    note = "" if curve.chance is None else f"Dotted: blind guessing, {share(curve.chance)}."
+    note = "" if curve.chance is None else f"Dotted: blind guessing, {format_share(curve.chance)}."
     return Figure(key=key, caption=_title_of(content, curve.attack), svg=safe(drawn), first="Attributes known",
                   heads=("Linked to the right person",), rows=rows, note=note)  # fmt: skip
 
 
-def _precision(content: Content, one: Precision, key: str) -> Figure:
+def _precision(content: Content, one: PrecisionCoverage, key: str) -> Figure:
     points = tuple((point.coverage, point.precision) for point in one.points)
     title = f"{attack_title(content.method_of(one.attack))}: how many of the surest links are right"
-    text = "; ".join(f"of the surest {share(covered)}: {share(right)}" for covered, right in points) + "."
+    text = "; ".join(f"of the surest {format_share(covered)}: {format_share(right)}" for covered, right in points) + "."
     drawn = draw_shares(
         points, aim=PRECISION, key=key, title=title, description=text, below=f"share of the {content.counts}, surest first"
     )
-    rows = tuple(TextRow(head=share(covered), cells=(share(right),)) for covered, right in points)
+    rows = tuple(TextRow(head=format_share(covered), cells=(format_share(right),)) for covered, right in points)
     return Figure(key=key, caption=_title_of(content, one.attack), svg=safe(drawn), first="Surest links, of all",
                   heads=("Right",), rows=rows, note=_claims(content, one.attack))  # fmt: skip
 
@@ -264,7 +264,7 @@ def _claims(content: Content, attack: str) -> str:
         for one in content.figures(name)
         if one.attack == attack and one.intruder == DECLARED
     }
-    dotted, others = f"Dotted: {share(PRECISION)} right.", f"By margins learned from other {content.counts}"
+    dotted, others = f"Dotted: {format_share(PRECISION)} right.", f"By margins learned from other {content.counts}"
     if len(found) < 2:
         return dotted
     links, right = found[KNOWN_LINKS.name], found[KNOWN_REIDENTIFICATION.name]
@@ -274,8 +274,8 @@ def _claims(content: Content, attack: str) -> str:
     if content.edition == "public":  # two classes have no ratio
         said, rightly = (share_in_words(one, content.edition) for one in (links, right))
         return f"{dotted} {others}, {said} can be asserted; rightly {rightly} of all.{nobody}"
-    precision = share((right.value or 0.0) / links.value)
-    return f"{dotted} {others}, {share(links.value)} can be asserted; {precision} of these rightly.{nobody}"
+    precision = format_share((right.value or 0.0) / links.value)
+    return f"{dotted} {others}, {format_share(links.value)} can be asserted; {precision} of these rightly.{nobody}"
 
 
 def _subgroups(found: Subgroups, content: Content) -> Figure:

@@ -8,7 +8,7 @@ from typing import Any
 from tasks.attack.insiders import SETS_PER_COLUMN, largest_complete_size, list_columns
 from tasks.attack.threat import INSIDER_ROLES
 from tasks.microdata.estimate import Estimate
-from tasks.microdata.numbers import count, share
+from tasks.microdata.numbers import count, format_share
 from tasks.microdata.words import join_with_and
 from tasks.report.charts.lines import draw_line
 from tasks.report.content import Content, is_insider
@@ -56,13 +56,13 @@ def insider_figures(content: Content) -> tuple[Figure, ...]:
     if len(points) < 2:
         return ()
     title = f"{meaning(RATE, content.counts).title} of the worst insider by what they know"
-    text = "; ".join(f"{known} known: {share(rate)}" for known, rate in points) + "."
+    text = "; ".join(f"{known} known: {format_share(rate)}" for known, rate in points) + "."
     chance = rungs[-1].figure.chance
     key, most = "chart-insiders", max(rate for _, rate in points)
     drawn = draw_line(points, most=max(most, chance or 0.0), chance=chance, key=key, title=title, description=text,
                       below="how many other published columns are known")  # fmt: skip
     rows = tuple(TextRow(head=count(len(one.columns)), cells=_cells(content, one)) for one in rungs)
-    dotted = "" if chance is None else f"Dotted: blind guessing, {share(chance)}. "
+    dotted = "" if chance is None else f"Dotted: blind guessing, {format_share(chance)}. "
     return (Figure(key=key, caption="Worst insider, by the number of columns known", svg=safe(drawn), first="Columns known",
                    heads=("Linked to the right person", "Bounds", "Columns", "Attack", "Sets tried"), rows=rows,
                    note=f"{dotted}{sets_in_words(content)}"),)  # fmt: skip
@@ -122,7 +122,7 @@ def curve_as_json(content: Content) -> list[dict[str, Any]] | None:
 def _cells(content: Content, rung: Rung) -> tuple[str, ...]:
     one = rung.figure
     names = join_with_and(rung.columns) or "none: the declared intruder"
-    return (share(one.value or 0.0), bounds_text(one) or "\u2013", names, attack_named(one.attack), count(rung.tried))
+    return (format_share(one.value or 0.0), bounds_text(one) or "\u2013", names, attack_named(one.attack), count(rung.tried))
 
 
 def _list_extra_columns(content: Content) -> tuple[str, ...]:

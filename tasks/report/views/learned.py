@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tasks.attack.learned.learning_summary import LearnedFacts
-from tasks.microdata.numbers import SPACE, count, share
+from tasks.microdata.numbers import SPACE, count, format_share
 from tasks.report.views.rows import Bar, FigureRow
 from tasks.report.wording.sentences import WORST_CASE
 
@@ -54,8 +54,8 @@ def _reading(facts: LearnedFacts) -> str:
     """The one sentence without which the figures are taken for an intruder's."""
     half = facts.held_out
     part = "" if half is None else (
-        f"; an intruder who has half of them links {share(half.other_half)} of the others (the plain distance "
-        f"{share(half.euclidean)})"
+        f"; an intruder who has half of them links {format_share(half.other_half)} of the others (the plain distance "
+        f"{format_share(half.euclidean)})"
     )  # fmt: skip
     return f"Read this as {WORST_CASE}: only the data's owner has all true links, from which the distance was learned{part}."
 
@@ -76,13 +76,13 @@ def _rates(facts: LearnedFacts) -> Iterator[FigureRow]:
 
 
 def _row(title: str, sentence: str, rate: float) -> FigureRow:
-    return FigureRow(title=title, sentence=sentence, value=share(rate), chance="", bar=Bar(100 * rate))
+    return FigureRow(title=title, sentence=sentence, value=format_share(rate), chance="", bar=Bar(100 * rate))
 
 
 def _proof(facts: LearnedFacts) -> str:
     if facts.bound is None or facts.gap is None:
         return "Nothing was proven: a distance of this family that links more may have been overlooked."
-    most = f"no distance of this family links more than {share(facts.bound)} of these records without a tie"
+    most = f"no distance of this family links more than {format_share(facts.bound)} of these records without a tie"
     if facts.gap < ALL_BUT_NONE / facts.records:
         return f"Proven: {most}; so many were linked. Other families, and other attacks, may link more."
     ended = (
@@ -90,11 +90,11 @@ def _proof(facts: LearnedFacts) -> str:
         if facts.stopped
         else ("The proof came no further")
     )
-    return f"Proven: {most}; {share(facts.sure)} were linked so. {ended}."
+    return f"Proven: {most}; {format_share(facts.sure)} were linked so. {ended}."
 
 
 def _weights(facts: LearnedFacts) -> Iterator[FigureRow]:
     for name, weight in sorted(facts.betraying, key=lambda one: -one[1]):
         shown = abs(weight)
-        value = f"under 0.1{SPACE}%" if shown < 1e-3 else f"{'-' if weight < 0 else ''}{share(shown)}"
+        value = f"under 0.1{SPACE}%" if shown < 1e-3 else f"{'-' if weight < 0 else ''}{format_share(shown)}"
         yield FigureRow(title=name, sentence="", value=value, chance="", bar=Bar(100 * shown))

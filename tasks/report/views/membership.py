@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tasks.attack.membership.methods import MembershipResult
 from tasks.microdata.estimate import Estimate
-from tasks.microdata.numbers import count, format_limit, format_with_unit, number, share
+from tasks.microdata.numbers import count, format_limit, format_share, format_with_unit, number
 from tasks.microdata.words import join_with_and
 from tasks.report.charts.roc_chart import RocChart, draw_roc_curve, drawable
 from tasks.report.content import Content
@@ -218,7 +218,7 @@ def _row(one: Estimate, noun: str) -> FigureRow:
     words = meaning(one.measure, one.counts, noun)
     rate = dict(one.parameters).get("false_positive_rate")
     title = words.title if rate is None else f"{words.title}, wrong about {format_limit(rate, 'share')} of the others"
-    chance = "" if one.chance is None or one.value is None else share(one.chance)
+    chance = "" if one.chance is None or one.value is None else format_share(one.chance)
     bar = None if one.value is None else Bar(max(100 * one.value, 0.0), chance=None if one.chance is None else 100 * one.chance)
     if one.value is None:
         reason = f"{(one.reason or one.status)[:1].upper()}{(one.reason or one.status)[1:]}."
@@ -243,7 +243,7 @@ def _times(one: Estimate) -> float:
 
 
 def _create_exposure_row(one: Estimate) -> TextRow:
-    cells = (figure_text(one), share(one.chance or 0.0), number(_times(one), 2))
+    cells = (figure_text(one), format_share(one.chance or 0.0), number(_times(one), 2))
     return TextRow(head=f"{one.attribute}: {one.subgroup}", cells=cells)
 
 
@@ -255,8 +255,8 @@ def _describe_exposed_parts(figures: list[Estimate]) -> tuple[str, ...]:
         return tuple(f"Not told by part of the people: {reason}." for reason in list(reasons)[:1])
     clear = [one for one in told if one.chance is not None and one.low is not None and one.low > one.chance]
     named = tuple(
-        f"{PARTS[one.subgroup or '']} {one.attribute} are {share(one.chance or 0.0)} of the members and "
-        f"{share(one.value or 0.0)} of those whom the attack is surest of."
+        f"{PARTS[one.subgroup or '']} {one.attribute} are {format_share(one.chance or 0.0)} of the members and "
+        f"{format_share(one.value or 0.0)} of those whom the attack is surest of."
         for one in clear[:_MOST_NAMED]
     )
     more = len(clear) - len(named)
@@ -276,7 +276,7 @@ def _curves(content: Content) -> tuple[RocChart, ...]:
 
 def _curve(one: RocChart, result: MembershipResult, place: int) -> Figure:
     title = f"{title_of(result)}: members noticed, by how many others are taken for members"
-    rows = tuple(TextRow(head=share(point.others), cells=(share(point.members),)) for point in one.points)
+    rows = tuple(TextRow(head=format_share(point.others), cells=(format_share(point.members),)) for point in one.points)
     text = "; ".join(f"{row.head} of the others: {row.cells[0]} of the members" for row in rows) + "."
     key = f"chart-membership-{place}"
     drawn = draw_roc_curve(one.points, key=key, title=title, description=text)

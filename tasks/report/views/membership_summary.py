@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tasks.microdata.estimate import Estimate
-from tasks.microdata.numbers import SPACE, count, format_limit, format_with_unit, share
+from tasks.microdata.numbers import SPACE, count, format_limit, format_share, format_with_unit
 from tasks.microdata.words import join_with_and
 from tasks.report.content import Content
 from tasks.report.views.membership import (
@@ -73,7 +73,7 @@ class _Column:
     def chance(self) -> str:
         if self.rates:
             return join_with_and([format_limit(rate, "share") for rate in self.rates])
-        return next((share(one.chance) for one in self.figures if one.chance is not None), "\u2013")
+        return next((format_share(one.chance) for one in self.figures if one.chance is not None), "\u2013")
 
 
 def membership_summary(content: Content) -> Summary | None:

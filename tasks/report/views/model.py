@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tasks.microdata.estimate import Estimate
-from tasks.microdata.numbers import count, format_with_unit, share
+from tasks.microdata.numbers import count, format_share, format_with_unit
 from tasks.microdata.words import join_with_and
 from tasks.report.content import Content
 from tasks.report.views.membership import worst_of_membership
@@ -163,8 +163,9 @@ def _accuracy_in_words(content: Content) -> Iterator[str]:
             " (rehearsed: a model made in the same way from half of the source)" if content.is_membership_rehearsal else ""
         )
         yield (
-            f"It is right about {share(one.value or 0.0)} of the {one.counts} that did not teach it{rehearsed}; always the "
-            f"most frequent class would be right about {share(one.chance or 0.0)}."
+            f"It is right about {format_share(one.value or 0.0)} of the {one.counts} that did not teach "
+            f"it{rehearsed}; always the "
+            f"most frequent class would be right about {format_share(one.chance or 0.0)}."
         )
 
 
@@ -177,7 +178,7 @@ def _row(one: Estimate) -> FigureRow:
         sentence=words.sentence,
         value=format_with_unit(one.value, unit_of(one)),
         note=bounds_text(one),
-        chance="" if one.chance is None else share(one.chance),
+        chance="" if one.chance is None else format_share(one.chance),
         bar=Bar(100 * one.value, chance=None if one.chance is None else 100 * one.chance),
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tasks.microdata.numbers import count, share
+from tasks.microdata.numbers import count, format_share
 from tasks.microdata.schema import Scale
 from tasks.microdata.words import join_with_and
 from tasks.report.content import Content
@@ -73,9 +73,9 @@ def describe_table_origin(content: Content) -> Iterator[str]:
     order = "a random order" if content.keep_row_order is None else f"the source's order: {content.keep_row_order}"
     yield f"The rows are in {order.rstrip('.')}."
     if content.control is not None:
-        part = share(content.control / content.rows_read)
+        part = format_share(content.control / content.rows_read)
         of = f"{count(content.control)} of {count(content.rows_read)} rows of the source ({part})"
         yield f"{of} were set aside before masking."
     if content.absent > 0:
-        part = share(content.absent / content.rows_in)
+        part = format_share(content.absent / content.rows_in)
         yield f"{count(content.absent)} of {count(content.rows_in)} records of the source ({part}) are not in the release."

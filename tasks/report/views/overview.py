@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from tasks.ingest.methods import ColumnReport
 from tasks.microdata.alignment import ROWS_OF_NOBODY
 from tasks.microdata.estimate import Estimate
-from tasks.microdata.numbers import SPACE, count, format_against_limit, format_limit, format_with_unit, number, share
+from tasks.microdata.numbers import SPACE, count, format_against_limit, format_limit, format_share, format_with_unit, number
 from tasks.microdata.words import join_with_and
 from tasks.report.content import Content
 from tasks.report.kinds import find_report
@@ -349,7 +349,7 @@ def _limit_bar(estimate: Estimate | None, limit: float, unit: str) -> Bar | None
 def _against_chance(found: list[Estimate]) -> str:
     if not found:
         return _DASH
-    chance = "" if found[0].chance is None else f" (chance {share(found[0].chance)})"
+    chance = "" if found[0].chance is None else f" (chance {format_share(found[0].chance)})"
     return f"{figure_text(found[0])}{chance}"
 
 
@@ -386,7 +386,7 @@ def _context_facts(content: Content) -> tuple[tuple[str, str | None], ...]:
         ("Persons", None if content.persons is None else count(content.persons)),
         ("What a row is", context.unit),
         ("Period", context.period),
-        ("Sampling fraction", None if context.sampling_fraction is None else share(context.sampling_fraction)),
+        ("Sampling fraction", None if context.sampling_fraction is None else format_share(context.sampling_fraction)),
         ("Special categories", _format_declared_list(context.special_categories)),
         ("Purpose", context.purpose),
         ("Earlier releases", _format_declared_list(context.prior_releases)),

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tasks.attack.probabilistic.linkage_summary import Classes, PatternEvidence, ProbableFacts
-from tasks.microdata.numbers import count, number, share
+from tasks.microdata.numbers import count, format_share, number
 from tasks.report.charts.lines import draw_shares
 from tasks.report.charts.reliability import ReliabilityCurve
 from tasks.report.charts.waterfall import Fall, draw_waterfall
@@ -72,7 +72,8 @@ def _intro(facts: ProbableFacts) -> str:
     kept = ""
     if facts.estimate == "tied" and isinstance(facts.kept, float):
         kept = (
-            f" It begins with the assumption that {share(facts.kept)} of the values of each attribute were kept, but for those "
+            f" It begins with the assumption that {format_share(facts.kept)} of the values of each attribute were "
+            f"kept, but for those "
             "that look as if they were published as they are."
         )
     together = " The probabilities are those of all records together, no row being two records'." if facts.jointly else ""
@@ -88,7 +89,7 @@ def _thresholds(found: Classes) -> str:
     if found.link_from is not None:
         linked = f"Pairs are linked from a weight of {_bits(found.link_from)} bits on"
     dropped = "none is dropped" if found.drop_to is None else f"those up to {_bits(found.drop_to)} bits are not"
-    right = "" if found.precision is None else f" Of the linked pairs {share(found.precision)} are true."
+    right = "" if found.precision is None else f" Of the linked pairs {format_share(found.precision)} are true."
     return f"{linked}, {dropped}; what lies between would be looked at by a clerk.{right}"
 
 
@@ -102,7 +103,7 @@ def _rate(rate: float | None) -> str:
     """A rate per pair may be far below a hundredth of a percent, and is none all the same."""
     if rate is None:
         return _DASH
-    return share(rate) if rate == 0 or rate >= 1e-4 else f"{number(1e6 * rate, 2)} in a million"
+    return format_share(rate) if rate == 0 or rate >= 1e-4 else f"{number(1e6 * rate, 2)} in a million"
 
 
 def _classes(found: Classes) -> tuple[TextRow, ...]:
@@ -119,7 +120,7 @@ def _weights(facts: ProbableFacts) -> Iterator[TextRow]:
 
 def _pattern(one: PatternEvidence, place: int, key: str) -> Figure:
     falls = tuple(_falls(one))
-    caption = f"Pattern {place + 1}: {share(one.match)} of such pairs are true by the model"
+    caption = f"Pattern {place + 1}: {format_share(one.match)} of such pairs are true by the model"
     text = "; ".join(f"{fall.label}: {fall.text}" for fall in falls) + "."
     drawn = draw_waterfall(falls, key=key, title=caption, description=text, below="evidence, in bits")
     rows = tuple(TextRow(head=fall.label, cells=(fall.text, _bits(fall.end))) for fall in falls)
@@ -141,11 +142,11 @@ def _falls(one: PatternEvidence) -> Iterator[Fall]:
 
 def _reliability(one: ReliabilityCurve, place: int) -> Figure:
     title = "How often the guesses are right that claim so much"
-    text = "; ".join(f"claimed {share(point.claimed)}: right {share(point.right)}" for point in one.points) + "."
+    text = "; ".join(f"claimed {format_share(point.claimed)}: right {format_share(point.right)}" for point in one.points) + "."
     key = f"chart-reliability-{place}"
     points = tuple((point.claimed, point.right) for point in one.points)
     drawn = draw_shares(points, aim=None, key=key, title=title, description=text, below="claimed by the likeliest guess")
-    rows = tuple(TextRow(head=share(point.claimed), cells=(share(point.right),)) for point in one.points)
+    rows = tuple(TextRow(head=format_share(point.claimed), cells=(format_share(point.right),)) for point in one.points)
     note = "Dotted: claims that are true. Above it the intruder is right more often than they say."
     return Figure(key=key, caption=title, svg=safe(drawn), first="Claimed", heads=("Right",), rows=rows, note=note)
 

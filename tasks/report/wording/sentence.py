@@ -8,7 +8,7 @@ from functools import cache
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from jinja2.ext import Extension
 
-from tasks.microdata.numbers import count, format_with_unit, share
+from tasks.microdata.numbers import count, format_share, format_with_unit
 from tasks.microdata.words import join_with_and
 from tasks.report.views.rows import format_figure
 from tasks.report.wording.sentences import attack_named
@@ -53,7 +53,7 @@ def _environment() -> Environment:
         extensions=[_Unwrap],
     )
     environment.filters |= {
-        "count": count, "share": share, "names": join_with_and, "attack": attack_named, "figure": format_figure,
+        "count": count, "share": format_share, "names": join_with_and, "attack": attack_named, "figure": format_figure,
         "unit": format_with_unit,
     }  # fmt: skip
     return environment

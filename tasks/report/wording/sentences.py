@@ -9,7 +9,7 @@ from typing import assert_never
 from tasks.attack.methods import ATTACKS
 from tasks.attack.outcomes.outcome import AttackResult
 from tasks.microdata.estimate import Estimate
-from tasks.microdata.numbers import SPACE, count, format_against_limit, format_limit, number, share
+from tasks.microdata.numbers import SPACE, count, format_against_limit, format_limit, format_share, number
 from tasks.microdata.schema import Attribute, Role
 from tasks.microdata.units import Counts
 from tasks.microdata.words import join_with_and
@@ -20,7 +20,7 @@ from tasks.report.wording.meanings import meaning
 from tasks.report.wording.units import add_article
 from tasks.score.catalogue import MEASURES
 from tasks.score.measures.disclosure import SD_INTERVAL_DISCLOSURE
-from tasks.score.policy import FILE, INSIDER, PolicyLine, rate_of
+from tasks.score.policy import FILE, INSIDER, PolicyLine, find_rate
 from tasks.score.rounding import STATISTICS
 from tasks.score.scored_targets import ONE_SHARE
 from tasks.score.verdict import Criterion, Decision
@@ -119,7 +119,7 @@ def _who_knows(content: Content, intruder: str, attack: str | None) -> str:
     if kind is not None and kind.about.holder is not None:
         return kind.about.holder
     if content.intruder.records < 1:
-        names += f" of {share(content.intruder.records)} of the {content.counts}"
+        names += f" of {format_share(content.intruder.records)} of the {content.counts}"
     return f"somebody who knows {names}{' and how the masking works' if uses_the_masking(content, attack) else ''}"
 
 
@@ -170,7 +170,7 @@ def requirement(line: PolicyLine, counts: Counts = "records") -> str:
     of = f" of {line.attribute}" if line.attribute is not None else ""
     of_what = "a standard deviation" if line.measure == SD_INTERVAL_DISCLOSURE.name else "the ranks"
     within = "" if line.p_percent is None else f" (within {number(line.p_percent)}{SPACE}% of {of_what})"
-    rate = rate_of(line)
+    rate = find_rate(line)
     within += "" if rate is None else f" (wrong about {format_limit(rate, 'share')} of the others)"
     return f"{meaning(line.measure, counts).title}{of}{within} {_bounds(line)} {format_limit(line.limit, unit)}{_scope(line)}"
 

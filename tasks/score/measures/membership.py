@@ -51,7 +51,7 @@ MEMBERSHIP_ADVANTAGE = Measure(
 )
 MEMBERSHIP_PRECISION = Measure(
     name="membership_precision",
-    function="tasks.score.membership.estimates.estimate_rates",
+    function="tasks.score.membership.estimates.estimate_membership_rates",
     unit="share",
     largest=1,
     better="lower",
@@ -67,7 +67,7 @@ MEMBERSHIP_PRECISION = Measure(
 )
 MEMBERSHIP_RECALL = Measure(
     name="membership_recall",
-    function="tasks.score.membership.estimates.estimate_rates",
+    function="tasks.score.membership.estimates.estimate_membership_rates",
     unit="share",
     largest=1,
     better="lower",
@@ -86,7 +86,7 @@ MEMBERSHIP_RECALL = Measure(
 )
 MEMBERSHIP_F1 = Measure(
     name="membership_f1",
-    function="tasks.score.membership.estimates.estimate_rates",
+    function="tasks.score.membership.estimates.estimate_membership_rates",
     unit="share",
     largest=1,
     better="lower",
@@ -102,7 +102,7 @@ MEMBERSHIP_F1 = Measure(
 )
 MEMBERSHIP_ATTRIBUTE_RISK = Measure(
     name="membership_attribute_risk",
-    function="tasks.score.membership.estimates.estimate_rates",
+    function="tasks.score.membership.estimates.estimate_membership_rates",
     unit="share",
     largest=1,
     better="lower",
@@ -171,7 +171,7 @@ SUBGROUP_MEMBERSHIP_ADVANTAGE = Measure(
 )
 SUBGROUP_SHARE_OF_MOST_EXPOSED = Measure(
     name="subgroup_share_of_most_exposed",
-    function="tasks.score.membership.exposure.share_of_most_exposed",
+    function="tasks.score.membership.exposure.estimate_share_of_most_exposed",
     unit="share",
     largest=1,
     better=None,

@@ -27,7 +27,7 @@ from tasks.score.measures.membership import (
     SUBGROUP_MEMBERSHIP_AUC,
     SUBGROUP_SHARE_OF_MOST_EXPOSED,
 )
-from tasks.score.membership.exposure import share_of_most_exposed, too_few
+from tasks.score.membership.exposure import estimate_share_of_most_exposed, too_few
 from tasks.score.membership.intervals import auc_interval, difference_interval, left_end_interval, share_interval
 from tasks.score.membership.roc_curve import auc, compute_roc_curve, true_positive_rate
 from tasks.score.subgroups import FEWEST, Subgroup
@@ -100,10 +100,13 @@ def membership_estimates(result: MembershipResult, frame: Frame, subgroups: tupl
     if result.scores is None:
         return tuple(_create_blank_estimates(result, frame, subgroups))
     whole = _Judged.create_for_part(result, frame, np.ones(len(result.scores), dtype=bool))
-    return (*estimate_rates(whole), *(one for subgroup in subgroups for one in estimate_subgroup(result, frame, subgroup)))
+    return (
+        *estimate_membership_rates(whole),
+        *(one for subgroup in subgroups for one in estimate_subgroup(result, frame, subgroup)),
+    )
 
 
-def threshold_of(result: MembershipResult, frame: Frame) -> float:
+def choose_threshold(result: MembershipResult, frame: Frame) -> float:
     """The attack's threshold, or the best one on the calibration half of the targets."""
     if result.scores is None:
         raise ValueError("the attack did not run")
@@ -126,7 +129,7 @@ class _Judged:
     def create_for_part(cls, result: MembershipResult, frame: Frame, part: Booleans) -> _Judged:
         scores, member = np.asarray(result.scores), frame.is_member
         judged = part if result.threshold is not None else part & ~frame.calibrates
-        found = flags(scores[judged], member[judged], threshold_of(result, frame))
+        found = flags(scores[judged], member[judged], choose_threshold(result, frame))
         return cls(result, frame, scores[part], member[part], found)
 
     def estimate(
@@ -148,14 +151,14 @@ class _Judged:
             reason=reason or None,
             chance=chance,
             chance_kind="uniform_guess",
-            credit="indicator" if by_flags else "shared",
+            credit_rule="indicator" if by_flags else "shared",
             n_targets=members + others,
             n_in_release=members,
             counts=self.frame.units.counts,
         )
 
 
-def estimate_rates(of: _Judged) -> Iterator[Estimate]:
+def estimate_membership_rates(of: _Judged) -> Iterator[Estimate]:
     """All figures of the targets.
 
     `membership_precision`: of the flagged, the share of members. `membership_recall`: of the members, the share flagged.
@@ -253,7 +256,7 @@ def _most_exposed(result: MembershipResult, frame: Frame, subgroup: Subgroup) ->
     )
     if found.reason is not None:
         return found
-    value, within = share_of_most_exposed(scores, inside)
+    value, within = estimate_share_of_most_exposed(scores, inside)
     return replace(
         found,
         status="ok",
@@ -262,7 +265,7 @@ def _most_exposed(result: MembershipResult, frame: Frame, subgroup: Subgroup) ->
         high=max(within.high, value),
         chance=float(inside.mean()),
         chance_kind="uniform_guess",
-        credit="shared",
+        credit_rule="shared",
         n_targets=len(inside),
         n_in_release=len(inside),
     )

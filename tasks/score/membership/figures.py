@@ -14,7 +14,7 @@ from tasks.microdata.units import Counts
 from tasks.score.measures.membership import DECIDING
 from tasks.score.membership.estimates import membership_estimates
 from tasks.score.membership.exposure import list_missing_value_subgroups
-from tasks.score.subgroups import subgroups_of
+from tasks.score.subgroups import find_subgroups
 
 UNLIKE = "people of the control's table look more like members than the members do: the tables differ in other ways"
 REHEARSED = "rehearsed on random halves of the source: it is about how the release is made, not about this release"
@@ -41,7 +41,7 @@ def _compute_attack_figures(one: MembershipOutcome, schema: Schema, counts: Coun
     if one.frame is None or one.table is None:
         return tuple(_create_unmeasured_estimate(one.result, measure, counts) for measure in DECIDING)
     units = one.frame.units
-    parts = (*subgroups_of(one.table, schema, units), *list_missing_value_subgroups(one.table, schema, units))
+    parts = (*find_subgroups(one.table, schema, units), *list_missing_value_subgroups(one.table, schema, units))
     found = membership_estimates(one.result, one.frame, parts)
     if one.result.evaluates == "this file":
         return found

@@ -15,7 +15,7 @@ from tasks.score.table_measures import compute_family
 from tasks.score.table_pair import TablePair
 
 
-def figures_of_nobody(tables: TablePair, measures: tuple[object, ...]) -> tuple[Estimate, ...]:
+def compute_synthetic_figures(tables: TablePair, measures: tuple[object, ...]) -> tuple[Estimate, ...]:
     """What the two tables say as wholes; every measure that compares a record with its row is not applicable, and says so.
 
     measures: those of the release file. Raises InputError for one that compares records with rows, or does not fit the table.

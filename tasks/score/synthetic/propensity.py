@@ -109,12 +109,12 @@ def tree_propensity_ratio(tables: TablePair) -> tuple[Estimate, Estimate]:
 def refuse_limits_that_cannot_fail(policy: Iterable[PolicyLine], estimates: tuple[Estimate, ...]) -> None:
     """Raises InputError for a limit on a propensity ratio that no table of this size could break."""
     found = {one.measure: one.value for one in estimates}
-    for place, line in enumerate(policy):
+    for position, line in enumerate(policy):
         largest = found.get(LARGEST_RATIO[line.measure].name) if line.measure in LARGEST_RATIO else None
         if largest is not None and line.limit >= largest:
             raise InputError(
                 code="limit-out-of-reach",
-                where=f"policy[{place}].{line.direction}",
+                where=f"policy[{position}].{line.direction}",
                 what=f"with so few rows for its columns {line.measure} cannot exceed {largest:.3g}, so every table would pass",
                 allowed=f"less than {largest:.3g}",
                 remedy="lower the limit, release more rows, or take the line out",
@@ -214,8 +214,8 @@ def _products(columns: tuple[tuple[Floats, ...], ...], most: int) -> Iterator[Fl
 
 def _multiply_columns(one: tuple[Floats, ...], other: tuple[Floats, ...]) -> Iterator[Floats]:
     """The products of the columns of two attributes, those of the first columns of both before the others."""
-    places = ((i, j) for i in range(len(one)) for j in range(len(other)))
-    found = (one[i] * other[j] for i, j in sorted(places, key=lambda place: (sum(place), place)))
+    pairs = ((i, j) for i in range(len(one)) for j in range(len(other)))
+    found = (one[i] * other[j] for i, j in sorted(pairs, key=lambda position: (sum(position), position)))
     yield from (product for product in found if product.min() < product.max())
 
 

@@ -44,21 +44,21 @@ def run_attack(world: World, spec: Attack, targets: Integers | None = None) -> A
 
 @dataclass(frozen=True, slots=True)
 class Earned:
-    """What an attack says of a world. credit: shape (n,), of each record; matrix: see `credit_matrix`."""
+    """What an attack says of a world. credit: shape (n,), of each record; matrix: see `compute_credit_matrix`."""
 
     result: AttackResult
     credit: Floats
     matrix: Floats
 
 
-def measure_credit(world: World, spec: Attack) -> Earned:
+def compute_pairing_credit(world: World, spec: Attack) -> Earned:
     """Attack a world, and look at its links as well.
 
     Where rows were dealt out, the steps rule out true rows; the attack then rightly refuses to be a rate, and the credit is
     read off its links. Raises AttackFailed where it has no other reason to refuse than its own.
     """
     result, links, alignment = run_attack(world, spec), _links(world, spec), world.alignment
-    matrix = credit_matrix(links, is_searched=result.direction == "to_original")
+    matrix = compute_credit_matrix(links, is_searched=result.direction == "to_original")
     if result.outcomes is not None:
         return Earned(result, result.outcomes.floats("credit"), matrix)
     if not links.rules_out(alignment.record, np.arange(len(alignment.record))).any():
@@ -68,7 +68,7 @@ def measure_credit(world: World, spec: Attack) -> Earned:
     return Earned(result, credit, matrix)
 
 
-def credit_matrix(links: Links, *, is_searched: bool) -> Floats:
+def compute_credit_matrix(links: Links, *, is_searched: bool) -> Floats:
     """Shape (n, m): what record i would earn if masked row j were its own. is_searched: do the rows look for records?"""
     guesses = links.guesses(np.arange(len(links.search_class)))
     searching = np.repeat(np.arange(len(links.search_class)), np.diff(guesses.starts))
@@ -79,9 +79,9 @@ def credit_matrix(links: Links, *, is_searched: bool) -> Floats:
 
 
 def _links(world: World, spec: Attack) -> Links:
-    scene = GroundTruth.create_from_tables(world.original, world.masked, world.schema, world.alignment)
+    truth = GroundTruth.create_from_tables(world.original, world.masked, world.schema, world.alignment)
     intruder, everybody = Intruder("declared", world.knows), np.arange(world.original.n)
-    return find_links(spec, AttackContext(scene, world.schema, world.steps, intruder, world.knows, everybody)).links
+    return find_links(spec, AttackContext(truth, world.schema, world.steps, intruder, world.knows, everybody)).links
 
 
 def square(matrix: Floats) -> Floats:
@@ -89,7 +89,7 @@ def square(matrix: Floats) -> Floats:
     return np.pad(matrix, ((0, 0), (0, matrix.shape[0] - matrix.shape[1])))
 
 
-def law_of(matrices: Sequence[Floats], found: float, rng: np.random.Generator) -> PermutationTest:
+def run_permutation_test(matrices: Sequence[Floats], found: float, rng: np.random.Generator) -> PermutationTest:
     """How often random pairings of records and rows, one for each of the square matrices, earn as much as was found in all.
 
     matrices: of one size. found: the sum of all credits. The expected sum is exact. Pairings are drawn until it is clear that
@@ -112,7 +112,7 @@ def compute_binomial_tail(misses: int, trials: int, rate: float) -> float:
     return float(binom.sf(misses - 1, trials, rate))
 
 
-def share_of_trials(hits: int, trials: int) -> tuple[float, float]:
+def estimate_share_of_trials(hits: int, trials: int) -> tuple[float, float]:
     """95 % interval of a share of independent trials (Clopper and Pearson)."""
     found = binomtest(hits, trials).proportion_ci(0.95)
     return float(found.low), float(found.high)

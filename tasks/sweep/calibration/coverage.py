@@ -14,8 +14,8 @@ from tasks.microdata.ground_truth import GroundTruth
 from tasks.microdata.interval import ERROR
 from tasks.microdata.table import Integers, Microdata
 from tasks.score.linkage import linkage_estimates
-from tasks.score.subgroups import Subgroup, subgroups_of
-from tasks.sweep.calibration.chance import compute_binomial_tail, run_attack, share_of_trials
+from tasks.score.subgroups import Subgroup, find_subgroups
+from tasks.sweep.calibration.chance import compute_binomial_tail, estimate_share_of_trials, run_attack
 from tasks.sweep.calibration.findings import LEVEL, SHARE, CalibrationFinding, Effort
 from tasks.sweep.calibration.worlds import World
 
@@ -25,7 +25,7 @@ _FEWEST = 10  # samples; of fewer, intervals that cover too rarely could not be 
 
 
 def intervals_cover(
-    scene: str, spec: Attack, world: World, effort: Effort, rng: np.random.Generator
+    setting: str, spec: Attack, world: World, effort: Effort, rng: np.random.Generator
 ) -> tuple[CalibrationFinding, ...]:
     """Score all targets once, then many samples of them, and count how often each one-sided bound misses the figure of all.
 
@@ -40,8 +40,8 @@ def intervals_cover(
         for estimate in scored.figures(scored.draw_sample(rng)):
             if estimate.id in full:
                 counts[estimate.id].add(estimate, full[estimate.id])
-    found = (_judge_coverage(scene, figure, counts[name]) for name, figure in full.items() if counts[name].samples >= _FEWEST)
-    return (_alone(scene, scored, spec, rng), _exact(scene, tuple(full.values())), *found)
+    found = (_judge_coverage(setting, figure, counts[name]) for name, figure in full.items() if counts[name].samples >= _FEWEST)
+    return (_alone(setting, scored, spec, rng), _exact(setting, tuple(full.values())), *found)
 
 
 @dataclass(slots=True)
@@ -69,7 +69,7 @@ class _Scored:
     world: World
     result: AttackResult
     outcomes: Microdata
-    scene: GroundTruth
+    truth: GroundTruth
     subgroups: tuple[Subgroup, ...]
 
     @classmethod
@@ -77,36 +77,36 @@ class _Scored:
         result = run_attack(world, spec)
         if result.outcomes is None:
             raise AttackFailed(result.reason or "no reason")
-        scene = GroundTruth.create_from_tables(world.original, world.masked, world.schema, world.alignment)
-        return cls(world, result, result.outcomes, scene, subgroups_of(world.original, world.schema, scene.units))
+        setting = GroundTruth.create_from_tables(world.original, world.masked, world.schema, world.alignment)
+        return cls(world, result, result.outcomes, setting, find_subgroups(world.original, world.schema, setting.units))
 
     def draw_sample(self, rng: np.random.Generator) -> Integers:
         """A simple random sample of the targets, as places in the outcomes, in the order of the draw."""
         return rng.permutation(self.outcomes.n)[: round(SHARE * self.outcomes.n)]
 
-    def figures(self, places: Integers | None = None) -> tuple[Estimate, ...]:
+    def figures(self, positions: Integers | None = None) -> tuple[Estimate, ...]:
         """The figures of all targets, or of some."""
-        outcomes = self.outcomes if places is None else self.outcomes.take(places)
+        outcomes = self.outcomes if positions is None else self.outcomes.take(positions)
         result = replace(self.result, outcomes=outcomes)
-        return linkage_estimates(result, self.scene, self.world.schema, self.subgroups)
+        return linkage_estimates(result, self.truth, self.world.schema, self.subgroups)
 
-    def alone(self, spec: Attack, places: Integers) -> bool:
+    def alone(self, spec: Attack, positions: Integers) -> bool:
         """Does an attack that is asked for these targets alone say of them what it says among all?"""
-        expected = self.outcomes.take(places)
+        expected = self.outcomes.take(positions)
         there = run_attack(self.world, spec, expected.floats("target").astype(np.int64)).outcomes
         return there is not None and there.arrow.equals(expected.arrow)
 
 
-def _judge_coverage(scene: str, figure: Estimate, count: _Count) -> CalibrationFinding:
+def _judge_coverage(setting: str, figure: Estimate, count: _Count) -> CalibrationFinding:
     covered = count.samples - count.above - count.below
-    low, high = share_of_trials(covered, count.samples)
+    low, high = estimate_share_of_trials(covered, count.samples)
     p = min(compute_binomial_tail(misses, count.samples, ERROR) for misses in (count.above, count.below))
     about = ", ".join(part for part in (figure.attribute, figure.subgroup) if part is not None)
     reason = f"its bounds are on the wrong side in {count.above} (low) and {count.below} (high) of {count.samples} samples"
     return CalibrationFinding(
         kind="coverage",
         subject=f"{figure.measure} ({about})" if about else figure.measure,
-        scene=scene,
+        scene=setting,
         trials=count.samples,
         found=covered / count.samples,
         expected=CONFIDENCE,
@@ -119,13 +119,13 @@ def _judge_coverage(scene: str, figure: Estimate, count: _Count) -> CalibrationF
     )
 
 
-def _alone(scene: str, scored: _Scored, spec: Attack, rng: np.random.Generator) -> CalibrationFinding:
+def _alone(setting: str, scored: _Scored, spec: Attack, rng: np.random.Generator) -> CalibrationFinding:
     """Targets that are scored alone fare as they do among all: else a sample of them says nothing of the others."""
     same = sum(scored.alone(spec, scored.draw_sample(rng)) for _ in range(_SCORED_ALONE))
     return CalibrationFinding(
         kind="coverage",
         subject="targets fare alike in a sample",
-        scene=scene,
+        scene=setting,
         trials=_SCORED_ALONE,
         found=same / _SCORED_ALONE,
         expected=1.0,
@@ -134,13 +134,13 @@ def _alone(scene: str, scored: _Scored, spec: Attack, rng: np.random.Generator) 
     )
 
 
-def _exact(scene: str, figures: tuple[Estimate, ...]) -> CalibrationFinding:
+def _exact(setting: str, figures: tuple[Estimate, ...]) -> CalibrationFinding:
     """Where all targets are scored there is no sampling error."""
     exact = sum(one.basis == "exact" and one.low == one.value == one.high for one in figures)
     return CalibrationFinding(
         kind="coverage",
         subject="figures of all targets have no interval",
-        scene=scene,
+        scene=setting,
         trials=len(figures),
         found=exact / len(figures),
         expected=1.0,

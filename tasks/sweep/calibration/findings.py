@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-Kind = Literal["null", "planted", "coverage", "posterior", "recount"]
+CalibrationKind = Literal["null", "planted", "coverage", "posterior", "recount"]
 LEVEL = 1e-4  # a right attack or interval is called wrong in one of so many checks (docs/SCIENCE.md section 1)
 SHARE = 0.2  # of the targets that is drawn where only a sample is scored
 
@@ -29,7 +29,7 @@ class CalibrationFinding:
     holds: is p at least LEVEL, and everything that leaves nothing to chance as it must be? reason: if not, what is wrong.
     """
 
-    kind: Kind
+    kind: CalibrationKind
     subject: str
     scene: str
     trials: int

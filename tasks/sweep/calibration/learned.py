@@ -32,7 +32,7 @@ class _LearnedFigures:
 
 
 def learns_nothing(
-    subject: str, scene: str, spec: LearnedLinkage, make: MakeWorld, effort: Effort, rng: np.random.Generator
+    subject: str, setting: str, spec: LearnedLinkage, make: MakeWorld, effort: Effort, rng: np.random.Generator
 ) -> tuple[CalibrationFinding, ...]:
     """Attack tables in which nobody's row is their own.
 
@@ -41,8 +41,8 @@ def learns_nothing(
     Half as many tables as the effort has seeds; for the larger families, which take several times as long, a sixth.
     """
     tables = max(effort.seeds // SEEDS_OF_A_TABLE.get(spec.learn, SEEDS_OF_A_LARGE_FAMILY), 2)
-    said = [_attack_table(spec, make, one) for one in rng.spawn(tables)]
-    return (_judge_other_half(subject, scene, said), _judge_stated_chance(subject, scene, said))
+    figures = [_attack_table(spec, make, one) for one in rng.spawn(tables)]
+    return (_judge_other_half(subject, setting, figures), _judge_stated_chance(subject, setting, figures))
 
 
 def _attack_table(spec: LearnedLinkage, make: MakeWorld, rng: np.random.Generator) -> _LearnedFigures:
@@ -56,25 +56,27 @@ def _attack_table(spec: LearnedLinkage, make: MakeWorld, rng: np.random.Generato
     return _LearnedFigures(rate, result.learned.chance, credit, others / world.masked.n)
 
 
-def _judge_other_half(subject: str, scene: str, said: list[_LearnedFigures]) -> CalibrationFinding:
-    found, expected = sum(one.other_half for one in said), sum(one.luck for one in said)
+def _judge_other_half(subject: str, setting: str, figures: list[_LearnedFigures]) -> CalibrationFinding:
+    found, expected = sum(one.other_half for one in figures), sum(one.luck for one in figures)
     above, below = poisson.sf(math.ceil(found - 1e-9) - 1, expected), poisson.cdf(math.floor(found + 1e-9), expected)
     reason = "it finds other than luck gives among records it did not learn from"
-    n = len(said) * (N // 2)
-    return _finding(subject, f"{scene}, the other half", len(said), found / n, expected / n, min(above, below), reason)
+    n = len(figures) * (N // 2)
+    return _finding(subject, f"{setting}, the other half", len(figures), found / n, expected / n, min(above, below), reason)
 
 
-def _judge_stated_chance(subject: str, scene: str, said: list[_LearnedFigures]) -> CalibrationFinding:
-    apart = np.array([one.rate - one.chance for one in said])
+def _judge_stated_chance(subject: str, setting: str, figures: list[_LearnedFigures]) -> CalibrationFinding:
+    apart = np.array([one.rate - one.chance for one in figures])
     p = float(ttest_1samp(apart, 0.0).pvalue) if np.ptp(apart) > 0 else float(abs(apart[0]) < 1e-9)
-    found, expected = sum(one.rate for one in said) / len(said), sum(one.chance for one in said) / len(said)
+    found, expected = sum(one.rate for one in figures) / len(figures), sum(one.chance for one in figures) / len(figures)
     reason = "the chance it states is not what it earns where nothing is to be found"
-    return _finding(subject, f"{scene}, the stated chance", len(said), found, expected, p, reason)
+    return _finding(subject, f"{setting}, the stated chance", len(figures), found, expected, p, reason)
 
 
-def _finding(subject: str, scene: str, trials: int, found: float, expected: float, p: float, reason: str) -> CalibrationFinding:
+def _finding(
+    subject: str, setting: str, trials: int, found: float, expected: float, p: float, reason: str
+) -> CalibrationFinding:
     holds = bool(p >= LEVEL)
     return CalibrationFinding(
-        kind="null", subject=subject, scene=scene, trials=trials, found=found, expected=expected, p=float(p), holds=holds,
+        kind="null", subject=subject, scene=setting, trials=trials, found=found, expected=expected, p=float(p), holds=holds,
         reason=None if holds else reason,
     )  # fmt: skip

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from tasks.attack.methods import Attack
-from tasks.sweep.calibration.chance import law_of, measure_credit, square
+from tasks.sweep.calibration.chance import compute_pairing_credit, run_permutation_test, square
 from tasks.sweep.calibration.findings import LEVEL, CalibrationFinding, Effort
 from tasks.sweep.calibration.worlds import World
 
@@ -16,7 +16,7 @@ MakeWorld = Callable[[np.random.Generator], World]
 
 
 def finds_nothing(
-    subject: str, scene: str, spec: Attack, make: MakeWorld, effort: Effort, rng: np.random.Generator
+    subject: str, setting: str, spec: Attack, make: MakeWorld, effort: Effort, rng: np.random.Generator
 ) -> tuple[CalibrationFinding]:
     """Attack one table for each seed in which nobody's row is their own, and compare the credit with random pairings.
 
@@ -25,24 +25,24 @@ def finds_nothing(
     """
     matrices, total, wrong = [], 0.0, 0
     for one in rng.spawn(effort.seeds):
-        by_attack = measure_credit(make(one), spec)
+        by_attack = compute_pairing_credit(make(one), spec)
         matrix = square(by_attack.matrix)
         matrices.append(matrix)
         total += float(by_attack.credit.sum())
         wrong += abs(by_attack.result.chance - matrix.mean()) > 1e-9
-    law = law_of(matrices, total, rng)
-    p = min(law.above, law.below)
+    permutation = run_permutation_test(matrices, total, rng)
+    p = min(permutation.above, permutation.below)
     n = effort.seeds * len(matrices[0])
     finding = CalibrationFinding(
         kind="null",
         subject=subject,
-        scene=scene,
+        scene=setting,
         trials=effort.seeds,
         found=total / n,
-        expected=law.expected / n,
+        expected=permutation.expected / n,
         p=p,
         holds=p >= LEVEL and not wrong,
-        reason=_reason(law.above, law.below, wrong),
+        reason=_reason(permutation.above, permutation.below, wrong),
     )
     return (finding,)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tasks.attack.methods import Attack
-from tasks.sweep.calibration.chance import law_of, measure_credit
+from tasks.sweep.calibration.chance import compute_pairing_credit, run_permutation_test
 from tasks.sweep.calibration.findings import LEVEL, CalibrationFinding, Effort
 from tasks.sweep.calibration.worlds import Steps, make_planted_world
 
@@ -14,7 +14,7 @@ CERTAIN = 20  # tables are enough where nothing is left to chance
 
 
 def finds_what_is_there(
-    subject: str, scene: str, spec: Attack, steps: Steps, share: float, effort: Effort, rng: np.random.Generator
+    subject: str, setting: str, spec: Attack, steps: Steps, share: float, effort: Effort, rng: np.random.Generator
 ) -> tuple[CalibrationFinding]:
     """Attack one table for each seed in which a share of the records keep a unique key; the rest's rows are dealt out.
 
@@ -25,22 +25,22 @@ def finds_what_is_there(
     tables = effort.seeds if share < 1 else min(effort.seeds, CERTAIN)
     for one in rng.spawn(tables):
         world, known = make_planted_world(N, share, steps, one)
-        by_attack = measure_credit(world, spec)
+        by_attack = compute_pairing_credit(world, spec)
         credit, rest = by_attack.credit, np.setdiff1d(np.arange(N), known)
         blocks.append(by_attack.matrix[np.ix_(rest, rest)])
         total += float(credit.sum())
         of_rest += float(credit[rest].sum())
         missed += float((1 - credit[known]).sum())
-    law = law_of(blocks, of_rest, rng) if blocks[0].size else None
-    p = None if law is None else min(law.above, law.below)
+    permutation = run_permutation_test(blocks, of_rest, rng) if blocks[0].size else None
+    p = None if permutation is None else min(permutation.above, permutation.below)
     n = tables * N
     finding = CalibrationFinding(
         kind="planted",
         subject=subject,
-        scene=scene,
+        scene=setting,
         trials=tables,
         found=total / n,
-        expected=round(share * N) / N + (0.0 if law is None else law.expected / n),
+        expected=round(share * N) / N + (0.0 if permutation is None else permutation.expected / n),
         p=p,
         holds=missed <= 1e-9 and (p is None or p >= LEVEL),
         reason=_reason(missed, p),

@@ -14,7 +14,7 @@ from tasks.microdata.errors import AttackFailed
 from tasks.microdata.table import Floats
 from tasks.sweep.calibration.chance import run_attack
 from tasks.sweep.calibration.findings import LEVEL, CalibrationFinding, Effort
-from tasks.sweep.calibration.worlds import KNOWN, Steps, World, create_shuffled_alignment, mask_data, people, schema_of
+from tasks.sweep.calibration.worlds import KNOWN, Steps, World, create_schema, create_shuffled_alignment, mask_data, people
 
 N = 400
 ALLOWED = 0.05  # of the claim: the formula takes the rows of the others for independent draws, which errs by about 1/n
@@ -34,7 +34,7 @@ class Claims:
 
 
 def claims_hold(
-    scene: str, names: tuple[str, ...], steps: Steps, effort: Effort, rng: np.random.Generator
+    setting: str, names: tuple[str, ...], steps: Steps, effort: Effort, rng: np.random.Generator
 ) -> tuple[CalibrationFinding, ...]:
     """Mask a table for each seed by a known law, and compare the attack's hits with the posterior probability it claims.
 
@@ -43,21 +43,21 @@ def claims_hold(
     the mean hit is the mean largest posterior, and the mean posterior at the truth the mean sum of r^2. What is tested is
     whether the two are further apart than ALLOWED (measured at 400 records: claims 1 to 3 % above the hits).
     """
-    found = [claims_of(_world(names, steps, one)) for one in rng.spawn(max(effort.seeds // TABLES, FEWEST))]
+    found = [compute_claims(_world(names, steps, one)) for one in rng.spawn(max(effort.seeds // TABLES, FEWEST))]
     hits = [(one.hit, one.largest) for one in found]
     at_truth = [(one.at_truth, one.squares) for one in found]
     return (
-        _finding("hits against the largest posterior", scene, np.array(hits)),
-        _finding("posterior at the truth against sum of squares", scene, np.array(at_truth)),
+        _finding("hits against the largest posterior", setting, np.array(hits)),
+        _finding("posterior at the truth against sum of squares", setting, np.array(at_truth)),
     )
 
 
-def claims_of(world: World) -> Claims:
+def compute_claims(world: World) -> Claims:
     """What the attack by transparency hits in a world, and what the posterior claims."""
     result = run_attack(world, Transparency(method="transparency"))
     if result.outcomes is None:
         raise AttackFailed(result.reason or "no reason")
-    posterior = posterior_of(world)
+    posterior = compute_posterior(world)
     return Claims(
         hit=float(result.outcomes.floats("credit").mean()),
         largest=float(posterior.max(axis=1).mean()),
@@ -66,14 +66,14 @@ def claims_of(world: World) -> Claims:
     )
 
 
-def posterior_of(world: World) -> Floats:
+def compute_posterior(world: World) -> Floats:
     """Shape (n, m): how probable row j is to be record i's, by the formula, from the laws of the steps."""
     known = world.original.select(world.knows)
     knowledge = infer_belief(known, world.masked, world.schema, world.steps)
     log = np.zeros((known.n, world.masked.n))
     with np.errstate(divide="ignore"):
-        for law in knowledge.laws:
-            log += np.log(law.probability)[law.own][:, law.shown]
+        for likelihood in knowledge.likelihoods:
+            log += np.log(likelihood.probability)[likelihood.own][:, likelihood.shown]
     for blurred in knowledge.blurred:
         errors = blurred.placed[None, :, :] - blurred.centre[:, None, :]
         log += multivariate_normal(cov=blurred.covariance[0]).logpdf(errors).reshape(log.shape)
@@ -92,25 +92,25 @@ def _others(log: Floats) -> Floats:
 
 def _world(names: tuple[str, ...], steps: Steps, rng: np.random.Generator) -> World:
     data = people(N, rng).select(names)
-    schema = schema_of({name: KNOWN[name] for name in names})
+    schema = create_schema({name: KNOWN[name] for name in names})
     done = mask_data(data, schema, steps, rng)
     return World(data, done.data, schema, done.mechanisms, create_shuffled_alignment(N, rng), names)
 
 
-def apart(differences: Floats, allowed: float) -> float:
+def compute_difference_p_value(differences: Floats, allowed: float) -> float:
     """How probable such differences, or larger ones, are if their mean is at most so far from 0 (the nearer side's t test)."""
     above = ttest_1samp(differences, allowed, alternative="greater").pvalue
     below = ttest_1samp(differences, -allowed, alternative="less").pvalue
     return float(min(above, below))
 
 
-def _finding(subject: str, scene: str, pairs: Floats) -> CalibrationFinding:
+def _finding(subject: str, setting: str, pairs: Floats) -> CalibrationFinding:
     found, claimed = pairs.mean(axis=0)
-    p = apart(pairs[:, 0] - pairs[:, 1], ALLOWED * float(claimed))
+    p = compute_difference_p_value(pairs[:, 0] - pairs[:, 1], ALLOWED * float(claimed))
     return CalibrationFinding(
         kind="posterior",
         subject=subject,
-        scene=scene,
+        scene=setting,
         trials=len(pairs),
         found=float(found),
         expected=float(claimed),

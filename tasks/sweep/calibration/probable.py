@@ -22,11 +22,11 @@ from tasks.microdata.schema import Scale
 from tasks.microdata.table import Floats, Microdata
 from tasks.score.linkage import linkage_estimates
 from tasks.score.measures.linkage import POSTERIOR_AT_TRUTH
-from tasks.sweep.calibration.chance import law_of, run_attack, square
-from tasks.sweep.calibration.findings import LEVEL, CalibrationFinding, Effort, Kind
+from tasks.sweep.calibration.chance import run_attack, run_permutation_test, square
+from tasks.sweep.calibration.findings import LEVEL, CalibrationFinding, CalibrationKind, Effort
 from tasks.sweep.calibration.null import MakeWorld
-from tasks.sweep.calibration.posterior import ALLOWED, FEWEST, TABLES, apart
-from tasks.sweep.calibration.worlds import Steps, World, create_shuffled_alignment, make_masked_world, mask_data, schema_of
+from tasks.sweep.calibration.posterior import ALLOWED, FEWEST, TABLES, compute_difference_p_value
+from tasks.sweep.calibration.worlds import Steps, World, create_schema, create_shuffled_alignment, make_masked_world, mask_data
 
 RECORDS = 40  # of a table that is counted anew
 COUNTED = 10
@@ -36,7 +36,7 @@ RETENTION = 0.7
 
 
 def posterior_finds_nothing(
-    subject: str, scene: str, spec: ProbabilisticLinkage, make: MakeWorld, effort: Effort, rng: np.random.Generator
+    subject: str, setting: str, spec: ProbabilisticLinkage, make: MakeWorld, effort: Effort, rng: np.random.Generator
 ) -> tuple[CalibrationFinding]:
     """Tables in which nobody's row is their own: the posterior at the truth against random pairings, and its stated chance."""
     matrices, total, wrong = [], 0.0, 0
@@ -47,28 +47,28 @@ def posterior_finds_nothing(
         matrices.append(matrix)
         total += (figure.value or 0.0) * world.original.n
         wrong += abs((figure.chance or 0.0) - float(matrix.mean())) > 1e-9
-    law = law_of(matrices, total, rng)
-    p, n = min(law.above, law.below), effort.seeds * len(matrices[0])
+    permutation = run_permutation_test(matrices, total, rng)
+    p, n = min(permutation.above, permutation.below), effort.seeds * len(matrices[0])
     reason = "it gives the truth other than chance would" if p < LEVEL else None
     if wrong:
         reason = f"the chance it states is not that of its probabilities in {wrong} tables"
-    return (_finding("null", subject, scene, effort.seeds, total / n, law.expected / n, p, reason),)
+    return (_finding("null", subject, setting, effort.seeds, total / n, permutation.expected / n, p, reason),)
 
 
 def reads_nothing_off(
-    subject: str, scene: str, spec: ProbabilisticLinkage, make: MakeWorld, effort: Effort, rng: np.random.Generator
+    subject: str, setting: str, spec: ProbabilisticLinkage, make: MakeWorld, effort: Effort, rng: np.random.Generator
 ) -> tuple[CalibrationFinding, ...]:
     """Where m is read off who is who of nobody's own rows: rate and posterior are what their stated chances say, on average."""
     worlds = [make(one) for one in rng.spawn(max(effort.seeds // 2, 2))]
     results = [run_attack(world, spec) for world in worlds]
-    told = [_facts_of(result) for result in results]
+    facts = [_require_facts(result) for result in results]
     truths = [_get_posterior_at_truth(*one).value or 0.0 for one in zip(worlds, results, strict=True)]
     rates = [_mean(result, "credit") for result in results]
     pairs = (
-        ("the rate", rates, [one.chance or 0.0 for one in told]),
-        ("the posterior", truths, [one.chance_at_truth or 0.0 for one in told]),
+        ("the rate", rates, [one.chance or 0.0 for one in facts]),
+        ("the posterior", truths, [one.chance_at_truth or 0.0 for one in facts]),
     )
-    return tuple(_judge_stated_chance(subject, f"{scene}, {what}", found, chance) for what, found, chance in pairs)
+    return tuple(_judge_stated_chance(subject, f"{setting}, {what}", found, chance) for what, found, chance in pairs)
 
 
 def posterior_is_recounted(
@@ -79,7 +79,7 @@ def posterior_is_recounted(
     for one in rng.spawn(min(effort.seeds, COUNTED)):
         world = make_masked_world(RECORDS, steps, one)
         result = run_attack(world, spec)
-        slowly = math.fsum(_slowly(world, _facts_of(result))) / RECORDS
+        slowly = math.fsum(_slowly(world, _require_facts(result))) / RECORDS
         apart_by.append(abs((_get_posterior_at_truth(world, result).value or 0.0) - slowly))
     worst = max(apart_by)
     reason = None if worst <= 1e-9 else f"it is {worst:.3g} off what counting all pairs gives"
@@ -88,7 +88,7 @@ def posterior_is_recounted(
 
 
 def claims_of_the_model_hold(
-    subject: str, scene: str, spec: ProbabilisticLinkage, effort: Effort, rng: np.random.Generator
+    subject: str, setting: str, spec: ProbabilisticLinkage, effort: Effort, rng: np.random.Generator
 ) -> tuple[CalibrationFinding, ...]:
     """Attributes that agree independently of each other, masked by PRAM: the guesses are right as often as they claim.
 
@@ -98,19 +98,19 @@ def claims_of_the_model_hold(
     for one in rng.spawn(max(effort.seeds // TABLES, FEWEST)):
         world = independent_codes(one)
         result = run_attack(world, spec)
-        facts = _facts_of(result)
+        facts = _require_facts(result)
         hits.append((_mean(result, "credit"), facts.claimed))
         at_truth.append((_mean(result, "posterior"), facts.squares))
-    said = "the intruder is not right as often as their model claims"
+    message = "the intruder is not right as often as their model claims"
     pairs = (("hits against the largest posterior", hits), ("posterior at the truth against sum of squares", at_truth))
-    return tuple(_judge_claims(f"{subject}, {what}", scene, np.array(both), said) for what, both in pairs)
+    return tuple(_judge_claims(f"{subject}, {what}", setting, np.array(both), message) for what, both in pairs)
 
 
 def independent_codes(rng: np.random.Generator) -> World:
     """Records of independent, uniform codes, each kept with the same probability."""
     names = tuple("abcd")
     data = Microdata.from_columns({name: rng.integers(0, size, PEOPLE) for name, size in zip(names, SIZES, strict=True)})
-    schema = schema_of(dict.fromkeys(names, Scale.CODE))
+    schema = create_schema(dict.fromkeys(names, Scale.CODE))
     done = mask_data(data, schema, (Pram(method="pram", attributes=names, retention=RETENTION),), rng)
     return World(data, done.data, schema, done.mechanisms, create_shuffled_alignment(PEOPLE, rng), names)
 
@@ -129,11 +129,11 @@ def posterior_matrix(world: World, spec: ProbabilisticLinkage) -> Floats:
 def _get_posterior_at_truth(world: World, result: AttackResult) -> Estimate:
     if result.outcomes is None:
         raise AttackFailed(result.reason or "it did not run")
-    scene = GroundTruth.create_from_tables(world.original, world.masked, world.schema, world.alignment)
-    return next(one for one in linkage_estimates(result, scene, world.schema) if one.measure == POSTERIOR_AT_TRUTH.name)
+    setting = GroundTruth.create_from_tables(world.original, world.masked, world.schema, world.alignment)
+    return next(one for one in linkage_estimates(result, setting, world.schema) if one.measure == POSTERIOR_AT_TRUTH.name)
 
 
-def _facts_of(result: AttackResult) -> ProbableFacts:
+def _require_facts(result: AttackResult) -> ProbableFacts:
     if result.probable is None:
         raise AttackFailed(result.reason or "it did not run")
     return result.probable
@@ -169,31 +169,38 @@ def _ratio(facts: ProbableFacts, name: str, own: object, shown: object, wide: fl
     return (first.m or 0.0) / first.u
 
 
-def _holds(said: str, own: object, shown: object, wide: float) -> bool:
-    if said == "equal":
+def _holds(message: str, own: object, shown: object, wide: float) -> bool:
+    if message == "equal":
         return own == shown
     if not isinstance(own, int | float) or not isinstance(shown, int | float):
         return own is None and shown is None
-    return abs(own - shown) <= wide * float(said.split()[1]) / 100
+    return abs(own - shown) <= wide * float(message.split()[1]) / 100
 
 
-def _judge_stated_chance(subject: str, scene: str, found: list[float], chance: list[float]) -> CalibrationFinding:
+def _judge_stated_chance(subject: str, setting: str, found: list[float], chance: list[float]) -> CalibrationFinding:
     differences = np.array(found) - np.array(chance)
     p = float(ttest_1samp(differences, 0.0).pvalue) if np.ptp(differences) > 0 else float(abs(differences[0]) < 1e-9)
     reason = None if p >= LEVEL else "the chance it states is not what it earns where nothing is to be found"
-    return _finding("null", subject, scene, len(found), float(np.mean(found)), float(np.mean(chance)), p, reason)
+    return _finding("null", subject, setting, len(found), float(np.mean(found)), float(np.mean(chance)), p, reason)
 
 
-def _judge_claims(subject: str, scene: str, pairs: Floats, said: str) -> CalibrationFinding:
+def _judge_claims(subject: str, setting: str, pairs: Floats, message: str) -> CalibrationFinding:
     found, claimed = (float(one) for one in pairs.mean(axis=0))
-    p = apart(pairs[:, 0] - pairs[:, 1], ALLOWED * claimed)
-    return _finding("posterior", subject, scene, len(pairs), found, claimed, p, None if p >= LEVEL else said)
+    p = compute_difference_p_value(pairs[:, 0] - pairs[:, 1], ALLOWED * claimed)
+    return _finding("posterior", subject, setting, len(pairs), found, claimed, p, None if p >= LEVEL else message)
 
 
 def _finding(
-    kind: Kind, subject: str, scene: str, trials: int, found: float, expected: float, p: float | None, reason: str | None
+    kind: CalibrationKind,
+    subject: str,
+    setting: str,
+    trials: int,
+    found: float,
+    expected: float,
+    p: float | None,
+    reason: str | None,
 ) -> CalibrationFinding:
     return CalibrationFinding(
-        kind=kind, subject=subject, scene=scene, trials=trials, found=found, expected=expected, p=p, holds=reason is None,
+        kind=kind, subject=subject, scene=setting, trials=trials, found=found, expected=expected, p=p, holds=reason is None,
         reason=reason,
     )  # fmt: skip

@@ -16,14 +16,14 @@ from tasks.microdata.estimate import Estimate
 from tasks.microdata.schema import CATEGORICAL, MEASURED, Attribute
 from tasks.score.linkage import EXPOSED_FROM
 from tasks.score.methods import score
-from tasks.sweep.calibration.chance import Earned, measure_credit
+from tasks.sweep.calibration.chance import Earned, compute_pairing_credit
 from tasks.sweep.calibration.findings import CalibrationFinding, Effort
 from tasks.sweep.calibration.worlds import Steps, World, make_masked_world
 
 N = 36  # the narrower interval reaches no rank to either side, the wider one
 TABLES = 10
 P_PERCENT = (5.0, 10.0)  # at which disclosure is always measured
-Rate = tuple[float, float | None]  # a figure, and its chance
+RateWithChance = tuple[float, float | None]  # a figure, and its chance
 Number = float | None
 
 
@@ -37,13 +37,13 @@ def figures_are_true(
     agreeing: list[tuple[str, bool]] = []
     for one in rng.spawn(min(effort.seeds, TABLES)):
         world = make_masked_world(N, steps, one)
-        by_attack = measure_credit(world, spec)
+        by_attack = compute_pairing_credit(world, spec)
         found = {figure.id: figure for figure in _score_attack(world, by_attack.result)}
         agreeing.extend((name, _agrees(found[name], expected)) for name, expected in recount_figures(world, by_attack))
     return (_finding(subject, agreeing),)
 
 
-def recount_figures(world: World, by_attack: Earned) -> Iterator[tuple[str, Rate]]:
+def recount_figures(world: World, by_attack: Earned) -> Iterator[tuple[str, RateWithChance]]:
     """The figures of a complete release by their definitions, each with its id; slow."""
     credit = np.diag(by_attack.matrix)
     by = f"{by_attack.result.attack}|{by_attack.result.intruder}"
@@ -56,7 +56,7 @@ def recount_figures(world: World, by_attack: Earned) -> Iterator[tuple[str, Rate
         yield from _recount_disclosure(world, attribute)
 
 
-def _recount_disclosure(world: World, attribute: Attribute) -> Iterator[tuple[str, Rate]]:
+def _recount_disclosure(world: World, attribute: Attribute) -> Iterator[tuple[str, RateWithChance]]:
     name = attribute.name
     truth, shown = (table.column(name).to_pylist() for table in (world.original, world.masked))
     yield f"same_value_disclosure|{name}", _rate(truth, shown, lambda x, y: x == y)
@@ -71,7 +71,7 @@ def _recount_disclosure(world: World, attribute: Attribute) -> Iterator[tuple[st
             yield f"sd_interval_disclosure|{name}|p_percent={p:g}", _rate(truth, shown, _create_sd_rule(reach))
 
 
-def _rate(truth: list[Number], shown: list[Number], discloses: Callable[[float, float], bool]) -> Rate:
+def _rate(truth: list[Number], shown: list[Number], discloses: Callable[[float, float], bool]) -> RateWithChance:
     """The share of the records whose own row discloses their value, and that of all pairs of a record and a row."""
     pairs = [(x, y) for x, y in zip(truth, shown, strict=True) if x is not None]
     own = sum(y is not None and discloses(x, y) for x, y in pairs)
@@ -97,7 +97,7 @@ def _score_attack(world: World, result: AttackResult) -> tuple[Estimate, ...]:
     return score(*tables, (result,), (), alignment=world.alignment, n_targets=world.original.n)
 
 
-def _agrees(figure: Estimate, expected: Rate) -> bool:
+def _agrees(figure: Estimate, expected: RateWithChance) -> bool:
     found = (figure.value, figure.chance, figure.low, figure.high)
     value, chance = expected
     return all(

@@ -14,7 +14,7 @@ from tasks.sweep.page.content import Floats, PageAxis, PageData, PageFigure, Ris
 DIGITS = 5
 
 
-def as_json(data: PageData) -> str:
+def serialise_column(data: PageData) -> str:
     """JSON that can stand inside a script element: it holds no `<`. Cost: some 25 bytes a figure and point."""
     value = {
         "sweep": data.id,
@@ -72,7 +72,7 @@ def _format_value(value: float | int | str | bool) -> str:
 
 def _encode_texts(values: Sequence[str | None]) -> dict[str, Any]:
     """Texts as places in the list of those that occur, in order of their first; -1 for None."""
-    levels = {text: place for place, text in enumerate(dict.fromkeys(one for one in values if one is not None))}
+    levels = {text: position for position, text in enumerate(dict.fromkeys(one for one in values if one is not None))}
     return {"levels": list(levels), "codes": [-1 if one is None else levels[one] for one in values]}
 
 

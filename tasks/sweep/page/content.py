@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
-Decision = Literal["kept", "broken", "undecided", "none"]
-Status = Literal["ok", "skipped", "failed"]
+PointDecision = Literal["kept", "broken", "undecided", "none"]
+TrialStatus = Literal["ok", "skipped", "failed"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -112,9 +112,9 @@ class PageData:
     numbers: tuple[int, ...]
     pipelines: tuple[str, ...]
     methods: tuple[str, ...]
-    statuses: tuple[Status, ...]
+    statuses: tuple[TrialStatus, ...]
     reasons: tuple[str, ...]
-    decisions: tuple[Decision, ...]
+    decisions: tuple[PointDecision, ...]
     policy: tuple[str, ...]
     axes: tuple[PageAxis, ...]
     loss: PageLoss

@@ -17,7 +17,16 @@ from tasks.score.measures.disclosure import K_ANONYMITY
 from tasks.score.policy import DECLARED, PolicyLine
 from tasks.sweep.frontier import Region, compute_map_coordinates, frontier, policy_region
 from tasks.sweep.layout import FigureSubject
-from tasks.sweep.page.content import Decision, PageAxis, PageData, PageFigure, PageLoss, RiskUtilityMap, Spread, Status
+from tasks.sweep.page.content import (
+    PageAxis,
+    PageData,
+    PageFigure,
+    PageLoss,
+    PointDecision,
+    RiskUtilityMap,
+    Spread,
+    TrialStatus,
+)
 from tasks.sweep.page.influence_table import create_influence_table
 from tasks.sweep.results import OverSeeds, Results
 from tasks.sweep.views import (
@@ -29,15 +38,15 @@ from tasks.sweep.views import (
     LiteratureRisk,
     TrialValues,
     WorstRisk,
-    loss_of,
-    risk_of,
+    compute_loss,
+    compute_risk,
 )
 
 MOST_NUMBERS = 400_000
 MOST_RELEASES = 500
 MOST_MAIN = 16
 _Risk = WorstRisk | LiteratureRisk | FigureRisk
-_DECISIONS: dict[Region, Decision] = {"inside": "kept", "outside": "broken", "undecided": "undecided"}
+_DECISIONS: dict[Region, PointDecision] = {"inside": "kept", "outside": "broken", "undecided": "undecided"}
 _VIEWS = {"worst": "all attacks", "literature": "the literature", "figure": "one figure"}
 _AXES = {"worst": "Re-identification, worst found", "literature": "Mean of interval disclosure and linkage"}
 _SAYS = {
@@ -77,51 +86,51 @@ class SweepDescription:
     release_of: Callable[[int], str] | None = None
 
 
-def page_data(results: Results, told: SweepDescription, regions: tuple[Region, ...] | None = None) -> PageData:
+def page_data(results: Results, description: SweepDescription, regions: tuple[Region, ...] | None = None) -> PageData:
     """The record of the page. regions: `policy_region` of these results, if it is known already.
 
     Raises InputError as `decide`. Cost: 0.1 ms a trial for the policy, and the release texts.
     """
-    lost = loss_of(results, told.loss)
+    lost = compute_loss(results, description.loss)
     losses = results.aggregate_seeds(lost.values)
-    risks = [(asked, risk_of(results, asked)) for asked in _risks(told.risk)]
-    views = [_view(results, asked, viewed, losses, told.policy) for asked, viewed in risks]
+    risks = [(asked, compute_risk(results, asked)) for asked in _risks(description.risk)]
+    views = [_view(results, asked, viewed, losses, description.policy) for asked, viewed in risks]
     statuses, reasons = _outcomes(results)
-    decided = zip(regions or policy_region(results, told.policy), statuses, strict=True)
-    decisions: tuple[Decision, ...] = tuple(_DECISIONS[region] if status == "ok" else "none" for region, status in decided)
+    decided = zip(regions or policy_region(results, description.policy), statuses, strict=True)
+    decisions: tuple[PointDecision, ...] = tuple(_DECISIONS[region] if status == "ok" else "none" for region, status in decided)
     pipelines = tuple(str(text) for text in np.asarray(results.texts("pipeline"), dtype=object)[results.first])
-    figures, left_out = _figures(results, told)
-    axes, loss = _axes(results), _loss(results, told, losses)
+    figures, left_out = _figures(results, description)
+    axes, loss = _axes(results), _loss(results, description, losses)
     moved = {view.axis: viewed.values for view, (_, viewed) in zip(views, risks, strict=True)} | {loss.axis: lost.values}
     others = ((figure.label, results.values(figure.id)) for figure in figures if figure.main and figure.label not in moved)
     labels = {axis.path: axis.label for axis in axes}
     return PageData(
-        name=told.name,
-        id=told.id,
-        base=told.base,
-        strategy=told.strategy,
-        seeds=told.seeds,
-        attacks=attacks_of(results),
-        began_at=told.began_at,
-        written_at=told.written_at,
+        name=description.name,
+        id=description.id,
+        base=description.base,
+        strategy=description.strategy,
+        seeds=description.seeds,
+        attacks=list_attacks(results),
+        began_at=description.began_at,
+        written_at=description.written_at,
         numbers=tuple(int(number) for number in results.points),
         pipelines=pipelines,
-        methods=tuple(told.methods.get(pipeline, pipeline) for pipeline in pipelines),
+        methods=tuple(description.methods.get(pipeline, pipeline) for pipeline in pipelines),
         statuses=statuses,
         reasons=reasons,
         decisions=decisions,
-        policy=tuple(policy_in_words(line) for line in told.policy),
+        policy=tuple(policy_in_words(line) for line in description.policy),
         axes=axes,
         loss=loss,
         views=tuple(views),
         figures=figures,
-        influence=create_influence_table(results, moved, others, labels) if told.sensitivity else None,
-        releases=_releases(results, told, views, decisions),
+        influence=create_influence_table(results, moved, others, labels) if description.sensitivity else None,
+        releases=_releases(results, description, views, decisions),
         left_out=left_out,
     )
 
 
-def attacks_of(results: Results) -> tuple[str, ...]:
+def list_attacks(results: Results) -> tuple[str, ...]:
     """The attacks that have a figure in the table, by id."""
     return tuple(sorted({of.attack for of in results.figures.values() if of.attack is not None}))
 
@@ -185,14 +194,14 @@ def _same(one: tuple[object, ...], other: tuple[object, ...]) -> bool:
     return all((None if a == DECLARED else a) == (None if b == DECLARED else b) for a, b in zip(one, other, strict=True))
 
 
-def _loss(results: Results, told: SweepDescription, losses: OverSeeds) -> PageLoss:
+def _loss(results: Results, description: SweepDescription, losses: OverSeeds) -> PageLoss:
     whole = np.where(losses.complete, losses.mean, np.nan)
-    asked = told.loss
+    asked = description.loss
     if isinstance(asked, LiteratureLoss):
         return PageLoss(axis=LITERATURE_AXIS, says=LITERATURE_SAYS, unit="", spread=_spread(losses, whole))
     words = meaning(asked.measure)
     of = "" if asked.attribute is None else f" of {asked.attribute}"
-    lines = (line for line in told.policy if (line.measure, line.attribute) == (asked.measure, asked.attribute))
+    lines = (line for line in description.policy if (line.measure, line.attribute) == (asked.measure, asked.attribute))
     return PageLoss(
         axis=f"{words.title}{of}",
         says=words.sentence,
@@ -207,14 +216,14 @@ def _spread(over: OverSeeds, mean: np.ndarray) -> Spread:
     return Spread(mean=mean, low=np.where(none, np.nan, over.low), high=np.where(none, np.nan, over.high))
 
 
-def _outcomes(results: Results) -> tuple[tuple[Status, ...], tuple[str, ...]]:
+def _outcomes(results: Results) -> tuple[tuple[TrialStatus, ...], tuple[str, ...]]:
     """The status and reason of each point: those of its first seed that did not come through, else `ok`."""
-    statuses: list[Status] = ["ok"] * results.n_points
+    statuses: list[TrialStatus] = ["ok"] * results.n_points
     reasons = [""] * results.n_points
-    trials = zip(results.place.tolist(), results.texts("status"), results.texts("reason"), strict=True)
-    for place, status, reason in trials:
-        if statuses[place] == "ok" and status in ("skipped", "failed"):
-            statuses[place], reasons[place] = ("skipped" if status == "skipped" else "failed"), reason or ""
+    trials = zip(results.position.tolist(), results.texts("status"), results.texts("reason"), strict=True)
+    for position, status, reason in trials:
+        if statuses[position] == "ok" and status in ("skipped", "failed"):
+            statuses[position], reasons[position] = ("skipped" if status == "skipped" else "failed"), reason or ""
     return tuple(statuses), tuple(reasons)
 
 
@@ -240,9 +249,9 @@ def _readable(value: float | int | str | bool | None) -> float | int | str | boo
     return ", ".join(" + ".join(map(str, part)) if isinstance(part, list) else str(part) for part in parts)
 
 
-def _figures(results: Results, told: SweepDescription) -> tuple[tuple[PageFigure, ...], int]:
+def _figures(results: Results, description: SweepDescription) -> tuple[tuple[PageFigure, ...], int]:
     """The figures of all points, those that matter most first, as many as there is room for; and how many were left out."""
-    ids = sorted(results.figures, key=lambda one: (_weight(results.figures[one], told), one))
+    ids = sorted(results.figures, key=lambda one: (_weight(results.figures[one], description), one))
     most = max(MOST_MAIN, MOST_NUMBERS // max(1, results.n_points))
     made, mains = [], 0
     for one in ids[:most]:
@@ -250,14 +259,14 @@ def _figures(results: Results, told: SweepDescription) -> tuple[tuple[PageFigure
         spread = Spread(mean=over.mean, low=over.low, high=over.high)
         main = (
             mains < MOST_MAIN
-            and _weight(results.figures[one], told) == 0
+            and _weight(results.figures[one], description) == 0
             and len(np.unique(over.mean[~np.isnan(over.mean)])) > 1
         )
         mains += main
         made.append(
             PageFigure(
                 id=one,
-                label=label_of(results.figures[one]),
+                label=format_label(results.figures[one]),
                 unit=MEASURES[results.figures[one].measure].unit,
                 spread=spread,
                 main=main,
@@ -266,15 +275,15 @@ def _figures(results: Results, told: SweepDescription) -> tuple[tuple[PageFigure
     return tuple(made), len(ids) - len(made)
 
 
-def _weight(of: FigureSubject, told: SweepDescription) -> int:
+def _weight(of: FigureSubject, description: SweepDescription) -> int:
     """0: what a sweep is about; 1: other figures of the table; 2: of single attributes, subgroups and insiders."""
     if of.attribute is not None or of.subgroup is not None or of.intruder not in (None, DECLARED):
         return 2
-    limited = {line.measure for line in told.policy}
+    limited = {line.measure for line in description.policy}
     return 0 if of.measure in {WORST_OF, K_ANONYMITY.name, *LOSSES, *limited} else 1
 
 
-def label_of(of: FigureSubject) -> str:
+def format_label(of: FigureSubject) -> str:
     """A figure in words, e.g. `Re-identification rate, distance linkage`."""
     who = None if of.intruder == DECLARED else of.intruder
     attack = None if of.attack is None else of.attack.replace("_", " ")
@@ -284,18 +293,18 @@ def label_of(of: FigureSubject) -> str:
 
 
 def _releases(
-    results: Results, told: SweepDescription, views: list[RiskUtilityMap], decisions: tuple[Decision, ...]
+    results: Results, description: SweepDescription, views: list[RiskUtilityMap], decisions: tuple[PointDecision, ...]
 ) -> dict[int, str]:
     """The release files of the points that matter most: the frontiers, those that keep the policy, then the first."""
-    if told.release_of is None:
+    if description.release_of is None:
         return {}
-    on = [place for view in views for place in view.frontier]
-    keeping = [place for place, decision in enumerate(decisions) if decision == "kept"]
-    places = list(dict.fromkeys([*on, *keeping, *range(results.n_points)]))[:MOST_RELEASES]
+    on = [position for view in views for position in view.frontier]
+    keeping = [position for position, decision in enumerate(decisions) if decision == "kept"]
+    positions = list(dict.fromkeys([*on, *keeping, *range(results.n_points)]))[:MOST_RELEASES]
     made = {}
-    for number in sorted(int(results.points[place]) for place in places):
+    for number in sorted(int(results.points[position]) for position in positions):
         try:
-            made[number] = told.release_of(number)
+            made[number] = description.release_of(number)
         except InputError:
             continue  # a point that is wrong in itself has no release
     return made

@@ -12,8 +12,8 @@ from tasks.mask.partitions import mdav
 from tasks.mask.partitions.cut import cut_along
 from tasks.mask.partitions.refined.annealing import REACH, anneal
 from tasks.mask.partitions.refined.descent import descend
-from tasks.mask.partitions.refined.groups import MutablePartition, groups_of, squares_within
-from tasks.mask.partitions.refined.sites import Sites, along, sites_of
+from tasks.mask.partitions.refined.groups import MutablePartition, create_partition, squares_within
+from tasks.mask.partitions.refined.sites import Sites, along, create_sites
 from tasks.mask.partitions.refined.tour import tour
 from tasks.microdata.table import Floats, Integers
 
@@ -66,32 +66,32 @@ def renumber_groups(groups: Integers) -> Integers:
 def _search_partition(points: Floats, k: int) -> Integers:
     if points.shape[1] < 2:
         return cut_along(points, k)
-    chain, sites = path_of(points, k)
+    chain, sites = find_path(points, k)
     found = [_anneal_groups(points[chain], sites, k)]
     if len(points) <= MDAV_AFFORDABLE:
-        found.append(groups_of(points[chain], mdav.partition(points, k)[chain], k))
+        found.append(create_partition(points[chain], mdav.partition(points, k)[chain], k))
         descend(found[-1], sites)
     result = np.empty(len(points), dtype=np.int64)
     result[chain] = min(found, key=squares_within).group
     return result
 
 
-def path_of(points: Floats, k: int) -> tuple[Integers, Sites]:
+def find_path(points: Floats, k: int) -> tuple[Integers, Sites]:
     """Records in the order of a short path, and their sites numbered along it. points: in lexicographic order."""
-    sites = sites_of(points, k, min(WIDEST, max(REACH, k + 2)))
+    sites = create_sites(points, k, min(WIDEST, max(REACH, k + 2)))
     return along(sites, tour(points[sites.first], sites.near))
 
 
 def _anneal_groups(points: Floats, sites: Sites, k: int) -> MutablePartition:
     start = cut_along(points, k)
-    groups = groups_of(points, start, k)
+    groups = create_partition(points, start, k)
     hot, cold = temperatures(groups, sites)
     if cold == 0.0:
         return groups
     sweeps = min(MOST_SWEEPS, SWEEPS_ALWAYS + SHARED_VISITS // len(points))
     anneal(groups, sites, hot, cold, sweeps, np.random.default_rng(GENERATOR))
     descend(groups, sites)
-    kept = groups_of(points, start, k)
+    kept = create_partition(points, start, k)
     descend(kept, sites)
     return min(groups, kept, key=squares_within)
 
