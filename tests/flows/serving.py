@@ -187,7 +187,11 @@ class Serving:
     def child_of(self, flow_run: str, seconds: float = 180) -> psutil.Process:
         """The command that a flow run runs, once it is at work on a run of the ledger's."""
         until(lambda: self.ledger_of(flow_run), seconds, every=1)
-        return next(one for one in self.processes("flows.cli") if "supervisor.py" not in _command(one) and _of(one) == flow_run)
+        return next(
+            one
+            for one in self.processes("flows.cli")
+            if "flows.scheduled.supervisor" not in _command(one) and _of(one) == flow_run
+        )
 
     def ledger(self) -> list[dict[str, Any]]:
         """The runs of the audit trail, newest first, as `sdcert audit find` tells them, with the flow run that asked."""
