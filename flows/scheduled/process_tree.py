@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import secrets
 import select
 import subprocess
@@ -20,6 +21,13 @@ from tasks.runtime.settings import PRIVATE
 CODE = str(Path(__file__).resolve().parents[2])
 SUPERVISE = f"import sys; sys.path.insert(0, {CODE!r}); from flows.scheduled.supervisor import main; main()"
 MOST_OUTPUT_BYTES = 16 << 20
+
+
+def create_python_path(environment: Mapping[str, str]) -> str:
+    """The PYTHONPATH of a process that runs the code of this one, before all that `environment` names."""
+    return os.pathsep.join(
+        [CODE, *(one for one in environment.get("PYTHONPATH", "").split(os.pathsep) if one not in ("", CODE))]
+    )
 
 
 @dataclass(frozen=True, slots=True)
