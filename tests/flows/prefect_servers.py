@@ -57,8 +57,8 @@ def prefect_server(folder: Path, database: str) -> Iterator[str]:
 def leave_servers() -> None:
     """End Prefect's services of this process: each goes on asking the server with which it began, whatever the settings say.
 
-    The one that takes the places of tasks is known by their tags alone. Bound to a server that has ended, it would try to reach it
-    for a minute, and fail a flow of another test.
+    The one that takes the places of tasks is known by their tags alone. Bound to a server that has ended, it would try for a
+    minute to reach it, and fail a flow of another test.
     """
     APILogWorker.drain_all(timeout=30)
 
