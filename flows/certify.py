@@ -100,7 +100,7 @@ def _count_attempt(
     draw = (
         keep_chosen_seed(release.seed)
         if release.seed is not None
-        else draw_of(release.series_name, new=new_draw, earlier=recorder.trail.series.find_last_draw)
+        else find_or_create_draw(release.series_name, new=new_draw, earlier=recorder.trail.series.find_last_draw)
     )
     attempts = recorder.trail.attempt(source=source, source_file=source_file, masking=masking, draw=draw)
     recorder.note(draw=draw, attempts=attempts)

@@ -23,7 +23,7 @@ from tasks.microdata.refs import RecordRef, TableRef
 from tasks.microdata.schema import Schema
 from tasks.microdata.units import find_units
 from tasks.runtime.artifacts import Store
-from tasks.runtime.draws import pseudonym_key_of
+from tasks.runtime.draws import find_or_create_pseudonym_key
 
 CONTROL_TABLE = "ingest control"
 RELEASED_TABLE = "ingest released"

@@ -9,7 +9,7 @@ from typing import Annotated
 from pydantic import Field, model_validator
 
 from flows.sweep.origin import SweepOrigin
-from tasks.attack.linkage.external import names_of
+from tasks.attack.linkage.external import name_files
 from tasks.attack.membership.methods import MembershipAttack, attack_name
 from tasks.attack.methods import Attack
 from tasks.attack.omissions import Omission
@@ -271,7 +271,7 @@ class ReleaseSpec(Spec):
         known = {"control_table": self.control_plan is not None}
         elsewhere = {"masked_elsewhere": self.released is not None, "tool": self.released and self.released.tool}
         return ReportPlan(
-            **{**parts, **elsewhere, "series": self.series_name, "of_nobody": self.kind is SYNTHETIC_TABLE, **told}
+            **{**parts, **elsewhere, "series": self.series_name, "of_nobody": self.kind is SYNTHETIC_TABLE, **known}
         )
 
 

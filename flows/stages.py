@@ -7,7 +7,7 @@ import flows.environment  # noqa: F401  # prepares the process before Prefect is
 # isort: split
 from flows.release import ReleaseSpec, collect_policy_names
 from flows.run.stage_runner import MaskingArtifacts, StageRunner, store_part
-from tasks.attack.linkage.external import names_of, plan_of
+from tasks.attack.linkage.external import name_files, plan_file
 from tasks.attack.linkage.file_alignment import refuse_unfit_file
 from tasks.attack.outputs import PeopleOutputs
 from tasks.attack.task import choose_people

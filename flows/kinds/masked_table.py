@@ -11,7 +11,7 @@ from flows.run.certificate import ReleasedFile
 from flows.run.publish import sha256
 from flows.run.stage_runner import ReleaseArtifacts, store_part
 from tasks.attack.insiders import compute_rate
-from tasks.attack.membership.inference import scores_of
+from tasks.attack.membership.inference import find_scored_linkage
 from tasks.attack.membership.methods import AnyTableAttack, attack_name
 from tasks.attack.outputs import AttackOutputs, MembershipOutputs
 from tasks.attack.task import attack_release, infer_membership
@@ -21,7 +21,7 @@ from tasks.microdata.schema import Schema
 from tasks.report.kinds.masked_table import MASKED_TABLE_REPORT
 from tasks.report.outputs import ReportOutputs
 from tasks.report.publication import encode, file_name
-from tasks.report.statement import columns_of
+from tasks.report.statement import create_column_claims
 from tasks.report.task import write_report
 from tasks.runtime.artifacts import Store, content_address
 from tasks.score.estimates import Score
@@ -88,7 +88,7 @@ def run_membership_attacks(job: ReleaseJob) -> list[MembershipOutputs]:
     calls = {}
     for attack in job.release.membership_attacks:
         if isinstance(attack, AnyTableAttack):
-            linkage = scores_of(attack, job.release.attacks_to_run)
+            linkage = find_scored_linkage(attack, job.release.attacks_to_run)
             calls[f"membership {attack_name(attack)}"] = infer_membership.bind(
                 people=job.people,
                 schema=job.masked.schema,
@@ -141,7 +141,7 @@ def report_table(job: ReleaseJob, _: MadeRelease, found: AttackFindings, score: 
 def create_table_file(made: ReleaseArtifacts, release: ReleaseSpec) -> ReleasedFile:
     table = Store().table(TableRef(made.released))
     name, content = file_name(release.publish.format), encode(table, release.publish.format)
-    return ReleasedFile(name, content, sha256(content), content_address(table), table.n, columns_of(table))
+    return ReleasedFile(name, content, sha256(content), content_address(table), table.n, create_column_claims(table))
 
 
 MASKED_TABLE_FLOW = KindFlow(

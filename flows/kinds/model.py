@@ -20,7 +20,7 @@ from tasks.attack.task import ask_model, infer_from_model, train_shadows
 from tasks.microdata.refs import FileRef, RecordRef
 from tasks.report.kinds.model import MODEL_REPORT
 from tasks.report.outputs import ReportOutputs
-from tasks.report.statement import columns_of_model
+from tasks.report.statement import create_model_column_claims
 from tasks.report.task import write_model_report
 from tasks.runtime.artifacts import Store
 from tasks.runtime.stages import StageCall
@@ -111,7 +111,7 @@ def report_model(job: ReleaseJob, made: MadeRelease, found: AttackFindings, scor
 
 def create_model_file(made: ReleaseArtifacts, _: ReleaseSpec) -> ReleasedFile:
     content, card = Store().file(FileRef(made.released)), Store().record(_require_card(made.card), ModelCard)
-    return ReleasedFile(MODEL_FILE, content, sha256(content), sha256(content), card.rows, columns_of_model(card))
+    return ReleasedFile(MODEL_FILE, content, sha256(content), sha256(content), card.rows, create_model_column_claims(card))
 
 
 def _train_shadows(

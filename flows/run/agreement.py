@@ -52,7 +52,7 @@ def _follow(made: ReleaseArtifacts, stages: dict[str, Any], inputs: dict[str, li
     return (
         stages["score"]["produced"] == {"score": made.score}
         and stages["report"]["produced"] == made.page
-        and {_records_of(made, stages, inputs), made.score, made.described_by} <= reported
+        and {_digest_records(made, stages, inputs), made.score, made.described_by} <= reported
         and results <= scored & reported
         and attacked <= scored
     )

@@ -14,12 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import flows
 from flows.run.recorder import new_run_id
 from flows.run.trail import ASKED_BY_DEPLOYMENT, ASKED_BY_FLOW_RUN
 from flows.scheduled.closing import close_unfinished
 from flows.scheduled.command_requests import CODE_FILE, FOLDER, CommandRequest
-from flows.scheduled.process_tree import ProcessExit, ProcessTree
+from flows.scheduled.process_tree import ProcessExit, ProcessTree, create_python_path
 from tasks.microdata.regular_files import read_file, read_text_file
 from tasks.runtime.failures import write_private_trace
 from tasks.runtime.settings import Home
@@ -85,11 +84,9 @@ def run_in_process(
 def create_child_environment(environment: Mapping[str, str], asked_by: Mapping[str, str | None]) -> dict[str, str]:
     """The environment of a command that a flow run starts: the same home and code, but not the flow run's own variables."""
     kept = {name: value for name, value in environment.items() if not name.startswith(_OURS)}
-    code = str(Path(flows.__file__).resolve().parents[1])
-    path = [code, *(one for one in kept.get("PYTHONPATH", "").split(os.pathsep) if one and one != code)]
     asked = {ASKED_BY_DEPLOYMENT: asked_by.get("deployment"), ASKED_BY_FLOW_RUN: asked_by.get("flow_run")}
     given = {name: value for name, value in asked.items() if value}
-    return {**kept, "SDCERT_HOME": str(Home.current().root), "PYTHONPATH": os.pathsep.join(path), **given}
+    return {**kept, "SDCERT_HOME": str(Home.current().root), "PYTHONPATH": create_python_path(kept), **given}
 
 
 def _wait_for_exit(kept: ProcessTree) -> ProcessExit:

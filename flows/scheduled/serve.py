@@ -20,13 +20,12 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 
-import flows
 from flows.scheduled import workers
 from flows.scheduled.deployments import Deployments, for_prefect
 from flows.scheduled.file_access import SERVED, FileAccess
 from flows.scheduled.listening import format_address as listened_at
 from flows.scheduled.listening import listen
-from flows.scheduled.process_tree import ProcessTree
+from flows.scheduled.process_tree import ProcessTree, create_python_path
 from flows.scheduled.supervisor import end_marked, is_mark
 from tasks.microdata.errors import InputError
 from tasks.microdata.regular_files import LARGEST_NOTE, read_file
@@ -315,9 +314,7 @@ _PREFECT = [sys.executable, "-m", "prefect"]
 
 def _environment(address: ServerAddress | None) -> dict[str, str]:
     """Of the processes that are started: this one's, the code of this one, and the address of the server."""
-    code = str(Path(flows.__file__).resolve().parents[1])
-    path = [code, *(one for one in os.environ.get("PYTHONPATH", "").split(os.pathsep) if one and one != code)]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path), "SDCERT_HOME": str(Home.current().root)}
+    environment = {**os.environ, "PYTHONPATH": create_python_path(os.environ), "SDCERT_HOME": str(Home.current().root)}
     if address is None:
         environment.pop(ADDRESS, None)
         return environment

@@ -112,7 +112,9 @@ def poll_once(watch: WatchDefinition, certify: Certify, *, again: bool = False, 
             return replace(blank, action="away", reason=away.error.what, code=away.error.public, error=away.error)
 
 
-def _poll_and_certify(watch: Watch, certify: Certify, blank: WatchResult, *, again: bool, now: datetime) -> WatchResult:
+def _poll_and_certify(
+    watch: WatchDefinition, certify: Certify, blank: WatchResult, *, again: bool, now: datetime
+) -> WatchResult:
     there, past = poll_source(watch, now), Series(watch.release.series_name).list_past_attempts()
     version = there.version
     _settle(watch.output / watch.release.name, watch.release.name)

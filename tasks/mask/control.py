@@ -15,7 +15,7 @@ from tasks.microdata.codes import joint_codes
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Role, Schema
 from tasks.microdata.table import Booleans, Integers, Microdata, encode_jointly
-from tasks.microdata.units import Counts, Units, list_person_columns, units_of
+from tasks.microdata.units import Counts, Units, find_units, list_person_columns
 
 FEWEST = 20  # persons (records) on either side: half of them choose a threshold, the others are judged by it
 LARGEST_SHARE = 0.5

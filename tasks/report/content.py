@@ -154,7 +154,7 @@ class Content:
         """Required attacks that somebody could carry further who holds more than is declared, as omissions with that reason."""
         names = dict.fromkeys(one.method for one in attacks_beyond_the_share(self.attacks, self.mechanisms))
         held = f"the intruder is declared to hold {100 * self.intruder.records:.6g} % of the records"
-        told = [Omission(attack=name, reason=held) for name in names]
+        omissions = [Omission(attack=name, reason=held) for name in names]
         if self.intruder.holds and self.kind.is_table and not tries_original_values(self.attacks):
             other = join_with_and(name for name, _ in self.intruder.holds)
             omissions.append(Omission(attack=LINKAGE, reason=f"the intruder is declared to hold other values of {other}"))

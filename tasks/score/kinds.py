@@ -99,7 +99,7 @@ def find_disclosure_subject(
     them that a table masked elsewhere holds.
     """
     who = intruders(intruder, schema) if "insiders" in kind.discloses else ()
-    holders = names_of(intruder.files) if file_holders is None else file_holders
+    holders = name_files(intruder.files) if file_holders is None else file_holders
     confidential = schema.find_by_role(Role.CONFIDENTIAL)
     return Subject(
         kind=kind,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tasks.attack.membership.methods import DEFAULT_MODEL_ATTACKS, DEFAULT_TABLE_ATTACKS, Attacks
-from tasks.score.measure import Kind
+from tasks.score.measure import DisclosureKind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,8 +25,8 @@ class ReleaseKind:
 
     name: str
     thing: Literal["table", "model"]
-    discloses: tuple[Kind, ...]
-    cannot_limit: tuple[Kind, ...] = ()
+    discloses: tuple[DisclosureKind, ...]
+    cannot_limit: tuple[DisclosureKind, ...] = ()
     membership_attacks: Attacks
     is_rehearsed: bool = False
 

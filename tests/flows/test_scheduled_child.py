@@ -327,15 +327,13 @@ def test_a_clock_that_is_set_makes_no_living_flow_run_a_lost_one(home, monkeypat
     """psutil counts from the boot, which moves when the clock of the day is set."""
     import psutil
 
-    from flows.scheduled import supervisor
     from flows.scheduled.command_requests import CommandRequest, find_lost_requests
     from tasks.runtime import processes, servers
 
     folder = home / "scheduled" / "here"
     folder.mkdir(parents=True)
     CommandRequest.here(str(uuid4()), "weekly", folder).remember()
-    monkeypatch.setenv(servers.OWNER, f"{os.getpid()}:{processes.read_process_start(os.getpid())}")
-    assert supervisor.read_process_start(os.getpid()) == processes.read_process_start(os.getpid())
+    monkeypatch.setenv(processes.OWNER, f"{os.getpid()}:{processes.read_process_start(os.getpid())}")
     with subprocess.Popen([sys.executable, "-S", "-c", WAIT]) as process:
         try:
             booted = psutil._pslinux.boot_time()

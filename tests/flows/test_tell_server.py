@@ -50,10 +50,14 @@ def server(api, webhook):
     with temporary_settings({PREFECT_API_URL: api[0]}), get_client(sync_client=True) as client:
         for automation in client.read_automations():
             client.delete_automation(automation.id)
-        SlackWebhook(url=create_webhook_address(webhook.url(f"/{SECRET}"))).save("sdcert-stewards", overwrite=True)
+        _save_block(webhook)
         made = client.create_flow(_probe)
         deployment = client.create_deployment(made, "certify-survey", tags=["sdcert"], parameters={"who": CANARY["vote"]})
         yield SimpleNamespace(client=client, deployment=deployment, log=api[1])
+
+
+def _save_block(webhook):
+    SlackWebhook(url=create_webhook_address(webhook.url(f"/{SECRET}"))).save("sdcert-stewards", overwrite=True)
 
 
 @flow(name="probe")
@@ -61,7 +65,9 @@ def _probe(who: str = "") -> None:
     return None
 
 
-def test_one_message_for_each_thing_that_is_told(certify, server, webhook, tmp_path):
+def test_one_message_for_each_thing_that_is_told(certify, webhook, tmp_path):
+    """On the session's server, as every release that is certified in this process."""
+    _save_block(webhook)
     source = survey(canary=True)
     ran, refused = certify({"policy": [{"measure": "reidentification", "at_most": 0.000001}]}, text=source)
     _, failed = certify(

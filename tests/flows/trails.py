@@ -17,7 +17,7 @@ from tasks.audit.ledger.entries import Entry
 from tasks.audit.ledger.head import LedgerHead, serialise_head
 from tasks.audit.ledger.merkle import leaf_hash
 from tasks.audit.lookup.index import Index
-from tasks.audit.signing.envelope import ENTRY, seal
+from tasks.audit.signing.envelope import ENTRY, sign_envelope
 
 START = datetime(2026, 1, 1, 9, tzinfo=UTC)
 VERDICTS = ("certified", "certified", "refused", "undecided", "failed", "interrupted", None)

@@ -22,7 +22,7 @@ def list_release_warnings(release: ReleaseSpec, schema: Schema, asked: int | Non
     """Warnings on attacks that are asked for and cannot answer, on policy lines that no release could keep, on odd classes.
 
     asked: members and others whom attacks on membership ask about, so many of each; None: there are no such attacks.
-    Pure: nothing is read. Each names its place in the release file.
+    Pure: nothing is read. Each names its location in the release file.
     """
     return [
         *_silent_attacks(release),
@@ -50,9 +50,9 @@ def _numbers_as_classes(release: ReleaseSpec, schema: Schema) -> Iterator[str]:
 
 def _silent_attacks(release: ReleaseSpec) -> Iterator[str]:
     for i, attack in enumerate(release.attacks or ()):
-        place = f"attacks[{i}] ({attack.attack_id})"
+        location = f"attacks[{i}] ({attack.attack_id})"
         if not release.kind.has_owners and not attack.traits.attacks_synthetic_rows:
-            yield f"{place} will end as not applicable, because {ROWS_OF_NOBODY}; take it out"
+            yield f"{location} will end as not applicable, because {ROWS_OF_NOBODY}; take it out"
         elif release.intruder.records < 1 and (why := attack.traits.needs_all_records) is not None:
             yield (
                 f"{location} will end as not applicable to the declared intruder and to insiders: {why}, and they "

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from tasks.audit.ledger.entries import AttemptMade, Outcome
+from tasks.audit.ledger.entries import AttemptMade, RunOutcome
 from tasks.audit.lookup.rows import RunEntries, extract_adopted_digest
 
 DECIDED = ("certified", "refused", "undecided")
