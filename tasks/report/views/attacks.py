@@ -127,7 +127,7 @@ def _format_attack_title(result: AttackResult) -> str:
 
 def _rate_row(one: Estimate, edition: Edition, unit: str | None) -> FigureRow:
     words = meaning(one.measure, one.counts, unit=unit)
-    is_share = one.value is not None and one.unit == "format_share"
+    is_share = one.value is not None and one.unit == "share"
     return FigureRow(
         title=words.title,
         sentence=" ".join(filter(None, [words.sentence, caution(one)])),

@@ -217,7 +217,7 @@ _HARDLY = 0.1
 def _row(one: Estimate, noun: str) -> FigureRow:
     words = meaning(one.measure, one.counts, noun)
     rate = dict(one.parameters).get("false_positive_rate")
-    title = words.title if rate is None else f"{words.title}, wrong about {format_limit(rate, 'format_share')} of the others"
+    title = words.title if rate is None else f"{words.title}, wrong about {format_limit(rate, 'share')} of the others"
     chance = "" if one.chance is None or one.value is None else format_share(one.chance)
     bar = None if one.value is None else Bar(max(100 * one.value, 0.0), chance=None if one.chance is None else 100 * one.chance)
     if one.value is None:

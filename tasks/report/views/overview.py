@@ -341,7 +341,7 @@ def _caution(content: Content, criterion: Criterion) -> str:
 
 
 def _limit_bar(estimate: Estimate | None, limit: float, unit: str) -> Bar | None:
-    if estimate is None or estimate.value is None or unit != "format_share":
+    if estimate is None or estimate.value is None or unit != "share":
         return None
     return Bar(100 * estimate.value, 100 * limit, None if estimate.chance is None else 100 * estimate.chance)
 
