@@ -23,8 +23,8 @@
   const unlimit = () => { state.filters.clear(); filter(); };
 
   const choice = (column) => {
-    const select = make("select", [["", "all"], ...distinct(column).map((value) => [value, said(column, value)])].map(([value, words]) => make("option", words, {value})));
-    select.append(make("option", "several", {value: "several", hidden: ""}));
+    const values = distinct(column).map((value) => make("option", said(column, value), {value}));
+    const select = make("select", [make("option", "all", {value: ""}), ...values, make("option", "several", {value: "several", hidden: ""})]);
     select.addEventListener("change", () => filter_by(column.key, select.value === "" ? null : [Number(select.value), Number(select.value)]));
     fields.set(column.key, (range) => { select.value = !range ? "" : range[0] === range[1] ? range[0] : "several"; });
     return make("label", [column.label, select]);

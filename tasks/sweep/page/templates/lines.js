@@ -8,7 +8,8 @@
     const of = (value) => values.length < 2 ? 0.5 : even ? values.indexOf(value) / (values.length - 1)
       : log ? Math.log(value / least) / Math.log(most / least) : (value - least) / (most - least);
     const texts = even ? values.filter((_, i) => i % Math.ceil(values.length / 12) === 0) : [least, most];
-    return {column, of, ticks: texts.map((value) => [of(value), said(column, value)]), at: Float32Array.from(column.at, (value) => Number.isNaN(value) ? NONE : of(value))};
+    const at = Float32Array.from(column.at, (value) => Number.isNaN(value) ? NONE : of(value));
+    return {column, of, at, ticks: texts.map((value) => [of(value), said(column, value)])};
   };
   const line_x = (place) => LINES.side + place * (lines.width - LINES.side - LINES.right) / Math.max(1, lines.axes.length - 1);
   const line_y = (share) => LINES.top + (1 - share) * (lines.height - LINES.top - LINES.bottom);
@@ -31,7 +32,8 @@
     Object.assign(lines, size, {turn});
     draw_axes();
     const tones = tones_of(), faint = Math.max(0.05, Math.min(0.6, 12 / Math.sqrt(passing.length + 1)));
-    const order = [...passing.filter((i) => !on[i]), ...passing.filter((i) => on[i])], xs = lines.axes.map((_, place) => line_x(place)), [bottom, top] = [line_y(0), line_y(1)];
+    const order = [...passing.filter((i) => !on[i]), ...passing.filter((i) => on[i])];
+    const xs = lines.axes.map((_, place) => line_x(place)), [bottom, top] = [line_y(0), line_y(1)];
     const draw_some = (from) => requestAnimationFrame(() => {
       if (turn !== lines.turn || !lines.width) return;
       for (const i of order.slice(from, from + AT_ONCE)) {
@@ -53,12 +55,14 @@
     const parts = lines.axes.flatMap((axis, place) => {
       const x = line_x(place), range = state.filters.get(axis.column.key), [first, second] = two_rows(axis.column.label);
       return [shape("line", {class: "axis", x1: x, x2: x, y1: line_y(1), y2: line_y(0)}),
-        shape("text", {x, y: second ? 12 : 24, "text-anchor": "middle", class: "strong"}, [shape("tspan", {}, first), shape("tspan", {x, dy: 14}, second), shape("title", {}, axis.column.label)]),
+        shape("text", {x, y: second ? 12 : 24, "text-anchor": "middle", class: "strong"},
+          [shape("tspan", {}, first), shape("tspan", {x, dy: 14}, second), shape("title", {}, axis.column.label)]),
         ...axis.ticks.map(([share, words]) => shape("text", {x: x + 5, y: line_y(share) + 4}, short(words, 14))),
         ...(axis.at.includes(Math.fround(NONE)) ? [shape("text", {x: x + 5, y: line_y(NONE) + 10}, "none")] : []),
         ...(range ? [shape("rect", {class: "box", x: x - 9, width: 18, ...stretch_of(axis, range)})] : [])];
     });
-    if (state.chosen >= 0) parts.push(shape("polyline", {class: "chosen-line", points: lines.axes.map((axis, place) => `${line_x(place)},${line_y(axis.at[state.chosen])}`).join(" ")}));
+    const corner = (axis, place) => `${line_x(place)},${line_y(axis.at[state.chosen])}`;
+    if (state.chosen >= 0) parts.push(shape("polyline", {class: "chosen-line", points: lines.axes.map(corner).join(" ")}));
     if (lines.stretch) parts.push(shape("rect", {class: "box", ...lines.stretch}));
     one("lines").querySelector(".over").replaceChildren(...parts);
   };

@@ -30,7 +30,8 @@
   };
   const picture = (kind, filled = true, tone = `var(--kind-${kind % KINDS})`) => {
     const points = corners(kind).map(([x, y]) => `${10 + 6.5 * x},${10 - 6.5 * y}`).join(" ");
-    return shape("svg", {class: "mark", viewBox: "0 0 20 20", "aria-hidden": "true"}, shape("polygon", {points, fill: filled ? tone : "none", stroke: tone, "stroke-width": 2}));
+    const mark = shape("polygon", {points, fill: filled ? tone : "none", stroke: tone, "stroke-width": 2});
+    return shape("svg", {class: "mark", viewBox: "0 0 20 20", "aria-hidden": "true"}, mark);
   };
   const picture_of = (i) => picture(look.kinds[i], Boolean(kept[i]));
   const look_by = (column, size = null) => {

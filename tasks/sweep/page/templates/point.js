@@ -1,6 +1,7 @@
   const BIASED = "A figure that was chosen among so many points is biased low: promoting the point draws a fresh seed and measures anew.";
   const MOST_NAMED = 8;
-  const facts = (pairs, kind = "") => make("dl", pairs.flatMap(([what, value, between]) => [make("dt", what), make("dd", [value, ...(between ? [make("small", between)] : [])])]), {class: kind});
+  const facts = (pairs, kind = "") => make("dl", pairs.flatMap(([what, value, between]) =>
+    [make("dt", what), make("dd", between ? [value, make("small", between)] : value)]), {class: kind});
   const figure = (column, i, label = column.label) => [label, told(column.at[i], column.unit, 4), ends(column, i)];
   const line_of = (...parts) => make("p", parts, {class: "row"});
   const dominating = (i) => view().frontier.slice(view().from[i], view().to[i]);
@@ -37,7 +38,8 @@
     make("p", "Choose a mark on the map or a point in the table to see its figures, what beats it, and the release file that makes it."),
     line_of(...along().slice(0, 1).map((i) => button("Start at the frontier", () => choose(i))))];
   const card = (i, opened) => {
-    const reason = raw.reason.levels[raw.reason.codes[i]], given = axes.filter((axis) => !Number.isNaN(axis.at[i])).map((axis) => [axis.label, said(axis, axis.at[i])]);
+    const of_point = (all) => all.filter((column) => !Number.isNaN(column.at[i])), reason = raw.reason.levels[raw.reason.codes[i]];
+    const given = of_point(axes).map((axis) => [axis.label, said(axis, axis.at[i])]);
     const others = views.filter((one) => one !== view()).map((one) => figure(one, i, `Risk by ${one.title}`));
     return [make("h3", [picture_of(i), `Point ${NUMBERS[i]}: ${said(pipeline, pipeline.at[i])}`]),
       line_of(button("\u2190 Frontier", () => walk(along(), -1), {"aria-label": "Previous on the frontier"}),
@@ -46,13 +48,15 @@
       facts([...others, ...[policy, status].map((column) => [column.label, said(column, column.at[i])])]), ...(reason ? [make("p", reason, {class: "warn"})] : []),
       make("h4", "Parameters"), given.length ? facts(given) : make("p", "as in the sweep file"),
       ...dominance(i), ...(raw.status.levels[raw.status.codes[i]] === "ok" ? promotion(i) : []),
-      ...(figures.length ? [make("details", [make("summary", `All ${figures.length} figures`), facts(figures.filter((one) => !Number.isNaN(one.at[i])).map((one) => figure(one, i)))], opened ? {open: ""} : {})] : [])];
+      ...(figures.length ? [make("details", [make("summary", `All ${figures.length} figures`), facts(of_point(figures).map((one) => figure(one, i)))],
+        opened ? {open: ""} : {})] : [])];
   };
   const choose = (i) => {
     state.chosen = i;
     one("point").replaceChildren(...(i < 0 ? nothing() : card(i, one("point").querySelector("details")?.open)));
     one("said").textContent = i < 0 ? "No point chosen"
-      : `Point ${NUMBERS[i]}, ${said(pipeline, pipeline.at[i])}, ${parameters(i)}. ${risk_and_loss(i)}. ${view().on[i] ? "On the frontier. " : ""}Policy ${said(policy, policy.at[i])}.`;
+      : `Point ${NUMBERS[i]}, ${said(pipeline, pipeline.at[i])}, ${parameters(i)}. ${risk_and_loss(i)}. `
+        + `${view().on[i] ? "On the frontier. " : ""}Policy ${said(policy, policy.at[i])}.`;
     history.replaceState(null, "", i < 0 ? location.pathname + location.search : `#point-${NUMBERS[i]}`);
     draw_over();
     draw_axes();

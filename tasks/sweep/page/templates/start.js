@@ -21,7 +21,8 @@
   const shown_columns = [point, pipeline, ...(status.levels.length > 1 ? [status] : []), ...PARAMETERS, risk, loss, frontier, policy, beaten];
   const table = create_table({
     heads: shown_columns.map((column) => [column.key, name_of(column)]),
-    orders: [point, pipeline, status, ...varying, risk, loss, frontier, policy, beaten].map((column) => [column.key, `${name_of(column)}, upwards`, `${name_of(column)}, downwards`]),
+    orders: [point, pipeline, status, ...varying, risk, loss, frontier, policy, beaten]
+      .map((column) => [column.key, `${name_of(column)}, upwards`, `${name_of(column)}, downwards`]),
     value: (i, key) => columns.get(key).at[i], row, page_size: () => narrow.matches ? A_NARROW_PAGE : A_PAGE,
   });
 
@@ -54,7 +55,8 @@
   const asked = location.hash, has_few = (column) => (column.levels ?? distinct(column)).length <= (column.levels ? MOST_KINDS : KINDS);
   document.documentElement.classList.add("script");
   options("colour", [pipeline, ...[method, ...varying].filter(has_few)].map((column) => [column.key, column.label]));
-  options("size", [["", "all alike"], ...[...varying, ...measures].filter((column) => !column.levels && distinct(column).length > 1).map((column) => [column.key, column.label])]);
+  const sizes = [...varying, ...measures].filter((column) => !column.levels && distinct(column).length > 1);
+  options("size", [["", "all alike"], ...sizes.map((column) => [column.key, column.label])]);
   look_by(pipeline);
   build_filters();
   build_axes();

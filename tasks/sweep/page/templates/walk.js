@@ -21,7 +21,8 @@
       draw_over();
     }
     if (i < 0) return;
-    box.replaceChildren(make("strong", [picture_of(i), ` ${NUMBERS[i]}: ${said(pipeline, pipeline.at[i])}`]), make("span", parameters(i)), make("span", risk_and_loss(i)));
+    const title = make("strong", [picture_of(i), ` ${NUMBERS[i]}: ${said(pipeline, pipeline.at[i])}`]);
+    box.replaceChildren(title, make("span", parameters(i)), make("span", risk_and_loss(i)));
     box.style.left = `${Math.max(0, Math.min(x + 16, area.width - box.offsetWidth - 4))}px`;
     box.style.top = `${y + box.offsetHeight + 20 > area.height ? y - box.offsetHeight - 14 : y + 16}px`;
   };
