@@ -6,15 +6,12 @@ JSON, each text once, and reaches the screen as text alone.
 
 from __future__ import annotations
 
-import hashlib
 import json
-from base64 import b64encode
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from tasks.report.interactive_page import create_environment, render_page
 
 Section = tuple[str, tuple[tuple[str, str], ...]]
 
@@ -67,19 +64,7 @@ class _Once:
 
 def page(origin: PageOrigin, runs: Iterable[PageRun]) -> str:
     """The page. All texts are escaped. Memory: some 1.5 kB a run."""
-    environment = _environment()
-    style, script = (environment.get_template(name).render() for name in ("browse.css", "browse.js"))
-    policy = (
-        f"default-src 'none'; style-src {_format_csp_hash(style)}; script-src {_format_csp_hash(script)}; "
-        "base-uri 'none'; form-action 'none'"
-    )
-    template = environment.get_template("browse.html")
-    parts = {"style": Markup(style), "script": Markup(script), "data": Markup(_data(runs))}  # noqa: S704  ours, or escaped below
-    return template.render(told=origin, policy=policy, **parts)
-
-
-def _format_csp_hash(content: str) -> str:
-    return f"'sha256-{b64encode(hashlib.sha256(content.encode()).digest()).decode()}'"
+    return render_page(create_environment("tasks.audit", "lookup/templates"), "browse", json=_data(runs), told=origin)
 
 
 def _data(runs: Iterable[PageRun]) -> str:
@@ -92,8 +77,3 @@ def _data(runs: Iterable[PageRun]) -> str:
         )
     value = {"texts": list(texts.positions), "sections": list(sections.positions), "runs": rows}
     return json.dumps(value, separators=(",", ":")).replace("<", "\\u003c")
-
-
-def _environment() -> Environment:
-    loader = ChoiceLoader([PackageLoader("tasks.audit", "lookup/templates"), PackageLoader("tasks.report", "templates")])
-    return Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)

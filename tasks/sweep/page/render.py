@@ -6,18 +6,16 @@ screen as text alone.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
-from base64 import b64encode
 from collections import defaultdict
 from collections.abc import Iterable
 
-from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from tasks.microdata.numbers import count, format_with_unit
 from tasks.microdata.words import join_with_and
+from tasks.report.interactive_page import create_environment, render_page
 from tasks.sweep.page.columns import serialise_column
 from tasks.sweep.page.content import InfluenceCell, PageAxis, PageData, RiskUtilityMap, Spread
 from tasks.sweep.page.still import KINDS, SHAPES, shape, still_map
@@ -30,15 +28,20 @@ _NUMBER = re.compile(r"\d+(\.\d+)?")
 
 def render_sweep_page(data: PageData) -> str:
     """The page. All texts are escaped. Cost: about a second and 8 MB for 10,000 points."""
-    environment = _environment()
-    style, script = (environment.get_template(name).render(**_drawing()) for name in ("sweep.css", "sweep.js"))
-    policy = (
-        f"default-src 'none'; style-src {_format_csp_hash(style)}; script-src {_format_csp_hash(script)}; "
-        "base-uri 'none'; form-action 'none'"
+    environment = create_environment("tasks.sweep", "page/templates")
+    environment.globals.update(
+        frontier_rows=frontier_rows,
+        reasons=reasons,
+        heat=_heat,
+        share_in_words=_share,
+        rises=_rises,
+        mark=_mark,
+        kinds=KINDS,
+        counted=count,
     )
+    drawing = {"shapes": json.dumps(SHAPES), "kinds": str(KINDS)}
     maps = [Markup(still_map(data, view, f"map-{i}")) for i, view in enumerate(data.views)]  # noqa: S704  escaped by ElementTree
-    parts = {"style": Markup(style), "script": Markup(script), "json": Markup(serialise_column(data))}  # noqa: S704  ours, or escaped
-    return environment.get_template("sweep.html").render(data=data, policy=policy, maps=maps, **parts)
+    return render_page(environment, "sweep", json=serialise_column(data), drawing=drawing, data=data, maps=maps)
 
 
 def frontier_rows(data: PageData, view: RiskUtilityMap) -> list[dict[str, str]]:
@@ -118,30 +121,6 @@ def _rises(cell: InfluenceCell) -> str:
     return "rising" if cell.direction > 0 else "falling"
 
 
-def _drawing() -> dict[str, str]:
-    return {"shapes": json.dumps(SHAPES), "kinds": str(KINDS)}
-
-
-def _format_csp_hash(content: str) -> str:
-    return f"'sha256-{b64encode(hashlib.sha256(content.encode()).digest()).decode()}'"
-
-
 def _mark(kind: int) -> str:
     """The mark of a pipeline as points of an SVG polygon, ten units wide."""
     return " ".join(f"{10 + 6.5 * x:.1f},{10 - 6.5 * y:.1f}" for x, y in shape(kind))
-
-
-def _environment() -> Environment:
-    loader = ChoiceLoader([PackageLoader("tasks.sweep", "page/templates"), PackageLoader("tasks.report", "templates")])
-    made = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    made.globals.update(
-        frontier_rows=frontier_rows,
-        reasons=reasons,
-        heat=_heat,
-        share_in_words=_share,
-        rises=_rises,
-        mark=_mark,
-        kinds=KINDS,
-        counted=count,
-    )
-    return made
