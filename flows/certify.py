@@ -71,9 +71,9 @@ def run_stages(
     people = select_people(runner, release, masked) if release.membership_attacks else None
     kind, job = find_kind(release), ReleaseJob(runner, release, source, masked, files, people)
     made = kind.make(job)
-    findings = kind.attack(job, made)
-    score = kind.score(job, findings)
-    page = kind.report(job, made, findings, score)
+    results = kind.attack(job, made)
+    score = kind.score(job, results)
+    page = kind.report(job, made, results, score)
     return ReleaseArtifacts(source["data"], made.address, score, page, masked.draw, made.card)
 
 

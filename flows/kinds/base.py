@@ -43,7 +43,7 @@ class MadeRelease:
 
 
 @dataclass(frozen=True, slots=True)
-class AttackFindings:
+class AttackResults:
     """What the attacks found. answers: what a model said of the people, if they could be asked about."""
 
     results: list[AttackOutputs] = field(default_factory=list)
@@ -66,9 +66,9 @@ class KindFlow:
     list_attempt_parts: Callable[[ReleaseSpec], tuple[str, ...]]
     make: Callable[[ReleaseJob], MadeRelease]
     made_by: tuple[str, ...]
-    attack: Callable[[ReleaseJob, MadeRelease], AttackFindings]
-    score: Callable[[ReleaseJob, AttackFindings], RecordRef[Score]]
-    report: Callable[[ReleaseJob, MadeRelease, AttackFindings, RecordRef[Score]], ReportOutputs]
+    attack: Callable[[ReleaseJob, MadeRelease], AttackResults]
+    score: Callable[[ReleaseJob, AttackResults], RecordRef[Score]]
+    report: Callable[[ReleaseJob, MadeRelease, AttackResults, RecordRef[Score]], ReportOutputs]
     create_file: Callable[[ReleaseArtifacts, ReleaseSpec], ReleasedFile]
 
     @property

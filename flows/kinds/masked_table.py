@@ -5,7 +5,7 @@ from __future__ import annotations
 import flows.environment  # noqa: F401  # prepares the process before Prefect is imported
 
 # isort: split
-from flows.kinds.base import AttackFindings, KindFlow, MadeRelease, ReleaseJob
+from flows.kinds.base import AttackResults, KindFlow, MadeRelease, ReleaseJob
 from flows.release import ReleaseSpec
 from flows.run.certificate import ReleasedFile
 from flows.run.publish import sha256
@@ -37,9 +37,9 @@ def make_table(job: ReleaseJob) -> MadeRelease:
     return MadeRelease(job.masked.require_table()["released"])
 
 
-def attack_table(job: ReleaseJob, _: MadeRelease) -> AttackFindings:
+def attack_table(job: ReleaseJob, _: MadeRelease) -> AttackResults:
     """What linkage finds, and what the attacks say that infer who is in the file."""
-    return AttackFindings(run_attacks(job), run_membership_attacks(job))
+    return AttackResults(run_attacks(job), run_membership_attacks(job))
 
 
 def run_attacks(job: ReleaseJob) -> list[AttackOutputs]:
@@ -98,7 +98,7 @@ def run_membership_attacks(job: ReleaseJob) -> list[MembershipOutputs]:
     return job.runner.run_all("membership", calls)
 
 
-def score_table(job: ReleaseJob, found: AttackFindings) -> RecordRef[Score]:
+def score_table(job: ReleaseJob, found: AttackResults) -> RecordRef[Score]:
     """Risk and loss of the released table, and the verdict of the policy."""
     release, table = job.release, job.masked.require_table()
     call = score_release.bind(
@@ -117,7 +117,7 @@ def score_table(job: ReleaseJob, found: AttackFindings) -> RecordRef[Score]:
     return job.runner.run("score", call)["score"]
 
 
-def report_table(job: ReleaseJob, _: MadeRelease, found: AttackFindings, score: RecordRef[Score]) -> ReportOutputs:
+def report_table(job: ReleaseJob, _: MadeRelease, found: AttackResults, score: RecordRef[Score]) -> ReportOutputs:
     """The report for the public, and the one for the steward."""
     table = job.masked.require_table()
     call = write_report.bind(

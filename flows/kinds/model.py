@@ -7,7 +7,7 @@ import flows.environment  # noqa: F401  # prepares the process before Prefect is
 # isort: split
 from collections.abc import Callable
 
-from flows.kinds.base import AttackFindings, KindFlow, MadeRelease, ReleaseJob
+from flows.kinds.base import AttackResults, KindFlow, MadeRelease, ReleaseJob
 from flows.release import ReleaseSpec
 from flows.run.certificate import ReleasedFile
 from flows.run.publish import sha256
@@ -52,7 +52,7 @@ def make_model(job: ReleaseJob) -> MadeRelease:
     return MadeRelease(made["model"], made["card"])
 
 
-def attack_model(job: ReleaseJob, made: MadeRelease) -> AttackFindings:
+def attack_model(job: ReleaseJob, made: MadeRelease) -> AttackResults:
     """What the model's answers about the people say of who taught it.
 
     Without a control, one that was made in the same way from half of the source is asked in its place.
@@ -82,17 +82,17 @@ def attack_model(job: ReleaseJob, made: MadeRelease) -> AttackFindings:
         )
         for one in attacks
     }
-    return AttackFindings(members=job.runner.run_all("membership", calls), answers=answers)
+    return AttackResults(members=job.runner.run_all("membership", calls), answers=answers)
 
 
-def decide_model(job: ReleaseJob, found: AttackFindings) -> RecordRef[Score]:
+def score_released_model(job: ReleaseJob, found: AttackResults) -> RecordRef[Score]:
     """What the model discloses and what it is good for, and the verdict of the policy."""
     policy, people = store_part(job.release.policy, tuple), _require_people(job)
     call = score_model.bind(job.masked.data, job.masked.schema, policy, found.members, people, found.answers)
     return job.runner.run("score", call)["score"]
 
 
-def report_model(job: ReleaseJob, made: MadeRelease, found: AttackFindings, score: RecordRef[Score]) -> ReportOutputs:
+def report_model(job: ReleaseJob, made: MadeRelease, found: AttackResults, score: RecordRef[Score]) -> ReportOutputs:
     """The report for the public, and the one for the steward."""
     call = write_model_report.bind(
         plan=store_part(job.release.report_plan),
@@ -157,7 +157,7 @@ MODEL_FLOW = KindFlow(
     make=make_model,
     made_by=(FITTED_MODEL, "train"),
     attack=attack_model,
-    score=decide_model,
+    score=score_released_model,
     report=report_model,
     create_file=create_model_file,
 )
