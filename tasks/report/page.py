@@ -11,6 +11,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from tasks.microdata.numbers import count
+from tasks.microdata.words import join_with_and
 from tasks.report import mask_description as masks
 from tasks.report.content import Content
 from tasks.report.views import (
@@ -26,9 +27,9 @@ from tasks.report.views import (
     model,
     origin,
     overview,
+    policy_lines,
     residual,
 )
-from tasks.report.wording import sentences
 from tasks.report.wording.meanings import MEANINGS
 
 _TEMPLATES = "templates"
@@ -71,8 +72,8 @@ def render(content: Content) -> str:
     template = _environment().get_template("report.html")
     rooms = {
         "overview": overview,
+        "policy": policy_lines,
         "attacks": attacks,
-        "words": sentences,
         "masks": masks,
         "residual": residual,
         "exceptions": exceptions,
@@ -130,6 +131,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.globals["marker"] = marker
+    environment.filters["names"] = join_with_and
     return environment
 
 

@@ -20,14 +20,16 @@ def plain(sentences) -> str:
     return "\n".join(sentences).replace("\u202f", " ")
 
 
+def facts_of(sentences) -> dict:
+    return {one.id.removeprefix("residual."): one.facts for one in sentences if hasattr(one, "id")}
+
+
 def test_a_table_masked_elsewhere_is_said_to_be_known_as_declared(certified):
     elsewhere = replace(certified, masked_elsewhere=True, tool="sdcMicro 5.8")
     assert origin.summarise_masking(elsewhere).startswith("Elsewhere, with sdcMicro 5.8. As declared: Microaggregation")
     assert "was masked elsewhere, with sdcMicro 5.8; here it was attacked" in plain(origin.describe_table_origin(elsewhere))
-    limits = plain(residual.list_known_limits(elsewhere))
-    assert "whether there was a seed" in limits
-    assert "PCG64" not in limits
-    assert "PCG64" in plain(residual.list_known_limits(certified))
+    assert facts_of(residual.list_known_limits(elsewhere))["masked_elsewhere"] == {"of_nobody": False, "tool": "sdcMicro 5.8"}
+    assert "secret_seed" in facts_of(residual.list_known_limits(certified))
     assert "by means that nobody named" in origin.summarise_masking(replace(elsewhere, tool=None))
 
 
@@ -41,11 +43,11 @@ def test_absent_records_are_counted(certified):
 def test_a_kept_row_order_is_told_with_its_reason_and_its_attack(certified):
     kept = replace(certified, keep_row_order="the rows are a time series")
     assert plain(origin.describe_table_origin(kept)).endswith("The rows are in the source's order: the rows are a time series.")
-    limits = plain(residual.list_known_limits(kept))
-    assert "random order" not in limits
-    assert "no attack tried it" in limits
+    limits = facts_of(residual.list_known_limits(kept))
+    assert "random_order" not in limits
+    assert limits["kept_order"] == {"reason": "the rows are a time series", "tried": False}
     attacked = replace(kept, attacks=(*kept.attacks, replace(kept.attacks[0], attack="row_position", method="row_position")))
-    assert "the attack by row position says" in plain(residual.list_known_limits(attacked))
+    assert facts_of(residual.list_known_limits(attacked))["kept_order"]["tried"]
 
 
 @pytest.fixture
@@ -64,11 +66,10 @@ def test_figures_of_persons_say_persons(of_persons):
     assert shown["k-anonymity"].value.replace("\u202f", " ") == "10 persons"
     assert shown["k-anonymity"].limit.replace("\u202f", " ") == "at least 10 persons"
     assert "Persons exposed" in shown
-    told = plain(residual.residual_risks(of_persons))
-    assert "links 9.5 % of the persons to the right person" in told
-    assert "The 944 rows belong to 500 persons; the attacks look for persons, and their figures count persons." in plain(
-        residual.list_known_limits(of_persons)
-    )
+    declared = facts_of(residual.residual_risks(of_persons))["declared_intruder"]
+    assert (declared["rate"].counts, declared["unit"]) == ("persons", "person")
+    limits = facts_of(residual.list_known_limits(of_persons))
+    assert limits["persons"] == {"rows": 944, "persons": 500, "counted": True}
     assert "every person was attacked" in render(of_persons)
     assert meaning("k_anonymity", "persons").sentence.startswith("The smallest number of persons whose records look alike")
 

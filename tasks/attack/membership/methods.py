@@ -63,6 +63,29 @@ KNOWS = {
     "density_ratio": "the record, the release, and other records of the population",
     "linkage_score": "the record and the release",
 }
+TITLES = {  # by id where a variant has its own, else by method
+    "closest_record": "Distance to the closest record",
+    "density_ratio": "Ratio of densities",
+    "linkage_score": "Scores of linkage",
+    "gap": "Right or wrong",
+    "loss_threshold": "Size of the error",
+    "shadow_models": "Shadow models",
+    "likelihood_ratio": "Likelihood ratio (LiRA)",
+    "likelihood_ratio_offline": "Likelihood ratio (LiRA), offline",
+}
+MEANS = {  # what the report says of an attack on a model, by id or method
+    "gap": "Who sees no more than the predicted class can carry it out. What it tells is how much more often the model is "
+    "right about people of its training set than about others.",
+    "loss_threshold": "It takes for members those whom the model misses by no more than a member on average. Easy records are "
+    "missed by little whoever taught the model, so that it is seldom sure of one person.",
+    "shadow_models": "Its imitations learn from the intruder's own records, so that they see what an answer about a member "
+    "looks like. It has one rule for each class, and none for each person.",
+    "likelihood_ratio": "It compares each record with itself: are imitations that saw it surer of it than the others, and is "
+    "the model as sure as these? So it allows for records that are easy or hard, and finds those few who are given away "
+    "for sure.",
+    "likelihood_ratio_offline": "Its imitations saw nobody who is asked about, and can be trained before anybody is. They tell "
+    "how sure a model is of somebody whom it never saw; whoever this model is surer of is taken for a member.",
+}
 
 
 @dataclass(frozen=True, slots=True)

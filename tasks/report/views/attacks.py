@@ -14,13 +14,14 @@ from tasks.microdata.numbers import format_with_unit, number, share
 from tasks.report.charts.editions import Edition
 from tasks.report.charts.knowledge import KNOWING
 from tasks.report.content import Content, extra_knowledge, is_insider, parse_external_file
-from tasks.report.views.fully_synthetic import settings_of_nobody
 from tasks.report.views.learned import LearnedView, create_learned_view
 from tasks.report.views.probable import ProbableView, probable_view
 from tasks.report.views.residual import gain_over_baselines
-from tasks.report.views.rows import Bar, FigureRow, TextRow, figure_text, people_text, unit_of
+from tasks.report.views.rows import Bar, FigureRow, TextRow, figure_text, people_text
+from tasks.report.wording.figure_formats import caution, unit_of
 from tasks.report.wording.meanings import meaning
-from tasks.report.wording.sentences import attack_title, caution, expand_code_names, intruder_in_words, linkage_settings
+from tasks.report.wording.names import attack_title, expand_code_names, intruder_in_words
+from tasks.report.wording.settings import linkage_settings, settings_of_nobody
 from tasks.score.catalogue import LINKAGE
 from tasks.score.measures.linkage import GROUPS_EXPOSED, LINKED_VALUE_CONTROL, LINKED_VALUE_DISCLOSED, REIDENTIFICATION
 from tasks.score.policy import DECLARED

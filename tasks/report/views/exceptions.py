@@ -9,7 +9,7 @@ from tasks.microdata.words import join_with_and
 from tasks.report.content import Content
 from tasks.report.views.membership import worst_of_membership
 from tasks.report.views.residual import describe_declared_intruder, insiders_in_words, summary, values_in_words
-from tasks.report.wording.sentences import attack_named, expand_code_names, intruder_in_words
+from tasks.report.wording.names import attack_named, expand_code_names, intruder_in_words
 from tasks.score.attack_coverage import list_unfollowed_attacks
 from tasks.score.kinds import KINDS, WHAT_IT_IS
 from tasks.score.measure import Kind

@@ -22,9 +22,11 @@ from tasks.report.charts.relations import Pair
 from tasks.report.charts.subgroups import Subgroups, subgroups
 from tasks.report.charts.vertical_bars import BarPair, draw_columns
 from tasks.report.content import Content, extra_knowledge
-from tasks.report.views.rows import TextRow, mark_bound, share_in_words
+from tasks.report.views.rows import TextRow, share_in_words
+from tasks.report.wording.figure_formats import mark_bound
+from tasks.report.wording.intruders import NOT_DISJOINT, uses_all_true_links
 from tasks.report.wording.meanings import meaning
-from tasks.report.wording.sentences import NOT_DISJOINT, attack_named, attack_title, expand_code_names, uses_all_true_links
+from tasks.report.wording.names import attack_named, attack_title, expand_code_names
 from tasks.score.measures.linkage import KNOWN_LINKS, KNOWN_REIDENTIFICATION, REIDENTIFICATION
 from tasks.score.policy import DECLARED, INSIDER, cannot_fail
 from tasks.score.public_shares import FEWEST

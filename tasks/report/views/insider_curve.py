@@ -15,8 +15,8 @@ from tasks.report.content import Content, is_insider
 from tasks.report.views.figures import RATE, Figure, safe
 from tasks.report.views.rows import TextRow, bounds_text, figure_text
 from tasks.report.wording.meanings import meaning
+from tasks.report.wording.names import attack_named
 from tasks.report.wording.sentence import Sentence, say
-from tasks.report.wording.sentences import attack_named
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from tasks.attack.learned.learning_summary import LearnedFacts
 from tasks.microdata.numbers import SPACE, count, share
 from tasks.report.views.rows import Bar, FigureRow
-from tasks.report.wording.sentences import WORST_CASE
+from tasks.report.wording.intruders import WORST_CASE
 
 FAMILIES = {
     "weighted_mean": "weighted means of the squared differences of the attributes",
