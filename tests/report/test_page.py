@@ -244,8 +244,8 @@ def test_counts_of_columns_that_are_not_published_as_they_are_stay_in_the_house(
     assert "logpopul (3 cells)" not in public
     assert "the encoding was guessed" in public
     assert "vote (7 cells)" in public
-    assert public.count("they stand in the internal edition alone") == 1
-    assert "they stand in the internal edition alone" not in private
+    assert public.count("only the internal edition has them") == 1
+    assert "only the internal edition has them" not in private
 
 
 def test_nothing_is_counted_of_a_source_that_is_not_released_whole(internal, refused):

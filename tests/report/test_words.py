@@ -217,8 +217,8 @@ def test_rounding_twice_changes_nothing(certified):
     assert public_edition(certified) == certified
 
 
-@pytest.mark.parametrize(("found", "verb"), [("12 records", "keep"), ("9.96 %", "keeps")])
-def test_many_records_keep_a_limit(monkeypatch, certified, found, verb):
+@pytest.mark.parametrize(("found", "verb"), [("12 records", "meet"), ("9.96 %", "meets")])
+def test_many_records_meet_a_limit(monkeypatch, certified, found, verb):
     monkeypatch.setattr(policy_lines, "format_deciding_figure", lambda *_: found)
     line, one = next((line, one) for line, one in certified.lines() if one.deciding_bound == "value")
     assert policy_lines.reason_in_words(line, one).startswith(f"{found} {verb} ")

@@ -74,17 +74,17 @@ TITLES = {  # by id where a variant has its own, else by method
     "likelihood_ratio_offline": "Likelihood ratio (LiRA), offline",
 }
 MEANS = {  # what the report says of an attack on a model, by id or method
-    "gap": "Who sees no more than the predicted class can carry it out. What it tells is how much more often the model is "
-    "right about people of its training set than about others.",
-    "loss_threshold": "It takes for members those whom the model misses by no more than a member on average. Easy records are "
-    "missed by little whoever taught the model, so that it is seldom sure of one person.",
+    "gap": "Somebody who sees only the predicted class can carry it out. It measures how much more often the model is right "
+    "about people of its training set than about others.",
+    "loss_threshold": "It takes those for members whose error is no larger than that of a member on average. The error of easy "
+    "records is small whoever taught the model, so that it is seldom sure of one person.",
     "shadow_models": "Its imitations learn from the intruder's own records, so that they see what an answer about a member "
     "looks like. It has one rule for each class, and none for each person.",
     "likelihood_ratio": "It compares each record with itself: are imitations that saw it surer of it than the others, and is "
-    "the model as sure as these? So it allows for records that are easy or hard, and finds those few who are given away "
-    "for sure.",
-    "likelihood_ratio_offline": "Its imitations saw nobody who is asked about, and can be trained before anybody is. They tell "
-    "how sure a model is of somebody whom it never saw; whoever this model is surer of is taken for a member.",
+    "the model as sure as these? So it allows for records that are easy or hard, and finds the few people who are "
+    "recognised with certainty.",
+    "likelihood_ratio_offline": "Its imitations saw none of the people it is asked about, and can be trained beforehand. They "
+    "show how sure a model is of somebody it never saw. Anybody of whom this model is surer is taken for a member.",
 }
 
 
