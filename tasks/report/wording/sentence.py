@@ -11,7 +11,7 @@ from jinja2.ext import Extension
 from tasks.microdata.numbers import SPACE, count, format_limit, format_with_unit, number, share
 from tasks.microdata.words import join_with_and
 from tasks.report.wording.figure_formats import format_figure
-from tasks.report.wording.names import attack_named, capitalise, end_as_sentence, intruder_in_words
+from tasks.report.wording.names import attack_named, attack_title, capitalise, end_as_sentence, intruder_in_words
 from tasks.report.wording.units import add_article, plural
 
 _WRAPPED = re.compile(r"\n +")
@@ -62,6 +62,7 @@ def _environment() -> Environment:
     environment.filters |= {
         "article": add_article, "attack": attack_named, "capital": capitalise, "count": count, "count_of": format_count,
         "figure": format_figure, "intruder": intruder_in_words, "limit": format_limit, "names": join_with_and,
-        "number": number, "sentence": end_as_sentence, "share": share, "unit": format_with_unit,
+        "number": number, "sentence": end_as_sentence, "share": share, "title": attack_title,
+        "unit": format_with_unit,
     }  # fmt: skip
     return environment
