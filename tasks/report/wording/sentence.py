@@ -8,10 +8,10 @@ from functools import cache
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from jinja2.ext import Extension
 
-from tasks.microdata.numbers import count, format_with_unit, share
+from tasks.microdata.numbers import count, format_with_unit, number, share
 from tasks.microdata.words import join_with_and
 from tasks.report.views.rows import format_figure
-from tasks.report.wording.sentences import attack_named
+from tasks.report.wording.sentences import attack_named, attack_title, intruder_in_words
 
 _WRAPPED = re.compile(r"\n +")
 
@@ -54,6 +54,6 @@ def _environment() -> Environment:
     )
     environment.filters |= {
         "count": count, "share": share, "names": join_with_and, "attack": attack_named, "figure": format_figure,
-        "unit": format_with_unit,
+        "unit": format_with_unit, "number": number, "title": attack_title, "intruder": intruder_in_words,
     }  # fmt: skip
     return environment
