@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from markupsafe import escape
 
 from tasks.attack.learned.learning_summary import HeldOut, LearnedFacts
 from tasks.attack.methods import describe
@@ -60,27 +61,28 @@ def test_the_figure_is_nobodys_wherever_it_stands(learned):
     assert "weighs it as only the data's owner can (linkage by a learned distance)" in row.who
     tile = next(tile for tile in tiles(learned) if "learned distance" in tile.who)
     assert "no intruder's rate" in tile.note
-    said = plain(residual.residual_risks(learned)[0])
-    assert f"This is {WORST_CASE}; an intruder who has half of the true links links 27 % of the others." in said
+    first = residual.residual_risks(learned)[0]
+    assert (first.facts["worst_case"], first.facts["half"]) == (WORST_CASE, 0.27)
+    assert all(said in plain(first) for said in (WORST_CASE, "27 %"))
     assert "the data's owner" in somebody(learned, "insider:vote", ID)
     assert "owner" not in somebody(learned, "declared", "transparency")
 
 
 def test_the_block_begins_with_how_to_read_it(learned):
-    reading = plain(create_learned_view(FACTS).reading)
-    assert WORST_CASE in reading
-    assert "an intruder who has half of them links 27 % of the others (the plain distance 10 %)" in reading
-    assert "half" not in create_learned_view(replace(FACTS, held_out=None)).reading
+    reading = create_learned_view(FACTS).reading
+    assert reading.facts == {"worst_case": WORST_CASE, "half": FACTS.held_out}
+    assert all(said in plain(reading) for said in (WORST_CASE, "27 %", "10 %"))
+    assert "%" not in create_learned_view(replace(FACTS, held_out=None)).reading
     page = render(learned)
-    assert page.index("Read this as the worst case") < page.index("What the weights are worth")
+    assert page.index(str(escape(reading))) < page.index("What the weights are worth")
     assert page.count("would find who weighed as only the data") == 1  # no other table is of nobody
 
 
 def test_links_that_are_asserted_are_calibrated_on_links_that_were_learned_from(learned):
     (figure,) = precision_figures(learned)
     assert figure.note.endswith(NOT_DISJOINT)
-    asserted = [text for text in residual.residual_risks(learned) if "assert which released record" in text]
-    assert [NOT_DISJOINT in text for text in asserted] == [True]
+    asserted = [text.facts for text in residual.residual_risks(learned) if "asserted" in getattr(text, "id", "")]
+    assert [one["by_owner"] for one in asserted] == [True]
     plain_chart = replace(learned.charts, precision=(Precision(attack="distance_linkage", points=(Asserted(0.5, 1.0),)),))
     (figure,) = precision_figures(replace(learned, charts=plain_chart))
     assert NOT_DISJOINT not in figure.note
