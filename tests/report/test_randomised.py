@@ -247,7 +247,7 @@ def test_estimates_in_words(estimated):
 def test_estimates_on_the_page(estimated):
     page = render(estimated)
     assert "Original frequencies, estimated" in page
-    assert "anybody who has the release can do so" in page
+    assert "anybody with the release can compute these estimates" in page
     assert "&lt;b&gt;high&lt;/b&gt;" in page
     assert "Original frequencies, estimated" not in render(replace(estimated, estimated_shares=()))
 

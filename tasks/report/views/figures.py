@@ -65,7 +65,7 @@ def summary_figure(content: Content) -> Figure | None:
     drawn = draw_rows(rows, key="chart-summary", title=title, description=say("figures.bars", bars=rows), percent=True,
                       left=150)  # fmt: skip
     return Figure(key="chart-summary", caption=say("figures.worst_bars", counts=content.counts), svg=safe(drawn),
-                  first="Who knows", heads=("Linked", "Limit"), rows=cells)  # fmt: skip
+                  first="Knowledge", heads=("Linked", "Limit"), rows=cells)  # fmt: skip
 
 
 def distribution_figures(content: Content) -> tuple[Figure, ...]:
