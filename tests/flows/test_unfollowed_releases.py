@@ -134,7 +134,7 @@ def test_a_share_that_hides_a_partition_is_excepted(certify):
     ran, manifest = certify({"intruder": {"records": 0.99}, "policy": [{"measure": "reidentification", "at_most": 1.0}]})
     assert ran.code == 0, ran.err
     assert manifest["exceptions"][-1] == "transparency"
-    assert "Somebody who holds all records could follow more of the masking" in ran.out
+    assert "An intruder with all records could reconstruct more of the masking" in ran.out
     assert "the intruder is declared to hold 99 % of the records" in ran.out
 
 
