@@ -70,9 +70,15 @@ def limits_of_nobody(content: Content) -> Iterator[Sentence]:
         yield say("fully_synthetic.kept_by_synthesis")
 
 
-def settings_of_nobody(result: AttackResult) -> Sentence:
+def settings_of_nobody(result: AttackResult) -> str:
     """How the figures of an attack are counted."""
-    return say("fully_synthetic.settings", direction=result.direction, scale_by=result.scale_by or "release")
+    scale = {
+        "release": "both files are scaled by the release's mean and standard deviation",
+        "original": "both files are scaled by the original's mean and standard deviation",
+        "own": "each file is scaled by its own mean and standard deviation",
+    }[result.scale_by or "release"]
+    way = "each released row looks for the records" if result.direction == "to_original" else "each record looks for the rows"
+    return f"Direction: {way} nearest to it. Scale: {scale}. Credit: of g values that are most frequent each earns 1/g."
 
 
 def unique_rows(content: Content) -> tuple[FigureRow, ...]:

@@ -39,19 +39,19 @@ def create_learned_view(facts: LearnedFacts) -> LearnedView:
 
 
 def _rates(facts: LearnedFacts) -> Iterator[FigureRow]:
-    yield _row("Learned from all true links", "from_all", facts.rate)
-    yield _row("Plain distance", "plain", facts.euclidean)
+    yield _row("Learned from all true links", "learned.from_all", facts.rate)
+    yield _row("Plain distance", "learned.plain", facts.euclidean)
     halves = facts.held_out
     if halves is not None:
-        yield _row("Learned from half, on that half", "from_half", halves.learned_half)
-        yield _row("Learned from half, on the other half", "other_half", halves.other_half)
-        yield _row("Plain distance, on the other half", "plain_half", halves.euclidean)
+        yield _row("Learned from half, on that half", "learned.from_half", halves.learned_half)
+        yield _row("Learned from half, on the other half", "learned.other_half", halves.other_half)
+        yield _row("Plain distance, on the other half", "learned.plain_half", halves.euclidean)
     if facts.bound is not None:
-        yield _row("Proven for this family", "bound", facts.bound)
+        yield _row("Proven for this family", "learned.bound", facts.bound)
 
 
 def _row(title: str, sentence: str, rate: float) -> FigureRow:
-    return FigureRow(title=title, sentence=say(f"learned.{sentence}"), value=share(rate), chance="", bar=Bar(100 * rate))
+    return FigureRow(title=title, sentence=say(sentence), value=share(rate), chance="", bar=Bar(100 * rate))
 
 
 def _proof(facts: LearnedFacts) -> Sentence:

@@ -8,7 +8,9 @@ from textwrap import shorten
 from tasks.mask.ranks.rank_jitter import DISPLACEMENTS
 from tasks.mask.ranks.rank_swapping import KNOWN_LIMIT
 from tasks.microdata.estimate import Estimate
+from tasks.microdata.numbers import format_with_unit
 from tasks.microdata.schema import Role
+from tasks.microdata.words import join_with_and
 from tasks.report.content import Content, extra_knowledge, is_insider, parse_external_file
 from tasks.report.views.fully_synthetic import (
     describe_synthetic_results,
@@ -21,7 +23,7 @@ from tasks.report.views.membership import worst_of_membership
 from tasks.report.views.missing_limits import NO_LINE, is_limited, not_limited
 from tasks.report.views.model import describe_model_results, limits_of_model, model_in_words, not_limited_of_model
 from tasks.report.views.randomised import describe_randomisation
-from tasks.report.views.rows import format_figure, share_in_words
+from tasks.report.views.rows import CLASSES, format_figure, share_in_words
 from tasks.report.wording.meanings import meaning
 from tasks.report.wording.sentence import Sentence, say
 from tasks.report.wording.sentences import (
@@ -33,11 +35,15 @@ from tasks.report.wording.sentences import (
     uses_all_true_links,
     uses_the_masking,
 )
-from tasks.score.public_shares import FEWEST, FIRST, LEAST
 
 MEMBERSHIP = "membership inference"
 _LONGEST_REASON = 160
 NOT_IN_LAW = "This is not a determination of anonymity in law."
+_LAW = f"{NOT_IN_LAW} It says what the attacks listed found on {{}}, with the knowledge stated, on the day of issue."
+_WORST = (
+    'Every risk is the worst that the attacks run found with the knowledge stated; "not broken" means not broken by them. A '
+    "stronger attack may exist or appear, and the release is then to be measured again."
+)
 
 
 def residual_risks(content: Content) -> tuple[str, ...]:
@@ -96,30 +102,35 @@ def _leading(content: Content) -> tuple[list[str], list[str]]:
 def fitness(content: Content) -> tuple[str, ...]:
     """What the release is fit for, as sentences: the losses measured on the whole table, and `describe_fitness_for_use`."""
     if content.model is not None:
-        return (*describe_model_results(content)[1:], say("residual.model_not_assessed"))
+        unknown = "Not assessed: fairness, calibration, and how it does on other populations."
+        return (*describe_model_results(content)[1:], unknown)
     losses = [(one, meaning(one.measure, unit=content.context.unit)) for one in content.losses() if one.value is not None]
-    told = (say("residual.loss", measure=words.title, loss=one, meaning=words.analyst) for one, words in losses)
+    told = (f"{words.title}: {format_with_unit(one.value or 0.0, one.unit)}. {words.analyst}" for one, words in losses)
     return (*told, *describe_fitness_for_use(content))
 
 
 def describe_fitness_for_use(content: Content) -> tuple[str, ...]:
     """Which attributes kept their distributions exactly, and which uses nobody assessed."""
     untouched = [name for name in content.schema.release_columns if name not in content.masking_targets]
-    fewer = bool(content.absent) or content.control is not None
-    kept = [say("residual.unchanged", attributes=untouched, fewer_records=fewer)] if untouched else []
-    return (*kept, say("residual.table_not_assessed"))
+    fewer = content.absent or content.control is not None
+    where = "among the released records exactly the distribution" if fewer else "exactly the distribution"
+    kept = f"Published unchanged, so that each has {where} it has in the source: {join_with_and(untouched)}."
+    return (
+        *([kept] if untouched else []),
+        "Not assessed: fitness for regression, for prediction, and for analyses of small groups and tails.",
+    )
 
 
 def list_known_limits(content: Content) -> tuple[str, ...]:
     """What this report does not say, and what it rests on."""
     if content.model is not None:
-        return (say("residual.law", not_in_law=NOT_IN_LAW, what="this model"), say("residual.worst"), *limits_of_model(content),
-                _units(content), _random_choices(content), _editions(content))  # fmt: skip
+        return (_LAW.format("this model"), _WORST, *limits_of_model(content), _units(content), _random_choices(content),
+                _editions(content))  # fmt: skip
     return (
-        say("residual.law", not_in_law=NOT_IN_LAW, what="this table"),
-        say("residual.worst"),
+        _LAW.format("this table"),
+        _WORST,
         *filter(None, (step.describe_knowledge() for step in content.mechanisms)),
-        worst_of_membership(content) or say("residual.no_membership"),
+        worst_of_membership(content) or "Membership (whether somebody can tell that a person is in the table) is not assessed.",
         *limits_of_nobody(content),
         _participation(content),
         _units(content),
@@ -292,18 +303,30 @@ def _row_order(content: Content) -> Sentence:
     return say("residual.kept_order", reason=content.keep_row_order, tried=tried)
 
 
-def _random_choices(content: Content) -> Sentence:
+def _random_choices(content: Content) -> str:
     if content.model is not None and content.model.trained_on == "elsewhere":
-        return say("residual.trained_elsewhere")
+        return "The model was trained elsewhere; how its random choices were made, and who can repeat them, is not known here."
     if content.masked_elsewhere:
-        return say("residual.masked_elsewhere", tool=content.tool, of_nobody=content.of_nobody)
-    return say("residual.seed", is_model=content.model is not None)
+        tool = "by means that nobody named" if content.tool is None else f"with {content.tool}"
+        made = "made" if content.of_nobody else "masked"
+        return (
+            f"The table was {made} elsewhere, {tool}. Its method and parameters are known only as they were declared; whether "
+            "there was a seed, how it was drawn and who holds it is not known here."
+        )
+    undone = "repeats the training" if content.model is not None else "undoes the masking"
+    return (
+        "All random choices come from PCG64 with a secret seed of 256 bits. PCG64 is a generator for statistics, not for "
+        f"cryptography. Whoever holds the seed {undone}; it is in none of the published files."
+    )
 
 
-def _editions(content: Content) -> Sentence:
+def _editions(content: Content) -> str:
     if content.edition == "internal":
-        return say("residual.full_precision")
-    return say("residual.rounded", first=FIRST, least=LEAST, fewest=FEWEST)
+        return "This edition has figures at full precision: with the release they give exact statistics of the original."
+    return (
+        f"{CLASSES} Figures that together with the release would give exact statistics of the original are rounded to 2 digits "
+        "and at most 3 decimals; behind each bar of a chart of the original stand at least 10 records, and tails are cut."
+    )
 
 
 def _releases_before(content: Content) -> Sentence:

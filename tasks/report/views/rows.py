@@ -9,10 +9,15 @@ from tasks.microdata.estimate import Estimate
 from tasks.microdata.numbers import count, format_with_unit
 from tasks.report.charts.editions import Edition
 from tasks.score.measures.linkage import RECORDS_EXPOSED, REIDENTIFICATION, TRUTH_AMONG_NEAREST
-from tasks.score.public_shares import FIRST, LEAST
+from tasks.score.public_shares import FEWEST, FIRST, LEAST
 from tasks.score.rounding import STATISTICS
 
 _OF_THE_TARGETS = (REIDENTIFICATION.name, RECORDS_EXPOSED.name, TRUTH_AMONG_NEAREST.name)  # `groups_exposed` counts groups
+CLASSES = (
+    f"Shares of n people are shown in classes of ten: fewer than {FIRST}, perhaps nobody, as {LEAST} of n, more as the nearest "
+    f"ten, and all but {LEAST} to {2 * LEAST - 1} or more as all; of fewer than {FEWEST} people none is shown. The verdict "
+    "rests on the exact figures."
+)
 
 
 @dataclass(frozen=True, slots=True)
