@@ -17,6 +17,7 @@ from tasks.microdata.schema import Schema
 from tasks.report import page as page_module
 from tasks.report.content import public_edition
 from tasks.report.page import Stamp, render, stamp_page
+from tasks.report.views.missing import missing_in_words
 from tasks.report.views.overview import attribute_rows
 from tasks.report.views.policy_lines import verdict_in_words
 from tasks.report.wording.meanings import meaning
@@ -215,8 +216,10 @@ def test_missing_values_are_told_where_a_masked_column_has_any(certified, refuse
             (refused, "records without a value take no part", "popul"))  # fmt: skip
     for content, said_of, counted in told:
         columns = tuple(replace(one, n_missing=12 if one.name == "popul" else 0) for one in content.ingest.columns)
-        text = said(render(replace(content, ingest=replace(content.ingest, columns=columns))))
-        assert f"Missing values stay missing in the release and are visible there: {counted}." in text
+        missing = replace(content, ingest=replace(content.ingest, columns=columns))
+        text, sentence = said(render(missing)), missing_in_words(missing)[0]
+        assert (sentence.id, sentence.facts) == ("missing.gaps_stay", {"gaps": [counted]})
+        assert sentence in text
         assert said_of in text
 
 

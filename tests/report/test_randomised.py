@@ -224,21 +224,21 @@ def estimated(randomised) -> Content:
 
 def test_estimates_in_words(estimated):
     first, second = create_estimated_views(estimated)
-    assert first.summary == "educ: 7 categories, condition number 1.3"
+    assert (first.summary.id, first.summary.facts["shares"].n_categories) == ("estimated.listed", 7)
+    assert "1.3" in first.summary
     told = [[row.head, *(cell.replace("\u202f", " ") for cell in row.cells)] for row in first.rows]
     assert told == [["low", "10 %", "\u22121.2 %", "2"], ["<b>high</b>", "60 %", "75 %", "\u2013"]]
-    assert first.note.replace("\u202f", " ") == (
-        "Not listed: 3 rarer ones in the release and 2 that the release does not show; together their categories are "
-        "estimated at 26.2 %. From 900 records without a gap."
-    )
-    assert second.summary == "age and vote: the release says nothing of the original frequencies of its 14 combinations"
+    assert (first.note.facts["unseen"], first.note.facts["rest"]) == (2, pytest.approx(0.2623))
+    assert all(figure in first.note for figure in ("3 ", "26.2\u202f%", "900 "))
+    assert second.summary.id == "estimated.nothing"
+    assert all(said in second.summary for said in ("age and vote", "14 combinations"))
     assert second.rows == ()
 
 
 def test_estimates_on_the_page(estimated):
     page = render(estimated)
     assert "Original frequencies, estimated" in page
-    assert "anybody who has the release can do so" in page
+    assert "anybody with the release can compute these estimates" in page
     assert "&lt;b&gt;high&lt;/b&gt;" in page
     assert "Original frequencies, estimated" not in render(replace(estimated, estimated_shares=()))
 

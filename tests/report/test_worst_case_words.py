@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from markupsafe import escape
 
 from tasks.attack.learned.learning_summary import HeldOut, LearnedFacts
 from tasks.attack.methods import describe
@@ -68,12 +69,12 @@ def test_the_figure_is_nobodys_wherever_it_stands(learned):
 
 
 def test_the_block_begins_with_how_to_read_it(learned):
-    reading = plain(create_learned_view(FACTS).reading)
-    assert WORST_CASE in reading
-    assert "an intruder who has half of them links 27 % of the others (the plain distance 10 %)" in reading
-    assert "half" not in create_learned_view(replace(FACTS, held_out=None)).reading
+    reading = create_learned_view(FACTS).reading
+    assert reading.facts == {"worst_case": WORST_CASE, "half": FACTS.held_out}
+    assert all(said in plain(reading) for said in (WORST_CASE, "27 %", "10 %"))
+    assert "%" not in create_learned_view(replace(FACTS, held_out=None)).reading
     page = render(learned)
-    assert page.index("Read this as the worst case") < page.index("What the weights are worth")
+    assert page.index(str(escape(reading))) < page.index("What the weights are worth")
     assert page.count("would find who weighed as only the data") == 1  # no other table is of nobody
 
 
