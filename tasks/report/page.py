@@ -11,6 +11,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from tasks.microdata.numbers import count
+from tasks.microdata.words import join_with_and
 from tasks.report import mask_description as masks
 from tasks.report.content import Content
 from tasks.report.kinds import find_report
@@ -27,10 +28,10 @@ from tasks.report.views import (
     model,
     origin,
     overview,
+    policy_lines,
     residual,
     table_risks,
 )
-from tasks.report.wording import sentences
 from tasks.report.wording.meanings import MEANINGS
 
 _TEMPLATES = "templates"
@@ -73,8 +74,8 @@ def render_report(content: Content) -> str:
     template = _environment().get_template("report.html")
     rooms = {
         "overview": overview,
+        "policy": policy_lines,
         "attacks": attacks,
-        "words": sentences,
         "masks": masks,
         "residual": residual,
         "table_risks": table_risks,
@@ -133,6 +134,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.globals["marker"] = marker
+    environment.filters["names"] = join_with_and
     return environment
 
 

@@ -9,7 +9,6 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
-from tasks.attack.membership.methods import MembershipResult
 from tasks.mask.methods import Mechanism
 from tasks.mask.sampling import Sampling
 from tasks.microdata.canonical import canonical
@@ -49,9 +48,8 @@ from tasks.report.predicate import (
 )
 from tasks.report.views import residual
 from tasks.report.views.exceptions import describe_disclosure
-from tasks.report.views.known_limits import NOT_IN_LAW
-from tasks.report.views.membership import get_membership_wording
-from tasks.report.wording.sentences import reason_in_words
+from tasks.report.views.policy_lines import reason_in_words
+from tasks.report.wording.sentence import say
 from tasks.score.catalogue import MEASURES
 from tasks.score.kinds import KINDS
 from tasks.score.measures.disclosure import (
@@ -78,7 +76,6 @@ from tasks.score.verdict import Criterion
 from tasks.train.card import ModelCard
 
 REVIEW_MONTHS = 24
-_IMITATED = "the learner and its parameters, and the steps that masked its training table"
 _SINGLING_OUT = (
     RECORDS_EXPOSED.name,
     MAX_RECORD_RISK.name,
@@ -238,7 +235,6 @@ def _attacks(content: Content) -> tuple[AttackClaim, ...]:
 
 
 def _membership_attacks(content: Content) -> Iterator[AttackClaim]:
-    asks = get_membership_wording(content).question
     for result in content.membership:
         yield AttackClaim(
             attack=result.attack,
@@ -246,14 +242,11 @@ def _membership_attacks(content: Content) -> Iterator[AttackClaim]:
             intruder="whole record",
             status=result.status,
             knows_data=result.knows,
-            knows_mechanism=_IMITATED if result.shadows else "nothing",
-            settings=f"{asks}; evaluates: {result.evaluates}{_imitations(result)}",
+            knows_mechanism=say("membership.knowledge_of_learner") if result.shadows else "nothing",
+            settings=say("membership.settings", of_model=not content.kind.is_table, evaluates=result.evaluates,
+                         shadows=result.shadows),
             reason=result.reason,
-        )
-
-
-def _imitations(result: MembershipResult) -> str:
-    return f"; {result.shadows} shadow models" if result.shadows else ""
+        )  # fmt: skip
 
 
 def _linkage_attacks(content: Content) -> tuple[AttackClaim, ...]:
@@ -277,7 +270,7 @@ def _not_claimed(content: Content) -> NotClaimed:
     not_asked = () if any(one.evaluates == "this file" for one in content.membership) else (residual.MEMBERSHIP,)
     kinds = {name: reason for name, reason in content.exceptions if name in KINDS}
     return NotClaimed(
-        anonymity_in_law=NOT_IN_LAW,
+        anonymity_in_law=say("residual.not_in_law"),
         attacks_omitted=omitted,
         attacks_not_in_catalogue=not_asked,
         kinds_not_limited=tuple(

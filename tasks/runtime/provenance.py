@@ -15,14 +15,13 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tasks.microdata.fingerprint import TASKS
+from tasks.microdata.fingerprint import SOURCES, TASKS
 from tasks.microdata.regular_files import read_file
 
 if TYPE_CHECKING:
     from tasks.runtime.artifacts import Store
 
 ROOT = TASKS.parent
-SOURCES = {".py", ".html", ".css", ".json"}
 _PIN = re.compile(r"^([A-Za-z0-9][A-Za-z0-9._-]*)(?:\[[^\]]*\])?==([^\s;\\]+)", re.MULTILINE)
 
 

@@ -88,7 +88,7 @@ CHANGES = {
     "tasks/mask/partitions/mdav.py": {"mask", "attack", "score", "report"},
     "tasks/attack/neighbours/nearest.py": {"attack", "score", "report"},
     "tasks/score/loss.py": {"score", "report"},
-    "tasks/report/wording/sentences.py": {"report"},
+    "tasks/report/templates/sentences/residual.txt.j2": {"report"},
 }
 FIRST_AND_LAST = [next(iter(CHANGES)), list(CHANGES)[-1]]
 

@@ -30,6 +30,7 @@ from tasks.report.predicate import (
     create_predicate_schema,
 )
 from tasks.report.statement import create_column_claims, months_later, policy_digest, predicate, statement
+from tasks.report.wording.sentence import say
 from tasks.score.policy import PolicyLine
 from tasks.score.verdict import decide
 
@@ -153,7 +154,7 @@ def test_the_attack_model_and_what_is_not_claimed(certified, refused):
     assert denied["attacks_omitted"] == [
         {"attack": "transparency", "intruder": None, "reason": "the board has seen it on an earlier draft"}
     ]
-    assert denied["anonymity_in_law"] == "This is not a determination of anonymity in law."
+    assert denied["anonymity_in_law"] == say("residual.not_in_law")
 
 
 def test_where_nothing_was_released_nothing_is_claimed_of_a_file(refused):

@@ -5,7 +5,7 @@ import json
 import subprocess
 import sys
 
-from tasks.microdata.fingerprint import list_room_files
+from tasks.microdata.fingerprint import SOURCES, list_room_files
 from tasks.report.predicate import MadeBy
 from tasks.runtime.artifacts import Store
 from tasks.runtime.provenance import (
@@ -23,7 +23,9 @@ def test_every_source_file_is_named_with_its_digest():
     named = describe_process().files
     there = {path.relative_to(ROOT).as_posix() for room in ("flows", "tasks") for path in (ROOT / room).rglob("*.py")}
     assert {name for name in named if name.endswith(".py")} == there
-    assert "tasks/report/templates/report.html" in named
+    kinds = {path.suffix for room in ("flows", "tasks") for path in (ROOT / room).rglob("*") if path.is_file()}
+    assert kinds - {".pyc"} <= SOURCES, "a kind of source file that no cache key and no provenance holds"
+    assert {"tasks/report/templates/report.html", "tasks/report/templates/sentences/residual.txt.j2"} <= set(named)
     name = "tasks/microdata/spec.py"
     assert named[name] == hashlib.sha256((ROOT / name).read_bytes()).hexdigest()
 

@@ -19,7 +19,7 @@ from tasks.microdata.estimate import Estimate
 from tasks.microdata.numbers import format_limit, format_with_unit
 from tasks.microdata.regular_files import read_text_file
 from tasks.microdata.suggestion import did_you_mean
-from tasks.report.views.rows import mark_bound
+from tasks.report.wording.figure_formats import mark_bound
 from tasks.runtime.settings import Home
 from tasks.score.catalogue import LOSS, MEASURES
 from tasks.score.membership.figures import REHEARSED

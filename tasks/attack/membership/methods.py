@@ -63,6 +63,29 @@ KNOWS = {
     "density_ratio": "the record, the release, and other records of the population",
     "linkage_score": "the record and the release",
 }
+TITLES = {  # by id where a variant has its own, else by method
+    "closest_record": "Distance to the closest record",
+    "density_ratio": "Ratio of densities",
+    "linkage_score": "Scores of linkage",
+    "gap": "Right or wrong",
+    "loss_threshold": "Size of the error",
+    "shadow_models": "Shadow models",
+    "likelihood_ratio": "Likelihood ratio (LiRA)",
+    "likelihood_ratio_offline": "Likelihood ratio (LiRA), offline",
+}
+MEANS = {  # what the report says of an attack on a model, by id or method
+    "gap": "Somebody who sees only the predicted class can carry it out. It measures how much more often the model is right "
+    "about people of its training set than about others.",
+    "loss_threshold": "It takes those for members whose error is no larger than that of a member on average. The error of easy "
+    "records is small whoever taught the model, so that it is seldom sure of one person.",
+    "shadow_models": "Its imitations learn from the intruder's own records, so that they see what an answer about a member "
+    "looks like. It has one rule for each class, and none for each person.",
+    "likelihood_ratio": "It compares each record with itself: are imitations that saw it surer of it than the others, and is "
+    "the model as sure as these? So it allows for records that are easy or hard, and finds the few people who are "
+    "recognised with certainty.",
+    "likelihood_ratio_offline": "Its imitations saw none of the people it is asked about, and can be trained beforehand. They "
+    "show how sure a model is of somebody it never saw. Anybody of whom this model is surer is taken for a member.",
+}
 
 
 @dataclass(frozen=True, slots=True)

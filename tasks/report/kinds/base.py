@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tasks.attack.outcomes.outcome import AttackResult
 from tasks.report.content import Content
-from tasks.report.wording.sentences import linkage_settings
+from tasks.report.wording.settings import linkage_settings
 from tasks.score.release_kinds import ReleaseKind
 
 Sentences = Callable[[Content], tuple[str, ...]]

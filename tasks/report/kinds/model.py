@@ -14,6 +14,7 @@ from tasks.report.views.model import (
     not_limited_of_model,
     working_party_of_model,
 )
+from tasks.report.wording.sentence import Sentence, say
 from tasks.score.release_kinds import MODEL
 
 
@@ -26,8 +27,7 @@ def describe_unlimited(content: Content) -> tuple[str, ...]:
 
 
 def describe_fitness(content: Content) -> tuple[str, ...]:
-    unknown = "Not assessed: fairness, calibration, and how it does on other populations."
-    return (*describe_model_results(content)[1:], unknown)
+    return (*describe_model_results(content)[1:], say("residual.uses_of_model_not_assessed"))
 
 
 def list_limits(content: Content) -> tuple[str, ...]:
@@ -44,10 +44,10 @@ def count_training_rows(content: Content) -> tuple[str, str]:
     return "Rows that taught the model", count(content.rows_out)
 
 
-def _describe_randomness(content: Content) -> str:
+def _describe_randomness(content: Content) -> Sentence:
     if content.model is not None and content.model.trained_on == "elsewhere":
-        return "The model was trained elsewhere; how its random choices were made, and who can repeat them, is not known here."
-    return describe_randomness(content, "repeats the training")
+        return say("residual.trained_elsewhere")
+    return describe_randomness(content)
 
 
 MODEL_REPORT = KindReport(

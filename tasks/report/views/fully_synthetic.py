@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tasks.attack.outcomes.outcome import AttackResult
 from tasks.microdata.estimate import Estimate
 from tasks.microdata.numbers import format_with_unit
 from tasks.report.content import Content, extra_knowledge
 from tasks.report.views.missing_limits import NO_LINE, is_limited
-from tasks.report.views.rows import FigureRow, figure_text, share_in_words, unit_of
+from tasks.report.views.rows import FigureRow, figure_text, share_in_words
+from tasks.report.wording.figure_formats import unit_of
 from tasks.report.wording.meanings import meaning
 from tasks.report.wording.sentence import Sentence, say
 from tasks.score.measures.disclosure import REPLICATED_UNIQUES, UNIQUES_RELEASED
@@ -18,7 +18,6 @@ from tasks.score.policy import DECLARED
 
 UNIQUES = (UNIQUES_RELEASED.name, REPLICATED_UNIQUES.name)
 VALUE = LINKED_VALUE_DISCLOSED.name
-NO_INTERVALS = "Whether a released value is near a person's own has no answer here: no row is a person's."
 
 
 def nobody_in_words(content: Content) -> tuple[Sentence, ...]:
@@ -60,17 +59,6 @@ def not_limited_of_nobody(content: Content) -> Iterator[Sentence]:
 def limits_of_nobody() -> tuple[Sentence, ...]:
     """What the report rests on that no program can find out."""
     return say("fully_synthetic.declared_so"), say("fully_synthetic.kept_by_synthesis")
-
-
-def settings_of_nobody(result: AttackResult) -> str:
-    """How the figures of an attack are counted."""
-    scale = {
-        "release": "both files are scaled by the release's mean and standard deviation",
-        "original": "both files are scaled by the original's mean and standard deviation",
-        "own": "each file is scaled by its own mean and standard deviation",
-    }[result.scale_by or "release"]
-    way = "each released row looks for the records" if result.direction == "to_original" else "each record looks for the rows"
-    return f"Direction: {way} nearest to it. Scale: {scale}. Credit: of g values that are most frequent each earns 1/g."
 
 
 def unique_rows(content: Content) -> tuple[FigureRow, ...]:

@@ -6,17 +6,10 @@ from tasks.report.content import Content
 from tasks.report.views.rows import CLASSES
 from tasks.report.wording.sentence import Sentence, say
 
-NOT_IN_LAW = "This is not a determination of anonymity in law."
-_WORST = (
-    'Every risk is the worst that the attacks run found with the knowledge stated; "not broken" means not broken by them. A '
-    "stronger attack may exist or appear, and the release is then to be measured again."
-)
 
-
-def describe_scope(released: str) -> tuple[str, str]:
+def describe_scope(released: str) -> tuple[Sentence, Sentence]:
     """How far the figures reach. released: `this table`."""
-    law = f"{NOT_IN_LAW} It says what the attacks listed found on {released}, with the knowledge stated, on the day of issue."
-    return law, _WORST
+    return say("residual.not_in_law_but", about=released), say("residual.worst_of_these")
 
 
 def describe_rows(content: Content, every_row: str) -> Sentence:
@@ -26,26 +19,15 @@ def describe_rows(content: Content, every_row: str) -> Sentence:
     return say("residual.persons", rows=content.rows_in, persons=content.persons, counted=content.counts == "persons")
 
 
-def describe_randomness(content: Content, undone: str) -> str:
-    """Where the random choices come from. undone: what somebody does who has the seed."""
+def describe_randomness(content: Content) -> Sentence:
+    """Where the random choices come from."""
     if content.masked_elsewhere:
-        tool = "by means that nobody named" if content.tool is None else f"with {content.tool}"
-        made = "masked" if content.kind.has_owners else "made"
-        return (
-            f"The table was {made} elsewhere, {tool}. Its method and parameters are known only as they were declared; whether "
-            "there was a seed, how it was drawn and who holds it is not known here."
-        )
-    return (
-        "All random choices come from PCG64 with a secret seed of 256 bits. PCG64 is a generator for statistics, not for "
-        f"cryptography. Whoever holds the seed {undone}; it is in none of the published files."
-    )
+        return say("residual.masked_elsewhere", of_nobody=not content.kind.has_owners, tool=content.tool)
+    return say("residual.secret_seed", of_model=not content.kind.is_table)
 
 
-def describe_editions(content: Content) -> str:
+def describe_editions(content: Content) -> Sentence:
     """How exact the figures of this edition are."""
     if content.edition == "internal":
-        return "This edition has figures at full precision: with the release they give exact statistics of the original."
-    return (
-        f"{CLASSES} Figures that together with the release would give exact statistics of the original are rounded to 2 digits "
-        "and at most 3 decimals; behind each bar of a chart of the original stand at least 10 records, and tails are cut."
-    )
+        return say("residual.full_precision")
+    return say("residual.rounded", classes=CLASSES)

@@ -8,27 +8,18 @@ from textwrap import shorten
 from tasks.mask.ranks.rank_jitter import DISPLACEMENTS
 from tasks.mask.ranks.rank_swapping import KNOWN_LIMIT
 from tasks.microdata.estimate import Estimate
-from tasks.microdata.numbers import format_with_unit
 from tasks.microdata.schema import Role
-from tasks.microdata.words import join_with_and
 from tasks.report.content import Content, extra_knowledge, is_insider, parse_external_file
 from tasks.report.views.insider_curve import columns_as_published, curve_in_words
 from tasks.report.views.known_limits import describe_editions, describe_randomness, describe_rows, describe_scope
 from tasks.report.views.membership import worst_of_membership
 from tasks.report.views.missing_limits import NO_LINE, is_limited
 from tasks.report.views.randomised import describe_randomisation
-from tasks.report.views.rows import format_figure, share_in_words
+from tasks.report.views.rows import share_in_words
+from tasks.report.wording.intruders import NOT_DISJOINT, WORST_CASE, somebody, uses_all_true_links, uses_the_masking
 from tasks.report.wording.meanings import meaning
+from tasks.report.wording.names import expand_code_names
 from tasks.report.wording.sentence import Sentence, say
-from tasks.report.wording.sentences import (
-    NOT_DISJOINT,
-    WORST_CASE,
-    expand_code_names,
-    how_bad,
-    somebody,
-    uses_all_true_links,
-    uses_the_masking,
-)
 
 _LONGEST_REASON = 160
 
@@ -76,20 +67,16 @@ def _leading(content: Content) -> tuple[list[str], list[str]]:
 def describe_table_fitness(content: Content) -> tuple[str, ...]:
     """What the release is fit for, as sentences: the losses measured on the whole table, and `describe_fitness_for_use`."""
     losses = [(one, meaning(one.measure, unit=content.context.unit)) for one in content.losses() if one.value is not None]
-    told = (f"{words.title}: {format_with_unit(one.value or 0.0, one.unit)}. {words.analyst}" for one, words in losses)
+    told = (say("residual.loss", title=words.title, loss=one, analyst=words.analyst) for one, words in losses)
     return (*told, *describe_fitness_for_use(content))
 
 
 def describe_fitness_for_use(content: Content) -> tuple[str, ...]:
     """Which attributes kept their distributions exactly, and which uses nobody assessed."""
     untouched = [name for name in content.schema.release_columns if name not in content.masking_targets]
-    fewer = content.absent or content.control is not None
-    where = "among the released records exactly the distribution" if fewer else "exactly the distribution"
-    kept = f"Published unchanged, so that each has {where} it has in the source: {join_with_and(untouched)}."
-    return (
-        *([kept] if untouched else []),
-        "Not assessed: fitness for regression, for prediction, and for analyses of small groups and tails.",
-    )
+    fewer = bool(content.absent) or content.control is not None
+    kept = [say("residual.unchanged", attributes=untouched, fewer=fewer)] if untouched else []
+    return (*kept, say("residual.uses_not_assessed"))
 
 
 def list_table_limits(content: Content, knowledge: Sentence, synthesis: Iterable[Sentence] = ()) -> tuple[str, ...]:
@@ -100,13 +87,13 @@ def list_table_limits(content: Content, knowledge: Sentence, synthesis: Iterable
     return (
         *describe_scope("this table"),
         *filter(None, (step.describe_knowledge() for step in content.mechanisms)),
-        worst_of_membership(content) or "Membership (whether somebody can tell that a person is in the table) is not assessed.",
+        worst_of_membership(content) or say("residual.no_membership"),
         *synthesis,
         knowledge,
         describe_rows(content, "residual.rows_of_a_table"),
         _releases_before(content),
         _row_order(content),
-        describe_randomness(content, "undoes the masking"),
+        describe_randomness(content),
         describe_editions(content),
     )
 
@@ -118,7 +105,7 @@ def describe_declared_intruder(content: Content) -> Iterator[str]:
     if worst is None:
         return
     yield say("residual.declared_intruder", who=somebody(content, worst.intruder or "", worst.attack), rate=worst,
-              unit=content.unit, how_bad=how_bad(content, worst), worst_case=_worst_case(content, worst),
+              unit=content.unit, is_worst=content.is_worst_of_all(worst), worst_case=_worst_case(content, worst),
               half=_find_rate_with_half(content, worst))  # fmt: skip
     if exposed is not None and single is not None:
         yield say("residual.exposed", exposed=exposed, single=single, unit=content.unit)
@@ -140,9 +127,8 @@ def insiders_in_words(content: Content) -> Iterator[str]:
     first = _worst_insider(content)
     if first is None:
         return
-    worst = how_bad(content, first) if content.is_worst_of_all(first) else ""
     yield say("residual.insider", knows=columns_as_published(content, first.intruder or ""), rate=first, unit=content.unit,
-              how_bad=worst, uses_masking=uses_the_masking(content, first.attack),
+              is_worst=content.is_worst_of_all(first), uses_masking=uses_the_masking(content, first.attack),
               worst_case=_worst_case(content, first))  # fmt: skip
     names = dict.fromkeys(one.intruder for one in content.figures("reidentification", declared=False))
     others_worst = (_worst_of(content, name) for name in names if name != first.intruder)
@@ -150,8 +136,8 @@ def insiders_in_words(content: Content) -> Iterator[str]:
     if content.intruder.insiders is not None:
         yield curve_in_words(content)
     elif ranked:
-        others = [f"{format_figure(one)} knowing {extra_knowledge(one.intruder or '')}" for one in ranked]
-        yield say("residual.other_insiders", found=others)
+        found = [say("residual.found_knowing", rate=one, extra=extra_knowledge(one.intruder or "")) for one in ranked]
+        yield say("residual.other_insiders", found=found)
 
 
 def _files(content: Content) -> Iterator[str]:
