@@ -51,7 +51,7 @@ SECONDS_TO_ANSWER = 180.0
 SECONDS_TO_DEPLOY = 300.0
 SECONDS_TO_STOP = 45.0  # a worker gives its runs 30
 FIRST_DELAY_SECONDS, LONGEST_DELAY_SECONDS, SOUND_SECONDS = 1.0, 60.0, 300.0
-LOOK_SECONDS = 1.0
+LOOK_SECONDS, SECONDS_TO_TELL = 1.0, 60.0
 LEASES = "prefect.server.concurrency.lease_storage.filesystem"  # in memory, a server that dies takes the free places with it
 
 
@@ -267,10 +267,15 @@ def worker(pool: str, limit: int | None, address: ServerAddress, served: FileAcc
 
 
 def watch(kept: list[RestartingProcess], address: ServerAddress, ended: threading.Event, say: Callable[[str], None]) -> None:
-    """Start again what ends by itself, until `ended`; once a minute, tell the server of runs whose process is gone."""
+    """Start again what ends by itself, until `ended`; once a minute, tell the server of runs whose process is gone.
+
+    Telling has a thread of its own: the port of a server that has just died is still listened at, so that who asks there waits
+    for minutes, and the server must be started again meanwhile.
+    """
+    from flows.scheduled import server_client  # noqa: F401  # imports come before threads
     from flows.scheduled.orphan_runs import Looks
 
-    swept, looks = time.monotonic(), Looks()
+    swept, looks, telling = time.monotonic(), Looks(), threading.Thread()
     while not ended.wait(LOOK_SECONDS):
         starts = sum(one.starts for one in kept)
         for message in filter(None, [one.look() for one in kept]):
@@ -278,9 +283,10 @@ def watch(kept: list[RestartingProcess], address: ServerAddress, ended: threadin
         if sum(one.starts for one in kept) != starts:
             with suppress(OSError):  # a full disk must not end what serves
                 remember(address, kept)
-        if time.monotonic() - swept > 60:
+        if time.monotonic() - swept > SECONDS_TO_TELL and not telling.is_alive():
             swept = time.monotonic()
-            tell_lost(say, looks)
+            telling = threading.Thread(target=tell_lost, args=(say, looks), daemon=True)
+            telling.start()
 
 
 def tell_lost(say: Callable[[str], None], looks: Looks | None = None) -> None:

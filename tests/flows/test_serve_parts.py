@@ -5,6 +5,7 @@ import os
 import socket
 import subprocess
 import sys
+import threading
 from datetime import UTC, datetime, timedelta
 from typing import ClassVar
 
@@ -181,6 +182,29 @@ def test_a_look_that_fails_says_so_and_stops_nothing(home, monkeypatch):
     said = []
     serve.tell_lost(said.append)
     assert said == ["not all runs that were killed could be looked after (ConnectionError); the next look comes in a minute"]
+
+
+def test_a_server_that_dies_while_it_is_asked_is_started_again(restarted, clock, monkeypatch):
+    """Who asks a dead server's port, at which somebody still listens, waits for minutes."""
+    asked, ended = threading.Event(), threading.Event()
+    monkeypatch.setattr(serve, "tell_lost", lambda *_: (asked.set(), ended.wait(60)))
+    monkeypatch.setattr(serve, "LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(serve, "SECONDS_TO_TELL", -1)
+    watching = threading.Thread(
+        target=serve.watch, args=([restarted], serve.Address("http://127.0.0.1:1", ours=True), ended, lambda _: None)
+    )
+    watching.start()
+    try:
+        assert asked.wait(60)
+        Process.started[-1].alive = False
+        deadline = 500
+        while restarted.starts == 1 and (deadline := deadline - 1):
+            clock[0] += 1
+            ended.wait(0.02)
+        assert restarted.starts == 2
+    finally:
+        ended.set()
+        watching.join()
 
 
 def test_the_password_of_the_database_goes_to_the_server_alone(home, monkeypatch):
