@@ -66,7 +66,7 @@ def test_worked_outcomes(small):
         "linked:vote": [0.5, 1.0],  # rows y and x tie; rows x and x agree
         "control:vote": [0.0, 1.0],  # without the target's own row
     }
-    assert (result.chance, result.n_release, result.credit) == (0.25, 4, "shared")
+    assert (result.chance, result.n_release, result.credit_rule) == (0.25, 4, "shared")
     assert (result.direction, result.scale_by) == ("to_release", "release")
 
 
