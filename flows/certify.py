@@ -19,9 +19,9 @@ from flows.model_stages import run_model_stages
 from flows.release import ReleaseSpec, collect_policy_names
 from flows.run.issue import issue
 from flows.run.recorder import RunRecorder
+from flows.run.run_entries import ASKED_BY_FLOW_RUN
 from flows.run.stage_runner import ReleaseArtifacts, StageRunner, assert_unchanged, store_part
-from flows.run.trail import ASKED_BY_FLOW_RUN
-from flows.stages import (
+from flows.table_stages import (
     check_source,
     ingest_files,
     report_results,
@@ -39,7 +39,7 @@ from tasks.microdata.schema import Schema
 from tasks.runtime.artifacts import Store
 from tasks.runtime.draws import find_or_create_draw, keep_chosen_seed
 from tasks.runtime.failures import hide_exceptions
-from tasks.score.estimates import Score
+from tasks.score.release_figures import Score
 from tasks.score.synthetic.propensity import refuse_limits_that_cannot_fail
 
 ATTACKS_AT_ONCE = 2

@@ -22,7 +22,7 @@ from tasks.runtime.settings import prepare_environment
 if TYPE_CHECKING:
     from tasks.audit.maintenance.collection import RemovalPlan
     from tasks.audit.maintenance.retention import History, KnownRun, RetentionReason
-    from tasks.audit.maintenance.verification import StoreFinding, StoreVerification
+    from tasks.audit.maintenance.store_verification import StoreFinding, StoreVerification
 
 group = create_group("store", "The store of artifacts in the private folder.")
 
@@ -46,8 +46,8 @@ def verify(as_json: AsJson = False) -> int:
     run needs it; are the seeds and manifests there? Exit code 0 if so, 1 if something is wrong.
     """
     from tasks.audit.maintenance.retention import read_history
+    from tasks.audit.maintenance.store_verification import verify
     from tasks.audit.maintenance.use import use_store
-    from tasks.audit.maintenance.verification import verify
 
     home = prepare_environment()
     with use_store(), _progress() as progress:

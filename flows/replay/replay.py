@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from flows.replay.changes import changes
-from flows.replay.comparison import Cause, ReplayComparison, compare
+from flows.replay.environment_changes import changes
 from flows.replay.past_run import ManifestChanged, bring_back_secrets, load_past_run
+from flows.replay.replay_comparison import Cause, ReplayComparison, compare
 from flows.replay.rerun import GivenPaths, rerun
-from flows.run.trail import identify_requester
+from flows.run.run_entries import identify_requester
 from tasks.audit.ledger.entries import RunReplayed
 from tasks.audit.ledger.ledger import Ledger
 from tasks.audit.maintenance.use import use_store

@@ -7,8 +7,8 @@ from typing import Any
 
 from flows.release import ReleaseSpec
 from flows.run.publish import CERTIFICATE, UNCERTIFIED, sha256
+from flows.run.run_entries import Trail
 from flows.run.stage_runner import ReleaseArtifacts
-from flows.run.trail import Trail
 from tasks.audit.ledger.entries import MaskedAttribute, ReleasedTable, RunEnded, StageDone
 from tasks.audit.lookup.index import Index
 from tasks.audit.signing.envelope import STATEMENT, sign_envelope

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from functools import partial
 
 from tasks.audit.lookup.index import Index
+from tasks.audit.lookup.index_rows import RunEntries
 from tasks.audit.lookup.query import Query
-from tasks.audit.lookup.rows import RunEntries
-from tasks.runtime.limits import run_with_timeout
+from tasks.runtime.deadlines import run_with_timeout
 from tasks.runtime.registry import EndedRun, Registry, SeriesState
 from tasks.runtime.settings import Home
 from tasks.score.verdict_word import verdict_word

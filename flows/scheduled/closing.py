@@ -11,8 +11,8 @@ from flows.release import ReleaseSpec
 from tasks.audit.ledger.entries import RunBegan, RunEnded
 from tasks.audit.ledger.ledger import Ledger
 from tasks.audit.lookup.index import Index
+from tasks.audit.lookup.index_rows import RunEntries
 from tasks.audit.lookup.query import Query
-from tasks.audit.lookup.rows import RunEntries
 from tasks.audit.signing.keys import signing
 from tasks.microdata.refs import RecordRef
 from tasks.runtime.artifacts import Damaged, Store

@@ -19,7 +19,7 @@ from prefect.client.schemas.objects import FlowRun, State, StateType
 from prefect.client.schemas.responses import SetStateStatus
 from prefect.exceptions import ObjectNotFound, PrefectHTTPStatusError
 
-from flows.run.trail import ASKED_BY_FLOW_RUN
+from flows.run.run_entries import ASKED_BY_FLOW_RUN
 from flows.scheduled import workers
 from flows.scheduled.closing import close_unfinished, find_runs
 from flows.scheduled.command_requests import list_requests

@@ -10,11 +10,11 @@ from pydantic import TypeAdapter
 from flows.release import ReleaseSpec
 from flows.sweep.program_digest import compute_program_digest
 from flows.sweep.working_set import WorkingSet
-from tasks.attack.linkage.external import plan_file
+from tasks.attack.linkage.external_files import plan_file
 from tasks.attack.linkage.file_alignment import refuse_unfit_file
 from tasks.attack.threat import holders
 from tasks.classify.methods import ClassifyPlan, classify
-from tasks.ingest.external import FilePlan, read_external, read_file
+from tasks.ingest.external_table import FilePlan, read_external, read_file
 from tasks.ingest.methods import ingest
 from tasks.mask.methods import resolve_steps
 from tasks.microdata.canonical import canonical

@@ -19,8 +19,8 @@ from prefect import flow
 from flows.limits import REFUSALS, refuse_silence_of_decided
 from flows.release import ReleaseSpec
 from flows.run.publish import settle_latest
+from flows.run.run_entries import ASKED_BY_FLOW_RUN
 from flows.run.stage_runner import expected_digests
-from flows.run.trail import ASKED_BY_FLOW_RUN
 from flows.watch import quarantine
 from flows.watch.decide import Look, decide, overdue
 from flows.watch.identity import declare_other_versions, find_past_release_key, release_key

@@ -7,8 +7,8 @@ from datetime import datetime
 
 from tasks.audit.ledger.entries import AttemptMade, RunOutcome
 from tasks.audit.lookup.index import Index
+from tasks.audit.lookup.index_rows import RunEntries, extract_adopted_digest
 from tasks.audit.lookup.query import Query
-from tasks.audit.lookup.rows import RunEntries, extract_adopted_digest
 
 DECIDED = ("certified", "refused", "undecided")
 

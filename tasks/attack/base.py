@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal, Self, get_args
 
 from tasks.attack.descriptions import DataKnowledge
 from tasks.attack.linkage.holding import apply_holdings
-from tasks.attack.neighbours.comparison import ScaleBy
+from tasks.attack.neighbours.record_comparison import ScaleBy
 from tasks.attack.outcomes.links import Links
 from tasks.attack.threat import Intruder
 from tasks.mask.methods import Mechanism

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tasks.ingest.external import FilePlan, read_external, read_file, relocate_errors
+from tasks.ingest.external_table import FilePlan, read_external, read_file, relocate_errors
 from tasks.ingest.methods import IngestPlan, ingest_raw_table
 from tasks.ingest.outputs import FileOutputs, IngestOutputs
 from tasks.ingest.readers.raw import RawTable

@@ -24,7 +24,7 @@ from tasks.mask.fitting import fitting_attributes
 from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.mask.intruder_belief import Belief, create_initial_belief
 from tasks.mask.noise.noise import Noise
-from tasks.mask.precision import find_precision
+from tasks.mask.precision_grid import find_precision
 from tasks.mask.pseudonyms import Pseudonyms
 from tasks.mask.ranks import reverse_mapping
 from tasks.mask.ranks.rank_jitter import RankJitter

@@ -12,9 +12,9 @@ from typing import Literal, Self
 import pyarrow as pa
 from pydantic import model_validator
 
-from tasks.mask.advice import Fields
 from tasks.mask.intruder_belief import Belief
 from tasks.mask.mask_text import MaskText
+from tasks.mask.shared_advice import Fields
 from tasks.mask.step import Description, IntruderView, MaskContext, MaskingMethod, MaskStep, Randomness
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Role, Scale, Schema

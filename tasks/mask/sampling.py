@@ -10,9 +10,9 @@ from typing import Annotated, Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from tasks.mask.advice import MORE_RISK, Fields, state_value
 from tasks.mask.intruder_belief import Belief
 from tasks.mask.mask_text import MaskText
+from tasks.mask.shared_advice import MORE_RISK, Fields, state_value
 from tasks.mask.step import Description, IntruderView, MaskContext, MaskingMethod, Randomness
 from tasks.microdata.codes import row_codes
 from tasks.microdata.errors import InputError

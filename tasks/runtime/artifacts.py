@@ -27,7 +27,7 @@ from tasks.microdata.table import Microdata, to_stored_integers
 from tasks.runtime.files import write_whole
 from tasks.runtime.seals import digest_under, store_key
 from tasks.runtime.settings import Home
-from tasks.runtime.shared import open_shared_storage
+from tasks.runtime.store_sharing import open_shared_storage
 
 T = TypeVar("T")
 

@@ -29,7 +29,7 @@ from tasks.runtime.provenance import list_installed_packages, lock_file
 from tasks.runtime.records import LARGEST_RECORD, Returned, is_produced, parse_returned, read_returned, seal_result
 from tasks.runtime.seals import ADDRESS
 from tasks.runtime.settings import Home
-from tasks.runtime.shared import fetch_record, share_record
+from tasks.runtime.store_sharing import fetch_record, share_record
 
 
 @cache

@@ -29,10 +29,10 @@ class Measure:
     decides nothing.
     about: one figure per table, one per attribute, or both.
     chance: what a guess without the release scores, for `sdcert methods score`; `none` where there is no such thing.
-    rounding: how a figure appears in the public edition (`score.rounding`). `share`: in classes of ten people.
+    rounding: how a figure appears in the public edition (`score.figure_rounding`). `share`: in classes of ten people.
     `hidden_share`: the same with 2 digits, because the release does not show of how many people it is a share. `mean`: 2
     digits. `error`: 2 digits, or 6 for a table of several attributes. `statistic`: 2 digits and at most 3 decimals. `exact`:
-    as it is, because it discloses no count of people (`score.rounding`).
+    as it is, because it discloses no count of people (`score.figure_rounding`).
     says: one line for `sdcert methods score`. title, sentence, analyst: the words of the report in plain text; `analyst` says
     what a loss means for an analysis. The sentence calls the targets `attacked records`.
     answers: the kind of disclosure that a limit on it answers (`score.kinds`): `identity` for a figure of the declared

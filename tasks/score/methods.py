@@ -25,7 +25,7 @@ from tasks.score.interval_disclosure import (
 )
 from tasks.score.linkage import linkage_estimates
 from tasks.score.subgroups import find_subgroups
-from tasks.score.synthetic.figures import compute_synthetic_figures
+from tasks.score.synthetic.synthetic_figures import compute_synthetic_figures
 from tasks.score.synthetic.uniques import Uniques
 from tasks.score.table_measures import compute_family
 from tasks.score.table_pair import RowwiseTablePair, TablePair

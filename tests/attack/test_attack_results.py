@@ -15,7 +15,7 @@ from tasks.attack.plan import default_attacks
 from tasks.attack.threat import Intruder, intruders
 from tasks.attack.threat import IntruderSpec as Spec
 from tasks.attack.transparency.transparency import Transparency
-from tasks.mask.groups.aggregates import aggregate_groups
+from tasks.mask.groups.group_aggregates import aggregate_groups
 from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.mask.methods import mask
 from tasks.mask.partitions.mdav import partition

@@ -18,7 +18,7 @@ from tasks.attack.membership.shadow_models import score_by_shadow_models
 from tasks.attack.membership.shadows import Shadows
 from tasks.attack.membership.threshold import best_threshold
 from tasks.microdata.errors import NotApplicable
-from tasks.score.membership.estimates import membership_estimates
+from tasks.score.membership.membership_estimates import membership_estimates
 from tasks.score.membership.roc_curve import auc
 
 ONE = np.zeros(1, dtype=np.int64)

@@ -17,8 +17,8 @@ from small_homes import GONE, NOW, aged, ended, home_in, path_of, put, put_cache
 from tasks.audit.maintenance.collection import plan, remove_files
 from tasks.audit.maintenance.inventory import drafts, is_abandoned
 from tasks.audit.maintenance.retention import History, history, read_history, read_manifests
+from tasks.audit.maintenance.store_verification import verify
 from tasks.audit.maintenance.use import lock_store, use_store
-from tasks.audit.maintenance.verification import verify
 from tasks.runtime.files import write_whole
 from tasks.runtime.settings import Home
 

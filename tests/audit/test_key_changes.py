@@ -13,11 +13,11 @@ from types import SimpleNamespace
 import pytest
 from signing_homes import events, opens_ledger
 
-from tasks.audit.ledger.verification import verify_ledger
-from tasks.audit.signing import changes as changes_module
+from tasks.audit.ledger.ledger_verification import verify_ledger
+from tasks.audit.signing import key_changes as changes_module
 from tasks.audit.signing import keys as keys_module
-from tasks.audit.signing.changes import KeyChanges
 from tasks.audit.signing.envelope import ENTRY, open_envelope
+from tasks.audit.signing.key_changes import KeyChanges
 from tasks.audit.signing.keyring import Keyring
 from tasks.audit.signing.keys import current_id, open_key, pem_path, read_key_record, signing, signing_key
 from tasks.microdata.errors import InputError
@@ -59,7 +59,7 @@ class TestChanges:
 
     def test_nobody_rotates_while_another_signs(self, own):
         signing_key()
-        code = "from tasks.audit.signing.changes import *; KeyChanges(Home.current()).rotate(); print('rotated')"
+        code = "from tasks.audit.signing.key_changes import *; KeyChanges(Home.current()).rotate(); print('rotated')"
         with signing() as key:
             other = subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE, text=True)
             with pytest.raises(subprocess.TimeoutExpired):
@@ -207,7 +207,7 @@ def test_a_damaged_note_is_told(own):
 def test_eight_rotations_at_once_leave_one_chain(own):
     signing_key()
     code = (
-        "from tasks.audit.signing.changes import *\n"
+        "from tasks.audit.signing.key_changes import *\n"
         "try: KeyChanges(Home.current()).rotate()\n"
         "except InputError as error: print(error.code)"
     )

@@ -14,7 +14,7 @@ from small_homes import NOW, aged, ended, home_in, path_of, put, put_cache_recor
 
 from tasks.audit.maintenance.inventory import PLAIN
 from tasks.audit.maintenance.retention import history, read_manifests
-from tasks.audit.maintenance.verification import verify
+from tasks.audit.maintenance.store_verification import verify
 from tasks.runtime.artifacts import Damaged, Store
 from tasks.runtime.draws import find_or_create_draw, find_or_create_pseudonym_key, keep_seed
 from tasks.runtime.settings import Home

@@ -125,7 +125,7 @@ def _found(number, outcome, gone):
     from datetime import UTC, datetime
 
     from tasks.audit.ledger.entries import Entry, RunEnded
-    from tasks.audit.lookup.rows import RunEntries
+    from tasks.audit.lookup.index_rows import RunEntries
 
     run = f"run-{number}"
     word = "refused" if outcome == "r" else "certified"

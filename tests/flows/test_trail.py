@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from outcomes import folder_of, newest_manifest, statement_in
 from release_files import RELEASE, survey
 
-from flows.run.trail import attempts_on_source
+from flows.run.run_entries import attempts_on_source
 from tasks.audit.ledger.entries import AttemptMade, LedgerOpened, RunBegan, RunEnded
 
 
@@ -205,7 +205,7 @@ def test_a_key_rotated_in_mid_run_signs_what_follows(certify, sdcert, monkeypatc
 
     def rotated(*words, **options):
         draw = attempted(*words, **options)
-        from tasks.audit.signing.changes import KeyChanges
+        from tasks.audit.signing.key_changes import KeyChanges
         from tasks.runtime.settings import Home
 
         KeyChanges(Home.current(), None).rotate(passphrase=None)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 from scipy.stats import chisquare
 
-from tasks.mask.categories.marginals import MOST_SHOWN, estimate_shares, joint_marginals
+from tasks.mask.categories.original_shares import MOST_SHOWN, estimate_shares, joint_marginals
 from tasks.mask.categories.pram import Pram, chances, transition_matrix
 from tasks.mask.categories.product import create_category_coding
 from tasks.mask.categories.promise import compute_record_epsilon, randomisations

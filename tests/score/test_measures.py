@@ -16,10 +16,10 @@ from tasks.microdata.schema import Attribute, Role, Scale, Schema
 from tasks.microdata.table import Microdata
 from tasks.score import catalogue
 from tasks.score.catalogue import FAMILIES, LOSS, MEASURES
+from tasks.score.figure_rounding import public
 from tasks.score.measure import Better, DisclosureKind, Measure, Population, RoundingRule, Subject, list_measures
 from tasks.score.measures import disclosure, linkage, local_privacy, loss, membership, model
 from tasks.score.methods import score
-from tasks.score.rounding import public
 
 MODULES = (linkage, membership, model, disclosure, local_privacy, loss)
 EVERY = pytest.mark.parametrize("measure", [one for family in FAMILIES for one in family], ids=lambda one: one.name)

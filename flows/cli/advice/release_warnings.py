@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tasks.microdata.alignment import ROWS_OF_NOBODY
 from tasks.microdata.schema import Scale
-from tasks.score.membership.estimates import others_needed
+from tasks.score.membership.membership_estimates import others_needed
 from tasks.score.membership.sample_size import GUESSES, compute_guess_bound, find_sample_size
 from tasks.score.policy import FILE, PolicyLine, cannot_fail, find_rate
 

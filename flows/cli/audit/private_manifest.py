@@ -10,9 +10,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from flows.cli.audit.lookup import store_key
+from flows.cli.audit.run_descriptions import store_key
 from flows.cli.plan_text import describe_method_fields
-from tasks.audit.lookup.rows import RunEntries
+from tasks.audit.lookup.index_rows import RunEntries
 from tasks.microdata.regular_files import read_file
 from tasks.runtime.settings import Home
 

@@ -21,10 +21,10 @@ from tasks.runtime.files import write_whole
 from tasks.runtime.settings import Home
 
 if TYPE_CHECKING:
-    from tasks.audit.ledger.findings import LedgerFinding
     from tasks.audit.ledger.ledger import Ledger
+    from tasks.audit.ledger.ledger_findings import LedgerFinding
+    from tasks.audit.ledger.ledger_verification import LedgerVerification
     from tasks.audit.ledger.proofs import ConsistencyProof, InclusionProof, ProofCheck
-    from tasks.audit.ledger.verification import LedgerVerification
 
 SOUND, UNSOUND = 0, 1
 BAR_FROM_BYTES = 2_000_000  # about a third of a second
@@ -53,7 +53,7 @@ def verify(
 ) -> int:
     """Is every entry there as it was signed, and in its place? Exit code 0 yes, 1 something was found, 2 there is no ledger."""
     from tasks.audit.ledger.ledger import Ledger
-    from tasks.audit.ledger.verification import verify_ledger
+    from tasks.audit.ledger.ledger_verification import verify_ledger
     from tasks.audit.ledger.witness import read_witness
     from tasks.audit.maintenance.cache_check import check_call_records
     from tasks.audit.signing.keyring import Keyring
@@ -196,8 +196,8 @@ def _is_gone(ledger: Ledger, *, witnessed: bool) -> bool:
 
 
 def _describe_missing_ledger() -> LedgerVerification:
-    from tasks.audit.ledger.findings import LedgerFinding
-    from tasks.audit.ledger.verification import LedgerVerification
+    from tasks.audit.ledger.ledger_findings import LedgerFinding
+    from tasks.audit.ledger.ledger_verification import LedgerVerification
 
     says = "there is no ledger.jsonl, though this home has runs, a head.json, or a witness that speaks of one"
     return LedgerVerification("", 0, 0, "", None, None, (LedgerFinding("missing", says),), 1, (), ())

@@ -14,9 +14,9 @@ import numpy as np
 from scipy.optimize import nnls
 
 from tasks.attack.learned.attribute_differences import Apart, write_apart
+from tasks.attack.learned.constraint_rows import Problem, compute_differences, create_constraint_rows
+from tasks.attack.learned.exact_links import TIE
 from tasks.attack.learned.features import CODES, write_features
-from tasks.attack.learned.recount import TIE
-from tasks.attack.learned.rows import Problem, compute_differences, create_constraint_rows
 from tasks.microdata.compiled import njit
 from tasks.microdata.table import Booleans, Floats, Integers
 

@@ -12,7 +12,8 @@ from tasks.attack.base import AttackContext, AttackDescription, AttackFindings, 
 from tasks.attack.descriptions import DataKnowledge
 from tasks.attack.linkage.assignment import solve_assignment
 from tasks.attack.linkage.specs import Distance, Euclidean, Gower, Mahalanobis, create_distance_form, list_named_attributes
-from tasks.attack.neighbours.comparison import (
+from tasks.attack.neighbours.nearest import Nearest, Search
+from tasks.attack.neighbours.record_comparison import (
     ORDERED,
     SQUARED,
     ComparedBy,
@@ -21,7 +22,6 @@ from tasks.attack.neighbours.comparison import (
     compute_differences,
     create_comparison,
 )
-from tasks.attack.neighbours.nearest import Nearest, Search
 from tasks.attack.outcomes.links import Links
 from tasks.mask.methods import Mechanism
 from tasks.microdata.errors import InputError, NotApplicable, NotFollowed

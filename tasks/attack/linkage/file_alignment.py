@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tasks.attack.linkage.external import FileUse
+from tasks.attack.linkage.external_files import FileUse
 from tasks.attack.linkage.holding import apply_holdings
 from tasks.microdata.codes import row_codes
 from tasks.microdata.errors import InputError

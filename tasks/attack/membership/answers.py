@@ -10,7 +10,7 @@ import pyarrow as pa
 from tasks.attack.membership.frame import Frame
 from tasks.microdata.table import Floats, Integers, Microdata
 from tasks.train.examples import Examples
-from tasks.train.model import Predict
+from tasks.train.training import Predict
 
 LEAST_PROBABILITY = 1e-3  # nearer to 0 or 1 than that, a probability is taken for that
 

@@ -12,10 +12,10 @@ from pydantic import ConfigDict, Field, InstanceOf
 
 from tasks.attack.learned.learning_summary import LearnedFacts
 from tasks.attack.linkage.assertable_links import SurestLinks, find_surest_links
-from tasks.attack.outcomes.disclosure import compute_value_credits
 from tasks.attack.outcomes.links import Links
-from tasks.attack.outcomes.persons import fare, fare_searched
-from tasks.attack.outcomes.posterior import posterior_columns
+from tasks.attack.outcomes.person_outcomes import fare, fare_searched
+from tasks.attack.outcomes.posterior_outcomes import posterior_columns
+from tasks.attack.outcomes.value_disclosure import compute_value_credits
 from tasks.attack.probabilistic.linkage_summary import ProbableFacts
 from tasks.microdata.estimate import ChanceKind, Status
 from tasks.microdata.ground_truth import GroundTruth

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tasks.attack.linkage.marginals import MOST_PAIRS_JOINTLY, WeighedPairs, compute_pair_marginals
+from tasks.attack.linkage.pair_marginals import MOST_PAIRS_JOINTLY, WeighedPairs, compute_pair_marginals
 from tasks.attack.outcomes.links import Links
 from tasks.attack.probabilistic.levels import PatternComparison
+from tasks.attack.probabilistic.match_posterior import PAIRS_OF_A_BLOCK, logs_by_pattern
 from tasks.attack.probabilistic.patterns import Patterns, compute_block_patterns, create_rules
-from tasks.attack.probabilistic.posterior import PAIRS_OF_A_BLOCK, logs_by_pattern
 from tasks.microdata.table import Floats, Integers
 
 _LOST = 60.0  # a row e^-60 times as probable as a record's likeliest is left out

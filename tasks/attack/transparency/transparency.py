@@ -13,14 +13,14 @@ from pydantic import Field
 from tasks.attack.base import AttackContext, AttackDescription, AttackFindings, AttackTraits, Files, Gaps
 from tasks.attack.descriptions import DataKnowledge, describe_unclear_attributes
 from tasks.attack.mechanism_attack import MechanismAttack, describe_soundness, prepare_following
-from tasks.attack.neighbours.comparison import Comparison, create_comparison
+from tasks.attack.neighbours.record_comparison import Comparison, create_comparison
 from tasks.attack.outcomes.bounded import OnlyBounded
 from tasks.attack.outcomes.links import Links
+from tasks.attack.transparency.global_matching import assign_likeliest_rows
+from tasks.attack.transparency.image_marginals import Marginals, compute_marginals
+from tasks.attack.transparency.image_posterior import posterior
 from tasks.attack.transparency.intersection import Conditions, intersect_conditions
 from tasks.attack.transparency.likelihood import create_likelihoods
-from tasks.attack.transparency.marginals import Marginals, compute_marginals
-from tasks.attack.transparency.matching import assign_likeliest_rows
-from tasks.attack.transparency.posterior import posterior
 from tasks.attack.transparency.whitening import as_if_blurred, whiten_positions
 from tasks.mask.external_release.released import Undeclared
 from tasks.mask.intruder_belief import Belief, EqualTo, InInterval

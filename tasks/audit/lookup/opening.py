@@ -15,7 +15,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from tasks.audit.lookup import server
 from tasks.audit.lookup.index_update import Progress, catch_up, fill, find_index_end, watch
-from tasks.audit.lookup.lines import IndexMismatch, LedgerLineReader
+from tasks.audit.lookup.ledger_lines import IndexMismatch, LedgerLineReader
 from tasks.audit.lookup.server import CHANGED, NONE, STAMP, UNSTAMPED
 from tasks.audit.lookup.tables import META, create_file_engine, create_memory_engine, create_read_only_engine
 from tasks.microdata.regular_files import open_regular_file, read_file

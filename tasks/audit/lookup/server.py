@@ -17,9 +17,9 @@ from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
 from sqlalchemy.schema import CreateSchema, DropSchema
 
+from tasks.audit.lookup.index_rows import parse_entry
 from tasks.audit.lookup.index_update import Progress, catch_up, fill, watch
-from tasks.audit.lookup.lines import IndexMismatch, LedgerLineReader
-from tasks.audit.lookup.rows import parse_entry
+from tasks.audit.lookup.ledger_lines import IndexMismatch, LedgerLineReader
 from tasks.audit.lookup.tables import META, SCHEMA
 from tasks.microdata.errors import InputError
 from tasks.microdata.regular_files import read_file

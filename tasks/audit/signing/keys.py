@@ -3,7 +3,7 @@
 `keys/signing/` holds <key id>.pem (PKCS8, 0400, with or without a passphrase), <key id>.json (the public record), and
 `current-certificates`, the id of the one key that signs certificates and entries of the ledger. A key signs only once the
 ledger names it: the first entry names the first key, and every later one is announced by an entry of the key before it. So
-nothing here lets a key sign that the ledger cannot trace; `changes.py` makes the changes and announces them.
+nothing here lets a key sign that the ledger cannot trace; `key_changes.py` makes the changes and announces them.
 
 The private key of certificates may be in the environment instead (`SDCERT_SIGNING_KEY`). It wins over the files, and it signs
 only if it is the current key, or if nothing was signed yet. Anything else would be a signature that nobody can trace.
@@ -102,7 +102,7 @@ def create_key(
 ) -> KeyRecord:
     """Make a key and its files; returns its public record. Announces nothing, and does not make it current.
 
-    See `changes.create` and `changes.rotate`.
+    See `key_changes.create` and `changes.rotate`.
     """
     private = Ed25519PrivateKey.generate()
     record = create_key_record(private, purpose, name)

@@ -9,7 +9,6 @@ from typing import Literal, Self
 
 import numpy as np
 
-from tasks.mask.advice import JOINTLY, Fields, begin_sentence, suggest_distance
 from tasks.mask.intruder_belief import Belief, DiscreteLikelihood
 from tasks.mask.mask_text import MaskText
 from tasks.mask.ranks.by_rank import (
@@ -20,7 +19,8 @@ from tasks.mask.ranks.by_rank import (
     permute_by_rank,
     ranks_in,
 )
-from tasks.mask.ranks.jitter_law import compute_displacement_distribution
+from tasks.mask.ranks.jitter_distribution import compute_displacement_distribution
+from tasks.mask.shared_advice import JOINTLY, Fields, begin_sentence, suggest_distance
 from tasks.mask.step import Description, IntruderView, MaskContext, MaskingMethod, Randomness
 from tasks.microdata.numbers import SPACE, number
 from tasks.microdata.schema import Scale, Schema

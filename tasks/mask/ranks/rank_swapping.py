@@ -8,7 +8,6 @@ from typing import Annotated, Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from tasks.mask.advice import JOINTLY, Fields, begin_sentence, suggest_distance
 from tasks.mask.intruder_belief import Belief
 from tasks.mask.mask_text import MaskText
 from tasks.mask.ranks.by_rank import (
@@ -21,6 +20,7 @@ from tasks.mask.ranks.by_rank import (
     window_ranks,
 )
 from tasks.mask.ranks.exchange import exchange_in_buckets, exchange_near, exchange_ranks, normal_targets
+from tasks.mask.shared_advice import JOINTLY, Fields, begin_sentence, suggest_distance
 from tasks.mask.step import Description, IntruderView, MaskContext, MaskingMethod, Randomness
 from tasks.microdata.errors import InputError
 from tasks.microdata.numbers import SPACE, number

@@ -9,10 +9,10 @@ from typing import Literal, Self
 import numpy as np
 import pyarrow as pa
 
-from tasks.mask.advice import Fields
 from tasks.mask.intruder_belief import Belief, EqualTo, InInterval
 from tasks.mask.mask_text import MaskText
 from tasks.mask.ranks.by_rank import KEPT_COLUMNS, order_by_rank
+from tasks.mask.shared_advice import Fields
 from tasks.mask.step import Description, IntruderView, MaskContext, MaskingMethod, MaskStep, Randomness
 from tasks.microdata.errors import InputError
 from tasks.microdata.positions import extract_positions

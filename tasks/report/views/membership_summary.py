@@ -22,7 +22,7 @@ from tasks.report.views.membership import (
 from tasks.report.views.rows import bounds_text, unit_of
 from tasks.report.wording.meanings import meaning
 from tasks.score.measures.membership import FALSE_POSITIVE_RATES, MEMBERSHIP_TRUE_POSITIVE_RATE
-from tasks.score.membership.estimates import others_needed
+from tasks.score.membership.membership_estimates import others_needed
 
 LEFT_END = MEMBERSHIP_TRUE_POSITIVE_RATE.name
 NOT_ESTIMABLE = "not estimable"

@@ -30,8 +30,8 @@ from tasks.report.wording.sentences import (
     why_unpublished,
 )
 from tasks.score.catalogue import LOSS, MEASURES
+from tasks.score.figure_rounding import STATISTICS
 from tasks.score.policy import INSIDER, PolicyLine, cannot_fail
-from tasks.score.rounding import STATISTICS
 from tasks.score.verdict import Criterion
 
 MOST_TILES = 4

@@ -19,9 +19,9 @@ from tasks.report.views.rows import nearly_none
 from tasks.report.wording.meanings import meaning
 from tasks.report.wording.units import add_article
 from tasks.score.catalogue import MEASURES
+from tasks.score.figure_rounding import STATISTICS
 from tasks.score.measures.disclosure import SD_INTERVAL_DISCLOSURE
 from tasks.score.policy import FILE, INSIDER, PolicyLine, find_rate
-from tasks.score.rounding import STATISTICS
 from tasks.score.scored_targets import ONE_SHARE
 from tasks.score.verdict import Criterion, Decision
 

@@ -22,10 +22,10 @@ from tasks.microdata.schema import Scale
 from tasks.microdata.table import Floats, Microdata
 from tasks.score.linkage import linkage_estimates
 from tasks.score.measures.linkage import POSTERIOR_AT_TRUTH
-from tasks.sweep.calibration.chance import run_attack, run_permutation_test, square
-from tasks.sweep.calibration.findings import LEVEL, CalibrationFinding, CalibrationKind, Effort
-from tasks.sweep.calibration.null import MakeWorld
-from tasks.sweep.calibration.posterior import ALLOWED, FEWEST, TABLES, compute_difference_p_value
+from tasks.sweep.calibration.calibration_findings import LEVEL, CalibrationFinding, CalibrationKind, Effort
+from tasks.sweep.calibration.null_checks import MakeWorld
+from tasks.sweep.calibration.posterior_checks import ALLOWED, FEWEST, TABLES, compute_difference_p_value
+from tasks.sweep.calibration.random_pairings import run_attack, run_permutation_test, square
 from tasks.sweep.calibration.worlds import Steps, World, create_schema, create_shuffled_alignment, make_masked_world, mask_data
 
 RECORDS = 40  # of a table that is counted anew

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from flows.cli.draft.columns import DraftColumn, DraftEntry
+from flows.cli.draft.column_proposals import DraftColumn, DraftEntry
 from flows.cli.draft.expected import Expected
 from flows.questions import DECIDE
 from tasks.microdata.schema import Scale

@@ -9,12 +9,12 @@ from typing import Any, Literal
 
 from flows.mask_stages import CONTROL_TABLE, RELEASED_TABLE
 from flows.model_stages import FITTED_MODEL
-from flows.replay.changes import Changes
+from flows.replay.environment_changes import Changes
 from flows.replay.past_run import PastRun
 from flows.replay.rerun import Rerun, failure_in_words, strip_token
-from flows.replay.rows import row_change
+from flows.replay.table_difference import row_change
 from flows.run.certificate import ReleasedFile
-from tasks.attack.linkage.external import FILE
+from tasks.attack.linkage.external_files import FILE
 from tasks.audit.ledger.entries import ReleasedTable
 from tasks.microdata.errors import SdcertError
 from tasks.microdata.refs import TableRef

@@ -13,9 +13,9 @@ from scipy.stats import poisson, ttest_1samp
 
 from tasks.attack.learned.learned_linkage import LearnedLinkage
 from tasks.microdata.errors import AttackFailed
-from tasks.sweep.calibration.chance import run_attack
-from tasks.sweep.calibration.findings import LEVEL, CalibrationFinding, Effort
-from tasks.sweep.calibration.null import MakeWorld, N
+from tasks.sweep.calibration.calibration_findings import LEVEL, CalibrationFinding, Effort
+from tasks.sweep.calibration.null_checks import MakeWorld, N
+from tasks.sweep.calibration.random_pairings import run_attack
 
 SEEDS_OF_A_TABLE = {"weighted_mean": 2, "owa": 2}  # a table is learned from some twenty times: it is worth many seeds
 SEEDS_OF_A_LARGE_FAMILY = 6

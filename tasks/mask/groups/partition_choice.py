@@ -7,8 +7,8 @@ from typing import Literal, assert_never
 
 import numpy as np
 
-from tasks.mask.partitions import mdav, projection, randomised, univariate, v_mdav
-from tasks.mask.partitions.refined import partition as refined
+from tasks.mask.partitions import mdav, projection, randomised_partition, univariate, v_mdav
+from tasks.mask.partitions.refined import refined_partition as refined
 from tasks.microdata.table import Floats, Integers
 
 Partition = Literal["mdav", "v_mdav", "refined", "randomised", "optimal_univariate", "individual_ranking", "projection"]
@@ -50,7 +50,7 @@ def partition_records(
         case "refined":
             return refined.partition(points, k)
         case "randomised":
-            return randomised.partition(points, k, rng=rng())
+            return randomised_partition.partition(points, k, rng=rng())
         case "optimal_univariate" | "individual_ranking":
             return univariate.partition(points[:, 0], k, cost="absolute" if by_median else "squared")
         case "projection":

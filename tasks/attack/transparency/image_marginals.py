@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tasks.attack.linkage.marginals import MOST_PAIRS_JOINTLY, WeighedPairs
-from tasks.attack.linkage.marginals import compute_pair_marginals as jointly
-from tasks.attack.neighbours.comparison import Comparison
+from tasks.attack.linkage.pair_marginals import MOST_PAIRS_JOINTLY, WeighedPairs
+from tasks.attack.linkage.pair_marginals import compute_pair_marginals as jointly
 from tasks.attack.neighbours.distances import compute_record_distance
 from tasks.attack.neighbours.nearest import TIE, ensure_capacity
+from tasks.attack.neighbours.record_comparison import Comparison
 from tasks.attack.transparency.intersection import Conditions
 from tasks.attack.transparency.scores import MISSING, UNBOUNDED, ImageScores, find_images, score_images
 from tasks.microdata.compiled import njit
@@ -59,14 +59,14 @@ def compute_marginals(both: Comparison, conditions: Conditions) -> Marginals:
     rest of its rows. Unlike the likeliest assignment, which is one of many that are hardly less likely, this sums over all
     of them, and so links more wherever somebody is in doubt.
     Formula in words: of all ways to give the records to the rows one to one each is as probable as the product of its
-    P(row | record); r is the share of those in which the record has the row, by belief propagation (`linkage.marginals`).
+    P(row | record); r is the share of those in which the record has the row, by belief propagation (`linkage.pair_marginals`).
     Equal records, and equal rows, count as often as they occur. Without a law all possible images have the same P.
 
     Returns the probabilities. They can be too sure of themselves, as messages go around in loops: of two records they settle on
     the likelier way, of many they hardly differ (rank jitter of Census: claims up to two points above the links). Which row is
     the likeliest they hardly ever miss: the chosen rows of small files have at least 99 % of the best exact share.
     Raises NotFollowed where more than 12,000,000 pairs are left.
-    Cost: that of the attack, and of up to 100 rounds over the pairs. Source: as of `linkage.marginals`.
+    Cost: that of the attack, and of up to 100 rounds over the pairs. Source: as of `linkage.pair_marginals`.
     Example: records that can be rows {1}, {1, 2}: the second is row 2 for certain.
     """
     whole = score_images(conditions)

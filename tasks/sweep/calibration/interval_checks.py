@@ -15,8 +15,8 @@ from tasks.microdata.interval import ERROR
 from tasks.microdata.table import Integers, Microdata
 from tasks.score.linkage import linkage_estimates
 from tasks.score.subgroups import Subgroup, find_subgroups
-from tasks.sweep.calibration.chance import compute_binomial_tail, estimate_share_of_trials, run_attack
-from tasks.sweep.calibration.findings import LEVEL, SHARE, CalibrationFinding, Effort
+from tasks.sweep.calibration.calibration_findings import LEVEL, SHARE, CalibrationFinding, Effort
+from tasks.sweep.calibration.random_pairings import compute_binomial_tail, estimate_share_of_trials, run_attack
 from tasks.sweep.calibration.worlds import World
 
 _SAME = 1e-9

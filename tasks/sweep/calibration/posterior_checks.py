@@ -12,8 +12,8 @@ from tasks.attack.transparency.transparency import Transparency
 from tasks.mask.methods import infer_belief
 from tasks.microdata.errors import AttackFailed
 from tasks.microdata.table import Floats
-from tasks.sweep.calibration.chance import run_attack
-from tasks.sweep.calibration.findings import LEVEL, CalibrationFinding, Effort
+from tasks.sweep.calibration.calibration_findings import LEVEL, CalibrationFinding, Effort
+from tasks.sweep.calibration.random_pairings import run_attack
 from tasks.sweep.calibration.worlds import KNOWN, Steps, World, create_schema, create_shuffled_alignment, mask_data, people
 
 N = 400

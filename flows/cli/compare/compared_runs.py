@@ -22,9 +22,9 @@ from tasks.microdata.suggestion import did_you_mean
 from tasks.report.views.rows import mark_bound
 from tasks.runtime.settings import Home
 from tasks.score.catalogue import LOSS, MEASURES
-from tasks.score.membership.figures import REHEARSED
+from tasks.score.figure_rounding import public
+from tasks.score.membership.membership_figures import REHEARSED
 from tasks.score.policy import DECLARED, INSIDER, Policy, PolicyLine
-from tasks.score.rounding import public
 from tasks.score.verdict import Criterion
 
 WHERE = "sdcert compare RUN"

@@ -23,7 +23,7 @@ from tasks.runtime.seals import ADDRESS, MARK, create_mark, digest_under, store_
 from tasks.runtime.settings import Home
 
 if TYPE_CHECKING:
-    from tasks.runtime.places import SharedStorage  # fsspec is imported where a place is used
+    from tasks.runtime.shared_storage import SharedStorage  # fsspec is imported where a place is used
 
 KNOWN = "places.known"
 BESIDE_ARTIFACTS = {"cached", "series"}
@@ -41,7 +41,7 @@ def open_shared_storage(home: Home) -> SharedStorage | None:
 
 @cache
 def _check_storage(url: str, root: Path) -> SharedStorage:
-    from tasks.runtime.places import SharedStorage
+    from tasks.runtime.shared_storage import SharedStorage
 
     storage = SharedStorage(url, ADDRESS).usable()
     if storage.exists(MARK) and not (root / "keys" / "store.key").exists():

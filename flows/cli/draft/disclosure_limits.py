@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from flows.cli.draft.columns import DraftColumn, DraftEntry
+from flows.cli.draft.column_proposals import DraftColumn, DraftEntry
 from flows.cli.draft.expected import UNUSED_SEED
 from flows.questions import DECIDE
 from tasks.attack.membership.closest_record import ClosestRecord
@@ -25,7 +25,7 @@ from tasks.microdata.escaping import escape_terminal
 from tasks.microdata.schema import Role, Schema
 from tasks.microdata.table import Microdata
 from tasks.microdata.units import find_units
-from tasks.score.membership.estimates import membership_estimates
+from tasks.score.membership.membership_estimates import membership_estimates
 from tasks.score.membership.sample_size import find_sample_size
 
 MORE_THAN_MAJORITY = 0.1

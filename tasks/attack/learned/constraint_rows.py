@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tasks.attack.learned.attribute_differences import Apart, write_apart
+from tasks.attack.learned.exact_links import LinkCounts
 from tasks.attack.learned.features import CODES, LearnedDistanceKind, width, write_features
-from tasks.attack.learned.recount import LinkCounts
 from tasks.microdata.codes import find_distinct_rows
 from tasks.microdata.compiled import njit
 from tasks.microdata.table import Booleans, Floats, Integers

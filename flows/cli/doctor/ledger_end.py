@@ -9,7 +9,7 @@ from flows.cli.doctor.home import LARGE_LEDGER_BYTES, Finding, fail, fine, warn
 from flows.run.history import has_runs
 from tasks.audit.ledger.head import LedgerHead
 from tasks.audit.ledger.ledger import Ledger, LedgerLine
-from tasks.audit.lookup.rows import parse_entry
+from tasks.audit.lookup.index_rows import parse_entry
 from tasks.audit.lookup.trust import Trust
 from tasks.audit.signing.keyring import Keyring
 from tasks.microdata.errors import InputError

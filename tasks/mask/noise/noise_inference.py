@@ -9,7 +9,7 @@ import numpy as np
 from scipy.linalg import block_diag
 
 from tasks.mask.intruder_belief import Belief, GaussianLikelihood, InInterval
-from tasks.mask.noise.law import (
+from tasks.mask.noise.noise_distribution import (
     compute_column_means,
     compute_covariance,
     compute_log_variances,
@@ -17,7 +17,7 @@ from tasks.mask.noise.law import (
     contraction,
     log_variances,
 )
-from tasks.mask.precision import grid_step
+from tasks.mask.precision_grid import grid_step
 from tasks.mask.step import IntruderView
 from tasks.microdata.codes import joint_codes
 from tasks.microdata.table import Floats, Microdata

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tasks.attack.linkage.assignment import solve_assignment
-from tasks.attack.neighbours.comparison import Comparison
 from tasks.attack.neighbours.distances import compute_record_distance
+from tasks.attack.neighbours.record_comparison import Comparison
 from tasks.attack.transparency.intersection import Conditions
 from tasks.attack.transparency.scores import MISSING, UNBOUNDED, ImageScores, find_images, score_images
 from tasks.microdata.compiled import njit

@@ -17,7 +17,8 @@ from tasks.score.measures.disclosure import K_ANONYMITY
 from tasks.score.policy import DECLARED, PolicyLine
 from tasks.sweep.frontier import Region, compute_map_coordinates, frontier, policy_region
 from tasks.sweep.layout import FigureSubject
-from tasks.sweep.page.content import (
+from tasks.sweep.page.influence_table import create_influence_table
+from tasks.sweep.page.page_content import (
     PageAxis,
     PageData,
     PageFigure,
@@ -27,7 +28,6 @@ from tasks.sweep.page.content import (
     Spread,
     TrialStatus,
 )
-from tasks.sweep.page.influence_table import create_influence_table
 from tasks.sweep.results import OverSeeds, Results
 from tasks.sweep.views import (
     LOSSES,

@@ -13,9 +13,9 @@ from pydantic import ValidationError
 from securesystemslib.signer import SSlibKey
 
 from tasks.audit.ledger.entries import AttemptMade, Entry, RunBegan, RunEnded
-from tasks.audit.ledger.findings import LedgerFinding, LedgerFindings
 from tasks.audit.ledger.head import LARGEST_HEAD, LedgerHead, parse_head
 from tasks.audit.ledger.ledger import Ledger
+from tasks.audit.ledger.ledger_findings import LedgerFinding, LedgerFindings
 from tasks.audit.ledger.merkle import leaf_hash
 from tasks.audit.ledger.order import Order
 from tasks.audit.ledger.signers import Signers

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from tasks.attack.methods import Attack
-from tasks.sweep.calibration.chance import compute_pairing_credit, run_permutation_test
-from tasks.sweep.calibration.findings import LEVEL, CalibrationFinding, Effort
+from tasks.sweep.calibration.calibration_findings import LEVEL, CalibrationFinding, Effort
+from tasks.sweep.calibration.random_pairings import compute_pairing_credit, run_permutation_test
 from tasks.sweep.calibration.worlds import Steps, make_planted_world
 
 N = 60

@@ -14,8 +14,8 @@ from flows.cli.timestamps import parse_day, parse_timestamp
 from tasks.audit.ledger.entries import Entry, ReleasedTable
 from tasks.audit.ledger.ledger import LedgerLine
 from tasks.audit.lookup.index import Index
+from tasks.audit.lookup.index_rows import RunEntries, find_signer
 from tasks.audit.lookup.query import VERDICTS, Query
-from tasks.audit.lookup.rows import RunEntries, find_signer
 from tasks.audit.lookup.trust import Trust, format_entry_notes
 from tasks.audit.signing.keyring import Keyring
 from tasks.microdata.errors import InputError

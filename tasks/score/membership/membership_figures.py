@@ -12,8 +12,8 @@ from tasks.microdata.schema import Schema
 from tasks.microdata.table import Microdata
 from tasks.microdata.units import Counts
 from tasks.score.measures.membership import DECIDING
-from tasks.score.membership.estimates import membership_estimates
 from tasks.score.membership.exposure import list_missing_value_subgroups
+from tasks.score.membership.membership_estimates import membership_estimates
 from tasks.score.subgroups import find_subgroups
 
 UNLIKE = "people of the control's table look more like members than the members do: the tables differ in other ways"

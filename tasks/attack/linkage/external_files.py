@@ -14,7 +14,7 @@ from pydantic_core import CoreSchema
 
 from tasks.attack.linkage.holding import Holding, Holdings
 from tasks.ingest.codebooks.codebook import Attributes, AttributeSpec, index_by_name
-from tasks.ingest.external import FilePlan
+from tasks.ingest.external_table import FilePlan
 from tasks.ingest.sources import SourceSpec
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Scale, Schema

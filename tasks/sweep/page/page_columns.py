@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.sweep.page.content import Floats, PageAxis, PageData, PageFigure, RiskUtilityMap, Spread
+from tasks.sweep.page.page_content import Floats, PageAxis, PageData, PageFigure, RiskUtilityMap, Spread
 
 DIGITS = 5
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tasks.attack.learned.attribute_differences import compute_pair_differences
+from tasks.attack.learned.constraint_rows import ConstraintRows, Problem, create_constraint_rows
 from tasks.attack.learned.features import (
     LearnedDistanceKind,
     arithmetic_mean,
@@ -19,11 +20,10 @@ from tasks.attack.learned.features import (
     negative_direction,
 )
 from tasks.attack.learned.joinability import extend_linked_set
+from tasks.attack.learned.learned_neighbours import count_links, links_and_nearest, nearest_others
 from tasks.attack.learned.local_search import climb, compute_step_range
-from tasks.attack.learned.neighbours import count_links, links_and_nearest, nearest_others
-from tasks.attack.learned.rows import ConstraintRows, Problem, create_constraint_rows
-from tasks.attack.neighbours.comparison import EQUAL
 from tasks.attack.neighbours.distances import MISSING_AGAINST_PRESENT
+from tasks.attack.neighbours.record_comparison import EQUAL
 from tasks.microdata.table import Floats, Integers
 
 NEAREST = 8  # rows of each record and start

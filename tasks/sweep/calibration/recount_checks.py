@@ -16,8 +16,8 @@ from tasks.microdata.estimate import Estimate
 from tasks.microdata.schema import CATEGORICAL, MEASURED, Attribute
 from tasks.score.linkage import EXPOSED_FROM
 from tasks.score.methods import score
-from tasks.sweep.calibration.chance import Earned, compute_pairing_credit
-from tasks.sweep.calibration.findings import CalibrationFinding, Effort
+from tasks.sweep.calibration.calibration_findings import CalibrationFinding, Effort
+from tasks.sweep.calibration.random_pairings import Earned, compute_pairing_credit
 from tasks.sweep.calibration.worlds import Steps, World, make_masked_world
 
 N = 36  # the narrower interval reaches no rank to either side, the wider one

@@ -16,8 +16,8 @@ from tasks.audit.ledger.checkpoint import refuse_unsound_ledger
 from tasks.audit.ledger.entries import AskedBy, AttemptMade, EntryEvent, RunBegan, RunEnded
 from tasks.audit.ledger.ledger import Appended, Ledger
 from tasks.audit.lookup.index import Index
+from tasks.audit.lookup.index_rows import RunEntries
 from tasks.audit.lookup.query import Query
-from tasks.audit.lookup.rows import RunEntries
 from tasks.audit.signing.keys import SigningKey, signing, signing_key
 from tasks.microdata.errors import SdcertError
 from tasks.microdata.regular_files import read_file

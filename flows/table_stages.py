@@ -8,7 +8,7 @@ import flows.environment  # noqa: F401  # prepares the process before Prefect is
 from flows.release import ReleaseSpec, collect_policy_names
 from flows.run.stage_runner import MaskingArtifacts, StageRunner, store_part
 from tasks.attack.insiders import compute_rate
-from tasks.attack.linkage.external import name_files, plan_file
+from tasks.attack.linkage.external_files import name_files, plan_file
 from tasks.attack.linkage.file_alignment import refuse_unfit_file
 from tasks.attack.membership.inference import find_scored_linkage
 from tasks.attack.membership.methods import AnyTableAttack, attack_name
@@ -23,9 +23,9 @@ from tasks.microdata.schema import Schema
 from tasks.report.outputs import ReportOutputs
 from tasks.report.task import write_report
 from tasks.runtime.artifacts import Store
-from tasks.score.estimates import Score
 from tasks.score.local_privacy import refuse_limit_without_pram
 from tasks.score.policy import check_policy
+from tasks.score.release_figures import Score
 from tasks.score.task import score_release
 
 FileHolders = tuple[tuple[Intruder, TableRef], ...]

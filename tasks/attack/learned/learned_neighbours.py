@@ -8,10 +8,10 @@ from __future__ import annotations
 import numpy as np
 from scipy.spatial import cKDTree
 
+from tasks.attack.learned.constraint_rows import Problem
+from tasks.attack.learned.exact_links import LinkCounts, links_among, look
 from tasks.attack.learned.features import CODES
 from tasks.attack.learned.forms import create_learned_form
-from tasks.attack.learned.recount import LinkCounts, links_among, look
-from tasks.attack.learned.rows import Problem
 from tasks.attack.neighbours.tree import find_embedding
 from tasks.microdata.table import Floats, Integers
 

@@ -10,7 +10,7 @@ import numpy as np
 from tasks.mask.partitions.cut import cut_along
 from tasks.mask.partitions.refined.annealing import anneal
 from tasks.mask.partitions.refined.groups import create_partition
-from tasks.mask.partitions.refined.partition import find_path, renumber_groups
+from tasks.mask.partitions.refined.refined_partition import find_path, renumber_groups
 from tasks.microdata.table import Floats, Integers
 
 TEMPERATURE = 0.2  # in squared distances to the nearest k - 1 sites: the loss is then near MDAV's or below

@@ -29,7 +29,7 @@ def _index(address: str, root: Path) -> Finding:
     from sqlalchemy.exc import SQLAlchemyError
 
     from tasks.audit.ledger.ledger import Ledger
-    from tasks.audit.lookup.lines import LedgerLineReader
+    from tasks.audit.lookup.ledger_lines import LedgerLineReader
     from tasks.audit.lookup.server import create_server_engine
 
     engine = create_server_engine(address, LedgerLineReader(Ledger(root / "ledger")))
@@ -45,8 +45,8 @@ def _index(address: str, root: Path) -> Finding:
 
 
 def _store(address: str, root: Path) -> Finding:
-    from tasks.runtime.places import SharedStorage
     from tasks.runtime.seals import MARK, create_mark
+    from tasks.runtime.shared_storage import SharedStorage
 
     storage, key = SharedStorage(address, STORE).readable(), root / "keys" / "store.key"
     try:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tasks.attack.outcomes.disclosure import ClassCounts, LinkedSets, tally
 from tasks.attack.outcomes.links import Links
+from tasks.attack.outcomes.value_disclosure import ClassCounts, LinkedSets, tally
 from tasks.microdata.compiled import njit
 from tasks.microdata.table import Booleans, Floats, Integers
 from tasks.microdata.units import RowGroups, group_rows

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 
 from tasks.attack.methods import Attack
-from tasks.sweep.calibration.chance import compute_pairing_credit, run_permutation_test, square
-from tasks.sweep.calibration.findings import LEVEL, CalibrationFinding, Effort
+from tasks.sweep.calibration.calibration_findings import LEVEL, CalibrationFinding, Effort
+from tasks.sweep.calibration.random_pairings import compute_pairing_credit, run_permutation_test, square
 from tasks.sweep.calibration.worlds import World
 
 N = 30
