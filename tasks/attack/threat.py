@@ -43,7 +43,8 @@ class IntruderSpec(Spec):
     holds: what their own file says of some of these attributes instead of the original values: `{age: {rounded_to: 5}}`. It is
         of use to them in distance-based linkage; the other attacks, and the insiders, hold the original values all the same.
     curve: attack also as somebody who knows only the first 1, 2, ... of these attributes, for the curve of the report.
-    files: external files that they hold besides, each of which makes an intruder of its own (`linkage.external_files`). A policy line
+    files: external files that they hold besides, each of which makes an intruder of its own (`linkage.external_files`). A
+    policy line
         that names no intruder is about them too.
     insiders: how much insiders know besides: `{know: 2}` for up to two of the other published columns; default: one of them.
     """

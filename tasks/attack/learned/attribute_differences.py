@@ -1,4 +1,6 @@
-"""How two records differ in each attribute, for the compiled loops of learning: the columns of `neighbours.record_comparison`."""
+"""How two records differ in each attribute, for the compiled loops of learning: the columns of
+`neighbours.record_comparison`.
+"""
 
 from __future__ import annotations
 

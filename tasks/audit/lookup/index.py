@@ -161,7 +161,9 @@ class Index:
         return self._sure(lambda: [(run, role, name) for run, role, name in self._connection.execute(wanted)])
 
     def contents_of_shape(self, alike: str) -> list[tuple[str, str]]:
-        """The newest run and the content address of every released content of this shape (see `index_rows.alike`), newest first."""
+        """The newest run and the content address of every released content of this shape (see `index_rows.alike`), newest
+        first.
+        """
         newest = func.max(RUNS.c.first)
         wanted = select(func.max(RUNS.c.run), RUNS.c.content_address).where(RUNS.c.alike == alike)
         wanted = wanted.group_by(RUNS.c.content_address).order_by(newest.desc())
