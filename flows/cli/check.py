@@ -67,7 +67,7 @@ def print_plan(path: Path) -> int:
     Raises InputError as `load_release`, and for what a run would refuse when it has read the tables.
     """
     import flows.environment  # noqa: F401  # a private home and no telemetry, before the libraries are imported
-    from flows.cli.plan_text import plan
+    from flows.cli.plan_text import describe_plan
 
     # isort: split
     from flows.cli.advice.release_warnings import list_release_warnings
@@ -93,7 +93,7 @@ def print_plan(path: Path) -> int:
 
     say(f"Plan of release {release.name} (series {release.series_name}), {examined.rows:,} rows from {examined.source}")
     say("")
-    source, *rest = plan(release, examined.intruders)
+    source, *rest = describe_plan(release, examined.intruders)
     for stage, what in (source, *examined.files, *rest, *_insiders(release, examined)):
         say(f"  {stage:<9} {what}")
     say("")
@@ -292,11 +292,11 @@ def _files(release: ReleaseSpec, original: Microdata, schema: Schema) -> tuple[l
     from tasks.attack.linkage.external_files import plan_file
     from tasks.attack.linkage.file_alignment import refuse_unfit_file
     from tasks.attack.threat import holders
-    from tasks.ingest.external_table import read_external, read_file
+    from tasks.ingest.external_table import read_external, read_external_table
 
     specs = release.intruder.files
     plans = [plan_file(file, i, original, schema, release.attributes) for i, file in enumerate(specs)]
-    found = [read_external(read_file(plan), plan) for plan in plans]
+    found = [read_external(read_external_table(plan), plan) for plan in plans]
     lines: list[tuple[Intruder, str]] = []
     for one, spec, read in zip(
         holders(release.intruder, schema, tuple(read.data.names for read in found)), specs, found, strict=True

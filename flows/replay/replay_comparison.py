@@ -66,7 +66,7 @@ class ReplayComparison:
         return tuple(dict.fromkeys(causes))
 
 
-def compare(run: PastRun, again: Rerun, changes: Changes, *, moved: tuple[str, ...] = ()) -> ReplayComparison:
+def compare_with_replay(run: PastRun, again: Rerun, changes: Changes, *, moved: tuple[str, ...] = ()) -> ReplayComparison:
     """Compare a run with its replay.
 
     moved: `source`, `released`, `file:<name>`: what was read from another place, so that its path is no difference.

@@ -17,7 +17,7 @@ from tasks.microdata.refs import FileRef, TableRef
 from tasks.report.content import Content
 from tasks.report.page import Stamp
 from tasks.report.predicate import ATTACK_CATALOGUE_VERSION, ColumnClaim, DocumentClaim, SweepClaim
-from tasks.report.publication import encode, file_name
+from tasks.report.publication import encode, name_released_file
 from tasks.report.statement import (
     REVIEW_MONTHS,
     create_column_claims,
@@ -56,7 +56,7 @@ class ReleasedFile:
             content, card = store.file(FileRef(made.released)), store.record(made.card, ModelCard)
             return cls(MODEL_FILE, content, sha256(content), sha256(content), card.rows, create_model_column_claims(card))
         table = store.table(TableRef(made.released))
-        name, content = file_name(release.publish.format), encode(table, release.publish.format)
+        name, content = name_released_file(release.publish.format), encode(table, release.publish.format)
         return cls(name, content, sha256(content), content_address(table), table.n, create_column_claims(table))
 
     @property

@@ -58,7 +58,7 @@ def read_external(raw: RawTable, plan: FilePlan) -> External:
     return External(found.data, found.report.notes)
 
 
-def read_file(plan: FilePlan) -> RawTable:
+def read_external_table(plan: FilePlan) -> RawTable:
     """The table as its file holds it; InputError, with its place in the release file, as `sources.read`."""
     with relocate_errors(plan.place):
         return sources.read(plan.source)

@@ -19,7 +19,7 @@ from tasks.microdata.errors import InputError, StorageUnreachable
 from tasks.microdata.regular_files import read_file, read_text_file
 from tasks.runtime.files import write_first, write_whole
 from tasks.runtime.records import read_returned
-from tasks.runtime.seals import ADDRESS, MARK, create_mark, digest_under, store_key
+from tasks.runtime.seals import MARK, STORE_URL_VARIABLE, create_mark, digest_under, store_key
 from tasks.runtime.settings import Home
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def open_shared_storage(home: Home) -> SharedStorage | None:
 
     Raises InputError where it cannot be used, or belongs to homes with another key.
     """
-    url = os.environ.get(ADDRESS)
+    url = os.environ.get(STORE_URL_VARIABLE)
     return _check_storage(url, home.root) if url else None
 
 
@@ -43,7 +43,7 @@ def open_shared_storage(home: Home) -> SharedStorage | None:
 def _check_storage(url: str, root: Path) -> SharedStorage:
     from tasks.runtime.shared_storage import SharedStorage
 
-    storage = SharedStorage(url, ADDRESS).usable()
+    storage = SharedStorage(url, STORE_URL_VARIABLE).usable()
     if storage.exists(MARK) and not (root / "keys" / "store.key").exists():
         raise _wrong_key("the place was made with a key that this home does not have: it has none yet")
     key = store_key(Home(root))
@@ -63,13 +63,13 @@ def _check_storage(url: str, root: Path) -> SharedStorage:
 
 
 def _wrong_key(what: str) -> InputError:
-    return InputError("store-key", ADDRESS, what, "a place that was made with this home's keys/store.key", _COPY)
+    return InputError("store-key", STORE_URL_VARIABLE, what, "a place that was made with this home's keys/store.key", _COPY)
 
 
 def _create_lost_mark_error(known: Path) -> InputError:
     what = "this home has used the place before, and its mark is gone: it is not mounted, or was emptied"
     remedy = f"mount it, or bring it back from its backup; to begin it anew, delete {known}"
-    return InputError("store-mark", ADDRESS, what, f"the place as it was left, with `{MARK}` in it", remedy)
+    return InputError("store-mark", STORE_URL_VARIABLE, what, f"the place as it was left, with `{MARK}` in it", remedy)
 
 
 def fetch_record(key: str, path: Path) -> None:

@@ -9,7 +9,7 @@ from types import ModuleType
 from typing import Any, Literal
 
 Better = Literal["lower", "higher"]
-Subject = Literal["table", "attribute", "table_and_attribute"]
+FigureScope = Literal["table", "attribute", "table_and_attribute"]
 DisclosureKind = Literal["identity", "insiders", "inference", "membership", "earlier_releases"]
 Population = Literal["targets", "present", "absent"]
 RoundingRule = Literal["share", "hidden_share", "mean", "error", "statistic", "exact"]
@@ -57,7 +57,7 @@ class Measure:
     smallest: float = 0.0
     largest: float | None = None
     better: Better | None
-    about: Subject
+    about: FigureScope
     chance: str
     rounding: RoundingRule
     says: str

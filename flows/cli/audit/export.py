@@ -142,7 +142,7 @@ def _format_count(n: int, what: str, many: str = "") -> str:
 
 
 def _create_page_run(found: RunEntries, assessment: EntryAssessment) -> PageRun:
-    from flows.cli.audit.run_descriptions import describe_asker, describe_verdict, find_release_name, verdict_in_words
+    from flows.cli.audit.run_descriptions import describe_asker, describe_verdict, find_release_name, summarise_verdict
     from tasks.audit.lookup.trail_page import PageRun
 
     release, series = find_release_name(found)
@@ -152,7 +152,7 @@ def _create_page_run(found: RunEntries, assessment: EntryAssessment) -> PageRun:
         release=escape_terminal(release),
         series=escape_terminal(series),
         verdict=describe_verdict(found),
-        words=escape_terminal(verdict_in_words(found)),
+        words=escape_terminal(summarise_verdict(found)),
         dataset=escape_terminal((found.began.dataset if found.began is not None else None) or ""),
         asker=escape_terminal(describe_asker(found)),
         doubt="; ".join(assessment.doubts),

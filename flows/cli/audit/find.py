@@ -129,9 +129,9 @@ _ROLES = {
 
 def compute_source_digest(path: Path) -> str | None:
     """The keyed digest that `tasks.ingest.task.source_digest` gives a source of this one file; None in a home without a key."""
-    from flows.cli.audit.run_descriptions import store_key
+    from flows.cli.audit.run_descriptions import find_store_key
 
-    key = store_key()
+    key = find_store_key()
     if key is None:
         return None
     mac = hmac.new(key, digestmod=hashlib.sha256)
@@ -239,13 +239,13 @@ def _table(found: list[RunEntries]) -> Table:
     from rich.table import Table
     from rich.text import Text
 
-    from flows.cli.audit.run_descriptions import describe_asker, find_release_name, verdict_in_words, when
+    from flows.cli.audit.run_descriptions import describe_asker, find_release_name, summarise_verdict, when
 
     table = Table(box=None, padding=(0, 2, 0, 0))
     for column in ("run", "began (UTC)", "release", "verdict", "asked by"):
         table.add_column(column, no_wrap=column in ("run", "began (UTC)"), overflow="fold")
     for one in found:
-        cells = (one.run, when(one.began_at), find_release_name(one)[0], verdict_in_words(one), describe_asker(one))
+        cells = (one.run, when(one.began_at), find_release_name(one)[0], summarise_verdict(one), describe_asker(one))
         table.add_row(*(Text(escape_terminal(cell)) for cell in cells))
     return table
 

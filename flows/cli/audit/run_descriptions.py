@@ -116,7 +116,7 @@ def _find_unended_status(run: str) -> str:
     return status if status in ("killed", "running") else "never ended"
 
 
-def verdict_in_words(found: RunEntries, *, capitals: bool = False) -> str:
+def summarise_verdict(found: RunEntries, *, capitals: bool = False) -> str:
     """`certified`, `certified, revoked`, `refused (rehearsal)`, `failed at ingest: unknown-column`.
 
     capitals: but for what the verdict excepts, and for the code: `CERTIFIED EXCEPT membership; REVOKED`.
@@ -189,7 +189,7 @@ def trust_in(index: Index) -> Trust:
     return Trust.from_keyring(keyring(), index.key_changes())
 
 
-def store_key() -> bytes | None:
+def find_store_key() -> bytes | None:
     """The key of the store's digests; None in a home that has none. It is never made here."""
     try:
         return read_file(Home.current().root / "keys" / "store.key", LARGEST_NOTE)

@@ -126,13 +126,13 @@ def _print_json(found: RunEntries, lines: list[tuple[LedgerLine, Entry | None]],
 def _print(found: RunEntries, lines: list[tuple[LedgerLine, Entry | None]], assessment: EntryAssessment) -> None:
     from rich.text import Text
 
-    from flows.cli.audit.run_descriptions import find_release_name, verdict_in_words
+    from flows.cli.audit.run_descriptions import find_release_name, summarise_verdict
 
     out = console()
     release, series = find_release_name(found)
     of_series = f" (series {series})" if series != release else ""
     out.print(
-        Text(escape_terminal(f"{found.run}  {release}{of_series}  {verdict_in_words(found, capitals=True)}")), soft_wrap=True
+        Text(escape_terminal(f"{found.run}  {release}{of_series}  {summarise_verdict(found, capitals=True)}")), soft_wrap=True
     )
     for line in assessment.lines():
         out.print(Text(line), soft_wrap=True)

@@ -121,7 +121,7 @@ def create_constraint_rows(of: Problem, others: Integers, unit: Floats | None = 
     unit: the scale of the columns; default: the root mean square of each.
     """
     i, j = _pairs(others)
-    d = compute_differences(of, i, j)
+    d = compute_pairwise_differences(of, i, j)
     kept = np.abs(d).sum(axis=1) > 0
     d, i, j = d[kept], i[kept], j[kept]
     scale = compute_column_scale(d) if unit is None else unit
@@ -137,7 +137,7 @@ def _pairs(others: Integers) -> tuple[Integers, Integers]:
     return np.nonzero(kept)[0], ordered[kept]
 
 
-def compute_differences(of: Problem, i: Integers, j: Integers) -> Floats:
+def compute_pairwise_differences(of: Problem, i: Integers, j: Integers) -> Floats:
     """D of the pairs (i, j), unscaled; shape (m, p)."""
     return _differences(CODES[of.kind], of.searching, of.found, of.truth, i, j, of.parameters, of.how)
 

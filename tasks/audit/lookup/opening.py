@@ -43,7 +43,7 @@ def open_index(reader: LedgerLineReader, progress: Progress, doubt: str = "") ->
     """
     if reader.n_bytes == 0:
         return _build_index(create_memory_engine(), reader, progress)
-    if address := os.environ.get(server.ADDRESS):
+    if address := os.environ.get(server.INDEX_URL_VARIABLE):
         return _open_on_server(address, reader, progress, doubt)
     try:
         with hold_file_lock(reader.folder / LOCK):

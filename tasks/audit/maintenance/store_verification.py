@@ -65,7 +65,7 @@ class StoreVerification:
     emptied: int
 
 
-def verify(home: Home, past: History, progress: CountProgress = lambda done, of: None) -> StoreVerification:
+def verify_store(home: Home, past: History, progress: CountProgress = lambda done, of: None) -> StoreVerification:
     """Look at everything in the store. Changes nothing; hold `use_store` meanwhile.
 
     progress: called with how many artifacts were looked at, and how many there are.

@@ -43,7 +43,7 @@ from tasks.audit.signing.keys import (
     usable,
     write_key_files,
 )
-from tasks.audit.signing.pem import Ask, compute_key_id, open_environment_key
+from tasks.audit.signing.pem import AskPassphrase, compute_key_id, open_environment_key
 from tasks.microdata.errors import InputError
 from tasks.microdata.regular_files import read_file
 from tasks.microdata.spec import Spec
@@ -66,7 +66,7 @@ class KeyChanges:
     """Changes of the keys of a home. ask: given a question, returns the passphrase of a key that must be opened."""
 
     home: Home
-    ask: Ask | None = None
+    ask: AskPassphrase | None = None
 
     def create(self, purpose: KeyPurpose, *, name: str | None = None, passphrase: str | None = None) -> KeyRecord:
         """Make the first key for certificates (the first entry of the ledger will name it), or a person's key for approvals.

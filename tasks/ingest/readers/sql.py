@@ -89,7 +89,7 @@ def read(sql: str, url_env: str, label: str) -> RawTable:
                     how=(f"in a {kind} that was rolled back", f"rows {order}"))  # fmt: skip
 
 
-def check(sql: str, url_env: str, label: str) -> None:
+def check_query(sql: str, url_env: str, label: str) -> None:
     """InputError unless the statement is one that reads and the database answers; reads nothing."""
     check_statement(sql, label)
     with _open_connection(url_env, label):
