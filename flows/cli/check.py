@@ -288,7 +288,7 @@ def _count_membership_targets(
 
 
 def _files(release: ReleaseSpec, original: Microdata, schema: Schema) -> tuple[list[tuple[Intruder, str]], tuple[str, ...]]:
-    """Who holds an external file of the intruder, and what there is in it; and notes."""
+    """Somebody who has an external file of the intruder, and what there is in it; and notes."""
     from tasks.attack.linkage.external_files import plan_file
     from tasks.attack.linkage.file_alignment import refuse_unfit_file
     from tasks.attack.threat import holders

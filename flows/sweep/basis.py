@@ -56,7 +56,7 @@ class SweepBasis:
         self.holders_of(release)
 
     def holders_of(self, release: ReleaseSpec) -> tuple[FileHolder, ...]:
-        """Who holds the external files of a release; each file is read once, and kept in the place.
+        """Somebody who has the external files of a release; each file is read once, and kept in the storage.
 
         Raises InputError for a file that cannot be read, or does not fit the table.
         """

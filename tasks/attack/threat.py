@@ -39,7 +39,7 @@ class IntruderSpec(Spec):
     targets: the share of the records whose linkage is scored, a simple random sample.
     participation_known: do they know that their records are in the release?
     records: the share of the source's records that they hold, drawn at random: the targets are among these, and what takes all
-        records, such as repeating a partition, they cannot do. Who holds an external file holds that instead.
+        records, such as repeating a partition, they cannot do. Somebody who has an external file holds that instead.
     holds: what their own file says of some of these attributes instead of the original values: `{age: {rounded_to: 5}}`. It is
         of use to them in distance-based linkage; the other attacks, and the insiders, hold the original values all the same.
     curve: attack also as somebody who knows only the first 1, 2, ... of these attributes, for the curve of the report.
@@ -84,7 +84,7 @@ class Intruder:
 
 
 def holders(spec: IntruderSpec, schema: Schema, columns: tuple[tuple[str, ...], ...]) -> tuple[Intruder, ...]:
-    """Who holds the files of the intruder, one for each file. columns: of each file, as it was read.
+    """Somebody who has the files of the intruder, one for each file. columns: of each file, as it was read.
 
     Raises InputError as `name_files` and `create_file_use`.
     """

@@ -83,7 +83,7 @@ def mask(data: Microdata, schema: Schema, steps: tuple[Masking, ...], *, seed: b
     Each step draws from a stream of its own, named by `path`, its place and its parameters: changing one moves no other.
     Numbers are rounded after each step to the precision that the source column shows; columns that no step names stay as they
     are, bit for bit, and so do the rows, but for those that sampling leaves out: the next steps see only what is left.
-    Pseudonyms are not among the columns: who holds their key adds them to the released file (`add_pseudonyms`).
+    Pseudonyms are not among the columns: somebody who has their key adds them to the released file (`add_pseudonyms`).
 
     Parameters
     ----------

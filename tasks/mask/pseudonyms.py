@@ -1,4 +1,4 @@
-"""Pseudonyms: a column of identifiers is published as texts that only who holds a secret key can make."""
+"""Pseudonyms: a column of identifiers is published as texts that only somebody who has a secret key can make."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class Pseudonyms(MaskingMethod):
 
     def apply(self, context: MaskContext) -> Microdata:
         refuse_unfit(context.table, context.schema, self, context.where)
-        return context.data  # who holds the key adds the column to the released file
+        return context.data  # somebody who has the key adds the column to the released file
 
     def infer(self, view: IntruderView) -> Belief:
         return view.knowledge  # who lacks the key cannot tell a pseudonym from noise

@@ -205,7 +205,7 @@ def infer(view: IntruderView, spec: Sampling) -> Belief:
 def restrict_to_sample(view: IntruderView, present: Integers) -> IntruderView:
     """The view of somebody who knows who was sampled: from here on these are all the records there are.
 
-    present: rows of their records, of whom each is in a released row. Where they could not tell some records apart, what the
+    present: rows of their records, of which each is in a released row. Where they could not tell some records apart, what the
     others show can be what one that was left out would show: of those attributes nothing is concluded any more.
     """
     unclear = [name for part in view.knowledge.shown if not part.certain for name in part.names]

@@ -121,7 +121,7 @@ class Store:
         return True
 
     def digest(self, content: bytes) -> str:
-        """The keyed digest of bytes: says whether two contents are equal to who holds the key, and nothing to others."""
+        """The keyed digest of bytes: says whether two contents are equal to somebody who has the key, and nothing to others."""
         return digest_under(self.key, content)
 
     def file_digest(self, path: Path) -> str:

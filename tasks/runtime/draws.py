@@ -160,7 +160,7 @@ def keep_seed(seed: bytes) -> str:
 
 
 def draw_id(seed: bytes) -> str:
-    """What names a seed to who holds the store's key, and tells others nothing."""
+    """What names a seed to somebody who has the store's key, and tells others nothing."""
     return Store().digest(b"draw" + seed)[:32]
 
 

@@ -55,7 +55,7 @@ def score(
     mechanisms: the masking steps as they were applied, with their attributes. results: one per attack and intruder.
     measures: those of the release file; they are added to those that always run.
     n_targets: the population of targets: all records, or all persons where the schema names a person key.
-    files: the scenes of the results of who holds an external file, by the intruder's name.
+    files: the ground truth of the results of somebody who has an external file, by the intruder's name.
 
     Returns the figures in a fixed order: the attacks in the order given, disclosure, loss; no two have one id. Linkage is about
     all targets; disclosure and loss are about the released records, and `records_absent` says how many are not. Where the rows

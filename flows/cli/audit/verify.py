@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 SOUND, UNSOUND = 0, 1
 BAR_FROM_BYTES = 2_000_000  # about a third of a second
 NO_WITNESS = (
-    "that nobody who holds the key and this folder wrote the ledger anew, or cut entries off its end and head.json "
+    "that nobody who has the key and this folder rewrote the ledger, or cut entries off its end and head.json "
     "with them. A witness or a certificate from outside shows it: --witness FILE"
 )
 NO_KEY = "that these keys are the true ones. They are those of this home; --key FILE compares with one from outside"
@@ -96,7 +96,8 @@ def witness(
     _tell(
         f"{head.size:,} entries, root {head.root}",
         "Give this to somebody outside who cannot be bribed: a copy that stays here can be changed together with the ledger.",
-        "`sdcert audit verify --witness FILE` then finds entries removed or written anew, even by who holds the key.",
+        "`sdcert audit verify --witness FILE` then finds entries that were removed or rewritten, even by somebody "
+        "who has the key.",
     )
     return SOUND
 

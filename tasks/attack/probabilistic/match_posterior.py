@@ -110,7 +110,7 @@ def compute_pattern_posterior(
 def one_to_one(both: PatternComparison, patterns: Patterns, log_ratio: Floats) -> Links:
     """The links of the likeliest assignment of records to released rows, no row for two of them.
 
-    Meaning: an intruder who holds many records links them together. Formula in words: the assignment with the largest sum of
+    Meaning: an intruder who has many records links them together. Formula in words: the assignment with the largest sum of
     log m/u (scipy's linear_sum_assignment); a pair that cannot be a match is chosen only where nothing else is left, and is no
     link. In files of different sizes the records that are left over are given to nobody. Equal records share what was given to
     any of them; the solver sees the distinct records in ascending order, so that the order of neither file counts.

@@ -53,7 +53,7 @@ def compute_one_to_one_posterior(
 ) -> OneToOnePosterior | None:
     """r(b) of all records, given that n_common of them have a row, and no row is two records'.
 
-    Meaning: an intruder who holds many records does not count with a row for one of them that is surely another's.
+    Meaning: an intruder who has many records does not count with a row for one of them that is surely another's.
     Formula in words: of all ways to match n_common records with rows one to one, each is as probable as the product of its m/u
     says; r(b) is the probability of those in which b is the record's (`compute_pair_marginals`). Of whom they know that the row
     is there it is divided by the probability, in the same ways, that the record has one.

@@ -78,7 +78,7 @@ class ImageCosts:
 def assign_likeliest_rows(both: Comparison, conditions: Conditions) -> tuple[Integers, Integers]:
     """Starts and classes of the likeliest assignment of all records to all released rows, no row for two of them.
 
-    Meaning: an intruder who holds the whole original of a complete release links everybody together: a row that is surely
+    Meaning: an intruder who has the whole original of a complete release links everybody together: a row that is surely
     somebody else's is nobody's second choice.
     Formula in words: the assignment with the largest sum of log r. Where everybody is given a row, the terms of r that belong
     to a row or to a record alone are the same for all assignments, so that it is also the one with the largest product of

@@ -21,7 +21,8 @@ SWEEPS = 400
 def partition(points: Floats, k: int, *, rng: np.random.Generator) -> Integers:
     """Group near records at random, so that the partition cannot be run again without the seed.
 
-    Meaning: MDAV and the refined partition draw nothing, so who holds all records gets the very groups. Here groups are formed
+    Meaning: MDAV and the refined partition draw nothing, so somebody who has all records gets the very groups. Here groups are
+    formed
     and then kept in motion: records move and change places with near ones at random, the likelier the less it costs, and
     where they stand when the walk ends is the partition.
     Formula in words: a change that adds d to the sum of squares is made with probability exp(-d / temperature); the temperature

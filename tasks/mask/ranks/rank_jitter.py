@@ -107,8 +107,8 @@ DESCRIPTION = Description(
 def jitter(site: MaskContext, spec: RankJitter) -> Microdata:
     """Shake the ranks by uniform noise and hand out the sorted values by the new order.
 
-    Meaning: the column keeps exactly its values, and who holds which is blurred; unlike a swap it does not exchange pairs, so
-    that who finds one record's image has not found a second one. That does not make it safe: see below.
+    Meaning: the column keeps exactly its values, and somebody who has which is blurred; unlike a swap it does not exchange
+    pairs, so that who finds one record's image has not found a second one. That does not make it safe: see below.
     Formula in words: sort the n present values (equal ones in random order); to rank i add a number drawn from U(-w, w),
     w = window_percent * n / 100; the record whose sum is the j-th smallest receives the value of rank j; undo the sorting.
     Attributes are shaken independently. Missing values stay missing.

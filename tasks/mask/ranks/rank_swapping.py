@@ -141,7 +141,7 @@ DESCRIPTION = Description(
 def rank_swap(site: MaskContext, spec: RankSwapping) -> Microdata:
     """Exchange values in pairs chosen by their ranks, in each attribute independently.
 
-    Meaning: the column keeps exactly its values, and who holds which is blurred.
+    Meaning: the column keeps exactly its values, and somebody who has which is blurred.
     Formula in words: sort the n present values (equal ones in random order); from the lowest up, exchange each value that was
     not exchanged yet with another such value, above it; undo the sorting. Missing values stay missing. Which one:
     - classic: uniformly among those in the next w = floor(window_percent * n / 100) ranks; if there is none, it stays.

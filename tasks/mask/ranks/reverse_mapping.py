@@ -95,8 +95,9 @@ DESCRIPTION = Description(
 def map_back(site: MaskContext, spec: ReverseMapping) -> Microdata:
     """Replace each value by the source's value of the same rank.
 
-    Meaning: the column keeps exactly its values, as after a swap, but who holds which is decided by the steps before. After
-    joint microaggregation all records of a group have the same means, so that the values at the ranks of each mean go to them
+    Meaning: the column keeps exactly its values, as after a swap, but somebody who has which is decided by the steps before.
+    After joint microaggregation all records of a group have the same means, so that the values at the ranks of each mean go to
+    them
     in random order: of k rows of the group each is each record's with the same chance, whatever somebody knows who lacks the
     seed (of the masked attributes; what is published as it is tells more). A swap or jitter of many attributes has no such
     bound. It loses more than the means alone, because the values spread again.

@@ -40,7 +40,7 @@ def partition(points: Floats, k: int) -> Integers:
 
     Returns the group 0..g-1 of each record, shape (n,); all groups have k..2k-1 records. The result depends on the multiset of
     records, not on their order: they are put into lexicographic order first, and the search draws from a fixed sequence. So an
-    intruder who holds all records repeats it, as they repeat MDAV. On one coordinate it is the exact optimum.
+    intruder who has all records repeats it, as they repeat MDAV. On one coordinate it is the exact optimum.
 
     Raises ValueError if k > n. Cost: a number of visits of each record that falls from 10,400 to 400 as n grows, near
     O(n log n) beyond 100,000 records; memory O(n (p + k)).
