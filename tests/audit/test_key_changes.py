@@ -146,7 +146,7 @@ def dies(monkeypatch):
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize(
     ("step", "n"),
-    [("_begin", 1), ("store_key", 1), ("_announce", 1), ("make_current", 1), ("keep_record", 1), ("_announce", 2)],
+    [("_begin", 1), ("write_key_files", 1), ("_announce", 1), ("make_current", 1), ("keep_record", 1), ("_announce", 2)],
 )
 @pytest.mark.parametrize("what", ["rotate", "revoke"])
 def test_a_change_that_was_broken_off_is_finished_by_the_next(what, step, n, after, own, dies, monkeypatch):
@@ -170,7 +170,7 @@ def test_a_change_that_was_broken_off_is_finished_by_the_next(what, step, n, aft
     assert KeyChanges(own).pending() is None
     new = current_id(own)
     ending = [(old[:8], "key", "created", new[:8]), (new[:8], "key", "retired" if what == "rotate" else "revoked", old[:8])]
-    nothing_begun = (step == "_begin") or (step == "store_key" and not after)
+    nothing_begun = (step == "_begin") or (step == "write_key_files" and not after)
     assert (new == old) == nothing_begun
     assert events(own)[n_before:] == ([] if nothing_begun else ending)
     assert verify_ledger(KeyChanges(own).ledger, Keyring.from_home(own)).findings == ()
