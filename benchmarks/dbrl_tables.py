@@ -22,11 +22,11 @@ import typer
 from reference import reference
 from threadpoolctl import threadpool_limits
 
+from tasks.attack.learned.constraint_rows import problem
+from tasks.attack.learned.exact_links import recount
 from tasks.attack.learned.features import LearnedDistanceKind, flatten_matrix
 from tasks.attack.learned.learn import evaluate_held_out, learn
-from tasks.attack.learned.neighbours import count_links
-from tasks.attack.learned.recount import recount
-from tasks.attack.learned.rows import problem
+from tasks.attack.learned.learned_neighbours import count_links
 from tasks.mask.partitions import mdav
 from tasks.microdata.table import Floats
 

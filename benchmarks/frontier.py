@@ -19,8 +19,8 @@ import typer
 from tasks.microdata.table import Booleans, Floats
 from tasks.sweep.axes import SweepAxis
 from tasks.sweep.frontier import distance, dominators, frontier, hypervolume
+from tasks.sweep.frontier_search import FrontierSearch
 from tasks.sweep.points import Space, SweepPoint
-from tasks.sweep.search import FrontierSearch
 
 REPEATS = 5
 

@@ -28,9 +28,9 @@ from securesystemslib.signer import CryptoSigner, SSlibKey
 from tasks.audit.ledger.entries import AskedBy, Entry, EntryEvent, KeyClaim, LedgerOpened, RunBegan
 from tasks.audit.ledger.head import LedgerHead, serialise_head
 from tasks.audit.ledger.ledger import Ledger
+from tasks.audit.ledger.ledger_verification import verify_ledger
 from tasks.audit.ledger.merkle import leaf_hash
 from tasks.audit.ledger.proofs import check_proof, prove_entry
-from tasks.audit.ledger.verification import verify_ledger
 from tasks.audit.signing.envelope import ENTRY, sign_envelope
 from tasks.audit.signing.keyring import Keyring, KnownKey
 from tasks.audit.signing.keys import SigningKey

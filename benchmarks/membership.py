@@ -45,11 +45,11 @@ from tasks.mask.methods import mask
 from tasks.microdata.schema import Attribute, Role, Scale, Schema
 from tasks.microdata.table import Microdata
 from tasks.microdata.units import Units
-from tasks.score.membership.estimates import membership_estimates
+from tasks.score.membership.membership_estimates import membership_estimates
 from tasks.train.examples import Examples, create_encoder
 from tasks.train.learners import AnyLearner, DecisionTree, LogisticRegression, RandomForest
-from tasks.train.model import learn_with
 from tasks.train.spec import ModelSpec
+from tasks.train.training import learn_with
 
 TABLES = {"anes96": ("vote", None), "census": ("ERNVAL", 4), "household": ("roof", None)}
 CODES = {"urbrur", "roof", "walls", "water", "electcon", "relat", "sex", "hhcivil", "vote"}

@@ -29,8 +29,7 @@ from statsmodels.datasets import anes96
 
 from tasks.attack.probabilistic.attenuation import estimate_retention
 from tasks.attack.probabilistic.estimation import create_prior
-from tasks.attack.probabilistic.levels import SameBin, create_pattern_comparison
-from tasks.attack.probabilistic.model import (
+from tasks.attack.probabilistic.fellegi_sunter import (
     Model,
     compute_prevalence,
     create_assumed_prior,
@@ -39,9 +38,10 @@ from tasks.attack.probabilistic.model import (
     fit_supervised_model,
     fit_tied_model,
 )
+from tasks.attack.probabilistic.levels import SameBin, create_pattern_comparison
+from tasks.attack.probabilistic.match_posterior import compute_pattern_posterior
 from tasks.attack.probabilistic.parameters import KEPT, Assumed
 from tasks.attack.probabilistic.patterns import compute_patterns, count_patterns
-from tasks.attack.probabilistic.posterior import compute_pattern_posterior
 from tasks.mask.categories.pram import Pram
 from tasks.mask.methods import mask
 from tasks.mask.noise.noise import Noise

@@ -23,16 +23,16 @@ import typer
 from consistency import of_columns, swap_of, table
 
 from tasks.attack.consistency.consistency import link_by_consistency
+from tasks.attack.learned.constraint_rows import problem
 from tasks.attack.learned.features import LearnedDistanceKind
 from tasks.attack.learned.learn import learn
-from tasks.attack.learned.rows import problem
 from tasks.attack.linkage.distance_linkage import DistanceLinkage, link_by_distance
-from tasks.attack.linkage.marginals import WeighedPairs, compute_pair_marginals
+from tasks.attack.linkage.pair_marginals import WeighedPairs, compute_pair_marginals
 from tasks.attack.outcomes.links import Links
-from tasks.attack.transparency.posterior import posterior
+from tasks.attack.transparency.image_posterior import posterior
 from tasks.attack.transparency.transparency import Matching, link_by_mechanism
 from tasks.mask.groups.microaggregation import Microaggregation
-from tasks.mask.groups.partition import Partition
+from tasks.mask.groups.partition_choice import Partition
 from tasks.mask.methods import MaskResult, mask
 from tasks.mask.noise.noise import Noise
 from tasks.mask.ranks.rank_jitter import RankJitter

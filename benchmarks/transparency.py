@@ -33,7 +33,7 @@ from tasks.attack.linkage.distance_linkage import DistanceLinkage, link_by_dista
 from tasks.attack.outcomes.links import Links
 from tasks.attack.probabilistic.estimation import link_by_probability
 from tasks.attack.probabilistic.probabilistic_linkage import ProbabilisticLinkage
-from tasks.attack.transparency.posterior import posterior
+from tasks.attack.transparency.image_posterior import posterior
 from tasks.attack.transparency.transparency import link_by_mechanism
 from tasks.ingest.readers.datasets import DatasetName
 from tasks.mask.categories.pram import Pram
@@ -43,7 +43,7 @@ from tasks.mask.noise.noise import Noise
 from tasks.mask.ranks.rank_swapping import RankSwapping
 from tasks.microdata.schema import Attribute, Role, Scale, Schema
 from tasks.microdata.table import Microdata
-from tasks.sweep.calibration.posterior import ALLOWED, LEVEL, compute_difference_p_value
+from tasks.sweep.calibration.posterior_checks import ALLOWED, LEVEL, compute_difference_p_value
 
 PERCENTS = range(2, 21, 2)
 KNOWN = range(1, 8)

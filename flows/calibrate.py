@@ -10,8 +10,8 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from threadpoolctl import threadpool_limits
 
 from flows.sweep.work import begin_worker
+from tasks.sweep.calibration.calibration_findings import CalibrationFinding, Effort
 from tasks.sweep.calibration.checks import CalibrationCheck, carry_out
-from tasks.sweep.calibration.findings import CalibrationFinding, Effort
 
 PRELOADED = ["flows.calibrate"]
 

@@ -20,9 +20,9 @@ from flows.mask_stages import mask_source
 from flows.release import ReleaseSpec, collect_policy_names
 from flows.run.issue import issue
 from flows.run.recorder import RunRecorder
+from flows.run.run_entries import ASKED_BY_FLOW_RUN
 from flows.run.stage_runner import ReleaseArtifacts, StageRunner, assert_unchanged, store_part
-from flows.run.trail import ASKED_BY_FLOW_RUN
-from flows.stages import check_source, ingest_files, select_people
+from flows.table_stages import check_source, ingest_files, select_people
 from tasks.attack.omissions import refuse_unknown_intruders
 from tasks.audit.maintenance.use import use_store
 from tasks.classify.task import classify_attributes
@@ -32,7 +32,7 @@ from tasks.microdata.schema import Schema
 from tasks.runtime.artifacts import Store
 from tasks.runtime.draws import find_or_create_draw, keep_chosen_seed
 from tasks.runtime.failures import hide_exceptions
-from tasks.score.estimates import Score
+from tasks.score.release_figures import Score
 from tasks.score.synthetic.propensity import refuse_limits_that_cannot_fail
 
 ATTACKS_AT_ONCE = 2

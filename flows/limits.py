@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from flows.release import ReleaseSpec
-from tasks.attack.linkage.external import name_files
+from tasks.attack.linkage.external_files import name_files
 from tasks.attack.membership.methods import list_weakened
 from tasks.classify.methods import classify
 from tasks.ingest.methods import ingest_raw_table

@@ -10,9 +10,9 @@ from functools import partial
 
 from flows.kinds import find_kind
 from flows.release import ReleaseSpec
+from flows.run.run_entries import last_pseudonym_key
 from flows.run.stage_runner import MaskingArtifacts, StageRunner, assert_unchanged, store_part
-from flows.run.trail import last_pseudonym_key
-from tasks.ingest.external import relocate_errors
+from tasks.ingest.external_table import relocate_errors
 from tasks.ingest.task import ingest_released, ingest_source, source_digest
 from tasks.mask.control import refuse_small_control
 from tasks.mask.external_release.adoption import AdoptionPlan

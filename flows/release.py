@@ -8,8 +8,8 @@ from typing import Annotated
 
 from pydantic import Field, model_validator
 
-from flows.sweep.origin import SweepOrigin
-from tasks.attack.linkage.external import name_files
+from flows.sweep.sweep_origin import SweepOrigin
+from tasks.attack.linkage.external_files import name_files
 from tasks.attack.membership.methods import MembershipAttack, attack_name
 from tasks.attack.methods import Attack
 from tasks.attack.omissions import Omission

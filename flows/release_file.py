@@ -8,7 +8,7 @@ from pathlib import Path
 
 from flows.questions import extract_questions, refuse_open_questions
 from flows.release import UNIT_KEYS, Published, ReleaseSpec, collect_policy_names, include_omitted_attacks
-from tasks.attack.linkage.external import name_files
+from tasks.attack.linkage.external_files import name_files
 from tasks.attack.plan import check_attacks
 from tasks.ingest.codebooks.codebook import AttributeSpec
 from tasks.ingest.codebooks.codebook_file import load_codebook, merge_codebook

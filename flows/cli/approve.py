@@ -111,7 +111,7 @@ def _who_counts_it(path: Path, certificate: str) -> Iterator[str]:
     """Whether `sdcert verify` counts the approval, by which keys: tried as it will be tried."""
     from tasks.audit.certificates.approval import read_approval
     from tasks.audit.certificates.certificate_statements import NotValid
-    from tasks.audit.certificates.verification import small_file
+    from tasks.audit.certificates.certificate_verification import small_file
     from tasks.audit.signing.keyring import Keyring
 
     content, keyring = small_file(path) or b"", Keyring.from_home(Home.current())
@@ -229,7 +229,7 @@ def _create_approval_entry(approval: ApprovalPredicate, content: bytes, person: 
 
 def _place_approval_file(run: CertifiedRun, approved: ReleaseApproved, folder: Path) -> Path:
     """The approval's file beside the certificate, which is made unless it is there."""
-    from tasks.audit.certificates.verification import small_file
+    from tasks.audit.certificates.certificate_verification import small_file
 
     for path in folder.glob(f"{KIND}-*.json"):
         if hashlib.sha256(small_file(path) or b"").hexdigest() == approved.approval:

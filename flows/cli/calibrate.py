@@ -25,8 +25,8 @@ from tasks.runtime.settings import prepare_environment
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from tasks.sweep.calibration.calibration_findings import CalibrationFinding, Effort
     from tasks.sweep.calibration.checks import CalibrationCheck
-    from tasks.sweep.calibration.findings import CalibrationFinding, Effort
 
 LINES_EVERY_SECONDS = 15.0
 TITLES = {
@@ -78,8 +78,8 @@ def calibrate(
 
 
 def _effort(seeds: int | None, *, thorough: bool) -> Effort:
+    from tasks.sweep.calibration.calibration_findings import Effort
     from tasks.sweep.calibration.checks import DEFAULT, THOROUGH
-    from tasks.sweep.calibration.findings import Effort
 
     base = THOROUGH if thorough else DEFAULT
     return base if seeds is None else Effort(seeds, max(base.samples * seeds // base.seeds, 1))
@@ -143,7 +143,7 @@ class _Watched:
 
 def _print(found: Sequence[CalibrationFinding], effort: Effort) -> None:
     from flows.cli.terminal import console
-    from tasks.sweep.calibration.findings import LEVEL
+    from tasks.sweep.calibration.calibration_findings import LEVEL
 
     out = console()
     for kind, title in TITLES.items():
@@ -204,7 +204,7 @@ def _verdict(one: CalibrationFinding) -> str:
 
 
 def _as_dict(found: Sequence[CalibrationFinding], effort: Effort) -> dict[str, Any]:
-    from tasks.sweep.calibration.findings import LEVEL
+    from tasks.sweep.calibration.calibration_findings import LEVEL
 
     return {
         "holds": all(one.holds for one in found),

@@ -57,7 +57,7 @@ def certify_loaded(release: Any, path: Path, output: Path, *, refresh: bool = Fa
     from flows.run.progress import Lines, listener
     from tasks.audit.ledger.ledger import Ledger
     from tasks.audit.signing.keys import signing_key
-    from tasks.ingest.external import relocate_errors
+    from tasks.ingest.external_table import relocate_errors
     from tasks.ingest.sources import reachable
 
     for source in filter(None, (release.source, release.released)):

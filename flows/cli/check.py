@@ -67,7 +67,7 @@ def print_plan(path: Path) -> int:
     Raises InputError as `load_release`, and for what a run would refuse when it has read the tables.
     """
     import flows.environment  # noqa: F401  # a private home and no telemetry, before the libraries are imported
-    from flows.cli.plan_text import plan
+    from flows.cli.plan_text import describe_plan
 
     # isort: split
     from flows.cli.advice.release_warnings import list_release_warnings
@@ -93,7 +93,7 @@ def print_plan(path: Path) -> int:
 
     say(f"Plan of release {release.name} (series {release.series_name}), {examined.rows:,} rows from {examined.source}")
     say("")
-    source, *rest = plan(release, examined.intruders)
+    source, *rest = describe_plan(release, examined.intruders)
     for stage, what in (source, *examined.files, *rest, *_insiders(release, examined)):
         say(f"  {stage:<9} {what}")
     say("")
@@ -183,7 +183,7 @@ def _examine_tables(release: ReleaseSpec, questions: tuple[OpenQuestion, ...]) -
     from tasks.ingest.methods import ingest_raw_table
     from tasks.ingest.released_table import ingest_released_table
     from tasks.ingest.sources import read
-    from tasks.mask.categories.advice import better_matrices
+    from tasks.mask.categories.matrix_advice import better_matrices
     from tasks.mask.external_release.adoption import adopt
     from tasks.mask.methods import refuse_unfit, resolve_steps
     from tasks.mask.pseudonyms import Pseudonyms
@@ -236,10 +236,10 @@ def _refuse_unfit_model(spec: ModelSpec, data: Microdata, schema: Schema, steps:
     """InputError for a model that cannot be trained on the table, or read from its file."""
     from tasks.attack.membership.shadow_training import as_asked
     from tasks.train.examples import create_encoder, create_encoder_for_file, refuse_rare_classes
-    from tasks.train.model import create_predictor, refuse_silent
     from tasks.train.rare import refuse_rare_categories
     from tasks.train.skops_file import list_classes, list_feature_names, read_model
     from tasks.train.spec import WHERE, file_content
+    from tasks.train.training import create_predictor, refuse_silent
 
     if spec.learner is not None:
         with suppress(NotApplicable):
@@ -256,7 +256,7 @@ def _refuse_unfit_model(spec: ModelSpec, data: Microdata, schema: Schema, steps:
 
 def _people_outside(release: ReleaseSpec, original: Microdata, schema: Schema) -> Microdata | None:
     """People who are not in the source, where the release file names a table of them."""
-    from tasks.ingest.external import relocate_errors
+    from tasks.ingest.external_table import relocate_errors
     from tasks.ingest.methods import ingest
     from tasks.mask.control import harmonise_control
 
@@ -288,15 +288,15 @@ def _count_membership_targets(
 
 
 def _files(release: ReleaseSpec, original: Microdata, schema: Schema) -> tuple[list[tuple[Intruder, str]], tuple[str, ...]]:
-    """Who holds an external file of the intruder, and what there is in it; and notes."""
-    from tasks.attack.linkage.external import plan_file
+    """Somebody who has an external file of the intruder, and what there is in it; and notes."""
+    from tasks.attack.linkage.external_files import plan_file
     from tasks.attack.linkage.file_alignment import refuse_unfit_file
     from tasks.attack.threat import holders
-    from tasks.ingest.external import read_external, read_file
+    from tasks.ingest.external_table import read_external, read_external_table
 
     specs = release.intruder.files
     plans = [plan_file(file, i, original, schema, release.attributes) for i, file in enumerate(specs)]
-    found = [read_external(read_file(plan), plan) for plan in plans]
+    found = [read_external(read_external_table(plan), plan) for plan in plans]
     lines: list[tuple[Intruder, str]] = []
     for one, spec, read in zip(
         holders(release.intruder, schema, tuple(read.data.names for read in found)), specs, found, strict=True

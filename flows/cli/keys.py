@@ -19,7 +19,7 @@ from tasks.runtime.settings import Home, prepare_environment
 
 if TYPE_CHECKING:
     from tasks.audit.ledger.entries import KeyPurpose
-    from tasks.audit.signing.changes import KeyChanges
+    from tasks.audit.signing.key_changes import KeyChanges
     from tasks.audit.signing.keyring import KeyRecord
 
 group = create_group("keys", "The keys that sign certificates, entries of the ledger and approvals.")
@@ -69,7 +69,7 @@ def create(
 @group.command(name="list")
 def list_(as_json: Annotated[bool, typer.Option("--json", help="print the keys on stdout as JSON")] = False) -> int:
     """The keys of this home. Which one signs, which are retired or revoked, and where the private ones are."""
-    from tasks.audit.signing.changes import KeyChanges
+    from tasks.audit.signing.key_changes import KeyChanges
     from tasks.audit.signing.keyring import key_records
     from tasks.audit.signing.keys import current_id
 
@@ -162,7 +162,7 @@ def clock(reason: Annotated[str, typer.Option(help="why it was set back; others 
 
 
 def _changes() -> KeyChanges:
-    from tasks.audit.signing.changes import KeyChanges
+    from tasks.audit.signing.key_changes import KeyChanges
 
     changes = KeyChanges(prepare_environment(), find_passphrase_prompt())
     changes.ledger.refuse_clock_behind()
@@ -171,7 +171,7 @@ def _changes() -> KeyChanges:
 
 def _finish_pending_change(changes: KeyChanges) -> str | None:
     """Finish a change that was broken off, and say so."""
-    from tasks.audit.signing.changes import Pending
+    from tasks.audit.signing.key_changes import Pending
 
     found: Pending | None = changes.finish()
     if found is None:

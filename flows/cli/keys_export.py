@@ -54,8 +54,8 @@ def export(
 
 
 def _trust(home: Home, *, sealed: bool) -> bytes:
-    from tasks.audit.signing.changes import KeyChanges
     from tasks.audit.signing.envelope import TRUST, sign_envelope
+    from tasks.audit.signing.key_changes import KeyChanges
     from tasks.audit.signing.keyring import create_home_trust_file
     from tasks.audit.signing.keys import signing_key
 

@@ -64,7 +64,7 @@ def _bracket_parts(parts: list[str]) -> str:
     return f"({'; '.join(parts)})" if len(parts) <= MOST else f"of {len(parts):,} entries"
 
 
-def plan(release: ReleaseSpec, intruders: tuple[Intruder, ...]) -> list[tuple[str, str]]:
+def describe_plan(release: ReleaseSpec, intruders: tuple[Intruder, ...]) -> list[tuple[str, str]]:
     """The stages of a release, each with what it will do, one line a part."""
     from tasks.score.kinds import KINDS
 

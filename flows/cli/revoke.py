@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 KIND = "revocation"
 SHOWN = 20
-ELSEWHERE = "  for who verifies elsewhere: send them revocation.json, or a new trust file (`sdcert keys export --trust`)"
+ELSEWHERE = "  for people who verify elsewhere: send them revocation.json, or a new trust file (`sdcert keys export --trust`)"
 
 
 @app.command()

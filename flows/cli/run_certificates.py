@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tasks.audit.certificates.certificate_statements import UncheckedCertificate
     from tasks.audit.ledger.entries import AskedBy, ReleasedTable, RunEnded
     from tasks.audit.lookup.index import Index
-    from tasks.audit.lookup.rows import RunEntries
+    from tasks.audit.lookup.index_rows import RunEntries
     from tasks.audit.signing.keyring import Keyring
 
 CERTIFICATE = "certificate.json"

@@ -84,7 +84,7 @@ def serve_file(file: Path | None, port: int | None, limit: int | None) -> int:
         serving.remember(address, kept)
         begun.set()
         _say("serving; Ctrl-C or SIGTERM ends it")
-        serving.watch(kept, address, ended, _say)
+        serving.watch_services(kept, address, ended, _say)
         _say("ending: runs are stopped, then the server; what was computed is kept")
     _say("ended")
     return 0
@@ -110,7 +110,7 @@ def serve_pages(port: int | None) -> int:
         _tell_password(password_file)
         begun.set()
         _say("Ctrl-C or SIGTERM ends it; nothing is run")
-        serving.watch(kept, address, ended, _say)
+        serving.watch_services(kept, address, ended, _say)
     _say("ended")
     return 0
 

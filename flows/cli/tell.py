@@ -122,7 +122,7 @@ def test(
     """Send a message now that says it is a test. Exit code 0 if all was taken, 1 if not."""
     from flows.notifications.outbox import SECONDS_PER_MESSAGE, send_by_block
     from flows.notifications.receivers import ReceiverList
-    from tasks.runtime.limits import run_with_timeout
+    from tasks.runtime.deadlines import run_with_timeout
 
     receivers = ReceiverList.current().receivers if name is None else (_require_receiver(name),)
     if not receivers:

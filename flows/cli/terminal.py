@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-    from tasks.audit.signing.pem import Ask
+    from tasks.audit.signing.pem import AskPassphrase
 
 WIDTH_OF_PIPES = 100
 MANY_COLUMNS = 300
@@ -58,7 +58,7 @@ def tell_many_columns(columns: int) -> None:
         sys.stderr.flush()
 
 
-def find_passphrase_prompt() -> Ask | None:
+def find_passphrase_prompt() -> AskPassphrase | None:
     """Asks for the passphrase of a key, where somebody is there to answer."""
     return _hidden if sys.stdin.isatty() else None
 

@@ -22,7 +22,7 @@ from tasks.microdata.regular_files import open_regular_file
 from tasks.runtime.settings import Home
 
 if TYPE_CHECKING:
-    from tasks.audit.certificates.verification import CertificateVerification
+    from tasks.audit.certificates.certificate_verification import CertificateVerification
     from tasks.audit.signing.keyring import Keyring
     from tasks.report.predicate import Claim, CriterionClaim, OmissionClaim, Predicate
 
@@ -66,7 +66,7 @@ def verify(
     Bytes are compared first. Where they differ, the table in the file is compared, in whatever format it is; a file that holds
     more than the table (metadata, labels, comments, hidden members of an archive) matches with --content-only alone.
     """
-    from tasks.audit.certificates.verification import verify_file
+    from tasks.audit.certificates.certificate_verification import verify_file
 
     keys = key or []
     _check_readable(file, "RELEASED_FILE", "the released file, or a document issued with it")
@@ -274,7 +274,7 @@ def _certificate_beside(file: Path) -> Path:
 
 def _refuse_signed(file: Path) -> None:
     """InputError where the file is a signed statement: what speaks of a file was given in place of the file."""
-    from tasks.audit.certificates.verification import small_file, statement_in
+    from tasks.audit.certificates.certificate_verification import small_file, statement_in
 
     content = small_file(file) or b""
     found = statement_in(content) if content[:1] == b"{" else None

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from flows.release import ReleaseSpec
 from flows.run.certificate import ReleasedFile
 from flows.run.stage_runner import MaskingArtifacts, ReleaseArtifacts, StageRunner
-from flows.stages import FileHolders
+from flows.table_stages import FileHolders
 from tasks.attack.outputs import AnswerOutputs, AttackOutputs, MembershipOutputs, PeopleOutputs
 from tasks.ingest.outputs import IngestOutputs
 from tasks.microdata.refs import FileRef, RecordRef, TableRef
 from tasks.report.kinds.base import KindReport
 from tasks.report.outputs import ReportOutputs
-from tasks.score.estimates import Score
+from tasks.score.release_figures import Score
 from tasks.score.release_kinds import ReleaseKind
 from tasks.train.card import ModelCard
 

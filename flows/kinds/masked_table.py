@@ -20,11 +20,11 @@ from tasks.microdata.refs import RecordRef, TableRef
 from tasks.microdata.schema import Schema
 from tasks.report.kinds.masked_table import MASKED_TABLE_REPORT
 from tasks.report.outputs import ReportOutputs
-from tasks.report.publication import encode, file_name
+from tasks.report.publication import encode, name_released_file
 from tasks.report.statement import create_column_claims
 from tasks.report.task import write_report
 from tasks.runtime.artifacts import Store, content_address
-from tasks.score.estimates import Score
+from tasks.score.release_figures import Score
 from tasks.score.task import score_release
 
 
@@ -140,7 +140,7 @@ def report_table(job: ReleaseJob, _: MadeRelease, found: AttackResults, score: R
 
 def create_table_file(made: ReleaseArtifacts, release: ReleaseSpec) -> ReleasedFile:
     table = Store().table(TableRef(made.released))
-    name, content = file_name(release.publish.format), encode(table, release.publish.format)
+    name, content = name_released_file(release.publish.format), encode(table, release.publish.format)
     return ReleasedFile(name, content, sha256(content), content_address(table), table.n, create_column_claims(table))
 
 

@@ -24,7 +24,7 @@ from tasks.report.statement import create_model_column_claims
 from tasks.report.task import write_model_report
 from tasks.runtime.artifacts import Store
 from tasks.runtime.stages import StageCall
-from tasks.score.estimates import Score
+from tasks.score.release_figures import Score
 from tasks.score.task import score_model
 from tasks.train.card import ModelCard
 from tasks.train.spec import ModelSpec

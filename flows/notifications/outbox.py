@@ -22,8 +22,8 @@ from flows.notifications.receivers import FILE, BlockName, ReceiverList
 from tasks.microdata.errors import InputError
 from tasks.microdata.regular_files import read_file
 from tasks.microdata.spec import Spec
+from tasks.runtime.deadlines import run_with_timeout
 from tasks.runtime.files import append_line, hold_file_lock, write_whole
-from tasks.runtime.limits import run_with_timeout
 from tasks.runtime.settings import Home
 
 MOST, OLDEST = 200, timedelta(days=14)

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from flows.replay.changes import changes
-from flows.replay.comparison import Cause, ReplayComparison, compare
+from flows.replay.environment_changes import changes
 from flows.replay.past_run import ManifestChanged, bring_back_secrets, load_past_run
+from flows.replay.replay_comparison import Cause, ReplayComparison, compare_with_replay
 from flows.replay.rerun import GivenPaths, rerun
-from flows.run.trail import identify_requester
+from flows.run.run_entries import identify_requester
 from tasks.audit.ledger.entries import RunReplayed
 from tasks.audit.ledger.ledger import Ledger
 from tasks.audit.maintenance.use import use_store
@@ -63,7 +63,7 @@ def replay(
         given = GivenPaths(source, released, files or {})
         again = rerun(run, given)
         moved = given.files_moved
-        found = compare(run, again, changes(run.provenance, describe_process()), moved=moved)
+        found = compare_with_replay(run, again, changes(run.provenance, describe_process()), moved=moved)
     failed = again.failure is not None and run.status != "failed"
     outcome: ReplayOutcome = "identical" if not found.differs else "failed" if failed else "differs"
     return ReplayResult(run.run, outcome, found.differs, tuple(map(format_cause, found.causes)), found)

@@ -22,8 +22,8 @@ from flows.release import ReleaseSpec
 from flows.replay.past_run import WHERE, PastRun
 from flows.run.progress import listener
 from flows.run.stage_runner import ReleaseArtifacts
-from tasks.attack.linkage.external import FILE, FileSpec, name_files
-from tasks.ingest.external import relocate_errors
+from tasks.attack.linkage.external_files import FILE, FileSpec, name_files
+from tasks.ingest.external_table import relocate_errors
 from tasks.ingest.sources import SourceSpec, reachable
 from tasks.microdata.errors import InputError
 from tasks.microdata.suggestion import did_you_mean

@@ -15,8 +15,8 @@ from tasks.microdata.errors import InputError
 from tasks.report.content import Content
 from tasks.runtime.artifacts import create_adapter
 from tasks.score.attack_coverage import find_unfollowed
-from tasks.score.estimates import Score
-from tasks.score.rounding import public, public_criteria
+from tasks.score.figure_rounding import public, public_criteria
+from tasks.score.release_figures import Score
 from tasks.score.verdict import Verdict, decide
 
 ATTACKS = ("attack ", "membership ")

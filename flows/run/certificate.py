@@ -7,7 +7,7 @@ from typing import Any
 
 from flows.release import ReleaseSpec
 from flows.run.publish import CERTIFICATE, UNCERTIFIED, sha256
-from flows.run.trail import Trail
+from flows.run.run_entries import Trail
 from tasks.audit.ledger.entries import MaskedAttribute, ReleasedTable, RunEnded, StageDone
 from tasks.audit.signing.envelope import STATEMENT, sign_envelope
 from tasks.audit.signing.keys import SigningKey

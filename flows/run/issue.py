@@ -34,7 +34,7 @@ from tasks.runtime.artifacts import Store, create_adapter
 from tasks.runtime.draws import read_seed
 from tasks.runtime.files import write_whole
 from tasks.runtime.tracking import AT_LEAST
-from tasks.score.estimates import Score
+from tasks.score.release_figures import Score
 from tasks.score.verdict import Criterion
 from tasks.score.verdict_word import verdict_word
 

@@ -24,8 +24,8 @@ from flows.clock import find_clock_warnings
 from flows.release import ReleaseSpec
 from flows.run.history import LATER, MANIFEST
 from flows.run.progress import listener
+from flows.run.run_entries import Trail
 from flows.run.series_registry import read_series_state
-from flows.run.trail import Trail
 from tasks.audit.maintenance.use import use_store
 from tasks.microdata.regular_files import read_file
 from tasks.runtime import provenance

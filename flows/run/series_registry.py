@@ -6,9 +6,9 @@ import os
 from collections.abc import Iterator
 from functools import partial
 
-from tasks.audit.lookup.rows import RunEntries
+from tasks.audit.lookup.index_rows import RunEntries
 from tasks.audit.series.series import Series
-from tasks.runtime.limits import run_with_timeout
+from tasks.runtime.deadlines import run_with_timeout
 from tasks.runtime.registry import EndedRun, Registry, SeriesState
 from tasks.runtime.settings import Home
 from tasks.score.verdict_word import verdict_word

@@ -14,7 +14,7 @@ from tasks.microdata.schema import Schema
 from tasks.report.outputs import ReportOutputs
 from tasks.runtime.artifacts import Store
 from tasks.runtime.stages import StageCall
-from tasks.score.estimates import Score
+from tasks.score.release_figures import Score
 from tasks.train.card import ModelCard
 
 T = TypeVar("T")

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from flows.run.recorder import new_run_id
-from flows.run.trail import ASKED_BY_DEPLOYMENT, ASKED_BY_FLOW_RUN
+from flows.run.run_entries import ASKED_BY_DEPLOYMENT, ASKED_BY_FLOW_RUN
 from flows.scheduled.closing import close_unfinished
 from flows.scheduled.command_requests import CODE_FILE, FOLDER, CommandRequest
 from flows.scheduled.process_tree import ProcessExit, ProcessTree, create_python_path

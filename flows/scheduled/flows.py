@@ -24,7 +24,7 @@ from pydantic import Field
 
 from flows.notifications.notify import notify_outcome, tell_waiting
 from flows.scheduled.child import CommandOutcome, run_in_process
-from flows.scheduled.closing import find_runs
+from flows.scheduled.closing import find_runs_of_flow
 from flows.scheduled.file_access import FileAccess
 from flows.scheduled.flow_outcomes import (
     Broke,
@@ -152,7 +152,7 @@ def _tell(ended: FlowOutcome, blocks: Sequence[str]) -> None:
 
 def _newest_run() -> str | None:
     """Of the ledger's, where this flow run came so far as to begin one."""
-    found = find_runs(flow_run.id, psutil.Process().create_time()) if flow_run.id else []
+    found = find_runs_of_flow(flow_run.id, psutil.Process().create_time()) if flow_run.id else []
     return found[0].run if found else None
 
 

@@ -19,9 +19,9 @@ from prefect.client.schemas.objects import FlowRun, State, StateType
 from prefect.client.schemas.responses import SetStateStatus
 from prefect.exceptions import ObjectNotFound, PrefectHTTPStatusError
 
-from flows.run.trail import ASKED_BY_FLOW_RUN
+from flows.run.run_entries import ASKED_BY_FLOW_RUN
 from flows.scheduled import workers
-from flows.scheduled.closing import close_unfinished, find_runs
+from flows.scheduled.closing import close_unfinished, find_runs_of_flow
 from flows.scheduled.command_requests import list_requests
 from flows.scheduled.deployments import TAG
 from tasks.audit.ledger.ledger import Ledger
@@ -127,7 +127,7 @@ def _may_run_again(run: FlowRun) -> bool:
     if (run.idempotency_key or "").startswith(REPEATS):
         return False
     try:
-        return not (Ledger.current().exists() and find_runs(str(run.id), _since(run)))
+        return not (Ledger.current().exists() and find_runs_of_flow(str(run.id), _since(run)))
     except Exception as error:  # a ledger that cannot be read holds up no run, and nobody repeats what it may have had
         write_private_trace("vanished", secrets.token_hex(8), error)
         return False

@@ -266,7 +266,9 @@ def worker(pool: str, limit: int | None, address: ServerAddress, served: FileAcc
     return RestartingProcess(f"worker-{pool}", build_command, environment, leave=True, limit=SECONDS_TO_STOP)
 
 
-def watch(kept: list[RestartingProcess], address: ServerAddress, ended: threading.Event, say: Callable[[str], None]) -> None:
+def watch_services(
+    kept: list[RestartingProcess], address: ServerAddress, ended: threading.Event, say: Callable[[str], None]
+) -> None:
     """Start again what ends by itself, until `ended`; once a minute, tell the server of runs whose process is gone.
 
     Telling has a thread of its own: the port of a server that has just died is still listened at, so that who asks there waits

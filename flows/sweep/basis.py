@@ -10,11 +10,11 @@ from pydantic import TypeAdapter
 from flows.release import ReleaseSpec
 from flows.sweep.program_digest import compute_program_digest
 from flows.sweep.working_set import WorkingSet
-from tasks.attack.linkage.external import plan_file
+from tasks.attack.linkage.external_files import plan_file
 from tasks.attack.linkage.file_alignment import refuse_unfit_file
 from tasks.attack.threat import holders
 from tasks.classify.methods import ClassifyPlan, classify
-from tasks.ingest.external import FilePlan, read_external, read_file
+from tasks.ingest.external_table import FilePlan, read_external, read_external_table
 from tasks.ingest.methods import ingest
 from tasks.mask.methods import resolve_steps
 from tasks.microdata.canonical import canonical
@@ -56,7 +56,7 @@ class SweepBasis:
         self.holders_of(release)
 
     def holders_of(self, release: ReleaseSpec) -> tuple[FileHolder, ...]:
-        """Who holds the external files of a release; each file is read once, and kept in the place.
+        """Somebody who has the external files of a release; each file is read once, and kept in the storage.
 
         Raises InputError for a file that cannot be read, or does not fit the table.
         """
@@ -73,14 +73,14 @@ class SweepBasis:
             if holder.file is not None:
                 refuse_unfit_file(self.table, schema, table, holder.file)
             name = self.digest(content_address(table).encode())[:32]
-            if not self.storage.exists(f"{file_name(self.key, name)}/table.arrow"):
-                self.storage.put_table(file_name(self.key, name), table)
+            if not self.storage.exists(f"{name_external_file(self.key, name)}/table.arrow"):
+                self.storage.put_table(name_external_file(self.key, name), table)
             yield FileHolder(holder, name)
 
     def _read(self, plan: FilePlan) -> Microdata:
         asked = plan.model_dump_json(by_alias=True)
         if asked not in self.files:
-            self.files[asked] = read_external(read_file(plan), plan).data
+            self.files[asked] = read_external(read_external_table(plan), plan).data
         return self.files[asked]
 
     def _schema(self, release: ReleaseSpec) -> Schema:
@@ -123,7 +123,7 @@ def schema_name(base: str, digest: str) -> str:
     return f"{base}/schemas/{digest}.json"
 
 
-def file_name(base: str, name: str) -> str:
+def name_external_file(base: str, name: str) -> str:
     return f"{base}/files/{name}"
 
 

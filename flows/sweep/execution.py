@@ -14,14 +14,14 @@ from flows.sweep.basis import SweepBasis
 from flows.sweep.blocks import Block, Candidate, Job, list_candidates, list_jobs, split_into_blocks
 from flows.sweep.file import Frontier, SweepDefinition
 from flows.sweep.gather import gather_table
-from flows.sweep.plan import Plan, TrialCosts, choose_samples, plan_sweep, time_samples
 from flows.sweep.record import SweepRecord
+from flows.sweep.sweep_plan import Plan, TrialCosts, choose_samples, plan_sweep, time_samples
 from flows.sweep.variants import variant
 from tasks.microdata.table import Floats
 from tasks.sweep.frontier import compute_map_coordinates
+from tasks.sweep.frontier_search import FrontierSearch
 from tasks.sweep.points import SweepPoint
 from tasks.sweep.results import Results
-from tasks.sweep.search import FrontierSearch
 from tasks.sweep.views import compute_loss, compute_risk
 
 FEW = 100  # jobs; one of them may take down every block of them

@@ -20,7 +20,7 @@ from flows.sweep.promote import SweepFiles, format_promoted_release
 from flows.sweep.record import PAGE, TABLE
 from tasks.sweep.evaluation import TrialGroup
 from tasks.sweep.frontier import Region, Required, compute_map_coordinates, find_required, frontier, policy_region
-from tasks.sweep.page.data import SweepDescription, page_data
+from tasks.sweep.page.page_data import SweepDescription, page_data
 from tasks.sweep.page.render import render_sweep_page
 from tasks.sweep.results import Results
 from tasks.sweep.views import compute_loss, compute_risk

@@ -23,8 +23,16 @@ from tasks.microdata.public_paths import cut_at_private, is_public_path
 from tasks.microdata.table import Floats
 from tasks.runtime.settings import Home
 from tasks.runtime.tracking import Tracking
+from tasks.score.figure_rounding import (
+    DECIMALS,
+    ERRORS,
+    STATISTICS,
+    digits,
+    find_classes,
+    is_share_of_people,
+    round_significant,
+)
 from tasks.score.public_shares import FEWEST
-from tasks.score.rounding import DECIMALS, ERRORS, STATISTICS, digits, find_classes, is_share_of_people, round_significant
 from tasks.sweep.layout import AXIS, BESIDE, FigureSubject
 from tasks.sweep.parts import Parts, parse_steps
 from tasks.sweep.results import Results
@@ -91,7 +99,8 @@ def public_axis(path: str) -> str:
 
 
 def public_table(table: pa.Table, rows: int) -> pa.Table:
-    """The table with its figures rounded as `tasks.score.rounding` rounds those of a release; of the axes the public ones.
+    """The table with its figures rounded as `tasks.score.figure_rounding` rounds those of a release; of the axes the public
+    ones.
 
     rows: of the source. Shares of people are shown by classes of so many, because the table does not hold how many there were.
     """

@@ -16,7 +16,7 @@ from typing import Any
 from pydantic import TypeAdapter
 from threadpoolctl import threadpool_limits
 
-from flows.sweep.basis import file_name, schema_name
+from flows.sweep.basis import name_external_file, schema_name
 from flows.sweep.blocks import GROUP, block_name
 from flows.sweep.program_digest import compute_program_digest
 from flows.sweep.working_set import WorkingSet
@@ -89,7 +89,7 @@ def _table(url: str, base: str) -> tuple[Microdata, str]:
 
 @cache
 def _file(url: str, base: str, name: str) -> Microdata:
-    return _place(url).table(file_name(base, name))
+    return _place(url).table(name_external_file(base, name))
 
 
 @cache

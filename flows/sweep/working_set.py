@@ -27,8 +27,8 @@ from tasks.microdata.errors import InputError
 from tasks.microdata.parquet_files import read_parquet
 from tasks.microdata.regular_files import open_regular_file
 from tasks.microdata.table import Microdata
-from tasks.runtime.places import SharedStorage
 from tasks.runtime.settings import Home
+from tasks.runtime.shared_storage import SharedStorage
 from tasks.sweep.evaluation import TrialResult
 
 RESULT = pa.schema(

@@ -19,10 +19,10 @@ from prefect import flow
 from flows.limits import REFUSALS, refuse_silence_of_decided
 from flows.release import ReleaseSpec
 from flows.run.publish import settle_latest
+from flows.run.run_entries import ASKED_BY_FLOW_RUN
 from flows.run.stage_runner import expected_digests
-from flows.run.trail import ASKED_BY_FLOW_RUN
 from flows.watch import quarantine
-from flows.watch.decide import Look, decide, overdue
+from flows.watch.decide import Look, decide_action, overdue
 from flows.watch.identity import declare_other_versions, find_past_release_key, release_key
 from flows.watch.quarantine import QuarantineRecord
 from flows.watch.source_poll import SourceSnapshot, SourceUnavailable, Version, is_away, poll_source
@@ -152,7 +152,7 @@ def _add_review_event(looked: WatchResult) -> WatchResult:
     if looked.review_due is None:
         return looked
     scheduled = ASKED_BY_FLOW_RUN in os.environ
-    if not scheduled and not quarantine.first_told(looked.series, looked.review_due):
+    if not scheduled and not quarantine.is_first_report(looked.series, looked.review_due):
         return looked
     return replace(looked, events=("review_due", *looked.events))
 
@@ -213,7 +213,7 @@ def _decide_version(
         return None if known is None else known == key
 
     of_this = [one for one in here if one.release in (None, release.name)]  # a series may have several releases
-    return decide(of_this, same_release, draw=current_draw(release.series_name), now=now)
+    return decide_action(of_this, same_release, draw=current_draw(release.series_name), now=now)
 
 
 def _declaring(release: ReleaseSpec, past: Sequence[PastAttempt], here: Sequence[PastAttempt]) -> ReleaseSpec:

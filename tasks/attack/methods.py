@@ -146,7 +146,7 @@ def attack_records(
 
 
 def find_links(spec: AttackSpec, context: AttackContext) -> AttackFindings:
-    """What an attack finds; the links of somebody who holds a share of the records are said of all of them.
+    """What an attack finds; the links of somebody who has a share of the records are said of all of them.
 
     Raises as `AttackSpec.run`.
     """
@@ -177,7 +177,7 @@ def _run(spec: AttackSpec, context: AttackContext) -> AttackFindings:
 
 
 def resolve_ground_truth(source: GroundTruth, schema: Schema, intruder: Intruder, file: Microdata | None) -> GroundTruth:
-    """What the scoring of an intruder's attacks knows; of who holds a file, of the records of that.
+    """What the scoring of an intruder's attacks knows; of somebody who has a file, of the records of that.
 
     Raises ValueError for a file without a holder or the reverse, InputError as `align_external_file`.
     """
@@ -229,7 +229,7 @@ def _adjust_assignment_chance(done: AttackResult, n_given: int, truth: GroundTru
     if n_given == (truth.masked.n if searched else truth.original.n):
         return done
     chance = truth.chance(searched=searched, n_given=n_given)
-    whole = 1 if searched else truth.alignment.n_records / truth.original.n  # of who holds a share: as if they held all
+    whole = 1 if searched else truth.alignment.n_records / truth.original.n  # of somebody who has a share: as if they held all
     return replace(done, chance=chance, n_given=round(n_given * whole))
 
 

@@ -55,9 +55,9 @@ from tasks.runtime.artifacts import Store, content_address
 from tasks.runtime.draws import read_seed
 from tasks.runtime.stages import stage
 from tasks.train.examples import ExampleEncoder, Examples
-from tasks.train.model import coding_for, create_predictor, learn_like, learn_with, refuse_silent
 from tasks.train.skops_file import read_model
 from tasks.train.spec import WHERE, ModelSpec
+from tasks.train.training import coding_for, create_predictor, learn_like, learn_with, refuse_silent
 
 WithStatus = TypeVar("WithStatus", PeopleOutputs, AnswerOutputs, ShadowOutputs)
 ControlOrigin = Literal["source", "another table"]

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from tasks.ingest import sources
 from tasks.ingest.codebooks.codebook import Attributes
-from tasks.ingest.external import External
+from tasks.ingest.external_table import External
 from tasks.ingest.methods import IngestPlan, ingest_raw_table
 from tasks.ingest.readers.raw import RawTable
 from tasks.ingest.sources import SourceSpec

@@ -24,7 +24,7 @@ from tasks.mask.fitting import fitting_attributes
 from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.mask.intruder_belief import Belief, create_initial_belief
 from tasks.mask.noise.noise import Noise
-from tasks.mask.precision import find_precision
+from tasks.mask.precision_grid import find_precision
 from tasks.mask.pseudonyms import Pseudonyms
 from tasks.mask.ranks import reverse_mapping
 from tasks.mask.ranks.rank_jitter import RankJitter
@@ -83,7 +83,7 @@ def mask(data: Microdata, schema: Schema, steps: tuple[Masking, ...], *, seed: b
     Each step draws from a stream of its own, named by `path`, its place and its parameters: changing one moves no other.
     Numbers are rounded after each step to the precision that the source column shows; columns that no step names stay as they
     are, bit for bit, and so do the rows, but for those that sampling leaves out: the next steps see only what is left.
-    Pseudonyms are not among the columns: who holds their key adds them to the released file (`add_pseudonyms`).
+    Pseudonyms are not among the columns: somebody who has their key adds them to the released file (`add_pseudonyms`).
 
     Parameters
     ----------

@@ -17,9 +17,9 @@ from tasks.microdata.table import Microdata, encode_jointly
 def infer_by_repeating_step(view: IntruderView, names: tuple[str, ...], masked: Callable[[MaskContext], Microdata]) -> Belief:
     """A step whose result depends on all records together, such as a partition.
 
-    Who holds all records in all of `names` gets the published values themselves; only of records that were equal in them they
-    cannot say which one got what. Who lacks one of them, is not certain of one, or does not know which records the step was
-    applied to, concludes nothing.
+    Somebody who has all records in all of `names` gets the published values themselves; only of records that were equal in them
+    they cannot say which one got what. Who lacks one of them, is not certain of one, or does not know which records the step
+    was applied to, concludes nothing.
     """
     knowledge = view.knowledge
     if not knowledge.is_certain(names) or not knowledge.complete:

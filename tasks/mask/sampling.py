@@ -10,9 +10,9 @@ from typing import Annotated, Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from tasks.mask.advice import MORE_RISK, Fields, state_value
 from tasks.mask.intruder_belief import Belief
 from tasks.mask.mask_text import MaskText
+from tasks.mask.shared_advice import MORE_RISK, Fields, state_value
 from tasks.mask.step import Description, IntruderView, MaskContext, MaskingMethod, Randomness
 from tasks.microdata.codes import row_codes
 from tasks.microdata.errors import InputError
@@ -205,7 +205,7 @@ def infer(view: IntruderView, spec: Sampling) -> Belief:
 def restrict_to_sample(view: IntruderView, present: Integers) -> IntruderView:
     """The view of somebody who knows who was sampled: from here on these are all the records there are.
 
-    present: rows of their records, of whom each is in a released row. Where they could not tell some records apart, what the
+    present: rows of their records, of which each is in a released row. Where they could not tell some records apart, what the
     others show can be what one that was left out would show: of those attributes nothing is concluded any more.
     """
     unclear = [name for part in view.knowledge.shown if not part.certain for name in part.names]

@@ -10,10 +10,10 @@ from typing import Literal, Self
 import numpy as np
 from pydantic import model_validator
 
-from tasks.mask.advice import Fields
 from tasks.mask.intruder_belief import Belief
 from tasks.mask.mask_text import MaskText
-from tasks.mask.precision import PrecisionGrids
+from tasks.mask.precision_grid import PrecisionGrids
+from tasks.mask.shared_advice import Fields
 from tasks.microdata.schema import MaskTargets, Scale, Schema
 from tasks.microdata.spec import Names, Public, Spec
 from tasks.microdata.table import Integers, Microdata

@@ -86,7 +86,7 @@ class Alignment:
 class NoAlignment:
     """How the m rows of a table that belong to nobody stand in the released file.
 
-    position: shape (m,): row i is row place[i] of the released file. n_records: of the source, of whom none has a row.
+    position: shape (m,): row i is row position[i] of the released file. n_records: of the source, of which none has a row.
     It has no records to ask for, so that what needs to know whose row is whose cannot be computed on it by mistake:
     `require_alignment` refuses it, and everything else is an error of types.
     """

@@ -25,7 +25,7 @@ from tasks.microdata.errors import InputError
 from tasks.microdata.regular_files import read_text_file
 from tasks.microdata.suggestion import did_you_mean
 
-Model = TypeVar("Model", bound=BaseModel)
+ModelT = TypeVar("ModelT", bound=BaseModel)
 Path_ = tuple[str | int, ...]
 
 LARGEST_BYTES = 1_000_000
@@ -91,7 +91,7 @@ def read_document(path: Path) -> Document:
     return Document(path, _plain(nodes[0], (), path, lines), lines)
 
 
-def validate_document(model: type[Model], document: Document) -> Model:
+def validate_document(model: type[ModelT], document: Document) -> ModelT:
     """The document as a model, or an InputError: the first wrong place, its value, what is allowed, how many more there are."""
     try:
         return model.model_validate_json(json.dumps(document.content, allow_nan=False))

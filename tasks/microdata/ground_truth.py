@@ -56,7 +56,9 @@ class GroundTruth:
         return require_alignment(self.belonging)
 
     def restrict_to(self, held: Integers) -> GroundTruth:
-        """The scene of somebody who holds a share of the records: rows of `original`, ascending, of persons all or none."""
+        """The ground truth of somebody who has a share of the records: rows of `original`, ascending, of persons all or
+        none.
+        """
         _, of_record = np.unique(self.units.of_row[held], return_inverse=True)
         kept = np.zeros(self.units.n_units, dtype=bool)
         kept[self.units.of_row[held]] = True
@@ -124,7 +126,7 @@ class GroundTruth:
         records expects r/n if one of its rows is released, else 0. of: shape (n_units,); default: all.
         n_given: so many of those who search, drawn at random, are given a guess, and the others none, as where records and rows
         are assigned to each other one to one and there are more that search. Default: all of them.
-        Example: 80 records, of whom 60 are released, are assigned to the 60 rows: 60/80 of them a row, which is 1/60 of those
+        Example: 80 records, of which 60 are released, are assigned to the 60 rows: 60/80 of them a row, which is 1/60 of those
         that are there: 1/80, and over all 60/80^2.
         """
         released = self.rows_by_unit.sizes

@@ -11,7 +11,7 @@ from tasks.attack.omissions import Omission
 from tasks.attack.outcomes.outcome import AttackResult
 from tasks.attack.threat import IntruderSpec
 from tasks.ingest.methods import IngestReport
-from tasks.mask.categories.marginals import EstimatedShares
+from tasks.mask.categories.original_shares import EstimatedShares
 from tasks.mask.categories.promise import Epsilon, Randomisation
 from tasks.mask.methods import Mechanism
 from tasks.mask.pseudonyms import Pseudonyms
@@ -24,11 +24,11 @@ from tasks.report.charts.editions import Edition
 from tasks.report.publication import Context, Publish
 from tasks.score.attack_coverage import LINKAGE, attacks_beyond_the_share, omissions_in_effect, tries_original_values
 from tasks.score.catalogue import LOSS
+from tasks.score.figure_rounding import public, public_criteria
 from tasks.score.kinds import NotLimited, find_disclosure_subject, find_kind, kinds_not_limited
 from tasks.score.measures.loss import RECORDS_ABSENT
 from tasks.score.policy import DECLARED, FILE, INSIDER, ROUNDING_ERROR, PolicyLine
 from tasks.score.release_kinds import MASKED_TABLE, MODEL, SYNTHETIC_TABLE, ReleaseKind
-from tasks.score.rounding import public, public_criteria
 from tasks.score.verdict import Criterion, Verdict
 from tasks.score.verdict_word import verdict_word
 from tasks.train.card import ModelCard
@@ -289,7 +289,7 @@ class Content:
 
 
 def public_edition(content: Content, charts: ChartData | None = None) -> Content:
-    """The content with its figures rounded as `score.rounding` says: what may leave the private folders. Idempotent.
+    """The content with its figures rounded as `score.figure_rounding` says: what may leave the private folders. Idempotent.
 
     Evidence and notes hold exact counts of the source: only those of columns that the release holds as they are stay in it.
     charts: those of the public edition, which cannot be had from the internal ones; default: the content's own where they are

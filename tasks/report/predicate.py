@@ -174,7 +174,7 @@ class ContextClaim(Spec):
 
 
 class KeyedDigest(Spec):
-    """Names the source to who holds the key, and confirms no guess to others."""
+    """Names the source to somebody who has the key, and confirms no guess to others."""
 
     algorithm: Literal["hmac-sha256"] = "hmac-sha256"
     digest: str

@@ -13,7 +13,7 @@ from tasks.attack.membership.methods import MembershipResult
 from tasks.attack.outcomes.outcome import AttackResult
 from tasks.attack.outputs import AttackOutputs, MembershipOutputs, PeopleOutputs
 from tasks.ingest.methods import IngestReport
-from tasks.mask.categories.marginals import estimate_shares
+from tasks.mask.categories.original_shares import estimate_shares
 from tasks.mask.categories.promise import compute_record_epsilon, randomisations
 from tasks.mask.outputs import Mechanisms
 from tasks.microdata.alignment import RowAlignment, read_alignment
@@ -31,8 +31,8 @@ from tasks.report.plan import ReportPlan
 from tasks.report.publication import refuse_formulas
 from tasks.runtime.artifacts import Store
 from tasks.runtime.stages import stage
-from tasks.score.estimates import Score
 from tasks.score.policy import DECLARED
+from tasks.score.release_figures import Score
 from tasks.train.card import ModelCard
 
 NOT_PUBLISHED = ("omit", "control_table")  # as they stand in the release file

@@ -27,7 +27,7 @@ from tasks.microdata.table import Microdata, to_stored_integers
 from tasks.runtime.files import write_whole
 from tasks.runtime.seals import digest_under, store_key
 from tasks.runtime.settings import Home
-from tasks.runtime.shared import open_shared_storage
+from tasks.runtime.store_sharing import open_shared_storage
 
 T = TypeVar("T")
 
@@ -121,7 +121,7 @@ class Store:
         return True
 
     def digest(self, content: bytes) -> str:
-        """The keyed digest of bytes: says whether two contents are equal to who holds the key, and nothing to others."""
+        """The keyed digest of bytes: says whether two contents are equal to somebody who has the key, and nothing to others."""
         return digest_under(self.key, content)
 
     def file_digest(self, path: Path) -> str:

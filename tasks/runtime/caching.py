@@ -27,9 +27,9 @@ from tasks.runtime.artifacts import Store
 from tasks.runtime.files import try_lock
 from tasks.runtime.provenance import list_installed_packages, lock_file
 from tasks.runtime.records import LARGEST_RECORD, Returned, is_produced, parse_returned, read_returned, seal_result
-from tasks.runtime.seals import ADDRESS
+from tasks.runtime.seals import STORE_URL_VARIABLE
 from tasks.runtime.settings import Home
-from tasks.runtime.shared import fetch_record, share_record
+from tasks.runtime.store_sharing import fetch_record, share_record
 
 
 @cache
@@ -179,7 +179,11 @@ def _drop_torn(key: str) -> None:
 def share_result(key: str) -> None:
     """Let other machines have what a stage returned, where the store is shared."""
     path = Home.current().records / key
-    if ADDRESS in os.environ and (found := _read_cached_result(path)) is not None and found.is_of(Home.current(), key):
+    if (
+        STORE_URL_VARIABLE in os.environ
+        and (found := _read_cached_result(path)) is not None
+        and found.is_of(Home.current(), key)
+    ):
         share_record(key, path)
 
 

@@ -21,7 +21,7 @@ from tasks.runtime.files import hold_file_lock, write_whole
 from tasks.runtime.keyfile import read_key
 from tasks.runtime.seals import compute_seal, is_sealed
 from tasks.runtime.settings import Home
-from tasks.runtime.shared import claim_series
+from tasks.runtime.store_sharing import claim_series
 
 SEED_ENTROPY_BITS = 8 * SEED_BYTES
 OR_DRAW_ANEW = "or draw anew with `sdcert certify FILE --new-draw`"
@@ -160,7 +160,7 @@ def keep_seed(seed: bytes) -> str:
 
 
 def draw_id(seed: bytes) -> str:
-    """What names a seed to who holds the store's key, and tells others nothing."""
+    """What names a seed to somebody who has the store's key, and tells others nothing."""
     return Store().digest(b"draw" + seed)[:32]
 
 

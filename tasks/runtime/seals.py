@@ -23,7 +23,7 @@ from tasks.runtime.files import write_first
 from tasks.runtime.keyfile import private_key
 from tasks.runtime.settings import Home
 
-ADDRESS = "SDCERT_STORE_URL"
+STORE_URL_VARIABLE = "SDCERT_STORE_URL"
 MARK = "store.mark"
 SAMPLE = 50  # so many seeds and artifacts are looked at where a home of an older version has no mark
 LARGEST_SAMPLE = 1 << 20
@@ -82,7 +82,7 @@ def _check(root: Path, key: bytes) -> None:
     """Once a process and key. Of two first runs at once both write the same mark: `private_key` gave them one key."""
     if not key_fits(Home(root), key):
         raise _wrong_key("the key is not the one that the store was made with: it was damaged or exchanged")
-    if ADDRESS not in os.environ:  # a place that several homes share has a mark of its own
+    if STORE_URL_VARIABLE not in os.environ:  # a place that several homes share has a mark of its own
         Home(root).folder("store")
         with suppress(OSError):  # a home that may be read alone
             write_first(root / "store" / MARK, create_mark(key))

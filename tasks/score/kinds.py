@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import get_args
 
-from tasks.attack.linkage.external import name_files
+from tasks.attack.linkage.external_files import name_files
 from tasks.attack.threat import IntruderSpec, adds_insiders, intruders
 from tasks.mask.methods import Mechanism
 from tasks.mask.sampling import Sampling, count_sampled

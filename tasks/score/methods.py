@@ -25,7 +25,7 @@ from tasks.score.interval_disclosure import (
 )
 from tasks.score.linkage import linkage_estimates
 from tasks.score.subgroups import find_subgroups
-from tasks.score.synthetic.figures import compute_synthetic_figures
+from tasks.score.synthetic.synthetic_figures import compute_synthetic_figures
 from tasks.score.synthetic.uniques import Uniques
 from tasks.score.table_measures import compute_family
 from tasks.score.table_pair import RowwiseTablePair, TablePair
@@ -55,7 +55,7 @@ def score(
     mechanisms: the masking steps as they were applied, with their attributes. results: one per attack and intruder.
     measures: those of the release file; they are added to those that always run.
     n_targets: the population of targets: all records, or all persons where the schema names a person key.
-    files: the scenes of the results of who holds an external file, by the intruder's name.
+    files: the ground truth of the results of somebody who has an external file, by the intruder's name.
 
     Returns the figures in a fixed order: the attacks in the order given, disclosure, loss; no two have one id. Linkage is about
     all targets; disclosure and loss are about the released records, and `records_absent` says how many are not. Where the rows

@@ -113,7 +113,9 @@ def find_rate(line: PolicyLine) -> float | None:
 
 
 def is_by(intruder: str, asked: str | None) -> bool:
-    """Is an intruder among those that a policy line asks about? None: the declared one, and who holds a file of theirs."""
+    """Is an intruder among those that a policy line asks about? None: the declared one, and somebody who has a file of
+    theirs.
+    """
     if asked is None:
         return intruder == DECLARED or intruder.startswith(f"{FILE}:")
     return intruder == asked or (asked in (INSIDER, FILE) and intruder.startswith(f"{asked}:"))

@@ -24,12 +24,12 @@ from tasks.microdata.units import find_units
 from tasks.runtime.artifacts import Store
 from tasks.runtime.stages import stage
 from tasks.score.attack_coverage import find_unfollowed
-from tasks.score.estimates import Score
-from tasks.score.membership.figures import MembershipOutcome, membership_figures, withdraw_unlike_figures
+from tasks.score.membership.membership_figures import MembershipOutcome, membership_figures, withdraw_unlike_figures
 from tasks.score.methods import SelectedMeasure, score
 from tasks.score.model_accuracy import create_unmeasured_accuracy, model_accuracy
 from tasks.score.outputs import ScoreOutputs
 from tasks.score.policy import Policy
+from tasks.score.release_figures import Score
 from tasks.score.verdict import decide
 
 ROOMS = ("score", "attack", "train", "mask", "classify", "ingest")

@@ -11,7 +11,7 @@ from tasks.attack.base import NEEDS_ORIGINALS
 from tasks.microdata.estimate import Estimate
 from tasks.score.attack_coverage import Unfollowed
 from tasks.score.catalogue import MEASURES
-from tasks.score.membership.figures import REHEARSED
+from tasks.score.membership.membership_figures import REHEARSED
 from tasks.score.policy import (
     DECLARED,
     FILE,

@@ -30,7 +30,7 @@ from tasks.sweep.layout import StoredFigure, TrialStatus, encode_figures
 
 @dataclass(frozen=True, slots=True)
 class FileHolder:
-    """Who holds an external file, and the name under which its table is kept."""
+    """Somebody who has an external file, and the name under which its table is kept."""
 
     intruder: Intruder
     table: str

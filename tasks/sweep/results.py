@@ -14,7 +14,7 @@ from tasks.microdata.table import Booleans, Floats, Integers
 from tasks.sweep.layout import AXIS, BESIDE, FIGURE_FIELDS, FIRST, LAST, FigureSubject, decode_figure, parse_figure_id
 
 __all__ = ["FIGURE_FIELDS", "OverSeeds", "Results"]
-Texts = npt.NDArray[np.str_]
+TextArray = npt.NDArray[np.str_]
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,11 +15,11 @@ from tasks.runtime.stages import stage
 from tasks.train.card import create_model_card
 from tasks.train.examples import ExampleEncoder, create_encoder, create_encoder_for_file, refuse_rare_classes
 from tasks.train.learners import RANDOM_STATES
-from tasks.train.model import create_predictor, fit_model, refuse_silent
 from tasks.train.outputs import ModelOutputs
 from tasks.train.rare import refuse_rare_categories
 from tasks.train.skops_file import list_classes, list_feature_names, read_model, serialise_model
 from tasks.train.spec import WHERE, ModelSpec, file_content
+from tasks.train.training import create_predictor, fit_model, refuse_silent
 
 TrainingPurpose = Literal["release", "rehearsal"]
 ROOMS = ("train", "mask", "classify", "ingest")

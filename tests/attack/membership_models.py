@@ -12,7 +12,7 @@ from tasks.attack.membership.shadows import plan_shadow_pool, train_shadow_model
 from tasks.microdata.units import Units
 from tasks.train.examples import Examples, Feature
 from tasks.train.learners import DecisionTree
-from tasks.train.model import learn_with
+from tasks.train.training import learn_with
 
 TREE = DecisionTree(method="decision_tree")
 ATTACKS = tuple(spec if spec.method == "gap" else spec.model_copy(update={"shadows": 4}) for spec in DEFAULT_MODEL_ATTACKS)

@@ -10,7 +10,7 @@ import pytest
 from pydantic import TypeAdapter
 
 from tasks.attack.descriptions import DataKnowledge
-from tasks.attack.linkage.external import FileUse
+from tasks.attack.linkage.external_files import FileUse
 from tasks.attack.methods import ATTACK_CLASSES, Attack, attack, describe
 from tasks.attack.plan import list_required_attacks
 from tasks.attack.threat import Intruder

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tasks.attack.learned.learned_linkage import LearnedLinkage
 from tasks.attack.linkage.distance_linkage import DistanceLinkage
-from tasks.attack.linkage.external import create_file_use, name_files, plan_file
+from tasks.attack.linkage.external_files import create_file_use, name_files, plan_file
 from tasks.attack.linkage.file_alignment import align_external_file
 from tasks.attack.methods import attack
 from tasks.attack.row_position import RowPosition

@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
-from tasks.attack.neighbours.comparison import create_comparison
 from tasks.attack.neighbours.distances import euclidean
 from tasks.attack.neighbours.nearest import Search
+from tasks.attack.neighbours.record_comparison import create_comparison
 from tasks.mask.methods import Masking, mask
 from tasks.microdata.compiled import LARGEST
 from tasks.microdata.errors import InputError

@@ -11,9 +11,7 @@ from hypothesis import strategies as st
 
 from tasks.attack.probabilistic.attenuation import RetentionEstimate, estimate_retention
 from tasks.attack.probabilistic.decision import choose_classes, classify_pairs
-from tasks.attack.probabilistic.levels import SameBin, Within, create_pattern_comparison
-from tasks.attack.probabilistic.loglinear import create_table, fit_loglinear_model
-from tasks.attack.probabilistic.model import (
+from tasks.attack.probabilistic.fellegi_sunter import (
     Model,
     compute_prevalence,
     create_assumed_prior,
@@ -22,6 +20,8 @@ from tasks.attack.probabilistic.model import (
     fit_supervised_model,
     fit_tied_model,
 )
+from tasks.attack.probabilistic.levels import SameBin, Within, create_pattern_comparison
+from tasks.attack.probabilistic.loglinear import create_table, fit_loglinear_model
 from tasks.attack.probabilistic.patterns import Patterns, compute_patterns, compute_strides, count_patterns
 from tasks.attack.probabilistic.waterfall import riskiest
 from tasks.mask.categories.pram import Pram
@@ -298,7 +298,7 @@ def test_a_log_linear_model_of_too_many_patterns_is_refused():
 
 
 def test_an_estimate_that_does_not_settle_is_a_failure(monkeypatch):
-    monkeypatch.setattr("tasks.attack.probabilistic.model.MOST_STEPS", 2)
+    monkeypatch.setattr("tasks.attack.probabilistic.fellegi_sunter.MOST_STEPS", 2)
     _, _, patterns = planted()
     with pytest.raises(AttackFailed, match="did not settle"):
         fit_tied_model(patterns, 0.001, create_assumed_prior(patterns, 0.5, 0.001))

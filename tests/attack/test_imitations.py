@@ -19,8 +19,8 @@ from tasks.mask.sampling import Sampling
 from tasks.microdata.errors import NotApplicable
 from tasks.microdata.schema import Scale
 from tasks.train.examples import create_encoder
-from tasks.train.model import learn_with
 from tasks.train.spec import ModelSpec
+from tasks.train.training import learn_with
 
 SEED = b"s" * 32
 GROUPS = Microaggregation(method="microaggregation", attributes=("x0", "x1"), k=5)

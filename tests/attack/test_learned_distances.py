@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tasks.attack.learned.exact_links import recount
 from tasks.attack.learned.features import (
     LearnedDistanceKind,
     arithmetic_mean,
@@ -23,7 +24,6 @@ from tasks.attack.learned.features import (
     shapley,
     width,
 )
-from tasks.attack.learned.recount import recount
 
 MONOTONE = [kind for kind in LearnedDistanceKind if kind is not LearnedDistanceKind.BILINEAR]
 vectors = st.lists(st.floats(-10, 10).map(lambda x: round(x, 3)), min_size=3, max_size=3).map(np.array)

@@ -7,7 +7,7 @@ import pytest
 
 from tasks.attack.learned import learn as learning
 from tasks.attack.learned.learned_linkage import KINDS, LearnedLinkage, link_by_learning
-from tasks.attack.learned.search import search_parameters
+from tasks.attack.learned.multistart_search import search_parameters
 from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.mask.methods import mask
 from tasks.mask.ranks.rank_swapping import RankSwapping

@@ -12,12 +12,12 @@ from scipy.optimize import linprog
 
 from tasks.attack.learned import milp
 from tasks.attack.learned.benders import improve_and_prove
+from tasks.attack.learned.constraint_rows import create_constraint_rows, problem
+from tasks.attack.learned.exact_links import recount
 from tasks.attack.learned.features import LearnedDistanceKind, arithmetic_mean, cone, create_matrix
 from tasks.attack.learned.learn import chance, evaluate_held_out, learn
-from tasks.attack.learned.neighbours import count_links
-from tasks.attack.learned.recount import recount
-from tasks.attack.learned.rows import create_constraint_rows, problem
-from tasks.attack.learned.search import search_parameters, standard_starts
+from tasks.attack.learned.learned_neighbours import count_links
+from tasks.attack.learned.multistart_search import search_parameters, standard_starts
 from tasks.attack.learned.separation import RowPool
 
 
@@ -280,7 +280,7 @@ class TestManyRecords:
         of = problem(kind, x, y, np.arange(300), strict=False)
         parameters = search_parameters(of, metric=True, rounds=1, rng=rng())
         pairs = count_links(of, parameters)
-        monkeypatch.setattr("tasks.attack.learned.neighbours.MOST_PAIRS", 0)
+        monkeypatch.setattr("tasks.attack.learned.learned_neighbours.MOST_PAIRS", 0)
         tree = count_links(of, parameters)
         assert np.array_equal(tree.strict, pairs.strict)
         assert np.array_equal(tree.credit, pairs.credit)

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from tasks.attack.learned.attribute_differences import Apart
+from tasks.attack.learned.constraint_rows import compute_pairwise_differences, problem
+from tasks.attack.learned.exact_links import BLOCK, links_among
 from tasks.attack.learned.features import CODES, LearnedDistanceKind, arithmetic_mean, cone, features, width
 from tasks.attack.learned.joinability import extend_linked_set
+from tasks.attack.learned.learned_neighbours import count_links, links_and_nearest
 from tasks.attack.learned.local_search import line_overlap
-from tasks.attack.learned.neighbours import count_links, links_and_nearest
-from tasks.attack.learned.recount import BLOCK, links_among
-from tasks.attack.learned.rows import compute_differences, problem
-from tasks.attack.neighbours.comparison import ABSOLUTE, EQUAL, SQUARED
+from tasks.attack.neighbours.record_comparison import ABSOLUTE, EQUAL, SQUARED
 
 # x, then two columns of one attribute of categories, an absolute difference, and x again by another weight
 MIXED = Apart(
@@ -43,7 +43,7 @@ def test_all_pairs_at_once_are_what_they_are_one_by_one(kind, f):
     assert links.nearer.max() > 0
     assert others.shape == (25, min(5, len(of.found) - 1))
     for i in range(25):
-        apart = compute_differences(of, np.full(len(of.found), i), np.arange(len(of.found))) @ parameters
+        apart = compute_pairwise_differences(of, np.full(len(of.found), i), np.arange(len(of.found))) @ parameters
         apart[of.truth[i]] = np.inf
         assert of.truth[i] not in others[i]
         assert len(set(others[i])) == len(others[i])

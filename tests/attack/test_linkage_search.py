@@ -16,7 +16,6 @@ from scipy.stats import spearmanr
 from tasks.attack.linkage.assignment import list_assigned_classes, solve_assignment
 from tasks.attack.linkage.distance_linkage import DistanceLinkage, compute_permutation_chance, link_by_distance
 from tasks.attack.methods import attack
-from tasks.attack.neighbours.comparison import ComparedColumns, create_comparison
 from tasks.attack.neighbours.distances import (
     choquet,
     create_mean_of_present,
@@ -27,6 +26,7 @@ from tasks.attack.neighbours.distances import (
     quadratic,
 )
 from tasks.attack.neighbours.nearest import Search, compute_kernel_coordinates
+from tasks.attack.neighbours.record_comparison import ComparedColumns, create_comparison
 from tasks.attack.neighbours.tree import find_embedding
 from tasks.attack.threat import Intruder
 from tasks.mask.methods import mask

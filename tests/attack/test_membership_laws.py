@@ -10,10 +10,10 @@ from membership_models import TREE, constant, halves, noisy, results
 from scipy.stats import mannwhitneyu, norm
 
 from tasks.attack.membership.methods import DEFAULT_MODEL_ATTACKS
-from tasks.score.membership.estimates import choose_threshold, flags
+from tasks.score.membership.membership_estimates import choose_threshold, flags
 from tasks.score.membership.roc_curve import auc
 from tasks.train.learners import RandomForest
-from tasks.train.model import learn_with
+from tasks.train.training import learn_with
 
 pytestmark = pytest.mark.slow
 LEVEL = 1e-4

@@ -14,13 +14,13 @@ from tasks.attack.membership.closest_record import ClosestRecord, score_by_close
 from tasks.attack.membership.density_ratio import LEAST, DensityRatio, kth_distance, score_by_density_ratio
 from tasks.attack.membership.linkage_score import LinkageScore, score_by_links
 from tasks.attack.membership.methods import DEFAULT_TABLE_ATTACKS, attack_table
-from tasks.attack.neighbours.comparison import create_comparison
 from tasks.attack.neighbours.distances import compute_record_distance
+from tasks.attack.neighbours.record_comparison import create_comparison
 from tasks.attack.outcomes.links import Links
 from tasks.microdata.errors import NotApplicable
 from tasks.microdata.schema import Scale
 from tasks.microdata.table import Microdata
-from tasks.score.membership.estimates import choose_threshold, membership_estimates
+from tasks.score.membership.membership_estimates import choose_threshold, membership_estimates
 from tasks.score.membership.roc_curve import auc
 
 CLOSEST, RATIO, LINKS = DEFAULT_TABLE_ATTACKS

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.attack.neighbours.comparison import ComparedColumns, create_comparison
 from tasks.attack.neighbours.distances import compute_record_distance, euclidean
 from tasks.attack.neighbours.nearest import Search
+from tasks.attack.neighbours.record_comparison import ComparedColumns, create_comparison
 from tasks.attack.neighbours.tree import find_embedding
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Scale

@@ -12,9 +12,9 @@ from pydantic import TypeAdapter
 
 from tasks.attack.linkage.distance_linkage import link_by_distance
 from tasks.attack.methods import Attack, attack
-from tasks.attack.neighbours.comparison import ComparedColumns
 from tasks.attack.neighbours.distances import choquet, euclidean, owa, polynomial_kernel, quadratic
 from tasks.attack.neighbours.nearest import Search
+from tasks.attack.neighbours.record_comparison import ComparedColumns
 from tasks.attack.threat import Intruder
 from tasks.microdata.alignment import Alignment
 from tasks.microdata.schema import Attribute, Role, Scale, Schema

@@ -14,7 +14,7 @@ from tasks.attack.linkage.distance_linkage import DistanceLinkage
 from tasks.attack.methods import attack
 from tasks.attack.outcomes.links import Links
 from tasks.attack.outcomes.outcome import compute_outcomes, list_persons
-from tasks.attack.outcomes.persons import fare, fare_searched
+from tasks.attack.outcomes.person_outcomes import fare, fare_searched
 from tasks.attack.row_position import RowPosition
 from tasks.attack.threat import Intruder
 from tasks.attack.transparency.transparency import Transparency, link_by_mechanism

@@ -311,7 +311,7 @@ class TestWrongInput:
         assert "too many to look at each (20 at most)" in result.reason
 
     def test_more_ties_than_can_be_written_out(self, table, monkeypatch):
-        monkeypatch.setattr("tasks.attack.probabilistic.posterior.MOST_TIED", 2)
+        monkeypatch.setattr("tasks.attack.probabilistic.match_posterior.MOST_TIED", 2)
         original, schema = table({"a": [1, 2, 3]}, scales=CODES)
         result = attacked(original, Microdata.from_columns({"a": [4, 5, 6]}), schema, intruder=Intruder("declared", ("a",)))
         assert (result.status, "equally likely" in result.reason) == ("not_followed", True)

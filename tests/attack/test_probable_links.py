@@ -16,17 +16,17 @@ from statsmodels.datasets import anes96
 
 from tasks.attack.linkage.assignment import solve_assignment
 from tasks.attack.probabilistic.estimation import link_by_probability
-from tasks.attack.probabilistic.levels import SameBin, create_pattern_comparison
-from tasks.attack.probabilistic.model import (
+from tasks.attack.probabilistic.fellegi_sunter import (
     compute_prevalence,
     create_assumed_prior,
     estimate_unconstrained,
     fit_supervised_model,
     fit_tied_model,
 )
+from tasks.attack.probabilistic.levels import SameBin, create_pattern_comparison
+from tasks.attack.probabilistic.match_posterior import check_compatible, compute_pattern_posterior, one_to_one
 from tasks.attack.probabilistic.pattern_assignment import PatternCosts
 from tasks.attack.probabilistic.patterns import compute_patterns, count_patterns, create_rules
-from tasks.attack.probabilistic.posterior import check_compatible, compute_pattern_posterior, one_to_one
 from tasks.attack.probabilistic.probabilistic_linkage import ProbabilisticLinkage
 from tasks.mask.categories.pram import Pram
 from tasks.mask.methods import mask
@@ -184,10 +184,10 @@ def test_larger_files_are_assigned_by_growing_lists(table, credits, monkeypatch)
     own = [(i % 7, i % 5, i % 3) for i in range(40)]
     original, masked, schema = files(table, own, [own[i] for i in np.random.default_rng(1).permutation(40)])
     at_once = link_by_probability(original, masked, schema, linkage(matching="one_to_one"), original.names)
-    monkeypatch.setattr("tasks.attack.probabilistic.posterior.MOST_OF_A_FULL_MATRIX", 20)
+    monkeypatch.setattr("tasks.attack.probabilistic.match_posterior.MOST_OF_A_FULL_MATRIX", 20)
     grown = link_by_probability(original, masked, schema, linkage(matching="one_to_one"), original.names)
     np.testing.assert_array_equal(credits(grown.links), credits(at_once.links))
-    monkeypatch.setattr("tasks.attack.probabilistic.posterior.MOST_PAIRS_TOGETHER", 100)
+    monkeypatch.setattr("tasks.attack.probabilistic.match_posterior.MOST_PAIRS_TOGETHER", 100)
     with pytest.raises(NotApplicable, match="too many to assign"):
         link_by_probability(original, masked, schema, linkage(matching="one_to_one"), original.names)
     with pytest.raises(NotApplicable, match="cannot be matches"):
@@ -341,7 +341,7 @@ def test_one_record_is_linked_to_the_only_row(table, estimate):
 
 
 def test_a_plain_estimate_that_does_not_settle_is_no_rate(table, monkeypatch):
-    monkeypatch.setattr("tasks.attack.probabilistic.model.MOST_STEPS", 1)
+    monkeypatch.setattr("tasks.attack.probabilistic.fellegi_sunter.MOST_STEPS", 1)
     original, masked, schema = files(table, [(1, 2), (2, 1), (0, 1)], [(1, 2), (2, 2), (0, 0)])
     with pytest.raises(AttackFailed, match="did not settle"):
         link_by_probability(original, masked, schema, linkage(estimate="plain"), ("a", "b"))

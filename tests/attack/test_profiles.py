@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from scipy.stats import spearmanr
 from sklearn.decomposition import PCA
 
-from tasks.attack.profiles.aggregates import aggregates, quantifier_weights
 from tasks.attack.profiles.orientation import orientation
+from tasks.attack.profiles.owa_aggregates import aggregates, quantifier_weights
 from tasks.attack.profiles.profile import compute_shares, profiles
 from tasks.microdata.errors import NotApplicable
 

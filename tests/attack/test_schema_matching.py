@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
+from tasks.attack.profiles.attribute_matching import NOBODY, best_pairing, match_attributes, total_cost
 from tasks.attack.profiles.likeness import UNLIKE, AttributeColumn, dependence, measure_distribution_distance, rank_by_share
-from tasks.attack.profiles.matching import NOBODY, best_pairing, match_attributes, total_cost
 
 NAN = float("nan")
 SEEDS = st.integers(0, 2**32 - 1)

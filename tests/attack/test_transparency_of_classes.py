@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm, ttest_1samp
 
-from tasks.attack.transparency.posterior import posterior
+from tasks.attack.transparency.image_posterior import posterior
 from tasks.attack.transparency.transparency import link_by_mechanism
 from tasks.mask.categories.pram import Pram
 from tasks.mask.coding import rounding

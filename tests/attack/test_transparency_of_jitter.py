@@ -14,12 +14,12 @@ from tasks.attack.methods import attack
 from tasks.attack.outcomes.guesses import Guesses
 from tasks.attack.plan import MARGINALS, default_attacks
 from tasks.attack.threat import Intruder
-from tasks.attack.transparency import marginals as module
-from tasks.attack.transparency.posterior import posterior
+from tasks.attack.transparency import image_marginals as module
+from tasks.attack.transparency.image_posterior import posterior
 from tasks.attack.transparency.transparency import Transparency, link_by_mechanism
 from tasks.mask.categories.pram import Pram
 from tasks.mask.methods import mask
-from tasks.mask.ranks.jitter_law import compute_displacement_distribution
+from tasks.mask.ranks.jitter_distribution import compute_displacement_distribution
 from tasks.mask.ranks.rank_jitter import RankJitter, half_width
 from tasks.mask.ranks.rank_swapping import RankSwapping
 from tasks.mask.sampling import Sampling

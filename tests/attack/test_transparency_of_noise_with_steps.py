@@ -15,8 +15,8 @@ from tasks.mask.categories.pram import Pram
 from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.mask.intruder_belief import create_initial_belief
 from tasks.mask.methods import infer_belief, mask
-from tasks.mask.noise.following import infer
-from tasks.mask.precision import find_precision
+from tasks.mask.noise.noise_inference import infer
+from tasks.mask.precision_grid import find_precision
 from tasks.mask.ranks.rank_swapping import RankSwapping
 from tasks.mask.step import IntruderView
 from tasks.microdata.schema import Scale

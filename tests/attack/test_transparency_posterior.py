@@ -11,11 +11,11 @@ from statsmodels.datasets import anes96
 
 from tasks.attack.methods import attack
 from tasks.attack.probabilistic.estimation import link_by_probability
-from tasks.attack.probabilistic.posterior import check_compatible
+from tasks.attack.probabilistic.match_posterior import check_compatible
 from tasks.attack.probabilistic.probabilistic_linkage import ProbabilisticLinkage
 from tasks.attack.threat import Intruder
-from tasks.attack.transparency import posterior as transparency_posterior
-from tasks.attack.transparency.posterior import posterior
+from tasks.attack.transparency import image_posterior as transparency_posterior
+from tasks.attack.transparency.image_posterior import posterior
 from tasks.attack.transparency.transparency import Transparency, link_by_mechanism
 from tasks.mask.categories.pram import Pram
 from tasks.mask.groups.microaggregation import Microaggregation

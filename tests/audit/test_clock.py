@@ -11,7 +11,7 @@ from ledgers import ASKED, filled, new_key, short
 from flows.cli import run as sdcert
 from tasks.audit.ledger.entries import ClockSetBack
 from tasks.audit.ledger.ledger import Ledger
-from tasks.audit.ledger.verification import verify_ledger
+from tasks.audit.ledger.ledger_verification import verify_ledger
 from tasks.audit.signing.keys import signing_key
 from tasks.microdata.errors import InputError
 

@@ -15,8 +15,8 @@ from trails import VERDICTS, attempt, attribute, began, digest, ended, last_cert
 from tasks.audit.ledger.entries import RunBegan, RunEnded
 from tasks.audit.ledger.ledger import Ledger, open_entry
 from tasks.audit.lookup.index import Index
+from tasks.audit.lookup.index_rows import alike, list_touched_attributes
 from tasks.audit.lookup.query import Query
-from tasks.audit.lookup.rows import alike, list_touched_attributes
 from tasks.audit.lookup.trust import Trust, format_entry_notes
 from tasks.audit.signing.keyring import Keyring
 from tasks.runtime.settings import Home

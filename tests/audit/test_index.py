@@ -17,7 +17,7 @@ from tasks.audit.ledger.entries import RunBegan, RunEnded
 from tasks.audit.ledger.ledger import Ledger
 from tasks.audit.lookup import index_update, opening
 from tasks.audit.lookup.index import Index
-from tasks.audit.lookup.lines import IndexMismatch, LedgerLineReader
+from tasks.audit.lookup.ledger_lines import IndexMismatch, LedgerLineReader
 from tasks.audit.lookup.query import Query
 from tasks.audit.signing.keys import signing_key
 from tasks.microdata.errors import InputError

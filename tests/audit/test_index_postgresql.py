@@ -16,7 +16,7 @@ from trails import attempt, began, digest, ended, last_certificate, runs, write_
 from tasks.audit.ledger.entries import AttemptMade
 from tasks.audit.ledger.ledger import Ledger
 from tasks.audit.lookup.index import Index
-from tasks.audit.lookup.lines import LedgerLineReader
+from tasks.audit.lookup.ledger_lines import LedgerLineReader
 from tasks.audit.lookup.query import Query
 from tasks.audit.lookup.server import name_schema
 from tasks.audit.signing.keys import signing_key

@@ -16,8 +16,8 @@ from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from signing_homes import PASSPHRASE, events, opens_ledger, text_of
 
 from tasks.audit.signing import pem
-from tasks.audit.signing.changes import KeyChanges
 from tasks.audit.signing.envelope import ENTRY, open_envelope, sign_envelope
+from tasks.audit.signing.key_changes import KeyChanges
 from tasks.audit.signing.keyring import Keyring
 from tasks.audit.signing.keys import (
     create_key,
@@ -202,7 +202,7 @@ class TestFirstKey:
 
     def test_its_making_is_light(self):
         heavy = ("numpy", "pandas", "pyarrow", "prefect", "mlflow", "tasks.runtime.artifacts")
-        code = f"import sys, tasks.audit.signing.changes; print([name for name in {heavy} if name in sys.modules])"
+        code = f"import sys, tasks.audit.signing.key_changes; print([name for name in {heavy} if name in sys.modules])"
         done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
         assert done.stdout.strip() == "[]"
 

@@ -17,8 +17,8 @@ from tasks.audit.ledger import ledger as ledger_module
 from tasks.audit.ledger.entries import LedgerOpened
 from tasks.audit.ledger.head import LARGEST_HEAD, LedgerHead, parse_head, serialise_head
 from tasks.audit.ledger.ledger import Ledger
+from tasks.audit.ledger.ledger_verification import verify_ledger
 from tasks.audit.ledger.merkle import CompactRange, compute_root
-from tasks.audit.ledger.verification import verify_ledger
 from tasks.microdata.errors import InputError
 from tasks.runtime.files import hold_file_lock
 

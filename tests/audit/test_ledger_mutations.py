@@ -15,7 +15,7 @@ from trails import attempt, ended
 from tasks.audit.ledger.entries import AttemptMade, RunEnded
 from tasks.audit.ledger.head import LedgerHead
 from tasks.audit.ledger.ledger import Ledger
-from tasks.audit.ledger.verification import LedgerVerification, verify_ledger
+from tasks.audit.ledger.ledger_verification import LedgerVerification, verify_ledger
 from tasks.audit.ledger.witness import create_witness, read_witness
 from tasks.audit.signing.envelope import ENTRY, sign_envelope
 from tasks.audit.signing.keyring import Keyring
@@ -178,7 +178,7 @@ def test_the_end_cut_off_with_a_head_that_fits_is_found_by_the_witness(whole, tr
 
 
 def test_a_line_longer_than_any_entry_is_passed_over(whole, trial, monkeypatch):
-    monkeypatch.setattr("tasks.audit.ledger.verification.LARGEST_BYTES", 5_000)
+    monkeypatch.setattr("tasks.audit.ledger.ledger_verification.LARGEST_BYTES", 5_000)
     monkeypatch.setattr("tasks.audit.signing.envelope.LARGEST_BYTES", 5_000)
     lines = lines_of(whole)
     found = found_in(trial(whole, b"".join([*lines[:2], b"x" * 17_000 + b"\n", *lines[2:]])))

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from ledgers import NOON, began, changed, filled, forge_head, new_key, short, trusting
 
 from tasks.audit.ledger.ledger import Ledger
+from tasks.audit.ledger.ledger_verification import verify_ledger
 from tasks.audit.ledger.merkle import compute_root, leaf_hash, verify_consistency, verify_inclusion
 from tasks.audit.ledger.proofs import InclusionProof, check_proof, prove_entry, prove_since, read_proof, serialise_proof
-from tasks.audit.ledger.verification import verify_ledger
 from tasks.audit.ledger.witness import create_witness, read_witness, tree_head
 from tasks.audit.signing.envelope import STATEMENT, TREE_HEAD, sign_envelope
 from tasks.audit.signing.keyring import Keyring, KnownKey

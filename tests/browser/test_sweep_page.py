@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tasks.sweep.page.data import page_data
+from tasks.sweep.page.page_data import page_data
 from tasks.sweep.page.render import render_sweep_page
 
 pytestmark = pytest.mark.slow

@@ -222,7 +222,7 @@ class Serving:
     def entries(self) -> Iterator[dict[str, Any]]:
         """What stands in the ledger, oldest first."""
         from tasks.audit.ledger.ledger import Ledger
-        from tasks.audit.lookup.rows import parse_entry
+        from tasks.audit.lookup.index_rows import parse_entry
 
         for line in Ledger(self.home / "ledger").lines() if (self.home / "ledger" / "ledger.jsonl").exists() else ():
             entry = parse_entry(line.content)

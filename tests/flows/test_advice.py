@@ -8,7 +8,7 @@ import pytest
 
 from flows.cli.advice.advice import advice, list_step_attributes, suggest_stronger_masking, suggest_weaker_masking
 from tasks.mask.methods import find_method
-from tasks.score.membership.figures import UNLIKE
+from tasks.score.membership.membership_figures import UNLIKE
 
 
 def line(measure: str, limit: float, value: float | None, **fields: Any) -> dict[str, Any]:

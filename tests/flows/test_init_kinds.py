@@ -8,8 +8,8 @@ from release_files import answer_as_proposed
 
 from flows.cli.draft.answer import _list_offers, answer_questions
 from flows.cli.draft.cells import Reading
-from flows.cli.draft.columns import draft_column as draft_column
-from flows.cli.draft.kinds import limit_inference
+from flows.cli.draft.column_proposals import draft_column as draft_column
+from flows.cli.draft.disclosure_limits import limit_inference
 from flows.cli.draft.rules import draft_release
 from flows.cli.draft.start import STARTS
 from flows.cli.draft.text import format_draft

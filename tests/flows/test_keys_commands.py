@@ -13,7 +13,7 @@ from signing_homes import PASSPHRASE
 from flows.cli import keys, run
 from flows.cli.doctor import keys as doctor_keys
 from tasks.audit.signing import pem
-from tasks.audit.signing.changes import KeyChanges, Pending
+from tasks.audit.signing.key_changes import KeyChanges, Pending
 from tasks.audit.signing.keyring import Keyring
 from tasks.audit.signing.keys import current_id, pem_path
 

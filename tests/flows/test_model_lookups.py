@@ -11,9 +11,9 @@ from test_model_releases import LOOSE, STUMP, of_model
 
 from flows.cli.audit.private_manifest import PrivateManifest
 from flows.cli.compare.compare import _format_title
-from flows.cli.compare.figures import ComparedRun, _risk_rows, _use_rows
+from flows.cli.compare.compared_runs import ComparedRun, _risk_rows, _use_rows
 from tasks.microdata.estimate import Estimate
-from tasks.score.membership.figures import REHEARSED
+from tasks.score.membership.membership_figures import REHEARSED
 
 
 def test_a_model_is_called_one_and_a_rehearsal_too(certify, sdcert, tmp_path):

@@ -16,7 +16,6 @@ from flows.release import ReleaseSpec
 from tasks.report.kinds import KIND_REPORTS
 from tasks.report.kinds.base import KindReport
 from tasks.report.predicate import FileClaim
-from tasks.report.wording.membership import ASKED
 from tasks.score.catalogue import MEASURES
 from tasks.score.kinds import KINDS
 from tasks.score.release_kinds import MASKED_TABLE, RELEASE_KINDS, ReleaseKind
@@ -46,8 +45,6 @@ def list_missing_parts(kind: ReleaseKind) -> Iterator[str]:
         yield f"{name}: one declaration in flows/kinds/, listed in KIND_FLOWS"
     if name not in EXAMPLES:
         yield f"{name}: an example of its release file in this test"
-    if kind.thing not in ASKED:
-        yield f"{name}: words for what membership attacks ask of a {kind.thing}, in tasks/report/wording/membership.py"
     if kind.thing not in get_args(FileClaim.model_fields["kind"].annotation):
         yield f"{name}: the certificate has no file of kind {kind.thing}"
     if not kind.membership_attacks:

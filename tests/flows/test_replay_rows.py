@@ -7,8 +7,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flows.replay.changes import changes
-from flows.replay.rows import RowChange, row_change
+from flows.replay.environment_changes import changes
+from flows.replay.table_difference import RowChange, row_change
 from tasks.microdata.table import Microdata
 from tasks.runtime.provenance import describe_process
 

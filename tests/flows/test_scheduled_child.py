@@ -283,7 +283,7 @@ def test_a_command_does_not_take_itself_for_the_flow_run_that_asked(child):
 
 
 def test_the_ledger_names_the_deployment_that_asked(home, monkeypatch):
-    from flows.run.trail import identify_requester
+    from flows.run.run_entries import identify_requester
 
     monkeypatch.setenv("SDCERT_ASKED_BY_DEPLOYMENT", "weekly")
     monkeypatch.setenv("SDCERT_ASKED_BY_FLOW_RUN", "0199-f")

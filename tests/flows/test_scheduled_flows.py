@@ -125,7 +125,7 @@ def test_no_value_of_an_error_reaches_the_server(flows, commands, told):
 
 def test_telling_never_changes_how_a_run_ended(flows, commands, monkeypatch):
     commands(replace(outcome(2), code="no-such-column at r.yaml: key"))
-    monkeypatch.setattr(flows, "find_runs", lambda *_: 1 / 0)
+    monkeypatch.setattr(flows, "find_runs_of_flow", lambda *_: 1 / 0)
     assert ended(flows.certify_release, "r.yaml") == ("FAILED", "Quarantined")
 
 

@@ -12,7 +12,7 @@ from release_files import write_release
 from s3 import ACCOUNT, SECRET
 
 from tasks.runtime.artifacts import Store
-from tasks.runtime.places import SharedStorage
+from tasks.runtime.shared_storage import SharedStorage
 
 pytestmark = pytest.mark.slow
 REHEARSAL = {"seed": 7, "not_for_publication": True}

@@ -16,7 +16,7 @@ from sweep_files import MASKED, POINTS, SKIPPED, table_of, write_sweep
 
 from flows.release_file import load_release
 from flows.sweep import track
-from flows.sweep.basis import file_name, prepare_basis
+from flows.sweep.basis import name_external_file, prepare_basis
 from flows.sweep.spec import load_sweep
 from flows.sweep.variants import variant
 from flows.sweep.working_set import open_default_working_set
@@ -101,7 +101,9 @@ def test_a_trial_has_the_figures_of_a_release_with_the_same_masking_seed_and_att
     trial = Trial("x", release.attacks_to_run, drop_curve_and_files(release.intruder), (), holders)
     group = TrialGroup(release.masking, REHEARSAL["seed"], (trial,))
     schema = classify(basis.table, release.classify_plan)
-    files = ExternalFiles({one.table: basis.storage.table(file_name(basis.key, one.table)) for one in holders}, content_address)
+    files = ExternalFiles(
+        {one.table: basis.storage.table(name_external_file(basis.key, one.table)) for one in holders}, content_address
+    )
     (row,) = evaluate(basis.table, schema, group, source=content_address(basis.table), files=files)
     of_run = {one["id"]: one for one in private["estimates"] if one["intruder"] is None or "knowing" not in one["intruder"]}
     assert row.status == "ok"

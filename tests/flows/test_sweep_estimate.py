@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from flows.cli.sweep.run import time_in_words
 from flows.sweep.blocks import Candidate, Job
-from flows.sweep.plan import AT_ONCE, SECONDS_TO_BEGIN, TrialCosts, plan_sweep
+from flows.sweep.sweep_plan import AT_ONCE, SECONDS_TO_BEGIN, TrialCosts, plan_sweep
 from tasks.sweep.evaluation import TrialGroup
 from tasks.sweep.points import SweepPoint
 

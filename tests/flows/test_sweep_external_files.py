@@ -50,7 +50,9 @@ def planned(home, tmp_path):
 
 def test_the_file_is_read_once_and_every_point_is_attacked_with_it(planned, monkeypatch):
     read = []
-    monkeypatch.setattr(bases, "read_file", lambda plan, before=bases.read_file: read.append(plan) or before(plan))
+    monkeypatch.setattr(
+        bases, "read_external_table", lambda plan, before=bases.read_external_table: read.append(plan) or before(plan)
+    )
     _, basis, candidates = planned()
     assert (len(candidates), len(read)) == (2, 1)
     (job, *others) = list_jobs(candidates, lambda key: False)

@@ -175,7 +175,7 @@ def test_a_key_rotated_in_mid_run_signs_what_follows(certify, sdcert, monkeypatc
 
     def rotated(*words, **options):
         draw = attempted(*words, **options)
-        from tasks.audit.signing.changes import KeyChanges
+        from tasks.audit.signing.key_changes import KeyChanges
         from tasks.runtime.settings import Home
 
         KeyChanges(Home.current(), None).rotate(passphrase=None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tasks.mask.intruder_belief import create_initial_belief
-from tasks.mask.precision import find_precision
+from tasks.mask.precision_grid import find_precision
 from tasks.mask.step import IntruderView, MaskContext
 
 

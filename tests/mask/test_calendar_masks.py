@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.mask.methods import mask
-from tasks.mask.precision import PrecisionGrid, find_precision_grid, round_to_grid
+from tasks.mask.precision_grid import PrecisionGrid, find_precision_grid, round_to_grid
 from tasks.mask.ranks.rank_swapping import RankSwapping
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Attribute, Role, Scale, Schema

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tasks.mask.groups.adjacent_groups import infer_neighbour_interval
 from tasks.mask.groups.microaggregation import Microaggregation
-from tasks.mask.groups.neighbours import infer_neighbour_interval
 from tasks.mask.intruder_belief import create_initial_belief
 from tasks.mask.methods import infer_belief, mask
-from tasks.mask.precision import find_precision
+from tasks.mask.precision_grid import find_precision
 from tasks.mask.sampling import Sampling
 from tasks.mask.step import IntruderView
 from tasks.microdata.schema import Attribute, Role, Scale, Schema

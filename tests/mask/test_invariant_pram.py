@@ -12,7 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 from scipy.stats import chisquare
 
 from tasks.mask.categories.invariant import invariant_matrix
-from tasks.mask.categories.marginals import estimate_shares
+from tasks.mask.categories.original_shares import estimate_shares
 from tasks.mask.categories.pram import Pram, transition_matrix
 from tasks.mask.categories.promise import compute_record_epsilon, randomisations
 from tasks.mask.groups.microaggregation import Microaggregation

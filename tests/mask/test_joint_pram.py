@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 from scipy.stats import chisquare
 
-from tasks.mask.categories.marginals import MOST_SHOWN, estimate_shares, joint_marginals
+from tasks.mask.categories.original_shares import MOST_SHOWN, estimate_shares, joint_marginals
 from tasks.mask.categories.pram import Pram, chances, transition_matrix
 from tasks.mask.categories.product import create_category_coding
 from tasks.mask.categories.promise import compute_record_epsilon, randomisations
@@ -54,7 +54,7 @@ def test_codes_of_combinations(small):
     data, schema = small
     coding = create_category_coding(schema, data, ("a", "b"), "here")
     # a has the places x, y, gap, b the places 1, 2, 3, gap; the last changes fastest
-    assert (coding.places, coding.size) == ((3, 4), 12)
+    assert (coding.sizes, coding.size) == ((3, 4), 12)
     assert coding.codes(data).tolist() == [0, 5, 10, 3, 11]
     back = coding.columns(coding.codes(data))
     assert [column.to_pylist() for column in back] == [data.column(name).to_pylist() for name in "ab"]

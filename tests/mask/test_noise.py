@@ -12,8 +12,8 @@ from pydantic import ValidationError
 from scipy.stats import chi2, kstest, norm
 from sites import site_of
 
-from tasks.mask.noise.law import compute_covariance, log_variances, noisy, symmetric_root
 from tasks.mask.noise.noise import Noise, add_noise
+from tasks.mask.noise.noise_distribution import compute_covariance, log_variances, noisy, symmetric_root
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Attribute, Role, Scale, Schema
 from tasks.microdata.table import Microdata

@@ -14,8 +14,8 @@ from scipy.spatial import cKDTree
 from scipy.stats import chisquare
 
 from tasks.mask.partitions import mdav
-from tasks.mask.partitions.loss import compute_within_group_loss
-from tasks.mask.partitions.randomised import partition
+from tasks.mask.partitions.partition_loss import compute_within_group_loss
+from tasks.mask.partitions.randomised_partition import partition
 from tasks.mask.partitions.refined.annealing import anneal
 from tasks.mask.partitions.refined.groups import create_partition
 from tasks.mask.partitions.refined.sites import create_sites

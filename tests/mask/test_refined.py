@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from tasks.mask.partitions import mdav
 from tasks.mask.partitions.cut import cut_along
-from tasks.mask.partitions.loss import compute_within_group_loss
+from tasks.mask.partitions.partition_loss import compute_within_group_loss
 from tasks.mask.partitions.refined.annealing import anneal
 from tasks.mask.partitions.refined.descent import descend
 from tasks.mask.partitions.refined.groups import create_partition, move, move_change, squares_within, swap, swap_change
-from tasks.mask.partitions.refined.partition import find_path, partition
+from tasks.mask.partitions.refined.refined_partition import find_path, partition
 from tasks.mask.partitions.refined.sites import create_sites
 from tasks.mask.partitions.refined.tour import tour
 

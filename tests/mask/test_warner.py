@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 from scipy.stats import binomtest
 
-from tasks.mask.categories.advice import better_matrices
+from tasks.mask.categories.matrix_advice import better_matrices
 from tasks.mask.categories.pram import Pram, transition_matrix
 from tasks.mask.categories.promise import randomisations
 from tasks.mask.categories.randomised_response import compute_epsilon, estimate_marginals

@@ -104,7 +104,7 @@ def _attack_figures(attack: str, intruder: str, numbers: tuple[float, ...]) -> l
 
 def hand_estimates(rates=RATES) -> tuple[Estimate, ...]:
     figures = [one for (attack, intruder), numbers in rates.items() for one in _attack_figures(attack, intruder, numbers)]
-    pairs = {"chance_kind": "all_pairs", "credit": "indicator", "n_targets": N, "n_in_release": N}
+    pairs = {"chance_kind": "all_pairs", "credit_rule": "indicator", "n_targets": N, "n_in_release": N}
     for name, same, near5, near10 in (
         ("popul", 0.061, 0.166, 0.255),
         ("age", 0.074, 0.231, 0.392),
@@ -169,7 +169,7 @@ def hand_charts(edition: str, touched: tuple[str, ...] = tuple(KEYS), attacks: i
 
 def more_attack_figures() -> tuple[Estimate, ...]:
     """The declared intruder knowing less, and by subgroup."""
-    by = {"n_targets": N, "n_in_release": N, "credit": "shared"}
+    by = {"n_targets": N, "n_in_release": N, "credit_rule": "shared"}
     fewer = [
         _figure(
             "reidentification", rate, attack=attack, intruder=f"knowing:{n}", chance=1 / N, chance_kind="uniform_guess", **by

@@ -25,7 +25,7 @@ from tasks.report.charts.losses import losses
 from tasks.report.charts.pooling import pool_bars
 from tasks.report.charts.relations import relations
 from tasks.report.charts.subgroups import subgroups
-from tasks.score.rounding import public
+from tasks.score.figure_rounding import public
 
 PUBLIC, INTERNAL = RULES["public"], RULES["internal"]
 COUNTED = DrawingRule(bars=12, least=10, exact=True)  # the public rule with shares that can be counted back

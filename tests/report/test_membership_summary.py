@@ -10,7 +10,7 @@ from tasks.attack.membership.methods import MembershipResult
 from tasks.microdata.estimate import Estimate
 from tasks.report.page import render_report
 from tasks.report.views.membership_summary import NOT_ESTIMABLE, membership_summary
-from tasks.score.membership.figures import UNLIKE
+from tasks.score.membership.membership_figures import UNLIKE
 from tasks.score.policy import PolicyLine
 from tasks.score.verdict import decide
 

@@ -12,7 +12,7 @@ from tasks.report.page import render_report
 from tasks.report.views import origin, overview, residual
 from tasks.report.views.rows import people_text
 from tasks.report.wording.meanings import meaning
-from tasks.score.rounding import public
+from tasks.score.figure_rounding import public
 from tasks.score.verdict import decide
 
 

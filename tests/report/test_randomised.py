@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from pydantic import TypeAdapter
 
-from tasks.mask.categories.marginals import EstimatedShare, EstimatedShares
+from tasks.mask.categories.original_shares import EstimatedShare, EstimatedShares
 from tasks.mask.categories.pram import Pram, transition_matrix
 from tasks.mask.categories.promise import Randomisation
 from tasks.mask.categories.warner import Warner

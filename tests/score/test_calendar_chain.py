@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tasks.attack.linkage.distance_linkage import DistanceLinkage, link_by_distance
-from tasks.attack.neighbours.comparison import create_comparison
+from tasks.attack.neighbours.record_comparison import create_comparison
 from tasks.attack.transparency.transparency import link_by_mechanism
 from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.mask.methods import mask

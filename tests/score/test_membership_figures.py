@@ -15,9 +15,9 @@ from statsmodels.datasets import randhie
 from tasks.attack.membership.frame import Frame, create_frame
 from tasks.attack.membership.methods import MembershipResult
 from tasks.microdata.units import Units
-from tasks.score.membership.estimates import FLAGGING, flags, membership_estimates
-from tasks.score.membership.figures import withdraw_unlike_figures
 from tasks.score.membership.intervals import auc_interval, difference_interval, left_end_interval, share_interval
+from tasks.score.membership.membership_estimates import FLAGGING, flags, membership_estimates
+from tasks.score.membership.membership_figures import withdraw_unlike_figures
 from tasks.score.membership.roc_curve import auc, compute_roc_curve, placements, true_positive_rate
 from tasks.score.subgroups import Subgroup
 

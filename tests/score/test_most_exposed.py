@@ -16,11 +16,11 @@ from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Attribute, Role, Scale, Schema
 from tasks.microdata.table import Microdata
 from tasks.microdata.units import Units
-from tasks.score.membership.estimates import membership_estimates
+from tasks.score.figure_rounding import public
 from tasks.score.membership.exposure import estimate_share_of_most_exposed, list_missing_value_subgroups, most_exposed
-from tasks.score.membership.figures import MembershipOutcome, membership_figures
+from tasks.score.membership.membership_estimates import membership_estimates
+from tasks.score.membership.membership_figures import MembershipOutcome, membership_figures
 from tasks.score.policy import Known, PolicyLine, check_policy
-from tasks.score.rounding import public
 from tasks.score.subgroups import Subgroup
 
 MEASURE = "subgroup_share_of_most_exposed"

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from tasks.microdata.estimate import Estimate
 from tasks.score.catalogue import MEASURES
+from tasks.score.figure_rounding import public, public_criteria, round_significant
 from tasks.score.policy import PolicyLine
 from tasks.score.public_shares import FEWEST, LEAST, ShareClasses
-from tasks.score.rounding import public, public_criteria, round_significant
 from tasks.score.verdict import decide, is_outside_limit
 
 ENDS = ("value", "low", "high")

@@ -22,12 +22,12 @@ from tasks.microdata.schema import Attribute, Role, Scale, Schema
 from tasks.microdata.table import Microdata
 from tasks.score.anonymity import KAnonymitySubset
 from tasks.score.catalogue import LINKAGE, MEASURES
+from tasks.score.figure_rounding import public
 from tasks.score.interval_disclosure import RankIntervalDisclosure
 from tasks.score.methods import score
 from tasks.score.policy import Known, PolicyLine, check_policy
 from tasks.score.release_kinds import MASKED_TABLE, SYNTHETIC_TABLE
-from tasks.score.rounding import public
-from tasks.score.synthetic.marginals import marginal_difference
+from tasks.score.synthetic.distribution_loss import marginal_difference
 from tasks.score.synthetic.uniques import Uniques, uniques
 from tasks.score.table_pair import RowwiseTablePair, TablePair
 from tasks.score.verdict import decide

@@ -14,6 +14,7 @@ from tasks.mask.methods import mask
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Attribute, Role, Scale, Schema
 from tasks.microdata.table import Microdata
+from tasks.score.figure_rounding import public
 from tasks.score.interval_disclosure import (
     RankIntervalDisclosure,
     SdIntervalDisclosure,
@@ -25,7 +26,6 @@ from tasks.score.interval_disclosure import (
 from tasks.score.loss import cells_changed, sse_percent
 from tasks.score.methods import SelectedMeasure
 from tasks.score.policy import Known, PolicyLine, check_policy
-from tasks.score.rounding import public
 from tasks.score.table_pair import RowwiseTablePair
 
 V = np.arange(10.0, 81.0, 10.0)

@@ -19,9 +19,9 @@ from tasks.microdata.interval import compute_bounded_mean_interval
 from tasks.microdata.schema import Attribute, Role, Scale, Schema
 from tasks.microdata.table import Microdata
 from tasks.microdata.units import find_units
+from tasks.score.figure_rounding import public, public_criteria
 from tasks.score.methods import score
 from tasks.score.policy import Known, PolicyLine, check_policy
-from tasks.score.rounding import public, public_criteria
 from tasks.score.subgroups import find_subgroups
 from tasks.score.verdict import decide
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from tasks.score.policy import PolicyLine
 from tasks.sweep.layout import TrialRow, create_sweep_table
-from tasks.sweep.page.data import SweepDescription
+from tasks.sweep.page.page_data import SweepDescription
 from tasks.sweep.results import Results
 from tasks.sweep.views import FigureLoss, WorstRisk
 

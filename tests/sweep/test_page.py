@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 
 from tasks.microdata.errors import InputError
 from tasks.score.policy import PolicyLine
-from tasks.sweep.page import data as building
-from tasks.sweep.page.columns import find_dominating_ranges, serialise_column
-from tasks.sweep.page.content import RiskUtilityMap, Spread
-from tasks.sweep.page.data import format_label, page_data, policy_in_words
+from tasks.sweep.page import page_data as building
+from tasks.sweep.page.page_columns import find_dominating_ranges, serialise_column
+from tasks.sweep.page.page_content import RiskUtilityMap, Spread
+from tasks.sweep.page.page_data import format_label, page_data, policy_in_words
 from tasks.sweep.page.render import frontier_rows, reasons, render_sweep_page
 from tasks.sweep.page.still import SHAPES, sample, shape, still_map
 from tasks.sweep.views import FigureLoss, FigureRisk, LiteratureLoss, LiteratureRisk, WorstRisk

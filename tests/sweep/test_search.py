@@ -12,8 +12,8 @@ import pytest
 from tasks.microdata.table import Floats
 from tasks.sweep.axes import SweepAxis
 from tasks.sweep.frontier import frontier, hypervolume
+from tasks.sweep.frontier_search import FrontierSearch, _Encoding
 from tasks.sweep.points import Space, SweepPoint, random
-from tasks.sweep.search import FrontierSearch, _Encoding
 
 REFERENCE = (1.5, 1.5)
 GROUPS = Space.from_axes(

@@ -24,10 +24,10 @@ from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Role, Scale, Schema
 from tasks.train.examples import Examples, Feature, create_encoder, find_class_positions
 from tasks.train.learners import Learner
-from tasks.train.model import create_predictor, fit_model, learn_with
 from tasks.train.rare import refuse_rare_categories
 from tasks.train.skops_file import serialise_model
 from tasks.train.spec import ModelSpec
+from tasks.train.training import create_predictor, fit_model, learn_with
 
 LEARNERS = {
     "decision_tree": {},

@@ -6,15 +6,15 @@ from collections.abc import Iterator
 from typing import Any
 
 from tasks.attack.insiders import SEPARATOR
-from tasks.mask.advice import JOINTLY, MORE_RISK
 from tasks.mask.methods import find_method
+from tasks.mask.shared_advice import JOINTLY, MORE_RISK
 from tasks.microdata.escaping import escape_terminal
 from tasks.microdata.numbers import format_against_limit, format_limit
 from tasks.microdata.words import join_with_and
 from tasks.score.catalogue import LINKAGE, LOSS, MEASURES
 from tasks.score.measures.local_privacy import EPSILON
 from tasks.score.measures.model import MODEL_ACCURACY
-from tasks.score.membership.figures import UNLIKE
+from tasks.score.membership.membership_figures import UNLIKE
 from tasks.score.policy import INSIDER
 
 _LINKAGE = {measure.name for measure in LINKAGE}

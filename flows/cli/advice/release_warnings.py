@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tasks.microdata.alignment import ROWS_OF_NOBODY
 from tasks.microdata.schema import Scale
-from tasks.score.membership.estimates import others_needed
+from tasks.score.membership.membership_estimates import others_needed
 from tasks.score.membership.sample_size import GUESSES, compute_guess_bound, find_sample_size
 from tasks.score.policy import FILE, PolicyLine, cannot_fail, find_rate
 
@@ -98,7 +98,7 @@ def _lines_on_few_people(release: ReleaseSpec, asked: int | None) -> Iterator[st
 def _fields_that_leave_out(release: ReleaseSpec, line: PolicyLine) -> list[str]:
     """The fields of the intruder that leave records out of what a line is about.
 
-    Who holds an external file holds that, whatever share of the source's records the others hold.
+    Somebody who has an external file holds that, whatever share of the source's records the others hold.
     """
     of_files = (line.intruder or "").startswith(FILE)
     shares = {"records": 1.0 if of_files else release.intruder.records, "targets": release.intruder.targets}

@@ -120,7 +120,7 @@ def _due(at: datetime, within: timedelta) -> tuple[tuple[IssuedCertificate, ...]
 
     What the index says of those that count is compared with their entries; of the others nothing is read.
     """
-    from flows.cli.audit.lookup import open_trail_index
+    from flows.cli.audit.run_descriptions import open_trail_index
 
     with open_trail_index() as index:
         found = _from(index, at, within)
@@ -132,7 +132,7 @@ def _due(at: datetime, within: timedelta) -> tuple[tuple[IssuedCertificate, ...]
 def _from(
     index: Index, at: datetime, within: timedelta
 ) -> tuple[tuple[IssuedCertificate, ...], list[DueCertificate], list[DueCertificate]]:
-    from flows.cli.audit.lookup import trust_in
+    from flows.cli.audit.run_descriptions import trust_in
     from tasks.audit.maintenance.review_due import build_certificate, certificates, find_due_certificates
 
     known = certificates(

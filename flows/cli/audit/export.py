@@ -24,13 +24,13 @@ from tasks.runtime.files import write_whole
 from tasks.runtime.settings import Home
 
 if TYPE_CHECKING:
-    from flows.cli.audit.lookup import EntryAssessment
+    from flows.cli.audit.run_descriptions import EntryAssessment
     from tasks.audit.ledger.entries import Entry
     from tasks.audit.ledger.ledger import LedgerLine
     from tasks.audit.lookup.index import Index
-    from tasks.audit.lookup.page import PageRun, Section
+    from tasks.audit.lookup.index_rows import RunEntries
     from tasks.audit.lookup.query import Query
-    from tasks.audit.lookup.rows import RunEntries
+    from tasks.audit.lookup.trail_page import PageRun, Section
     from tasks.audit.lookup.trust import Trust
 
 WHERE = "sdcert audit export"
@@ -69,7 +69,7 @@ def export_runs(form: str, output: Path | None, *, last: int | None, force: bool
     Raises InputError for a wrong filter, and for a file that is there. Checks every signature it exports: half a minute for
     100,000 entries.
     """
-    from flows.cli.audit.lookup import create_query, open_trail_index, trust_in
+    from flows.cli.audit.run_descriptions import create_query, open_trail_index, trust_in
 
     if form not in FORMATS:
         remedy = did_you_mean(form, FORMATS, "choose one of these")
@@ -98,7 +98,7 @@ class _Checked:
         return self.seen["doubtful"]
 
     def runs(self, query: Query) -> Iterator[tuple[RunEntries, EntryAssessment, list[tuple[LedgerLine, Entry]]]]:
-        from flows.cli.audit.lookup import assess_entries
+        from flows.cli.audit.run_descriptions import assess_entries
 
         for found, lines in self.index.each(query):
             assessment = assess_entries(lines, self.trust)
@@ -107,9 +107,9 @@ class _Checked:
 
 
 def _page(checked: _Checked, query: Query) -> bytes:
-    from flows.cli.audit.lookup import when
+    from flows.cli.audit.run_descriptions import when
     from tasks.audit.ledger.ledger import Ledger
-    from tasks.audit.lookup.page import PageOrigin, page
+    from tasks.audit.lookup.trail_page import PageOrigin, page
 
     runs = [_create_page_run(found, assessment) for found, assessment, _ in checked.runs(query)]
     ledger = Ledger(Home.current().root / "ledger")
@@ -126,7 +126,7 @@ def _page(checked: _Checked, query: Query) -> bytes:
 
 def _describe_query(query: Query, runs: int) -> str:
     """Which runs the page holds, in words."""
-    from flows.cli.audit.lookup import when
+    from flows.cli.audit.run_descriptions import when
 
     named = {"release": query.release, "series": query.series, "verdict": query.verdict, "data set": query.dataset,
              "touching": query.touching, "since": when(query.since), "until before": when(query.until)}  # fmt: skip
@@ -142,8 +142,8 @@ def _format_count(n: int, what: str, many: str = "") -> str:
 
 
 def _create_page_run(found: RunEntries, assessment: EntryAssessment) -> PageRun:
-    from flows.cli.audit.lookup import describe_asker, describe_verdict, find_release_name, verdict_in_words
-    from tasks.audit.lookup.page import PageRun
+    from flows.cli.audit.run_descriptions import describe_asker, describe_verdict, find_release_name, summarise_verdict
+    from tasks.audit.lookup.trail_page import PageRun
 
     release, series = find_release_name(found)
     return PageRun(
@@ -152,7 +152,7 @@ def _create_page_run(found: RunEntries, assessment: EntryAssessment) -> PageRun:
         release=escape_terminal(release),
         series=escape_terminal(series),
         verdict=describe_verdict(found),
-        words=escape_terminal(verdict_in_words(found)),
+        words=escape_terminal(summarise_verdict(found)),
         dataset=escape_terminal((found.began.dataset if found.began is not None else None) or ""),
         asker=escape_terminal(describe_asker(found)),
         doubt="; ".join(assessment.doubts),
@@ -177,7 +177,7 @@ def _inert(text: str) -> str:
 
 def _table(checked: _Checked, query: Query) -> bytes:
     """One line a run. A cell that a spreadsheet would compute begins with an apostrophe; what does not print is written out."""
-    from flows.cli.audit.lookup import summarise_run
+    from flows.cli.audit.run_descriptions import summarise_run
 
     text = io.StringIO()
     rows = (summarise_run(found, assessment) for found, assessment, _ in checked.runs(query))
@@ -200,7 +200,7 @@ def _cell(value: Any) -> str:
 
 def _entries(checked: _Checked, query: Query) -> bytes:
     """What each entry says, as it was signed, oldest first; without filters also the entries about keys."""
-    from flows.cli.audit.lookup import assess_entries
+    from flows.cli.audit.run_descriptions import assess_entries
     from tasks.audit.lookup.query import Query
 
     if query == Query():

@@ -21,11 +21,11 @@ from tasks.microdata.regular_files import LARGEST_TABLE, open_regular_file, read
 if TYPE_CHECKING:  # the readers of tables take seconds to import
     from rich.table import Table
 
-    from flows.cli.audit.lookup import EntryAssessment
+    from flows.cli.audit.run_descriptions import EntryAssessment
     from tasks.audit.certificates.same_content import SameData
     from tasks.audit.lookup.index import Index
+    from tasks.audit.lookup.index_rows import RunEntries
     from tasks.audit.lookup.query import Query
-    from tasks.audit.lookup.rows import RunEntries
 
 WHERE = "sdcert audit find"
 FOUND, NOT_FOUND = 0, 1
@@ -70,7 +70,7 @@ def find_runs(file: Path | None, *, last: int, as_json: bool, **asked: Any) -> i
     Raises InputError for a wrong date or verdict, and for a file that cannot be read. Cost: under a second at 100,000 entries;
     a table that has the columns and rows of a release is read and compared as well.
     """
-    from flows.cli.audit.lookup import assess_entries, create_query, hint, open_trail_index, trust_in
+    from flows.cli.audit.run_descriptions import assess_entries, create_query, hint, open_trail_index, trust_in
 
     query = create_query(WHERE, **asked)
     with open_trail_index() as index:
@@ -113,7 +113,7 @@ def _role(index: Index, run: str, role: str) -> str:
 
 
 def _is_model_run(index: Index, run: str) -> bool:
-    from flows.cli.audit.lookup import is_model
+    from flows.cli.audit.run_descriptions import is_model
 
     ended = index.run(run).ending
     return ended is not None and ended.released is not None and is_model(ended.released)
@@ -129,9 +129,9 @@ _ROLES = {
 
 def compute_source_digest(path: Path) -> str | None:
     """The keyed digest that `tasks.ingest.task.source_digest` gives a source of this one file; None in a home without a key."""
-    from flows.cli.audit.lookup import store_key
+    from flows.cli.audit.run_descriptions import find_store_key
 
-    key = store_key()
+    key = find_store_key()
     if key is None:
         return None
     mac = hmac.new(key, digestmod=hashlib.sha256)
@@ -183,7 +183,7 @@ def _find_same_data(content: bytes, name: str, found: RunEntries) -> SameData | 
 
 def _shape(path: Path) -> str | None:
     """A name for the file's columns and number of rows; None where it is no table."""
-    from tasks.audit.lookup.rows import alike
+    from tasks.audit.lookup.index_rows import alike
     from tasks.ingest.sources import read_content
 
     try:
@@ -239,19 +239,19 @@ def _table(found: list[RunEntries]) -> Table:
     from rich.table import Table
     from rich.text import Text
 
-    from flows.cli.audit.lookup import describe_asker, find_release_name, verdict_in_words, when
+    from flows.cli.audit.run_descriptions import describe_asker, find_release_name, summarise_verdict, when
 
     table = Table(box=None, padding=(0, 2, 0, 0))
     for column in ("run", "began (UTC)", "release", "verdict", "asked by"):
         table.add_column(column, no_wrap=column in ("run", "began (UTC)"), overflow="fold")
     for one in found:
-        cells = (one.run, when(one.began_at), find_release_name(one)[0], verdict_in_words(one), describe_asker(one))
+        cells = (one.run, when(one.began_at), find_release_name(one)[0], summarise_verdict(one), describe_asker(one))
         table.add_row(*(Text(escape_terminal(cell)) for cell in cells))
     return table
 
 
 def _print_json(found: list[RunEntries], assessments: list[EntryAssessment], total: int, words: str) -> None:
-    from flows.cli.audit.lookup import summarise_run
+    from flows.cli.audit.run_descriptions import summarise_run
 
     runs = [summarise_run(one, of_it) for one, of_it in zip(found, assessments, strict=True)]
     sys.stdout.write(json.dumps({"found": total, "shown": len(runs), "how": words, "runs": runs}, indent=1) + "\n")

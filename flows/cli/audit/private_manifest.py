@@ -10,9 +10,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from flows.cli.audit.lookup import store_key
+from flows.cli.audit.run_descriptions import find_store_key
 from flows.cli.plan_text import describe_method_fields
-from tasks.audit.lookup.rows import RunEntries
+from tasks.audit.lookup.index_rows import RunEntries
 from tasks.microdata.regular_files import read_file
 from tasks.runtime.settings import Home
 
@@ -94,7 +94,7 @@ class PrivateManifest:
     @cached_property
     def _state(self) -> str:
         """Is it there, and the one that the ledger names?"""
-        key = store_key()
+        key = find_store_key()
         if self._content is None:
             return " (gone)"
         if self._named is None or key is None:

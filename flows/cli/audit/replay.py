@@ -18,9 +18,9 @@ from tasks.microdata.errors import InputError
 from tasks.microdata.escaping import escape_terminal
 
 if TYPE_CHECKING:
-    from flows.replay.changes import Changes
-    from flows.replay.comparison import StageFound
+    from flows.replay.environment_changes import Changes
     from flows.replay.replay import ReplayResult
+    from flows.replay.replay_comparison import StageFound
 
 IDENTICAL, DIFFERS = 0, 1
 

@@ -17,12 +17,12 @@ from tasks.microdata.errors import InputError
 from tasks.microdata.escaping import escape_terminal
 
 if TYPE_CHECKING:
-    from flows.cli.audit.lookup import EntryAssessment
     from flows.cli.audit.private_manifest import PrivateManifest
+    from flows.cli.audit.run_descriptions import EntryAssessment
     from tasks.audit.ledger.entries import Entry, ReleaseApproved, ReleasedTable, RunEnded
     from tasks.audit.ledger.ledger import LedgerLine
     from tasks.audit.lookup.index import Index
-    from tasks.audit.lookup.rows import RunEntries
+    from tasks.audit.lookup.index_rows import RunEntries
 
 WHERE = "sdcert audit show ID"
 SHORTEST_DIGEST, LONGEST_NUMBER = 8, 20
@@ -44,7 +44,7 @@ def show(
     as_json: Annotated[bool, typer.Option("--json", help="print the entries on stdout as JSON")] = False,
 ) -> int:
     """What went in, what was done, by which program, who asked, what decided. Exit code 1 if a signature is not good."""
-    from flows.cli.audit.lookup import assess_entries, open_trail_index, trust_in
+    from flows.cli.audit.run_descriptions import assess_entries, open_trail_index, trust_in
 
     with open_trail_index() as index:
         number = _number(name, index)
@@ -89,8 +89,8 @@ def _find_run_of_digest(index: Index, name: str) -> str | None:
 def _show_entry(index: Index, number: int, *, as_json: bool) -> int:
     from rich.text import Text
 
-    from flows.cli.audit.lookup import trust_in, when
-    from tasks.audit.lookup.rows import find_run, find_signer
+    from flows.cli.audit.run_descriptions import trust_in, when
+    from tasks.audit.lookup.index_rows import find_run, find_signer
 
     line, entry = index.entry(number)
     trust = trust_in(index)
@@ -113,8 +113,8 @@ def _show_entry(index: Index, number: int, *, as_json: bool) -> int:
 
 
 def _print_json(found: RunEntries, lines: list[tuple[LedgerLine, Entry | None]], of_it: EntryAssessment) -> None:
-    from flows.cli.audit.lookup import summarise_run
     from flows.cli.audit.private_manifest import manifest_path
+    from flows.cli.audit.run_descriptions import summarise_run
 
     entries = [
         {"number": line.index, "leaf": line.leaf.hex(), **entry.model_dump(mode="json")} for line, entry in lines if entry
@@ -126,13 +126,13 @@ def _print_json(found: RunEntries, lines: list[tuple[LedgerLine, Entry | None]],
 def _print(found: RunEntries, lines: list[tuple[LedgerLine, Entry | None]], assessment: EntryAssessment) -> None:
     from rich.text import Text
 
-    from flows.cli.audit.lookup import find_release_name, verdict_in_words
+    from flows.cli.audit.run_descriptions import find_release_name, summarise_verdict
 
     out = console()
     release, series = find_release_name(found)
     of_series = f" (series {series})" if series != release else ""
     out.print(
-        Text(escape_terminal(f"{found.run}  {release}{of_series}  {verdict_in_words(found, capitals=True)}")), soft_wrap=True
+        Text(escape_terminal(f"{found.run}  {release}{of_series}  {summarise_verdict(found, capitals=True)}")), soft_wrap=True
     )
     for line in assessment.lines():
         out.print(Text(line), soft_wrap=True)
@@ -205,7 +205,7 @@ def _essentials(found: RunEntries) -> Iterator[tuple[str, str]]:
 
 
 def _list_request_facts(found: RunEntries) -> Iterator[tuple[str, str]]:
-    from flows.cli.audit.lookup import when
+    from flows.cli.audit.run_descriptions import when
 
     yield "began", f"{when(found.began_at)} UTC"
     yield from (("ended", f"{when(at)} UTC") for at in (found.end_time,) if at is not None)
@@ -264,7 +264,7 @@ def _criterion(line: dict[str, Any]) -> str:
 
 
 def _came_out(ended: RunEnded) -> Iterator[tuple[str, str]]:
-    from flows.cli.audit.lookup import when
+    from flows.cli.audit.run_descriptions import when
 
     table = ended.released
     if ended.not_for_publication:
@@ -283,7 +283,7 @@ def _came_out(ended: RunEnded) -> Iterator[tuple[str, str]]:
 
 def _taught(released: ReleasedTable) -> str:
     """Of a model, what it predicts, which is the last of its columns, before the table that it was trained on."""
-    from flows.cli.audit.lookup import is_model
+    from flows.cli.audit.run_descriptions import is_model
 
     if not is_model(released):
         return ""
@@ -291,7 +291,7 @@ def _taught(released: ReleasedTable) -> str:
 
 
 def _since(found: RunEntries) -> Iterator[tuple[str, str]]:
-    from flows.cli.audit.lookup import when
+    from flows.cli.audit.run_descriptions import when
     from tasks.audit.ledger.entries import CertificateRevoked, ReleaseApproved, RunReplayed
 
     for _, entry in found.entries:

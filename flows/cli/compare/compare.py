@@ -18,7 +18,7 @@ from tasks.microdata.escaping import escape_terminal
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from flows.cli.compare.figures import ComparedRun, ComparisonRow
+    from flows.cli.compare.compared_runs import ComparedRun, ComparisonRow
 
 BEST = " *"
 TITLES = {"policy": "Policy lines", "risks": "Risks: the worst over the attacks run", "losses": "Losses", "use": "Use"}
@@ -33,7 +33,7 @@ def compare(
     as_json: Annotated[bool, typer.Option("--json", help="print the comparison on stdout as JSON")] = False,
 ) -> int:
     """Two or more runs side by side: verdict, masking, risks, losses."""
-    from flows.cli.compare.figures import WHERE, compare_sources, compute_sections, load_runs
+    from flows.cli.compare.compared_runs import WHERE, compare_sources, compute_sections, load_runs
     from flows.cli.compare.spec_differences import differences
 
     if len(runs) < 2:

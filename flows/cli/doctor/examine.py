@@ -77,11 +77,11 @@ def doctor(as_json: Annotated[bool, typer.Option("--json", help="print the findi
 def findings() -> Iterator[Finding]:
     """Every finding, in the order in which somebody would mend them."""
     from flows.cli.doctor.api import check_api
-    from flows.cli.doctor.elsewhere import check_shared_storage
     from flows.cli.doctor.home import check_home
     from flows.cli.doctor.keys import check_keys
+    from flows.cli.doctor.ledger_end import check_ledger
     from flows.cli.doctor.schedules import check_quarantine, check_schedules
-    from flows.cli.doctor.trail import check_ledger
+    from flows.cli.doctor.shared_folders import check_shared_storage
 
     yield _python()
     yield from _packages()

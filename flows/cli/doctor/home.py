@@ -19,7 +19,7 @@ import psutil
 
 from flows.run.history import compute_run_status, manifests
 from tasks.audit.ledger.ledger import Ledger
-from tasks.audit.lookup.rows import find_signer, parse_entry
+from tasks.audit.lookup.index_rows import find_signer, parse_entry
 from tasks.audit.lookup.trust import Trust
 from tasks.audit.maintenance.inventory import cache_records, drafts, is_abandoned
 from tasks.audit.maintenance.review_due import IssuedCertificate, certificates, collect_certificates, find_due_certificates

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from flows.cli.doctor.home import Finding, fail, fine, warn
-from tasks.audit.signing.changes import KeyChanges
+from tasks.audit.signing.key_changes import KeyChanges
 from tasks.audit.signing.keyring import KeyRecord, Keyring, key_records
 from tasks.audit.signing.keys import current_id, ledger_is_empty, open_key, pem_path, read_key_record, stranger, usable
 from tasks.audit.signing.pem import PASSPHRASE_VARIABLE, PEM_VARIABLE, compute_key_id, has_passphrase, open_environment_key

@@ -33,14 +33,14 @@ from tasks.score.policy import PolicyLine, cannot_fail
 if TYPE_CHECKING:
     from flows.release import ReleaseSpec
 
-Ask = Callable[[str], str]
+AskPerson = Callable[[str], str]
 LATER, DELETE, QUIT = "later", "delete", "quit"
 KEEP = "keep it as it stands"
 CONTROL = 0.2  # the share of the people who are set aside, where a limit on membership needs some
 _SNIPPET = re.compile(r"`([^`]+)`")
 
 
-def answer_questions(path: Path, ask: Ask | None = None) -> None:
+def answer_questions(path: Path, ask: AskPerson | None = None) -> None:
     """Ask each open question of a release file, and write each answer into the file as soon as it is given.
 
     ask: puts a prompt and returns what was typed; default: whoever sits at the terminal.
@@ -67,7 +67,7 @@ def answer_questions(path: Path, ask: Ask | None = None) -> None:
     console.print(f"\n{escape_terminal(str(path))}: {left or 'no'} question{'s' * (left != 1)} left open\n")
 
 
-def _ask_until_answered(path: Path, question: OpenQuestion, ask: Ask, say: Callable[[str], None]) -> bool:
+def _ask_until_answered(path: Path, question: OpenQuestion, ask: AskPerson, say: Callable[[str], None]) -> bool:
     """Ask until the answer fits; returns whether to go on with the next question."""
     document = read_document(path)
     location = _place_now(document, question)

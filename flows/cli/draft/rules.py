@@ -13,10 +13,10 @@ from itertools import combinations
 import numpy as np
 
 from flows.cli.draft.cells import Reading
-from flows.cli.draft.columns import DraftColumn, DraftEntry, draft_column
+from flows.cli.draft.column_proposals import DraftColumn, DraftEntry, draft_column
+from flows.cli.draft.disclosure_limits import MEMBERSHIP, MembershipLimit, limit_inference, propose_membership_limit
 from flows.cli.draft.expected import Expected, estimate_effects
-from flows.cli.draft.kinds import MEMBERSHIP, MembershipLimit, limit_inference, propose_membership_limit
-from flows.cli.draft.loss import MARGIN, loss_lines
+from flows.cli.draft.loss_limits import MARGIN, loss_lines
 from flows.cli.draft.start import GENERAL, Start
 from flows.questions import DECIDE
 from tasks.attack.threat import INSIDER_ROLES

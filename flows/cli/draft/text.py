@@ -12,7 +12,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.scalarstring import DoubleQuotedScalarString
 
-from flows.cli.draft.columns import DraftColumn, DraftEntry
+from flows.cli.draft.column_proposals import DraftColumn, DraftEntry
 from flows.cli.draft.rules import ReleaseDraft
 from flows.questions import DECIDE, NOT_LIMITED
 from tasks.mask.groups.block import MOST_CATEGORIES

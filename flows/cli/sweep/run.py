@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from flows.sweep.execution import SweepExecution
     from flows.sweep.file import SweepDefinition
     from flows.sweep.finish import SweepResult
-    from flows.sweep.plan import Plan
+    from flows.sweep.sweep_plan import Plan
     from flows.sweep.track import SweepTracking
 
 ASK_BEYOND_SECONDS = 120.0

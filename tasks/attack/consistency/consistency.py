@@ -22,7 +22,7 @@ from tasks.attack.consistency.swapped_attributes import (
 )
 from tasks.attack.descriptions import DataKnowledge, describe_exchanges
 from tasks.attack.mechanism_attack import MechanismAttack, describe_soundness, prepare_following
-from tasks.attack.neighbours.comparison import Comparison
+from tasks.attack.neighbours.record_comparison import Comparison
 from tasks.attack.outcomes.bounded import OnlyBounded
 from tasks.attack.outcomes.links import Links
 from tasks.attack.outcomes.outcome import searching_records

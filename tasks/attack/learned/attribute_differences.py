@@ -1,4 +1,6 @@
-"""How two records differ in each attribute, for the compiled loops of learning: the columns of `neighbours.comparison`."""
+"""How two records differ in each attribute, for the compiled loops of learning: the columns of
+`neighbours.record_comparison`.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tasks.attack.neighbours.comparison import ABSOLUTE, SQUARED, ComparedColumns, write_differences
+from tasks.attack.neighbours.record_comparison import ABSOLUTE, SQUARED, ComparedColumns, write_differences
 from tasks.microdata.compiled import njit
 from tasks.microdata.table import Floats, Integers
 

@@ -19,10 +19,10 @@ import numpy as np
 from scipy import sparse
 from scipy.optimize import Bounds, LinearConstraint, milp
 
+from tasks.attack.learned.constraint_rows import Problem
 from tasks.attack.learned.features import clip_to_cone, negative_direction
-from tasks.attack.learned.neighbours import count_links, nearest_others
-from tasks.attack.learned.rows import Problem
-from tasks.attack.learned.search import inside, project_semidefinite
+from tasks.attack.learned.learned_neighbours import count_links, nearest_others
+from tasks.attack.learned.multistart_search import inside, project_semidefinite
 from tasks.attack.learned.separation import Infeasibility, RowPool
 from tasks.microdata.table import Booleans, Floats, Integers
 

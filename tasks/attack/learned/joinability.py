@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tasks.attack.learned.neighbours import links_and_nearest
-from tasks.attack.learned.rows import Problem
+from tasks.attack.learned.constraint_rows import Problem
+from tasks.attack.learned.learned_neighbours import links_and_nearest
 from tasks.attack.learned.separation import RowPool
 from tasks.microdata.table import Booleans, Floats
 

@@ -14,12 +14,12 @@ from typing import Literal
 import numpy as np
 
 from tasks.attack.learned.benders import improve_and_prove
+from tasks.attack.learned.constraint_rows import Problem
+from tasks.attack.learned.exact_links import LinkCounts
 from tasks.attack.learned.features import LearnedDistanceKind, arithmetic_mean, cone, normalise_parameters, shapley
+from tasks.attack.learned.learned_neighbours import count_links
 from tasks.attack.learned.learning_summary import HeldOut
-from tasks.attack.learned.neighbours import count_links
-from tasks.attack.learned.recount import LinkCounts
-from tasks.attack.learned.rows import Problem
-from tasks.attack.learned.search import inside, search_parameters, standard_starts
+from tasks.attack.learned.multistart_search import inside, search_parameters, standard_starts
 from tasks.microdata.table import Floats, Integers
 
 Solver = Literal["search", "certified"]

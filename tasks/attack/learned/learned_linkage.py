@@ -11,14 +11,14 @@ from pydantic import Field
 from tasks.attack.base import AttackContext, AttackDescription, AttackFindings, AttackTraits, DataAttack
 from tasks.attack.descriptions import DataKnowledge
 from tasks.attack.learned.attribute_differences import Apart
+from tasks.attack.learned.constraint_rows import Problem, problem
 from tasks.attack.learned.features import MOST_OF_CHOQUET, LearnedDistanceKind, arithmetic_mean
 from tasks.attack.learned.forms import create_learned_form
 from tasks.attack.learned.learn import Learned, Solver, chance, evaluate_held_out, learn, rate
 from tasks.attack.learned.learning_summary import LearnedFacts
-from tasks.attack.learned.rows import Problem, problem
 from tasks.attack.linkage.distance_linkage import check_names
-from tasks.attack.neighbours.comparison import ComparedBy, Comparison, ScaleBy, create_comparison
 from tasks.attack.neighbours.nearest import Search
+from tasks.attack.neighbours.record_comparison import ComparedBy, Comparison, ScaleBy, create_comparison
 from tasks.attack.neighbours.tree import find_embedding
 from tasks.attack.outcomes.links import Links
 from tasks.microdata.errors import NotApplicable, NotFollowed

@@ -12,8 +12,8 @@ from __future__ import annotations
 import numpy as np
 import pulp
 
+from tasks.attack.learned.constraint_rows import ConstraintRows, Problem, create_constraint_rows
 from tasks.attack.learned.features import LearnedDistanceKind, cone
-from tasks.attack.learned.rows import ConstraintRows, Problem, create_constraint_rows
 from tasks.microdata.table import Floats
 
 MARGIN = 1e-5  # of rows of length 1 and parameters within [-1, 1]

@@ -14,9 +14,9 @@ import numpy as np
 from scipy.optimize import nnls
 
 from tasks.attack.learned.attribute_differences import Apart, write_apart
+from tasks.attack.learned.constraint_rows import Problem, compute_pairwise_differences, create_constraint_rows
+from tasks.attack.learned.exact_links import TIE
 from tasks.attack.learned.features import CODES, write_features
-from tasks.attack.learned.recount import TIE
-from tasks.attack.learned.rows import Problem, compute_differences, create_constraint_rows
 from tasks.microdata.compiled import njit
 from tasks.microdata.table import Booleans, Floats, Integers
 
@@ -50,7 +50,7 @@ class Infeasibility:
         sum of y D.p > TIE * sum of y (terms of both distances). Where |r| is below that in each coordinate, there are none;
         what is less than 1e-12 of the numbers that were added up is rounding.
         """
-        d, y, z = compute_differences(of, self.i, self.j), self.multipliers, self.bound_multipliers
+        d, y, z = compute_pairwise_differences(of, self.i, self.j), self.multipliers, self.bound_multipliers
         rest = np.abs(y @ d + z @ self.bounds)
         room = TIE * (y @ absolute_terms(of, self.i, self.j)) + ROUNDING * (y @ np.abs(d) + z @ np.abs(self.bounds))
         positive = min(y.min(initial=0.0), z.min(initial=0.0)) >= 0 and y.sum() > 0
@@ -154,7 +154,7 @@ class RowPool:
     def _reason(self, chosen: Integers, y: Floats) -> Infeasibility:
         used, bound = np.flatnonzero(y[: len(chosen)] > 0), np.flatnonzero(y[len(chosen) :] > 0)
         i, j = self.record[chosen[used]], self.rows.others[chosen[used]]
-        lengths = np.sqrt(((compute_differences(self.of, i, j) / self.rows.unit) ** 2).sum(axis=1))
+        lengths = np.sqrt(((compute_pairwise_differences(self.of, i, j) / self.rows.unit) ** 2).sum(axis=1))
         multipliers = y[used] / lengths
         of_bounds = y[len(chosen) + bound] / self._bound_lengths[bound]
         return Infeasibility(tuple(np.unique(i).tolist()), i, j, multipliers, self.bounds[bound], of_bounds)

@@ -1,6 +1,6 @@
 """One-to-one linkage: every released row is given to at most one record, so that the distances add up to the least.
 
-An intruder who holds many records links them together: a row that is surely somebody else's is nobody's second choice. Under
+An intruder who has many records links them together: a row that is surely somebody else's is nobody's second choice. Under
 normal noise of equal variance the least sum of squared distances is the likeliest assignment.
 """
 

@@ -12,7 +12,8 @@ from tasks.attack.base import AttackContext, AttackDescription, AttackFindings, 
 from tasks.attack.descriptions import DataKnowledge
 from tasks.attack.linkage.assignment import solve_assignment
 from tasks.attack.linkage.specs import Distance, Euclidean, Gower, Mahalanobis, create_distance_form, list_named_attributes
-from tasks.attack.neighbours.comparison import (
+from tasks.attack.neighbours.nearest import Nearest, Search
+from tasks.attack.neighbours.record_comparison import (
     ORDERED,
     SQUARED,
     ComparedBy,
@@ -21,7 +22,6 @@ from tasks.attack.neighbours.comparison import (
     compute_differences,
     create_comparison,
 )
-from tasks.attack.neighbours.nearest import Nearest, Search
 from tasks.attack.outcomes.links import Links
 from tasks.mask.methods import Mechanism
 from tasks.microdata.errors import InputError, NotApplicable, NotFollowed
@@ -142,7 +142,7 @@ def link_by_distance(
     """Link each record to all records at the least distance, or all records to each other one to one.
 
     Meaning: the plainest intruder, who knows some attributes of each record and nothing of how the table was masked; they may
-    weigh the attributes differently, and who holds many records may link them together.
+    weigh the attributes differently, and somebody who has many records may link them together.
     Formula in words: a squared distance of `neighbours.distances` over the known attributes, by the stated scale; by default
     the plain one. All records within a relative 1e-9 of the least squared distance are linked, and share the credit.
     One to one: the assignment of records to rows with the least sum of squared distances (`assignment.solve_assignment`), each

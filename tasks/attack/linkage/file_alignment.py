@@ -1,4 +1,6 @@
-"""Whose each record of an intruder's file is, by a key that the evaluation alone looks at; the scene of an attack with it."""
+"""Whose each record of an intruder's file is, by a key that the evaluation alone looks at; the ground truth of an attack with
+it.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tasks.attack.linkage.external import FileUse
+from tasks.attack.linkage.external_files import FileUse
 from tasks.attack.linkage.holding import apply_holdings
 from tasks.microdata.codes import row_codes
 from tasks.microdata.errors import InputError
@@ -43,7 +45,7 @@ class FileMatch:
 
 
 def align_external_file(source: GroundTruth, schema: Schema, file: Microdata, use: FileUse) -> GroundTruth:
-    """The scene of an attack by somebody who holds a file: its records are looked for, by the attributes that it has.
+    """The ground truth of an attack by somebody who has a file: its records are looked for, by the attributes that it has.
 
     Meaning: the file has e records in any order, of people who may be in the source or not, and in the release or not; people
     of the source who are in no record of it are not looked for, but stand in the release, and are confused with those who are.

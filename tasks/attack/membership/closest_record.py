@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Literal
 
 from tasks.attack.membership.scored import MembershipScores
-from tasks.attack.neighbours.comparison import ScaleBy, create_comparison
 from tasks.attack.neighbours.distances import euclidean
 from tasks.attack.neighbours.nearest import Search
+from tasks.attack.neighbours.record_comparison import ScaleBy, create_comparison
 from tasks.microdata.errors import NotApplicable
 from tasks.microdata.schema import Schema
 from tasks.microdata.spec import Public, Slug, Spec

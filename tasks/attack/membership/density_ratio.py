@@ -9,8 +9,8 @@ from pydantic import Field
 
 from tasks.attack.membership.closest_record import check_known
 from tasks.attack.membership.scored import MembershipScores
-from tasks.attack.neighbours.comparison import ScaleBy, create_comparison
 from tasks.attack.neighbours.distances import compute_record_distance
+from tasks.attack.neighbours.record_comparison import ScaleBy, create_comparison
 from tasks.microdata.compiled import njit
 from tasks.microdata.errors import NotApplicable
 from tasks.microdata.schema import Schema

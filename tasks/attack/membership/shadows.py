@@ -17,7 +17,7 @@ from tasks.microdata.errors import NotApplicable
 from tasks.microdata.table import Booleans, Floats, Integers
 from tasks.train.examples import Examples
 from tasks.train.learners import RANDOM_STATES
-from tasks.train.model import Learn
+from tasks.train.training import Learn
 
 Teaching = Literal["apart", "inserted"]
 MOST_OF_OWN = (

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tasks.attack.neighbours.comparison import EQUAL, ComparedColumns, write_differences
 from tasks.attack.neighbours.distances import (
     MISSING_AGAINST_PRESENT,
     DistanceKind,
@@ -21,6 +20,7 @@ from tasks.attack.neighbours.distances import (
     aggregate_differences,
     compute_record_distance,
 )
+from tasks.attack.neighbours.record_comparison import EQUAL, ComparedColumns, write_differences
 from tasks.attack.neighbours.tree import (
     FEWEST_RECORDS_OF_TREE,
     Decided,

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.spatial import cKDTree
 
-from tasks.attack.neighbours.comparison import EQUAL, SQUARED, ComparedColumns
 from tasks.attack.neighbours.distances import DistanceKind, Form
+from tasks.attack.neighbours.record_comparison import EQUAL, SQUARED, ComparedColumns
 from tasks.microdata.table import Booleans, Floats, Integers
 
 MOST_DIMENSIONS_OF_TREE = 16

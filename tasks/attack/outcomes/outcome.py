@@ -12,10 +12,10 @@ from pydantic import ConfigDict, Field, InstanceOf
 
 from tasks.attack.learned.learning_summary import LearnedFacts
 from tasks.attack.linkage.assertable_links import SurestLinks, find_surest_links
-from tasks.attack.outcomes.disclosure import compute_value_credits
 from tasks.attack.outcomes.links import Links
-from tasks.attack.outcomes.persons import fare, fare_searched
-from tasks.attack.outcomes.posterior import posterior_columns
+from tasks.attack.outcomes.person_outcomes import fare, fare_searched
+from tasks.attack.outcomes.posterior_outcomes import posterior_columns
+from tasks.attack.outcomes.value_disclosure import compute_value_credits
 from tasks.attack.probabilistic.linkage_summary import ProbableFacts
 from tasks.microdata.estimate import ChanceKind, Status
 from tasks.microdata.ground_truth import GroundTruth
@@ -37,7 +37,7 @@ class AttackResult:
     links_depend: does the intruder hold a share of the records, and does who is linked depend on which these are?
     full_form: did it run as a required one must (`is_required_form`)? partly_followed: was a part of the steps
     not followed, so that the outcomes are those of an attack that uses the rest?
-    needs_all_records: does the intruder hold a share of the records, and could one who holds all follow more of the steps?
+    needs_all_records: does the intruder hold a share of the records, and could one who has all follow more of the steps?
     outcomes: one row per scored target; None where status is not ok (`reason` says why):
         target: its row of the original, a person's first one. in_release: has it a released row?
         credit: 1/t if the own row is among the t linked ones, else 0.

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from tasks.attack.outcomes.disclosure import compute_value_credits
 from tasks.attack.outcomes.links import Links
 from tasks.attack.outcomes.outcome import list_persons
-from tasks.attack.outcomes.persons import fewest
+from tasks.attack.outcomes.person_outcomes import fewest
+from tasks.attack.outcomes.value_disclosure import compute_value_credits
 from tasks.microdata.randomness import SEED_BYTES, stream
 from tasks.microdata.table import Floats, Integers, Microdata
 from tasks.microdata.units import RowGroups, Units

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tasks.attack.probabilistic.model import Model
+from tasks.attack.probabilistic.fellegi_sunter import Model
 from tasks.attack.probabilistic.patterns import Patterns
 from tasks.attack.transparency.likelihood import TIE
 from tasks.microdata.table import Booleans, Integers

@@ -10,8 +10,7 @@ import numpy as np
 from tasks.attack.outcomes.links import Links
 from tasks.attack.probabilistic.attenuation import any_as_often, estimate_retention, restrict_to_unchanged
 from tasks.attack.probabilistic.decision import Classified, LinkDecision, choose_classes, classify_pairs
-from tasks.attack.probabilistic.levels import PatternComparison, create_pattern_comparison
-from tasks.attack.probabilistic.model import (
+from tasks.attack.probabilistic.fellegi_sunter import (
     MOST_STEPS,
     Model,
     Prior,
@@ -22,10 +21,11 @@ from tasks.attack.probabilistic.model import (
     fit_supervised_model,
     fit_tied_model,
 )
+from tasks.attack.probabilistic.levels import PatternComparison, create_pattern_comparison
+from tasks.attack.probabilistic.match_posterior import PatternPosterior, compute_pattern_posterior, one_to_one
 from tasks.attack.probabilistic.one_to_one_posterior import OneToOnePosterior, compute_one_to_one_posterior
 from tasks.attack.probabilistic.parameters import KEPT, Assumed, ProbabilisticParameters
 from tasks.attack.probabilistic.patterns import Patterns, compute_patterns, count_patterns
-from tasks.attack.probabilistic.posterior import PatternPosterior, compute_pattern_posterior, one_to_one
 from tasks.microdata.errors import AttackFailed, InputError, NotApplicable
 from tasks.microdata.schema import Schema
 from tasks.microdata.suggestion import did_you_mean

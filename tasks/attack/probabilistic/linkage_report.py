@@ -8,13 +8,13 @@ from collections.abc import Iterator
 import numpy as np
 
 from tasks.attack.probabilistic.estimation import Estimated
+from tasks.attack.probabilistic.fellegi_sunter import Interactions, fit_supervised_model
 from tasks.attack.probabilistic.levels import Ladders, default_ladder
 from tasks.attack.probabilistic.linkage_summary import MOST_SHOWN, Classes, PatternEvidence, ProbableFacts, Rates, Weight
-from tasks.attack.probabilistic.model import Interactions, fit_supervised_model
+from tasks.attack.probabilistic.match_posterior import compute_pattern_posterior
 from tasks.attack.probabilistic.one_to_one_posterior import OneToOnePosterior
 from tasks.attack.probabilistic.parameters import ProbabilisticParameters
 from tasks.attack.probabilistic.patterns import compute_patterns, records_showing
-from tasks.attack.probabilistic.posterior import compute_pattern_posterior
 from tasks.attack.probabilistic.waterfall import Waterfall, riskiest
 from tasks.microdata.ground_truth import RecordPairs
 from tasks.microdata.randomness import SEED_BYTES, stream

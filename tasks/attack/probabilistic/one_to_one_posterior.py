@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tasks.attack.linkage.marginals import MOST_PAIRS_JOINTLY, WeighedPairs, compute_pair_marginals
+from tasks.attack.linkage.pair_marginals import MOST_PAIRS_JOINTLY, WeighedPairs, compute_pair_marginals
 from tasks.attack.outcomes.links import Links
 from tasks.attack.probabilistic.levels import PatternComparison
+from tasks.attack.probabilistic.match_posterior import PAIRS_OF_A_BLOCK, logs_by_pattern
 from tasks.attack.probabilistic.patterns import Patterns, compute_block_patterns, create_rules
-from tasks.attack.probabilistic.posterior import PAIRS_OF_A_BLOCK, logs_by_pattern
 from tasks.microdata.table import Floats, Integers
 
 _LOST = 60.0  # a row e^-60 times as probable as a record's likeliest is left out
@@ -53,7 +53,7 @@ def compute_one_to_one_posterior(
 ) -> OneToOnePosterior | None:
     """r(b) of all records, given that n_common of them have a row, and no row is two records'.
 
-    Meaning: an intruder who holds many records does not count with a row for one of them that is surely another's.
+    Meaning: an intruder who has many records does not count with a row for one of them that is surely another's.
     Formula in words: of all ways to match n_common records with rows one to one, each is as probable as the product of its m/u
     says; r(b) is the probability of those in which b is the record's (`compute_pair_marginals`). Of whom they know that the row
     is there it is divided by the probability, in the same ways, that the record has one.

@@ -10,15 +10,15 @@ import numpy as np
 from tasks.attack.base import AttackContext, AttackDescription, AttackFindings, AttackTraits
 from tasks.attack.descriptions import DataKnowledge
 from tasks.attack.outcomes.links import Links
-from tasks.attack.outcomes.persons import fare
-from tasks.attack.outcomes.posterior import chance_at_truth
+from tasks.attack.outcomes.person_outcomes import fare
+from tasks.attack.outcomes.posterior_outcomes import chance_at_truth
 from tasks.attack.probabilistic.estimation import Estimated, link_by_probability
 from tasks.attack.probabilistic.levels import PatternComparison
 from tasks.attack.probabilistic.linkage_report import summarise_linkage
 from tasks.attack.probabilistic.linkage_summary import ProbableFacts
+from tasks.attack.probabilistic.match_posterior import check_compatible
 from tasks.attack.probabilistic.parameters import ProbabilisticParameters
 from tasks.attack.probabilistic.patterns import MOST_COUNTED_AT_ONCE
-from tasks.attack.probabilistic.posterior import check_compatible
 from tasks.attack.threat import Intruder
 from tasks.microdata.errors import InputError, NotApplicable, NotFollowed
 from tasks.microdata.ground_truth import GroundTruth

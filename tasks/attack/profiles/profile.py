@@ -7,8 +7,8 @@ from typing import Literal
 import numpy as np
 from scipy.stats import rankdata
 
-from tasks.attack.profiles.aggregates import aggregates
 from tasks.attack.profiles.orientation import orientation
+from tasks.attack.profiles.owa_aggregates import aggregates
 from tasks.microdata.scaling import standardise_values
 from tasks.microdata.table import Floats
 

@@ -12,12 +12,12 @@ from pydantic import Field, model_validator
 from tasks.attack.base import AttackContext, AttackDescription, AttackFindings, AttackTraits, DataAttack
 from tasks.attack.descriptions import DataKnowledge
 from tasks.attack.linkage.assignment import list_assigned_classes
-from tasks.attack.neighbours.comparison import ComparedColumns, Comparison, ScaleBy, create_comparison
 from tasks.attack.neighbours.distances import euclidean
 from tasks.attack.neighbours.nearest import Search
+from tasks.attack.neighbours.record_comparison import ComparedColumns, Comparison, ScaleBy, create_comparison
 from tasks.attack.outcomes.links import Links
+from tasks.attack.profiles.attribute_matching import match_attributes
 from tasks.attack.profiles.likeness import AttributeColumn, rank_by_share
-from tasks.attack.profiles.matching import match_attributes
 from tasks.attack.profiles.profile import Scores, profiles
 from tasks.attack.threat import Intruder
 from tasks.microdata.codes import find_distinct_rows

@@ -13,14 +13,14 @@ from pydantic import Field
 from tasks.attack.base import AttackContext, AttackDescription, AttackFindings, AttackTraits, Files, Gaps
 from tasks.attack.descriptions import DataKnowledge, describe_unclear_attributes
 from tasks.attack.mechanism_attack import MechanismAttack, describe_soundness, prepare_following
-from tasks.attack.neighbours.comparison import Comparison, create_comparison
+from tasks.attack.neighbours.record_comparison import Comparison, create_comparison
 from tasks.attack.outcomes.bounded import OnlyBounded
 from tasks.attack.outcomes.links import Links
+from tasks.attack.transparency.global_matching import assign_likeliest_rows
+from tasks.attack.transparency.image_marginals import Marginals, compute_marginals
+from tasks.attack.transparency.image_posterior import posterior
 from tasks.attack.transparency.intersection import Conditions, intersect_conditions
 from tasks.attack.transparency.likelihood import create_likelihoods
-from tasks.attack.transparency.marginals import Marginals, compute_marginals
-from tasks.attack.transparency.matching import assign_likeliest_rows
-from tasks.attack.transparency.posterior import posterior
 from tasks.attack.transparency.whitening import as_if_blurred, whiten_positions
 from tasks.mask.external_release.released import Undeclared
 from tasks.mask.intruder_belief import Belief, EqualTo, InInterval
@@ -117,7 +117,7 @@ class Transparency(MechanismAttack):
             raise InputError("window-above-its-bound", where, what, allowed, remedy, self.window_at_most)
 
     def find_gaps(self, context: AttackContext) -> Gaps:
-        """As of every attack that follows the steps; of who holds all records the links themselves say it."""
+        """As of every attack that follows the steps; of somebody who has all records the links themselves say it."""
         return Gaps() if context.held is None else super().find_gaps(context)
 
     def list_unfollowed(self, files: Files, *, present: Integers | None, n_records: int) -> frozenset[str]:
@@ -193,7 +193,8 @@ def link_by_mechanism(
     steps after a sampling on these alone, and looks for no others.
     narrow: what another attack concludes besides, from the distinct records and rows, and the conditions so far.
     window_at_most: as in `Transparency`; the windows of the steps are then not used.
-    n_records: of the source, m at least; default: they hold all of them. Who holds a share repeats nothing that depends on all.
+    n_records: of the source, m at least; default: they hold all of them. Somebody who has a share repeats nothing that depends
+    on all.
 
     Returns the links, with the sizes of the intersections (sound: the true row is never left out if every record is in the
     release and the steps are those that were applied), and what was concluded of each attribute, with those of which nobody
@@ -219,7 +220,7 @@ def link_by_mechanism(
     who_holds = partial(follow_steps, original, masked, schema, mechanisms, present=present, n_records=n_records)
     follow = partial(who_holds, window_at_most=window_at_most)
     knowledge = follow(knows)
-    if narrow is None and knowledge.unclear and n_records == n:  # who holds a share lacks the others, as declared
+    if narrow is None and knowledge.unclear and n_records == n:  # somebody who has a share lacks the others, as declared
         lost = set(follow(masked.names).unclear)
         knowledge = replace(knowledge, lost=tuple(name for name in knowledge.unclear if name in lost))
     if narrow is None and not knowledge.shown and not knowledge.between and not knowledge.likelihoods:

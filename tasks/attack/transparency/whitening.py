@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tasks.attack.neighbours.comparison import Comparison
 from tasks.attack.neighbours.distances import MISSING_AGAINST_PRESENT
+from tasks.attack.neighbours.record_comparison import Comparison
 from tasks.mask.intruder_belief import GaussianLikelihood
 from tasks.microdata.codes import joint_codes
 from tasks.microdata.table import Booleans, Floats

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from tasks.audit.certificates.certificate_statements import (
     CertificateStatement,
-    create_predicate_schema,
+    create_statement_schema,
     read_about,
     sign_statement,
 )
@@ -93,7 +93,7 @@ def read_approval(content: bytes, certificate_sha256: str, keyring: Keyring) -> 
 
 
 def create_approval_schema() -> dict[str, Any]:
-    return create_predicate_schema(ApprovalPredicate, PREDICATE_TYPE)
+    return create_statement_schema(ApprovalPredicate, PREDICATE_TYPE)
 
 
 def _plain(name: str) -> str:

@@ -98,6 +98,6 @@ def _parse_statement(value: Any, predicate_type: str, kind: type[StatementT]) ->
         raise NotValid("its fields are not those of this kind of statement") from None
 
 
-def create_predicate_schema(kind: type[CertificateStatement], predicate_type: str) -> dict[str, Any]:
+def create_statement_schema(kind: type[CertificateStatement], predicate_type: str) -> dict[str, Any]:
     """The JSON schema of a predicate, for those who check statements without this program."""
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": predicate_type, **kind.model_json_schema()}

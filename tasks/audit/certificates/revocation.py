@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from tasks.audit.certificates.certificate_statements import (
     CertificateStatement,
-    create_predicate_schema,
+    create_statement_schema,
     read_about,
     sign_statement,
 )
@@ -49,4 +49,4 @@ def read_revocation(content: bytes, certificate_sha256: str, keyring: Keyring) -
 
 
 def create_revocation_schema() -> dict[str, Any]:
-    return create_predicate_schema(RevocationPredicate, PREDICATE_TYPE)
+    return create_statement_schema(RevocationPredicate, PREDICATE_TYPE)

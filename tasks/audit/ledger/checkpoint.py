@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from pydantic import ValidationError
 
 from tasks.audit.ledger.entries import Entry
-from tasks.audit.ledger.findings import LedgerFinding, LedgerFindings
 from tasks.audit.ledger.head import LedgerHead
 from tasks.audit.ledger.ledger import Ledger, LedgerLine
+from tasks.audit.ledger.ledger_findings import LedgerFinding, LedgerFindings
+from tasks.audit.ledger.ledger_verification import Walk
 from tasks.audit.ledger.signers import KeySoFar, Signers
-from tasks.audit.ledger.verification import Walk
 from tasks.audit.signing.envelope import ENTRY, NotAnEnvelope, open_envelope
 from tasks.audit.signing.keyring import Keyring
 from tasks.microdata.canonical import canonical

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from tasks.audit.ledger.entries import NOTHING_BEFORE, ClockSetBack, Entry
-from tasks.audit.ledger.findings import MOST, LedgerFindings
+from tasks.audit.ledger.ledger_findings import MOST, LedgerFindings
 
 BACKWARDS = timedelta(minutes=1)  # clocks are set
 

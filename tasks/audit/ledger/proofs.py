@@ -18,7 +18,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 from tasks.audit.ledger.entries import Entry
 from tasks.audit.ledger.ledger import Ledger, open_entry
 from tasks.audit.ledger.merkle import consistency_proof, inclusion_proof, leaf_hash, verify_consistency, verify_inclusion
-from tasks.audit.ledger.witness import SignedTreeHead, read_content, read_leaves, sign_tree_head, tree_head
+from tasks.audit.ledger.witness import SignedTreeHead, read_leaves, read_witness_file, sign_tree_head, tree_head
 from tasks.audit.signing.envelope import ENTRY, NotAnEnvelope, SealedEnvelope, open_envelope
 from tasks.audit.signing.keyring import KeyRefused, Keyring
 from tasks.microdata.canonical import canonical
@@ -85,7 +85,7 @@ def prove_since(ledger: Ledger, witness: Path, key: SigningKey) -> tuple[Consist
 
     Raises InputError where the file is no witness, or the ledger does not begin so: there is no proof then.
     """
-    content = read_content(witness, "a witness").removesuffix(b"\n")
+    content = read_witness_file(witness, "a witness").removesuffix(b"\n")
     try:
         first, _ = tree_head(content)
     except NotAnEnvelope as error:
@@ -108,7 +108,7 @@ def serialise_proof(proof: InclusionProof | ConsistencyProof) -> bytes:
 
 def read_proof(path: Path) -> InclusionProof | ConsistencyProof:
     """Raises InputError where the file is no proof."""
-    content = read_content(path, "a proof")
+    content = read_witness_file(path, "a proof")
     try:
         proof = _PROOF.validate_json(content)
         if serialise_proof(proof) == content:

@@ -10,7 +10,7 @@ from datetime import datetime
 from securesystemslib.signer import SSlibKey
 
 from tasks.audit.ledger.entries import Entry, KeyChanged, KeyClaim, LedgerOpened
-from tasks.audit.ledger.findings import LedgerFindings
+from tasks.audit.ledger.ledger_findings import LedgerFindings
 from tasks.audit.signing.envelope import BadSignature, NotAnEnvelope, SealedEnvelope, verify_signature
 from tasks.audit.signing.keyring import Keyring, public_key
 from tasks.microdata.spec import Spec

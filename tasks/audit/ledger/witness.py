@@ -103,7 +103,7 @@ def read_witness(path: Path) -> Witness:
 
     Raises InputError where it is neither.
     """
-    content = read_content(path, "a witness")
+    content = read_witness_file(path, "a witness")
     try:
         return _witness(content.removesuffix(b"\n"), path.name)
     except NotAnEnvelope as error:
@@ -112,7 +112,7 @@ def read_witness(path: Path) -> Witness:
         raise InputError("not-a-witness", str(path), what, allowed, "give the file as it was handed over") from None
 
 
-def read_content(path: Path, what: str) -> bytes:
+def read_witness_file(path: Path, what: str) -> bytes:
     """The bytes of a file that somebody gave. Raises InputError where it cannot be read, or is too large to be one."""
     try:
         with open_regular_file(path) as file:

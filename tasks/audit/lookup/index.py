@@ -19,11 +19,11 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from tasks.audit.ledger.entries import AttemptMade, ClockSetBack, Entry
 from tasks.audit.ledger.ledger import Ledger, LedgerLine
+from tasks.audit.lookup.index_rows import IndexRow, RunEntries, entry_row, find_run, parse_entry, run_row
 from tasks.audit.lookup.index_update import Progress
-from tasks.audit.lookup.lines import IndexMismatch, LedgerLineReader
+from tasks.audit.lookup.ledger_lines import IndexMismatch, LedgerLineReader
 from tasks.audit.lookup.opening import Opened, open_index
 from tasks.audit.lookup.query import Query, select_runs
-from tasks.audit.lookup.rows import IndexRow, RunEntries, entry_row, find_run, parse_entry, run_row
 from tasks.audit.lookup.tables import ATTRIBUTES, ENTRIES, FILES, RUNS
 from tasks.microdata.errors import InputError
 from tasks.microdata.suggestion import did_you_mean
@@ -160,7 +160,9 @@ class Index:
         return self._sure(lambda: [(run, role, name) for run, role, name in self._connection.execute(wanted)])
 
     def contents_of_shape(self, alike: str) -> list[tuple[str, str]]:
-        """The newest run and the content address of every released content of this shape (see `rows.alike`), newest first."""
+        """The newest run and the content address of every released content of this shape (see `index_rows.alike`), newest
+        first.
+        """
         newest = func.max(RUNS.c.first)
         wanted = select(func.max(RUNS.c.run), RUNS.c.content_address).where(RUNS.c.alike == alike)
         wanted = wanted.group_by(RUNS.c.content_address).order_by(newest.desc())

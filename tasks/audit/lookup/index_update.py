@@ -9,8 +9,7 @@ from sqlalchemy import Connection, func, insert, select
 
 from tasks.audit.ledger.entries import Entry, RunEnded
 from tasks.audit.ledger.ledger import LedgerLine
-from tasks.audit.lookup.lines import IndexMismatch, LedgerLineReader
-from tasks.audit.lookup.rows import (
+from tasks.audit.lookup.index_rows import (
     IndexRow,
     create_run_row,
     entry_row,
@@ -21,6 +20,7 @@ from tasks.audit.lookup.rows import (
     parse_entry,
     update_run_row,
 )
+from tasks.audit.lookup.ledger_lines import IndexMismatch, LedgerLineReader
 from tasks.audit.lookup.tables import ATTRIBUTES, ENTRIES, FACTS, FILES, RUNS, SCHEMA, replace
 
 LINES_AT_ONCE = 2000

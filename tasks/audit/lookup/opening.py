@@ -15,7 +15,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from tasks.audit.lookup import server
 from tasks.audit.lookup.index_update import Progress, catch_up, fill, find_index_end, watch
-from tasks.audit.lookup.lines import IndexMismatch, LedgerLineReader
+from tasks.audit.lookup.ledger_lines import IndexMismatch, LedgerLineReader
 from tasks.audit.lookup.server import CHANGED, NONE, STAMP, UNSTAMPED
 from tasks.audit.lookup.tables import META, create_file_engine, create_memory_engine, create_read_only_engine
 from tasks.microdata.regular_files import open_regular_file, read_file
@@ -43,7 +43,7 @@ def open_index(reader: LedgerLineReader, progress: Progress, doubt: str = "") ->
     """
     if reader.n_bytes == 0:
         return _build_index(create_memory_engine(), reader, progress)
-    if address := os.environ.get(server.ADDRESS):
+    if address := os.environ.get(server.INDEX_URL_VARIABLE):
         return _open_on_server(address, reader, progress, doubt)
     try:
         with hold_file_lock(reader.folder / LOCK):

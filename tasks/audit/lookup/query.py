@@ -9,7 +9,7 @@ from typing import Literal, get_args
 
 from sqlalchemy import ColumnElement, Select, select
 
-from tasks.audit.lookup.rows import moment
+from tasks.audit.lookup.index_rows import moment
 from tasks.audit.lookup.tables import ATTRIBUTES, ENTRIES, FILES, RUNS
 
 RunVerdict = Literal["certified", "refused", "undecided", "failed", "interrupted", "running"]
@@ -22,9 +22,9 @@ class Query:
 
     since, until: when the run began; until itself is left out. verdict: `running` is a run that never said how it ended.
     touching: an attribute that the run masked or published, or taught a model with. sha256: of a file that was issued.
-    content_address: of the released table. alike: columns and rows of the released table (see `rows.alike`). source_file: keyed
-    digest of what was masked; adopted: of a table masked elsewhere. certificate: the beginning of its SHA-256. last: at most so
-    many, the newest.
+    content_address: of the released table. alike: columns and rows of the released table (see `index_rows.alike`). source_file:
+    keyed digest of what was masked; adopted: of a table masked elsewhere. certificate: the beginning of its SHA-256. last: at
+    most so many, the newest.
     """
 
     release: str | None = None

@@ -17,15 +17,15 @@ from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
 from sqlalchemy.schema import CreateSchema, DropSchema
 
+from tasks.audit.lookup.index_rows import parse_entry
 from tasks.audit.lookup.index_update import Progress, catch_up, fill, watch
-from tasks.audit.lookup.lines import IndexMismatch, LedgerLineReader
-from tasks.audit.lookup.rows import parse_entry
+from tasks.audit.lookup.ledger_lines import IndexMismatch, LedgerLineReader
 from tasks.audit.lookup.tables import META, SCHEMA
 from tasks.microdata.errors import InputError
 from tasks.microdata.regular_files import read_file
 from tasks.runtime.files import write_whole
 
-ADDRESS = "SDCERT_INDEX_URL"
+INDEX_URL_VARIABLE = "SDCERT_INDEX_URL"
 STAMP = "index.stamp"
 NONE = "there was none"
 UNSTAMPED = "its stamp is gone or damaged"
@@ -46,7 +46,9 @@ def create_server_engine(address: str, reader: LedgerLineReader) -> Engine:
         )
     except (ImportError, ArgumentError, TypeError):
         remedy = "install the extra: pip install 'sdcert[postgresql]'"
-        raise InputError("index-driver", ADDRESS, "its driver is not installed, or is another one", ALLOWED, remedy) from None
+        raise InputError(
+            "index-driver", INDEX_URL_VARIABLE, "its driver is not installed, or is another one", ALLOWED, remedy
+        ) from None
     return engine.execution_options(schema_translate_map={None: name_schema(reader)})
 
 
@@ -57,7 +59,7 @@ def _url(address: str) -> URL:
         url = None
     if url is None or url.drivername not in ("postgresql", "postgresql+psycopg2"):
         what, remedy = "it is not the address of a PostgreSQL database", "leave it out: the index is then a file of the home"
-        raise InputError("index-url", ADDRESS, what, ALLOWED, remedy)
+        raise InputError("index-url", INDEX_URL_VARIABLE, what, ALLOWED, remedy)
     return url
 
 

@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import Any
 
 from tasks.audit.ledger.entries import Entry, RunEnded
-from tasks.audit.ledger.findings import LedgerFinding
+from tasks.audit.ledger.ledger_findings import LedgerFinding
 from tasks.audit.maintenance.retention import read_entries
 from tasks.microdata.regular_files import read_file
 from tasks.runtime.keyfile import read_key

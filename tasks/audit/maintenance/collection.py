@@ -62,7 +62,7 @@ class RemovalPlan:
         return sum(file.size for file in self.files)
 
 
-def plan(home: Home, runs: tuple[KnownRun, ...], *, now: datetime, younger_than: timedelta) -> RemovalPlan:
+def plan_removal(home: Home, runs: tuple[KnownRun, ...], *, now: datetime, younger_than: timedelta) -> RemovalPlan:
     """Look what nobody needs. Changes nothing; hold `use_store` or `alone` meanwhile.
 
     younger_than: runs, artifacts without a run, and traces of failures below this age are kept.

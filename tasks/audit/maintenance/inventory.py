@@ -19,10 +19,10 @@ from tasks.runtime.failures import StageFailure
 from tasks.runtime.records import LARGEST_RECORD, SERIALIZER, Returned, parse_returned
 from tasks.runtime.seals import MARK
 from tasks.runtime.settings import Home
-from tasks.runtime.shared import BESIDE_ARTIFACTS, open_shared_storage
+from tasks.runtime.store_sharing import BESIDE_ARTIFACTS, open_shared_storage
 
 if TYPE_CHECKING:
-    from tasks.runtime.places import SharedStorage
+    from tasks.runtime.shared_storage import SharedStorage
 
 AN_HOUR = 3600.0
 OURS = stat.S_IFREG | 0o400  # who may read a shared place is not written on its files

@@ -19,7 +19,7 @@ from typing import Any, Literal
 
 from tasks.audit.ledger.entries import CertificateRevoked, Entry, RunBegan, RunEnded
 from tasks.audit.ledger.ledger import Ledger
-from tasks.audit.lookup.rows import parse_entry
+from tasks.audit.lookup.index_rows import parse_entry
 from tasks.microdata.errors import InputError
 from tasks.microdata.regular_files import read_file
 from tasks.runtime.artifacts import SUFFIX

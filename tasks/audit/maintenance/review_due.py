@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Literal
 
 from tasks.audit.ledger.entries import Entry
-from tasks.audit.lookup.rows import IndexRow, create_run_row, find_run, update_run_row
+from tasks.audit.lookup.index_rows import IndexRow, create_run_row, find_run, update_run_row
 from tasks.audit.lookup.trust import KeyEnd
 from tasks.report.predicate import ATTACK_CATALOGUE_VERSION
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from tasks.audit.ledger.entries import AttemptMade, RunOutcome
-from tasks.audit.lookup.rows import RunEntries, extract_adopted_digest
+from tasks.audit.lookup.index_rows import RunEntries, extract_adopted_digest
 
 DECIDED = ("certified", "refused", "undecided")
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from tasks.audit.ledger.entries import AttemptMade
 from tasks.audit.lookup.index import Index
+from tasks.audit.lookup.index_rows import RunEntries
 from tasks.audit.lookup.query import Query
-from tasks.audit.lookup.rows import RunEntries
 from tasks.audit.series.past_attempts import PastAttempt
 
 

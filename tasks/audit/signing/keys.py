@@ -3,7 +3,7 @@
 `keys/signing/` holds <key id>.pem (PKCS8, 0400, with or without a passphrase), <key id>.json (the public record), and
 `current-certificates`, the id of the one key that signs certificates and entries of the ledger. A key signs only once the
 ledger names it: the first entry names the first key, and every later one is announced by an entry of the key before it. So
-nothing here lets a key sign that the ledger cannot trace; `changes.py` makes the changes and announces them.
+nothing here lets a key sign that the ledger cannot trace; `key_changes.py` makes the changes and announces them.
 
 The private key of certificates may be in the environment instead (`SDCERT_SIGNING_KEY`). It wins over the files, and it signs
 only if it is the current key, or if nothing was signed yet. Anything else would be a signature that nobody can trace.
@@ -25,7 +25,7 @@ from tasks.audit.ledger.entries import KeyClaim, KeyPurpose
 from tasks.audit.signing.keyring import KeyRecord, format_default_key_name, key_records, read_record
 from tasks.audit.signing.pem import (
     PEM_VARIABLE,
-    Ask,
+    AskPassphrase,
     choose_passphrase,
     compute_key_id,
     open_environment_key,
@@ -58,7 +58,7 @@ def signing_key(
     *,
     create: bool = True,
     name: str | None = None,
-    ask: Ask | None = None,
+    ask: AskPassphrase | None = None,
     home: Home | None = None,
 ) -> SigningKey:
     """Open the key that signs now. Ask for it right before each signature: a key that was kept may have been retired since.
@@ -83,7 +83,7 @@ def signing_key(
 
 
 @contextmanager
-def signing(*, ask: Ask | None = None, home: Home | None = None) -> Iterator[SigningKey]:
+def signing(*, ask: AskPassphrase | None = None, home: Home | None = None) -> Iterator[SigningKey]:
     """The current certificates key, for as long as it takes to sign and append: no rotation comes between.
 
     Take the lock of the ledger inside, never around it, and do not nest.
@@ -102,7 +102,7 @@ def create_key(
 ) -> KeyRecord:
     """Make a key and its files; returns its public record. Announces nothing, and does not make it current.
 
-    See `changes.create` and `changes.rotate`.
+    See `key_changes.create` and `changes.rotate`.
     """
     private = Ed25519PrivateKey.generate()
     record = create_key_record(private, purpose, name)
@@ -126,7 +126,7 @@ def revoke_record(record: KeyRecord, at: datetime, since: datetime | None, reaso
     return record.model_copy(update={"revoked_at": at, "revoked_since": since, "reason": reason})
 
 
-def open_key(home: Home, record: KeyRecord, ask: Ask | None = None) -> SigningKey:
+def open_key(home: Home, record: KeyRecord, ask: AskPassphrase | None = None) -> SigningKey:
     """Open the private key that belongs to a record: the one in the environment if it is that, else its file."""
     given = open_environment_key(ask) if record.claim.purpose == "certificates" else None
     if given is not None and compute_key_id(given) == record.claim.key_id:

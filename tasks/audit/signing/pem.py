@@ -36,7 +36,7 @@ APPROVAL_VARIABLE = "SDCERT_APPROVAL_PASSPHRASE"  # of keys for approvals; where
 SHORTEST_PASSPHRASE = 12
 OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
-Ask = Callable[[str], str]  # shows a question, returns a passphrase
+AskPassphrase = Callable[[str], str]  # shows a question, returns a passphrase
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +53,12 @@ class _Whose:
 _opened: dict[bytes, Ed25519PrivateKey] = {}  # by the text: nobody is asked twice for a passphrase in one process
 
 
-def open_key_file(path: Path, claim: KeyClaim, ask: Ask | None = None) -> Ed25519PrivateKey:
+def open_key_file(path: Path, claim: KeyClaim, ask: AskPassphrase | None = None) -> Ed25519PrivateKey:
     """claim: whose key it should be. Raises InputError: missing, open to others, locked, damaged, of another kind."""
     return _open_key_text(_private_content(path), str(path), _Whose(claim.purpose, _describe_key(claim)), ask)
 
 
-def open_environment_key(ask: Ask | None = None) -> Ed25519PrivateKey | None:
+def open_environment_key(ask: AskPassphrase | None = None) -> Ed25519PrivateKey | None:
     """The private key in SDCERT_SIGNING_KEY, if that is set. Raises InputError: locked, damaged, of another kind."""
     text = os.environ.get(PEM_VARIABLE)
     return _open_key_text(text.encode(), PEM_VARIABLE, _Whose("certificates", PEM_VARIABLE), ask) if text else None
@@ -95,7 +95,7 @@ def name_passphrase_variable(purpose: KeyPurpose) -> str:
     return APPROVAL_VARIABLE if purpose == "approvals" else PASSPHRASE_VARIABLE
 
 
-def choose_passphrase(ask: Ask | None = None, *, purpose: KeyPurpose = "certificates") -> str | None:
+def choose_passphrase(ask: AskPassphrase | None = None, *, purpose: KeyPurpose = "certificates") -> str | None:
     """The passphrase for a new key: from `ask`, else from the environment, else none. Raises InputError: too short."""
     passphrase = ask("passphrase of the new key") if ask else passphrase_given(purpose)
     if passphrase is not None and len(passphrase) < SHORTEST_PASSPHRASE:
@@ -129,13 +129,13 @@ def _private_content(path: Path) -> bytes:
     raise InputError("no-private-key", str(path), what, "a private key that its owner can read", remedy)
 
 
-def _open_key_text(content: bytes, where: str, whose: _Whose, ask: Ask | None) -> Ed25519PrivateKey:
+def _open_key_text(content: bytes, where: str, whose: _Whose, ask: AskPassphrase | None) -> Ed25519PrivateKey:
     if content not in _opened:
         _opened[content] = _read(content, where, whose, ask)
     return _opened[content]
 
 
-def _read(content: bytes, where: str, whose: _Whose, ask: Ask | None) -> Ed25519PrivateKey:
+def _read(content: bytes, where: str, whose: _Whose, ask: AskPassphrase | None) -> Ed25519PrivateKey:
     """Open a key with the passphrase in the environment; where that is not it, or not set, with the one that `ask` returns."""
     locked = has_passphrase(content)
     passphrase = passphrase_given(whose.purpose) if locked else None

@@ -20,7 +20,7 @@ _LAKES = {"_delta_log": "a Delta Lake table", "metadata": "an Iceberg table", ".
 _ALLOWED = "a folder of Parquet files with one schema, in folders `key=value` or none"
 
 
-def parts(folder: Path, label: str) -> tuple[tuple[str, Path], ...]:
+def list_folder_files(folder: Path, label: str) -> tuple[tuple[str, Path], ...]:
     """The files of the table with their paths inside the folder, sorted by those paths: the order of the table's rows.
 
     Names that begin with `_` or `.` are bookkeeping of the program that wrote the folder, and left out. Raises InputError for a

@@ -20,9 +20,9 @@ from sqlalchemy import URL, Connection, Engine, create_engine, make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 from sqlalchemy.pool import NullPool
 
+from tasks.ingest.readers.database_rows import as_columns, sort_by_all_columns
 from tasks.ingest.readers.raw import RawTable, refuse_bad_names
-from tasks.ingest.readers.rows import as_columns, sort_by_all_columns
-from tasks.ingest.readers.statement import check_statement, is_ordered
+from tasks.ingest.readers.sql_statement import check_statement, is_ordered
 from tasks.microdata.errors import InputError
 from tasks.microdata.regular_files import open_regular_file
 
@@ -62,7 +62,7 @@ def read(sql: str, url_env: str, label: str) -> RawTable:
 
     The query runs in a transaction that is rolled back, and that PostgreSQL and SQLite (opened with mode=ro) are told is
     read-only; for other databases a note says that they were not told. A query has no order of its own: its rows are sorted by
-    all columns (`rows.sort_by_all_columns`), unless the statement itself says ORDER BY.
+    all columns (`database_rows.sort_by_all_columns`), unless the statement itself says ORDER BY.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def read(sql: str, url_env: str, label: str) -> RawTable:
                     how=(f"in a {kind} that was rolled back", f"rows {order}"))  # fmt: skip
 
 
-def check(sql: str, url_env: str, label: str) -> None:
+def check_query(sql: str, url_env: str, label: str) -> None:
     """InputError unless the statement is one that reads and the database answers; reads nothing."""
     check_statement(sql, label)
     with _open_connection(url_env, label):

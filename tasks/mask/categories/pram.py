@@ -9,7 +9,6 @@ from typing import Annotated, Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from tasks.mask.advice import Fields
 from tasks.mask.categories.invariant import invariant_matrix
 from tasks.mask.categories.matrix import Matrix, parse_chances
 from tasks.mask.categories.pram_text import describe_pram, matrix_in_words, suggest_stronger_pram, suggest_weaker_pram
@@ -18,6 +17,7 @@ from tasks.mask.categories.warner import Warner, warner_matrix
 from tasks.mask.external_release.shown_digits import stack_tables
 from tasks.mask.intruder_belief import Belief, DiscreteLikelihood
 from tasks.mask.mask_text import MaskText
+from tasks.mask.shared_advice import Fields
 from tasks.mask.step import Description, IntruderView, MaskContext, MaskingMethod, Randomness
 from tasks.microdata.compiled import njit
 from tasks.microdata.errors import InputError

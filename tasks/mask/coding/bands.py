@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from tasks.mask.coding.centres import compute_band_centre, refuse_few
 from tasks.mask.coding.written import Written, parse_position
-from tasks.mask.precision import round_to_grid
+from tasks.mask.precision_grid import round_to_grid
 from tasks.mask.step import MaskContext
 from tasks.microdata.errors import InputError
 from tasks.microdata.positions import extract_positions

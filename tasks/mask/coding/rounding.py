@@ -11,12 +11,12 @@ from typing import Annotated, Literal, Self, assert_never
 import numpy as np
 from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema, model_validator
 
-from tasks.mask.advice import JOINTLY, MORE_RISK, Fields, state_values
 from tasks.mask.coding.rounding_text import describe_rounding
 from tasks.mask.intruder_belief import Belief, DiscreteLikelihood, GaussianLikelihood, InInterval
 from tasks.mask.mask_text import MaskText
-from tasks.mask.precision import round_to_grid
+from tasks.mask.precision_grid import round_to_grid
 from tasks.mask.repetition import create_mask_context, infer_by_value_rule
+from tasks.mask.shared_advice import JOINTLY, MORE_RISK, Fields, state_values
 from tasks.mask.step import Description, IntruderView, MaskContext, MaskingMethod, Randomness
 from tasks.microdata.by_attribute import WrittenMapping, refuse_other_attributes
 from tasks.microdata.errors import InputError

@@ -12,13 +12,13 @@ from typing import Annotated, Literal, Self
 import numpy as np
 from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 
-from tasks.mask.advice import JOINTLY, MORE_RISK, Fields
 from tasks.mask.coding.centres import compute_band_centre, refuse_few
 from tasks.mask.coding.written import Written, parse_position
 from tasks.mask.intruder_belief import Belief
 from tasks.mask.mask_text import MaskText
-from tasks.mask.precision import round_to_grid
+from tasks.mask.precision_grid import round_to_grid
 from tasks.mask.repetition import infer_by_repeating_step, infer_by_value_rule
+from tasks.mask.shared_advice import JOINTLY, MORE_RISK, Fields
 from tasks.mask.step import Description, IntruderView, MaskContext, MaskingMethod, Randomness
 from tasks.microdata.by_attribute import MappingForm, WrittenMapping, refuse_other_attributes
 from tasks.microdata.errors import InputError

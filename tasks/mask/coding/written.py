@@ -9,7 +9,7 @@ import pyarrow as pa
 from pydantic import Field
 
 from tasks.ingest.columns.iso_cells import find_calendar_kind, parse_iso_cells
-from tasks.mask.precision import round_to_grid
+from tasks.mask.precision_grid import round_to_grid
 from tasks.mask.step import MaskContext
 from tasks.microdata.errors import InputError
 from tasks.microdata.spec import Name

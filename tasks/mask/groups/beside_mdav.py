@@ -8,7 +8,7 @@ import numpy as np
 
 from tasks.mask.groups.block import AttributeBlock, compute_coordinates
 from tasks.mask.partitions import mdav
-from tasks.mask.partitions.loss import compute_within_group_loss
+from tasks.mask.partitions.partition_loss import compute_within_group_loss
 
 
 def losses_beside_mdav(blocks: Iterable[AttributeBlock]) -> tuple[float, float]:

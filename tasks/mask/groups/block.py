@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tasks.mask.fitting import extract_varying_positions, refuse_constant
-from tasks.mask.groups.aggregates import Aggregate
-from tasks.mask.precision import round_to_grid
+from tasks.mask.groups.group_aggregates import Aggregate
+from tasks.mask.precision_grid import round_to_grid
 from tasks.mask.step import MaskContext
 from tasks.microdata.codes import joint_codes
 from tasks.microdata.errors import InputError

@@ -10,9 +10,8 @@ from typing import Annotated, Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from tasks.mask.advice import Fields
 from tasks.mask.groups import beside_mdav
-from tasks.mask.groups.aggregates import Aggregate, aggregate_groups
+from tasks.mask.groups.adjacent_groups import infer_neighbour_interval
 from tasks.mask.groups.block import (
     AttributeBlock,
     BlockColumn,
@@ -23,6 +22,7 @@ from tasks.mask.groups.block import (
     publish_column,
     refuse_small_patterns,
 )
+from tasks.mask.groups.group_aggregates import Aggregate, aggregate_groups
 from tasks.mask.groups.microaggregation_text import (
     describe_microaggregation,
     describe_repeatable_partition,
@@ -30,14 +30,14 @@ from tasks.mask.groups.microaggregation_text import (
     suggest_larger_groups,
     suggest_smaller_groups,
 )
-from tasks.mask.groups.neighbours import infer_neighbour_interval
-from tasks.mask.groups.partition import NAMES, ON_AXES, Partition, partition_records
-from tasks.mask.groups.persons import find_persons, join_to_k_persons
+from tasks.mask.groups.partition_choice import NAMES, ON_AXES, Partition, partition_records
+from tasks.mask.groups.person_groups import find_persons, join_to_k_persons
 from tasks.mask.intruder_belief import Belief
 from tasks.mask.mask_text import MaskText
 from tasks.mask.partitions.projection import ProjectionAxis
 from tasks.mask.partitions.v_mdav import GAMMA
 from tasks.mask.repetition import infer_by_repeating_step
+from tasks.mask.shared_advice import Fields
 from tasks.mask.step import Description, IntruderView, MaskContext, MaskingMethod, Randomness
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import CATEGORICAL, Attribute, Role, Scale, Schema

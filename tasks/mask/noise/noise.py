@@ -8,13 +8,13 @@ from typing import Literal, Self
 import numpy as np
 import pyarrow as pa
 
-from tasks.mask.advice import JOINTLY, MORE_RISK, Fields, state_value
 from tasks.mask.fitting import extract_varying_positions
 from tasks.mask.intruder_belief import Belief
 from tasks.mask.mask_text import MaskText
-from tasks.mask.noise.following import infer
-from tasks.mask.noise.law import NoiseKind, compute_correlation, compute_standard_deviations, contraction, noisy
-from tasks.mask.precision import grid_step, round_to_grid
+from tasks.mask.noise.noise_distribution import NoiseKind, compute_correlation, compute_standard_deviations, contraction, noisy
+from tasks.mask.noise.noise_inference import infer
+from tasks.mask.precision_grid import grid_step, round_to_grid
+from tasks.mask.shared_advice import JOINTLY, MORE_RISK, Fields, state_value
 from tasks.mask.step import Description, IntruderView, MaskContext, MaskingMethod, Randomness
 from tasks.microdata.errors import InputError
 from tasks.microdata.numbers import SPACE, number

@@ -9,7 +9,6 @@ from typing import Literal, Self
 
 import numpy as np
 
-from tasks.mask.advice import JOINTLY, Fields, begin_sentence, suggest_distance
 from tasks.mask.intruder_belief import Belief, DiscreteLikelihood
 from tasks.mask.mask_text import MaskText
 from tasks.mask.ranks.by_rank import (
@@ -20,7 +19,8 @@ from tasks.mask.ranks.by_rank import (
     permute_by_rank,
     ranks_in,
 )
-from tasks.mask.ranks.jitter_law import compute_displacement_distribution
+from tasks.mask.ranks.jitter_distribution import compute_displacement_distribution
+from tasks.mask.shared_advice import JOINTLY, Fields, begin_sentence, suggest_distance
 from tasks.mask.step import Description, IntruderView, MaskContext, MaskingMethod, Randomness
 from tasks.microdata.numbers import SPACE, number
 from tasks.microdata.schema import Scale, Schema
@@ -107,8 +107,8 @@ DESCRIPTION = Description(
 def jitter(site: MaskContext, spec: RankJitter) -> Microdata:
     """Shake the ranks by uniform noise and hand out the sorted values by the new order.
 
-    Meaning: the column keeps exactly its values, and who holds which is blurred; unlike a swap it does not exchange pairs, so
-    that who finds one record's image has not found a second one. That does not make it safe: see below.
+    Meaning: the column keeps exactly its values, and somebody who has which is blurred; unlike a swap it does not exchange
+    pairs, so that who finds one record's image has not found a second one. That does not make it safe: see below.
     Formula in words: sort the n present values (equal ones in random order); to rank i add a number drawn from U(-w, w),
     w = window_percent * n / 100; the record whose sum is the j-th smallest receives the value of rank j; undo the sorting.
     Attributes are shaken independently. Missing values stay missing.

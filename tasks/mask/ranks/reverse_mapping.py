@@ -9,10 +9,10 @@ from typing import Literal, Self
 import numpy as np
 import pyarrow as pa
 
-from tasks.mask.advice import Fields
 from tasks.mask.intruder_belief import Belief, EqualTo, InInterval
 from tasks.mask.mask_text import MaskText
 from tasks.mask.ranks.by_rank import KEPT_COLUMNS, order_by_rank
+from tasks.mask.shared_advice import Fields
 from tasks.mask.step import Description, IntruderView, MaskContext, MaskingMethod, MaskStep, Randomness
 from tasks.microdata.errors import InputError
 from tasks.microdata.positions import extract_positions
@@ -95,8 +95,9 @@ DESCRIPTION = Description(
 def map_back(site: MaskContext, spec: ReverseMapping) -> Microdata:
     """Replace each value by the source's value of the same rank.
 
-    Meaning: the column keeps exactly its values, as after a swap, but who holds which is decided by the steps before. After
-    joint microaggregation all records of a group have the same means, so that the values at the ranks of each mean go to them
+    Meaning: the column keeps exactly its values, as after a swap, but somebody who has which is decided by the steps before.
+    After joint microaggregation all records of a group have the same means, so that the values at the ranks of each mean go to
+    them
     in random order: of k rows of the group each is each record's with the same chance, whatever somebody knows who lacks the
     seed (of the masked attributes; what is published as it is tells more). A swap or jitter of many attributes has no such
     bound. It loses more than the means alone, because the values spread again.

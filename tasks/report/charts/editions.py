@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from tasks.score.rounding import FEW, round_significant
+from tasks.score.figure_rounding import FEW, round_significant
 
 Edition = Literal["public", "internal"]
 _RECORDS_A_STEP = 5

@@ -13,7 +13,7 @@ import numpy as np
 from tasks.attack.linkage.assertable_links import precision_curve
 from tasks.microdata.table import Microdata
 from tasks.report.charts.editions import DrawingRule
-from tasks.score.rounding import FEW, round_significant
+from tasks.score.figure_rounding import FEW, round_significant
 
 COVERAGES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 

@@ -1,7 +1,7 @@
 """The chart of what became of the rank correlations.
 
 What it may tell: with the release's correlation an exact difference gives the original's (up to a sign). The public edition
-has differences alone, with 2 digits and at most 3 decimals as `score.rounding` says.
+has differences alone, with 2 digits and at most 3 decimals as `score.figure_rounding` says.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import pandas as pd
 from tasks.microdata.schema import MEASURED, Scale, Schema
 from tasks.microdata.table import Microdata
 from tasks.report.charts.editions import DrawingRule
-from tasks.score.rounding import DECIMALS, FEW, round_significant
+from tasks.score.figure_rounding import DECIMALS, FEW, round_significant
 
 MOST_ATTRIBUTES = 15
 

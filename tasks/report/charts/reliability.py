@@ -12,7 +12,7 @@ import numpy as np
 
 from tasks.microdata.table import Microdata
 from tasks.report.charts.editions import DrawingRule
-from tasks.score.rounding import FEW, round_significant
+from tasks.score.figure_rounding import FEW, round_significant
 
 PARTS = 10
 

@@ -15,8 +15,8 @@ from tasks.microdata.table import Booleans, Floats
 from tasks.report.charts.canvas import AFTER, INK, LINE, SOFT, TEXT, sheet, svg
 from tasks.report.charts.editions import DrawingRule
 from tasks.report.charts.horizontal_bars import tick_text
+from tasks.score.figure_rounding import FEW, round_significant
 from tasks.score.membership.roc_curve import compute_roc_curve
-from tasks.score.rounding import FEW, round_significant
 
 RATES = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 HEIGHT = 185.0

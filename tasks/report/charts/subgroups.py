@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 from tasks.microdata.estimate import Estimate
 from tasks.report.charts.editions import DrawingRule
+from tasks.score.figure_rounding import WITHHELD
 from tasks.score.measures.linkage import REIDENTIFICATION, SUBGROUP_REIDENTIFICATION
 from tasks.score.policy import DECLARED
-from tasks.score.rounding import WITHHELD
 
 MOST_ATTRIBUTES = 12
 MEASURE = SUBGROUP_REIDENTIFICATION.name

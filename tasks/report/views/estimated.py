@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from textwrap import shorten
 
-from tasks.mask.categories.marginals import EstimatedShare, EstimatedShares
+from tasks.mask.categories.original_shares import EstimatedShare, EstimatedShares
 from tasks.microdata.numbers import format_share, number
 from tasks.microdata.words import join_with_and
 from tasks.report.content import Content

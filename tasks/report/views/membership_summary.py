@@ -24,7 +24,7 @@ from tasks.report.wording.figure_formats import unit_of
 from tasks.report.wording.meanings import meaning
 from tasks.report.wording.sentence import say
 from tasks.score.measures.membership import FALSE_POSITIVE_RATES, MEMBERSHIP_TRUE_POSITIVE_RATE
-from tasks.score.membership.estimates import others_needed
+from tasks.score.membership.membership_estimates import others_needed
 
 LEFT_END = MEMBERSHIP_TRUE_POSITIVE_RATE.name
 NOT_ESTIMABLE = "not estimable"

@@ -31,8 +31,8 @@ from tasks.report.wording.meanings import MEANINGS, meaning
 from tasks.report.wording.names import expand_code_names
 from tasks.report.wording.sentence import Sentence, say
 from tasks.score.catalogue import LOSS, MEASURES
+from tasks.score.figure_rounding import STATISTICS
 from tasks.score.policy import INSIDER, PolicyLine, cannot_fail
-from tasks.score.rounding import STATISTICS
 from tasks.score.verdict import Criterion
 
 MOST_TILES = 4

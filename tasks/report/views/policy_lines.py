@@ -13,8 +13,8 @@ from tasks.report.wording.intruders import WORST_CASE, somebody, uses_all_true_l
 from tasks.report.wording.meanings import meaning
 from tasks.report.wording.sentence import Sentence, say
 from tasks.score.catalogue import MEASURES
+from tasks.score.figure_rounding import STATISTICS
 from tasks.score.policy import PolicyLine, find_rate
-from tasks.score.rounding import STATISTICS
 from tasks.score.scored_targets import ONE_SHARE
 from tasks.score.verdict import Criterion, Decision
 

@@ -9,9 +9,9 @@ from tasks.microdata.estimate import Estimate
 from tasks.microdata.numbers import count, format_with_unit
 from tasks.report.charts.editions import Edition
 from tasks.report.wording.figure_formats import format_figure, nearly_none, unit_of
+from tasks.score.figure_rounding import STATISTICS
 from tasks.score.measures.linkage import RECORDS_EXPOSED, REIDENTIFICATION, TRUTH_AMONG_NEAREST
 from tasks.score.public_shares import FEWEST, FIRST, LEAST
-from tasks.score.rounding import STATISTICS
 
 _OF_THE_TARGETS = (REIDENTIFICATION.name, RECORDS_EXPOSED.name, TRUTH_AMONG_NEAREST.name)  # `groups_exposed` counts groups
 CLASSES = (

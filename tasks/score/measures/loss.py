@@ -138,7 +138,7 @@ RANK_CORRELATION_DIFFERENCE = Measure(
 )
 MARGINAL_DIFFERENCE = Measure(
     name="marginal_difference",
-    function="tasks.score.synthetic.marginals.marginal_difference",
+    function="tasks.score.synthetic.distribution_loss.marginal_difference",
     unit="share",
     largest=1,
     better="lower",
@@ -162,7 +162,7 @@ MARGINAL_DIFFERENCE = Measure(
 )
 LARGEST_MARGINAL_DIFFERENCE = Measure(
     name="largest_marginal_difference",
-    function="tasks.score.synthetic.marginals.marginal_difference",
+    function="tasks.score.synthetic.distribution_loss.marginal_difference",
     unit="share",
     largest=1,
     better="lower",
@@ -177,7 +177,7 @@ LARGEST_MARGINAL_DIFFERENCE = Measure(
 )
 CATEGORIES_LOST = Measure(
     name="categories_lost",
-    function="tasks.score.categories.categories_lost",
+    function="tasks.score.category_loss.categories_lost",
     unit="share",
     largest=1,
     better="lower",
@@ -191,7 +191,7 @@ CATEGORIES_LOST = Measure(
 )
 CATEGORY_ASSOCIATION_DIFFERENCE = Measure(
     name="category_association_difference",
-    function="tasks.score.categories.category_association_difference",
+    function="tasks.score.category_loss.category_association_difference",
     unit="association",
     largest=1,
     better="lower",

@@ -29,20 +29,20 @@ from tasks.mask.ranks.reverse_mapping import ReverseMapping
 from tasks.mask.sampling import Sampling
 from tasks.microdata.errors import AttackFailed, NotApplicable
 from tasks.microdata.randomness import stream
-from tasks.sweep.calibration import null, worlds
-from tasks.sweep.calibration.coverage import intervals_cover
-from tasks.sweep.calibration.findings import CalibrationFinding, CalibrationKind, Effort
-from tasks.sweep.calibration.learned import learns_nothing
-from tasks.sweep.calibration.null import finds_nothing
-from tasks.sweep.calibration.planted import finds_what_is_there
-from tasks.sweep.calibration.posterior import claims_hold
-from tasks.sweep.calibration.probable import (
+from tasks.sweep.calibration import null_checks, worlds
+from tasks.sweep.calibration.calibration_findings import CalibrationFinding, CalibrationKind, Effort
+from tasks.sweep.calibration.interval_checks import intervals_cover
+from tasks.sweep.calibration.learned_linkage_checks import learns_nothing
+from tasks.sweep.calibration.null_checks import finds_nothing
+from tasks.sweep.calibration.planted_checks import finds_what_is_there
+from tasks.sweep.calibration.posterior_checks import claims_hold
+from tasks.sweep.calibration.probabilistic_linkage_checks import (
     claims_of_the_model_hold,
     posterior_finds_nothing,
     posterior_is_recounted,
     reads_nothing_off,
 )
-from tasks.sweep.calibration.recount import figures_are_true
+from tasks.sweep.calibration.recount_checks import figures_are_true
 from tasks.sweep.calibration.worlds import Steps
 
 DEFAULT = Effort(seeds=300, samples=800)
@@ -164,7 +164,7 @@ def checks(attacks: tuple[str, ...] = ()) -> tuple[CalibrationCheck, ...]:
 def _list_plain_checks(spec: Attack) -> Iterator[CalibrationCheck]:
     """The checks of an attack that no list of this file names: with its defaults, by an intruder who knows all attributes."""
     for setting, make, steps in _OF_NOBODY:
-        yield _null(spec.method, setting, spec, partial(make, null.N, steps))
+        yield _null(spec.method, setting, spec, partial(make, null_checks.N, steps))
     for share in SHARES:
         yield _create_planted_check(spec.method, "", spec, (), share)
     intervals = partial(_run_intervals, f"{spec.method}, microaggregated", spec, worlds.make_masked_world, (_MICRO,))
@@ -206,47 +206,53 @@ def _list_null_checks() -> Iterator[CalibrationCheck]:
     probable = (("probabilistic_linkage", _PROBABLE), ("probabilistic_linkage, one to one", _PROBABLE_TOGETHER))
     for subject, spec in (*_distances(), *_SCHEMAS.items(), *probable):
         for setting, make, steps in _OF_NOBODY:
-            yield _null(subject, setting, spec, partial(make, null.N, steps))
+            yield _null(subject, setting, spec, partial(make, null_checks.N, steps))
     yield from _list_probability_checks()
     for mask, steps in FOLLOWED.items():
         yield _null(
-            "transparency", f"rows dealt out, {mask}", _TRANSPARENCY, partial(worlds.make_shuffled_rows_world, null.N, steps)
+            "transparency",
+            f"rows dealt out, {mask}",
+            _TRANSPARENCY,
+            partial(worlds.make_shuffled_rows_world, null_checks.N, steps),
         )
     yield _null(
         "transparency, marginals",
         "rows dealt out, rank jitter",
         _MARGINALS,
-        partial(worlds.make_shuffled_rows_world, null.N, (_JITTER,)),
+        partial(worlds.make_shuffled_rows_world, null_checks.N, (_JITTER,)),
     )
     for mask, steps in EXCHANGED.items():
         yield _null(
-            "consistency", f"rows dealt out, {mask}", _CONSISTENCY, partial(worlds.make_shuffled_rows_world, null.N, steps)
+            "consistency",
+            f"rows dealt out, {mask}",
+            _CONSISTENCY,
+            partial(worlds.make_shuffled_rows_world, null_checks.N, steps),
         )
     yield from _list_learner_checks()
-    yield _null("row_position", "rows shuffled", _POSITION, partial(worlds.make_masked_world, null.N, ()))
-    yield _null("row_position", "rows shuffled, 40 % absent", _POSITION, partial(worlds.make_partial_world, null.N, ()))
+    yield _null("row_position", "rows shuffled", _POSITION, partial(worlds.make_masked_world, null_checks.N, ()))
+    yield _null("row_position", "rows shuffled, 40 % absent", _POSITION, partial(worlds.make_partial_world, null_checks.N, ()))
 
 
-def _null(subject: str, setting: str, spec: Attack, make: null.MakeWorld) -> CalibrationCheck:
+def _null(subject: str, setting: str, spec: Attack, make: null_checks.MakeWorld) -> CalibrationCheck:
     return CalibrationCheck("null", spec.method, subject, setting, partial(finds_nothing, subject, setting, spec, make))
 
 
 def _list_probability_checks() -> Iterator[CalibrationCheck]:
     for setting, make, steps in _OF_NOBODY:
-        world, subject = partial(make, null.N, steps), "posterior at the truth"
+        world, subject = partial(make, null_checks.N, steps), "posterior at the truth"
         nothing = partial(posterior_finds_nothing, subject, setting, _PROBABLE, world)
         yield CalibrationCheck("null", _PROBABLE.method, subject, setting, nothing)
         together = partial(posterior_finds_nothing, f"{subject}, one to one", setting, _PROBABLE_TOGETHER, world)
         yield CalibrationCheck("null", _PROBABLE.method, f"{subject}, one to one", setting, together)
     subject, setting = "probabilistic_linkage, supervised", "other people of the same law"
-    run = partial(reads_nothing_off, subject, setting, _ORACLE, partial(worlds.make_unrelated_world, null.N, ()))
+    run = partial(reads_nothing_off, subject, setting, _ORACLE, partial(worlds.make_unrelated_world, null_checks.N, ()))
     yield CalibrationCheck("null", _ORACLE.method, subject, setting, run)
 
 
 def _list_learner_checks() -> Iterator[CalibrationCheck]:
     for family, spec in _LEARNED.items():
         subject, setting = f"learned_linkage, {family}", "other people of the same law"
-        make = partial(worlds.make_unrelated_world, null.N, ())
+        make = partial(worlds.make_unrelated_world, null_checks.N, ())
         yield CalibrationCheck("null", spec.method, subject, setting, partial(learns_nothing, subject, setting, spec, make))
 
 

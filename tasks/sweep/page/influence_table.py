@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 
 from tasks.microdata.table import Floats
-from tasks.sweep.page.content import InfluenceCell, InfluenceTable
+from tasks.sweep.page.page_content import InfluenceCell, InfluenceTable
 from tasks.sweep.results import Results
 from tasks.sweep.sensitivity import Influence as Line
 from tasks.sweep.sensitivity import influences

@@ -16,8 +16,8 @@ from markupsafe import Markup
 from tasks.microdata.numbers import count, format_with_unit
 from tasks.microdata.words import join_with_and
 from tasks.report.interactive_page import create_environment, render_page
-from tasks.sweep.page.columns import serialise_column
-from tasks.sweep.page.content import InfluenceCell, PageAxis, PageData, RiskUtilityMap, Spread
+from tasks.sweep.page.page_columns import serialise_column
+from tasks.sweep.page.page_content import InfluenceCell, PageAxis, PageData, RiskUtilityMap, Spread
 from tasks.sweep.page.still import KINDS, SHAPES, shape, still_map
 
 MOST_ROWS = 60

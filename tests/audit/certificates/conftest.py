@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from securesystemslib.signer import CryptoSigner
 
-from tasks.audit.certificates.verification import CertificateVerification, verify_file
+from tasks.audit.certificates.certificate_verification import CertificateVerification, verify_file
 from tasks.audit.ledger.entries import KeyClaim
 from tasks.audit.signing.envelope import STATEMENT, open_envelope, sign_envelope
 from tasks.audit.signing.keyring import KeyRecord, Keyring, KnownKey

@@ -14,8 +14,8 @@ from cryptography.hazmat.primitives.serialization import load_pem_public_key
 from securesystemslib.signer import CryptoSigner
 
 from tasks.audit.certificates.approval import ApprovalPredicate, sign_approval
+from tasks.audit.certificates.certificate_verification import verify_file
 from tasks.audit.certificates.revocation import RevocationPredicate, sign_revocation
-from tasks.audit.certificates.verification import verify_file
 from tasks.audit.ledger.entries import KeyClaim
 from tasks.audit.signing.envelope import LARGEST_BYTES, STATEMENT, sign_envelope
 from tasks.audit.signing.keyring import KeyRecord, Keyring, KnownKey, RevokedCertificate
