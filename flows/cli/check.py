@@ -1,4 +1,4 @@
-"""`sdcert check`: what a release file would do, and how its table would be classified."""
+"""`sdcert check`: what a release file would do; `--upgrade` and `--answer` write into the file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Read a table that was masked or made elsewhere by the declarations of the source's columns."""
+"""Reads a table that was masked or made elsewhere, its columns typed by the declarations of the source's."""
 
 from __future__ import annotations
 

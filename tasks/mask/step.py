@@ -1,4 +1,4 @@
-"""What every masking step declares, what it is given when it is applied, and what an intruder has who follows it."""
+"""What every masking step declares, what it is given when it is applied, and what an intruder has who undoes it."""
 
 from __future__ import annotations
 

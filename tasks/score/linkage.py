@@ -98,6 +98,7 @@ _SAMPLED_MARGINS = "whose margin is large enough is found on all targets, and on
 def estimate_linkage_rates(sample: ScoredTargets) -> Iterator[Estimate]:
     """Rates over all targets.
 
+    Credit: `outcomes.guesses.Guesses.credit`, of persons `outcomes.person_outcomes.fare`, both in `tasks.attack`.
     `reidentification`: the mean credit. `records_exposed`: the share of targets with credit >= 1/2. `max_record_risk`: the
     largest credit. `truth_among_nearest`: the share whose own record is among the guesses. `mean_candidate_set_size`: the mean
     number of records (persons) among which the intruder cannot choose, 0 where they have no guess.
@@ -215,7 +216,8 @@ def estimate_subgroup_rates(sample: ScoredTargets, file: _File) -> Iterator[Esti
 def estimate_disclosed_values(sample: ScoredTargets, file: _File) -> Iterator[Estimate]:
     """`linked_value_disclosed` and `linked_value_control`, per confidential attribute that the intruder does not know.
 
-    The mean credit for its value read off the linked records, and the same without the target's own records.
+    The mean credit for its value read off the linked records (`tasks.attack.outcomes.value_disclosure`), and the same without
+    the target's own records.
     """
     for name in (one for one in _unknown_to(sample.result, file.schema) if f"linked:{one}" in sample.outcomes.names):
         known = sample.truth.find_known_units(name)

@@ -143,18 +143,20 @@ def course_of(path) -> SweepExecution:
     return SweepExecution(sweep, basis, record)
 
 
-def computing(course: SweepExecution, lost: set[int]):
+def computing(execution: SweepExecution, lost: set[int]):
     """Computes blocks in this process, but for those whose point is lost with its worker, as often as it is tried."""
 
     def submit(numbers):
-        gone = {key for one in (*course.candidates, *(course._next or ())) if one.point.number in lost for key in one.keys}
+        gone = {
+            key for one in (*execution.candidates, *(execution._next or ())) if one.point.number in lost for key in one.keys
+        }
         for number in numbers:
-            block = course.basis.storage.json(block_name(course.record.id, number))
+            block = execution.basis.storage.json(block_name(execution.record.id, number))
             keys = {trial["key"] for job in block["jobs"] for trial in job["group"]["trials"]}
             if keys & gone:
                 yield number, "sweep-block: BrokenProcessPool"
             else:
-                run_block(course.basis.storage.url, course.record.id, number)
+                run_block(execution.basis.storage.url, execution.record.id, number)
                 yield number, None
 
     return submit
@@ -181,10 +183,10 @@ def test_a_search_stops_at_what_was_lost_and_goes_on_as_if_nothing_had_been(tmp_
 
 def test_a_grid_goes_on_without_what_was_lost(tmp_path, home):
     path = write_sweep(tmp_path)
-    course = course_of(path)
-    course.follow(computing(course, {1}), Unheard())
-    assert not course.is_stopped
-    table = course.table()
+    execution = course_of(path)
+    execution.follow(computing(execution, {1}), Unheard())
+    assert not execution.is_stopped
+    table = execution.table()
     status = dict(zip(table.column("point").to_pylist(), table.column("status").to_pylist(), strict=True))
     assert status == {0: "ok", 1: "failed", 2: "skipped", 3: "ok", 4: "ok"}
 

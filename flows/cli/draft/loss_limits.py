@@ -1,4 +1,4 @@
-"""The lines on the loss in a drafted policy: limits that the drafted groups are expected to keep, for every masked column."""
+"""The lines on information loss in a drafted policy: limits that the drafted microaggregation is expected not to pass."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from flows.questions import DECIDE
 from tasks.microdata.schema import Scale
 from tasks.microdata.table import Microdata, encode_jointly
 
-SSE_PERCENT = 40  # the limit of the loss of the numbers, unless the groups lose more
-CELLS_CHANGED = 0.5  # likewise, where there are no numbers
-LARGEST_MARGINAL_DIFFERENCE = 0.2
-CATEGORIES_LOST = 0.1
-ASSOCIATION_DIFFERENCE = 0.1
+SSE_PERCENT_LIMIT = 40  # of the loss of the numbers, unless the groups lose more
+CELLS_CHANGED_LIMIT = 0.5  # likewise, where there are no numbers
+LARGEST_MARGINAL_DIFFERENCE_LIMIT = 0.2
+CATEGORIES_LOST_LIMIT = 0.1
+CATEGORY_ASSOCIATION_DIFFERENCE_LIMIT = 0.1
 MARGIN = 1.2  # the release may lose so much more than some of its rows do: rows with gaps are grouped among few
 SLIGHT = 0.03  # and of a share so much more
 SET_ASIDE = 0.05  # and so much more where people are set aside, whoever they are: the groups are made of those that are left
@@ -39,7 +39,7 @@ def loss_lines(
         _limit_share(
             "largest_marginal_difference",
             figures,
-            LARGEST_MARGINAL_DIFFERENCE,
+            LARGEST_MARGINAL_DIFFERENCE_LIMIT,
             slight,
             "Of no masked column a share that is read off the release (of a category, or of the values up to a bound) "
             "is off by more.",
@@ -48,16 +48,18 @@ def loss_lines(
     if categories:
         lost = "At most this share of the categories is shown by no row any more."
         related = "How strongly categories are related to other columns (Cramer's V) is off by at most this much on average."
-        found.append(_limit_share("categories_lost", figures, CATEGORIES_LOST, slight, lost))
-        found.append(_limit_share("category_association_difference", figures, ASSOCIATION_DIFFERENCE, slight, related))
+        found.append(_limit_share("categories_lost", figures, CATEGORIES_LOST_LIMIT, slight, lost))
+        found.append(
+            _limit_share("category_association_difference", figures, CATEGORY_ASSOCIATION_DIFFERENCE_LIMIT, slight, related)
+        )
     return tuple(found)
 
 
 def _limit_number_loss(expected: float) -> DraftEntry:
     why = "And the table must still be worth something: at most this percentage of the variation of the numbers is lost."
-    limit = max(SSE_PERCENT, 5 * math.ceil(MARGIN * expected / 5))
+    limit = max(SSE_PERCENT_LIMIT, 5 * math.ceil(MARGIN * expected / 5))
     comment = TO_CHOOSE
-    if expected > SSE_PERCENT:
+    if expected > SSE_PERCENT_LIMIT:
         comment = (
             f"The groups are expected to lose about {expected:.0f}% of it: so many columns have little in common. {TOO_MUCH}"
         )
@@ -77,7 +79,7 @@ def _line(measure: str, limit: float, expected: float, largest: float, why: tupl
         return DraftEntry({"measure": measure, "at_most": limit}, why)
     nearly = round(expected + (largest - expected) / 2, 3) if limit >= largest else limit
     question = (
-        f"is the table still worth publishing? Of {measure}, whose largest value is {largest:g}, the groups are expected to "
+        f"is the table still worth publishing? Of {measure}, where {largest:g} means that nothing is left, the groups are expected to "
         f"reach {expected:.2g}. Publish fewer or coarser columns, or lower `k`; or keep this limit"
     )
     return DraftEntry({"measure": measure, "at_most": nearly, DECIDE: question}, why)
@@ -86,8 +88,8 @@ def _line(measure: str, limit: float, expected: float, largest: float, why: tupl
 def _limit_cells_changed(data: Microdata, grouped: Sequence[DraftColumn]) -> DraftEntry:
     why = "And the table must still be worth something: at most this share of the masked cells is changed."
     most = float(np.mean([_share_changed(data, column) for column in grouped]))
-    comment = TO_CHOOSE if most <= CELLS_CHANGED else f"The groups change at most about {most:.0%} of them. {TOO_MUCH}"
-    limit = min(1.0, max(CELLS_CHANGED, float(np.ceil(20 * most)) / 20))
+    comment = TO_CHOOSE if most <= CELLS_CHANGED_LIMIT else f"The groups change at most about {most:.0%} of them. {TOO_MUCH}"
+    limit = min(1.0, max(CELLS_CHANGED_LIMIT, float(np.ceil(20 * most)) / 20))
     return _line("cells_changed", limit, min(most, 0.99), 1, (why, comment))
 
 

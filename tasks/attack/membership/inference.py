@@ -1,4 +1,4 @@
-"""Membership inference on a released table: who is asked about, by what release, and what one attack says of them."""
+"""Membership inference on a released table: experiments with a control or on a random half, one attack's scores."""
 
 from __future__ import annotations
 

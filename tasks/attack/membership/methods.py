@@ -1,4 +1,4 @@
-"""The membership attacks: which there are, which shadow models each needs, and one door to run them."""
+"""The membership attacks, the shadow models and words of each, and `attack_table` and `attack_model`, which run them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can be asked of the index."""
+"""Which runs to find in the index, as one SQL query."""
 
 from __future__ import annotations
 

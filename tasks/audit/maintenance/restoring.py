@@ -1,4 +1,4 @@
-"""Making the private folder of a backup again: every byte is checked before anything has its name."""
+"""Recreates the private folder from a backup file; it gets its name only after every checksum was right."""
 
 from __future__ import annotations
 

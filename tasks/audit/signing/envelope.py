@@ -1,4 +1,4 @@
-"""Signed envelopes (DSSE): sealed with one key, and opened only if they are byte for byte what a seal makes.
+"""Signed envelopes (DSSE): one form to write, every other refused; `verify_signature` checks the signature apart.
 
 DSSE signs the payload, not the envelope: base64 with spare bits, blanks and extra fields change a file and leave its signature
 good. Here an envelope has exactly one form, and so has the JSON inside; everything else is refused.

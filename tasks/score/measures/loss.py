@@ -1,4 +1,7 @@
-"""Information loss: what an analyst of the release no longer finds."""
+"""Information loss: the declarations of its measures.
+
+Functions: `tasks/score/loss.py`, `association.py`, `category_loss.py`, and `synthetic/` for propensity ratios.
+"""
 
 from __future__ import annotations
 
