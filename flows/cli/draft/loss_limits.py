@@ -79,8 +79,8 @@ def _line(measure: str, limit: float, expected: float, largest: float, why: tupl
         return DraftEntry({"measure": measure, "at_most": limit}, why)
     nearly = round(expected + (largest - expected) / 2, 3) if limit >= largest else limit
     question = (
-        f"is the table still worth publishing? Of {measure}, where {largest:g} means that nothing is left, the groups are expected to "
-        f"reach {expected:.2g}. Publish fewer or coarser columns, or lower `k`; or keep this limit"
+        f"is the table still worth publishing? Of {measure}, where {largest:g} means that nothing is left, the groups are "
+        f"expected to reach {expected:.2g}. Publish fewer or coarser columns, or lower `k`; or keep this limit"
     )
     return DraftEntry({"measure": measure, "at_most": nearly, DECIDE: question}, why)
 
