@@ -25,8 +25,8 @@ SAME_MEANING = {
     "class": "",
     "alias": "Decision Environment Floats Outputs Steps",
     "function": "describe refuse_silence",
-    # commands, and what they run; what each stage has; measures or figures, and their chart or chapter
-    "module": """backup calibrate certify keys promote quarantine replay run serve
+    # commands, and what they run; what each stage has; parts of a release kind; measures or figures, and their chart or chapter
+    "module": """base masked_table synthetic_table backup calibrate certify keys promote quarantine replay run serve
         methods outputs plan spec task
         membership missing_limits model subgroups units waterfall""",
 }

@@ -102,9 +102,9 @@ def test_a_port_that_is_taken_is_refused_and_the_usual_one_is_replaced(monkeypat
         taken.listen()
         port = taken.getsockname()[1]
         with pytest.raises(InputError, match="listens there"):
-            serve.format_address(port)
+            serve.choose_server_address(port)
         monkeypatch.setattr(serve, "PORT", port)
-        found = serve.format_address(None)
+        found = serve.choose_server_address(None)
     assert found.ours
     assert found.root.rpartition(":")[2] not in (str(port), "0")
 
@@ -112,7 +112,7 @@ def test_a_port_that_is_taken_is_refused_and_the_usual_one_is_replaced(monkeypat
 def test_a_server_that_is_named_must_answer(monkeypatch):
     monkeypatch.setenv("PREFECT_API_URL", "http://127.0.0.1:9/api")
     with pytest.raises(InputError, match="no Prefect server answers"):
-        serve.format_address(None)
+        serve.choose_server_address(None)
 
 
 def test_a_server_that_is_slow_to_answer_is_there_and_one_that_is_silent_is_not(monkeypatch):
@@ -191,7 +191,8 @@ def test_a_server_that_dies_while_it_is_asked_is_started_again(restarted, clock,
     monkeypatch.setattr(serve, "LOOK_SECONDS", 0.01)
     monkeypatch.setattr(serve, "SECONDS_TO_TELL", -1)
     watching = threading.Thread(
-        target=serve.watch, args=([restarted], serve.Address("http://127.0.0.1:1", ours=True), ended, lambda _: None)
+        target=serve.watch_services,
+        args=([restarted], serve.ServerAddress("http://127.0.0.1:1", ours=True), ended, lambda _: None),
     )
     watching.start()
     try:
@@ -221,7 +222,7 @@ HOLDS = """
 import sys
 from flows.scheduled import serve, workers
 with serve.alone():
-    serve.remember(serve.Address("http://127.0.0.1:4321", ours=True), [])
+    serve.remember(serve.ServerAddress("http://127.0.0.1:4321", ours=True), [])
     print("mine", flush=True)
     sys.stdin.read()
 """

@@ -77,7 +77,7 @@ def test_a_bound_that_is_not_the_worst_changes_no_sentence(internal):
 
 def test_only_the_worst_over_all_intruders_is_called_so(internal):
     content = with_bounds(internal, "insider:vote")
-    (declared, *_), (insider, *_) = residual.describe_declared_intruder(content), residual.insiders_in_words(content)
+    (declared, *_), (insider, *_) = table_risks.describe_declared_intruder(content), table_risks.insiders_in_words(content)
     assert (declared.facts["is_worst"], insider.facts["is_worst"]) == (False, True)
     assert "another one found more" in declared
 

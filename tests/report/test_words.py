@@ -16,10 +16,10 @@ from tasks.report.mask_description import describe_mask
 from tasks.report.views import overview, policy_lines
 from tasks.report.views.overview import policy_rows, why_unpublished
 from tasks.report.wording import meanings, names
+from tasks.report.wording.attack_settings import linkage_settings
 from tasks.report.wording.figure_formats import unit_of
 from tasks.report.wording.intruders import somebody
 from tasks.report.wording.sentence import say
-from tasks.report.wording.settings import linkage_settings
 from tasks.score.catalogue import LOSS, MEASURES
 from tasks.score.policy import PolicyLine
 from tasks.score.scored_targets import ONE_SHARE

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from tasks.attack.outcomes.outcome import AttackResult
 from tasks.report.content import Content
-from tasks.report.wording.settings import linkage_settings
+from tasks.report.wording.attack_settings import linkage_settings
 from tasks.score.release_kinds import ReleaseKind
 
 Sentences = Callable[[Content], tuple[str, ...]]
-Facts = tuple[tuple[str, str], ...]
+Descriptions = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class KindReport:
 
     kind: ReleaseKind
     summarize: Sentences
-    describe_briefly: Callable[[Content], Facts]
+    describe_briefly: Callable[[Content], Descriptions]
     describe_unlimited: Sentences
     describe_risks: Sentences
     describe_fitness: Sentences

@@ -13,8 +13,8 @@ from tasks.report.views.fully_synthetic import (
     not_limited_of_nobody,
 )
 from tasks.report.views.table_risks import describe_table_risks, describe_unlimited_links, list_table_limits, summarize_table
+from tasks.report.wording.attack_settings import settings_of_nobody
 from tasks.report.wording.sentence import say
-from tasks.report.wording.settings import settings_of_nobody
 from tasks.score.release_kinds import SYNTHETIC_TABLE
 
 
