@@ -44,10 +44,10 @@ RELEASES = Path(__file__).resolve().parent.parent.parent / "params" / "releases"
 
 
 def pytest_generate_tests(metafunc):
-    """Every test of `which` report runs on those made by hand and, in the slow suite, on those of the shipped releases."""
+    """Every test of `which` report runs on those made by hand and, in the other tiers, on those of the shipped releases."""
     named = [mark.args[0] for mark in metafunc.definition.iter_markers("parametrize")]
     if "which" in metafunc.fixturenames and "which" not in named:
-        real = [pytest.param(name, marks=pytest.mark.slow) for name in REAL]
+        real = [pytest.param(name, marks=pytest.mark.slow if name == "anes96" else pytest.mark.long) for name in REAL]
         metafunc.parametrize("which", [*MADE_BY_HAND, *real])
 
 

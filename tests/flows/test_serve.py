@@ -45,6 +45,7 @@ def test_doctor_finds_the_runs_that_the_scheduler_inserted(serving):
     assert "(1)" in found[0]["says"]
 
 
+@pytest.mark.long
 def test_a_run_cancelled_on_the_server_is_ended_with_its_command(serving):
     run = serving.begin("endless", limit_minutes=15)
     child = serving.child_of(run)
@@ -95,6 +96,7 @@ def test_ended_in_mid_run_it_leaves_no_process_and_goes_on_when_it_is_started_ag
     the_next_schedule_goes_on(serving, began)
 
 
+@pytest.mark.long
 def test_killed_in_mid_run_it_leaves_no_process_and_goes_on_when_it_is_started_again(serving):
     run = serving.begin("slow")
     serving.child_of(run)

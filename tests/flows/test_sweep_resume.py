@@ -227,7 +227,7 @@ def test_interrupted_it_says_how_to_go_on_and_what_is_done_is_kept(process, tmp_
     assert files_in(home) >= 8
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_worker_that_dies_costs_no_trial(process, tmp_path, home):
     path = write_sweep(tmp_path / "project", SWEEP)
     running = in_the_middle(process, path, home, 8)
