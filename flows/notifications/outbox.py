@@ -166,8 +166,9 @@ class Outbox:
     def _forget_sent(self) -> None:
         oldest = (self.now() - REMEMBERED).timestamp()
         for mark in (self.folder / "sent").glob("*"):
-            if mark.stat().st_mtime < oldest:
-                mark.unlink(missing_ok=True)
+            with suppress(FileNotFoundError):  # another process may forget it at the same time, or give it its name
+                if mark.stat().st_mtime < oldest:
+                    mark.unlink()
 
     def _path(self, message: Message) -> Path:
         return self.folder / f"{_name(message)}.json"

@@ -242,6 +242,13 @@ class TestWhatWaits:
             thread.join()
         assert len(post.sent) == len(set(post.sent)) == 8
 
+    def test_a_mark_that_goes_meanwhile_stops_nobody(self, outbox, post):
+        outbox.put(event(), (HERE,))
+        outbox.deliver()
+        (outbox.folder / "sent" / "going").symlink_to("gone")  # it is listed, and is not there
+        outbox.put(event(run="run-2"), (HERE,))
+        assert outbox.deliver().sent == 1
+
     def test_a_file_of_somebody_else_is_left_alone(self, outbox):
         (outbox.folder / "x.json").write_text('{"block": "../../etc"}')
         assert outbox.deliver().sent == 0
