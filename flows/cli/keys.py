@@ -76,7 +76,7 @@ def list_(as_json: Annotated[bool, typer.Option("--json", help="print the keys o
     home = Home.current()
     records = [record for _, record in key_records(home)]
     if as_json:
-        found = [{**record.model_dump(mode="json"), **_place(home, record)} for record in records]
+        found = [{**record.model_dump(mode="json"), **_find_private_key(home, record)} for record in records]
         sys.stdout.write(json.dumps({"current": current_id(home), "keys": found}, indent=1, ensure_ascii=False) + "\n")
         return 0
     tell(*(() if records else ["no key yet: the first `sdcert certify` makes one, or `sdcert keys create`"]))
@@ -191,7 +191,7 @@ def _new_passphrase(
     from tasks.audit.signing.pem import choose_passphrase, name_passphrase_variable, passphrase_given
 
     if wanted is None and like is not None and home is not None:
-        wanted = _place(home, like)["passphrase"] or None
+        wanted = _find_private_key(home, like)["passphrase"] or None
     if wanted is False:
         return None
     ask = _new_hidden if wanted and sys.stdin.isatty() else None
@@ -242,7 +242,7 @@ def _check(kind: Any, text: str, where: str, allowed: str) -> None:
         raise InputError("text", where, "this is too short or too long", allowed, "write another", text) from None
 
 
-def _place(home: Home, record: KeyRecord) -> dict[str, Any]:
+def _find_private_key(home: Home, record: KeyRecord) -> dict[str, Any]:
     """Where the private key is, and whether it is locked with a passphrase (None: it is not here)."""
     from tasks.audit.signing.keys import pem_path
     from tasks.audit.signing.pem import has_passphrase
@@ -268,10 +268,10 @@ def _about(home: Home, record: KeyRecord) -> list[str]:
     from tasks.audit.signing.keys import pem_path
     from tasks.audit.signing.pem import PEM_VARIABLE
 
-    position = _place(home, record)
-    if position["private_key"] != "file":
-        return [f"  private  {'in ' + PEM_VARIABLE if position['private_key'] == 'environment' else 'not in this home'}"]
-    locked = "locked with a passphrase" if position["passphrase"] else "without a passphrase: who can read the file can sign"
+    found = _find_private_key(home, record)
+    if found["private_key"] != "file":
+        return [f"  private  {'in ' + PEM_VARIABLE if found['private_key'] == 'environment' else 'not in this home'}"]
+    locked = "locked with a passphrase" if found["passphrase"] else "without a passphrase: who can read the file can sign"
     return [f"  private  {pem_path(home, record.claim.key_id)}", f"           {locked}"]
 
 
@@ -329,12 +329,12 @@ def _state(record: KeyRecord, *, is_current: bool) -> str:
 def _private(home: Home, record: KeyRecord) -> str:
     from tasks.audit.signing.pem import PEM_VARIABLE
 
-    position = _place(home, record)
-    if position["private_key"] == "environment":
+    found = _find_private_key(home, record)
+    if found["private_key"] == "environment":
         return f"in {PEM_VARIABLE}"
-    if position["private_key"] == "not here":
+    if found["private_key"] == "not here":
         return "not in this home"
-    return "in this home, locked with a passphrase" if position["passphrase"] else "in this home, without a passphrase"
+    return "in this home, locked with a passphrase" if found["passphrase"] else "in this home, without a passphrase"
 
 
 def _day(when: datetime) -> str:

@@ -221,18 +221,18 @@ def count_sampled(spec: Sampling, n_units: int) -> int:
 
 def _sample_size(spec: Sampling, units: Units, n_strata: int, where: str) -> int:
     m = count_sampled(spec, units.n_units)
-    position, value = (f"{where}.share", spec.share) if spec.size is None else (f"{where}.size", spec.size)
+    location, value = (f"{where}.share", spec.share) if spec.size is None else (f"{where}.size", spec.size)
     least = max(LEAST, n_strata)
     most = units.n_units - 1
     allowed = f"{least:,} to {most:,} of {units.n_units:,} {units.counts}" if least <= most else "fewer strata than units"
     if m >= units.n_units:
         what = f"a sample of {m:,} of {units.n_units:,} {units.counts} leaves nobody out"
-        raise InputError("sample-too-large", position, what, allowed, "lower it, or take the step out", value)
+        raise InputError("sample-too-large", location, what, allowed, "lower it, or take the step out", value)
     if m < least:
         strata = f", and there are {n_strata:,} strata by {join_with_and(spec.by)}" if spec.by is not None else ""
         what = f"a sample of {m:,} of {units.n_units:,} {units.counts} is too small{strata}"
         remedy = "raise it, or sample with fewer strata" if strata else "raise it"
-        raise InputError("sample-too-small", position, what, allowed, remedy, value)
+        raise InputError("sample-too-small", location, what, allowed, remedy, value)
     return m
 
 

@@ -92,9 +92,7 @@ def _describe_difference(values: list[Any]) -> str:
         common = set.intersection(*({json.dumps(part) for part in value} for value in values))
         values = [[part for part in value if json.dumps(part) not in common] for value in values]
         return "; ".join(f"only {letters[i % 26]} has {_value(v)}" for i, v in enumerate(values) if v) or "another order"
-    return ", ".join(
-        f"{letters[location % 26]} {DASH if value is None else _value(value)}" for location, value in enumerate(values)
-    )
+    return ", ".join(f"{letters[i % 26]} {DASH if value is None else _value(value)}" for i, value in enumerate(values))
 
 
 def _value(value: Any) -> str:

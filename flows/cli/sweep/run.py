@@ -179,7 +179,7 @@ def _load_reachable_sweep(path: Path) -> SweepDefinition:
 
 @contextmanager
 def _open_sweep(sweep: SweepDefinition, storage: Any, resume: str | None, say: Say) -> Iterator[SweepExecution]:
-    """The execution of a sweep that no other process follows meanwhile."""
+    """The execution of a sweep, which no other process executes at the same time."""
     from flows.sweep.basis import prepare_basis
     from flows.sweep.execution import SweepExecution
     from flows.sweep.record import SweepRecord, read_sweep_record, sweep_id

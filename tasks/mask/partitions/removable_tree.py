@@ -130,7 +130,7 @@ def _widest(points: Floats, part: Integers) -> Floats:
 
 @njit
 def _select(values: Floats, records: Integers, middle: int) -> None:
-    """Hoare's selection, in position: no value before place `middle` is above one from there on."""
+    """Hoare's selection, in place: no value before place `middle` is above one from there on."""
     low, high = 0, len(values) - 1
     while low < high:
         one, two, three = values[low], values[(low + high) // 2], values[high]
