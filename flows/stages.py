@@ -11,10 +11,11 @@ from tasks.attack.insiders import compute_rate
 from tasks.attack.linkage.external import names_of, plan_of
 from tasks.attack.linkage.file_alignment import refuse_unfit_file
 from tasks.attack.membership.inference import scores_of
-from tasks.attack.membership.methods import AnyTableAttack, attack_name
+from tasks.attack.membership.law_ratio import LawRatio
+from tasks.attack.membership.methods import AnyTableAttack, OfDeclaredIntruder, attack_name
 from tasks.attack.outputs import AttackOutputs, MembershipOutputs, PeopleOutputs
 from tasks.attack.task import attack_release, choose_people, infer_membership
-from tasks.attack.threat import Intruder, find_larger_insiders, holders, intruders
+from tasks.attack.threat import Intruder, find_larger_insiders, holders, intruders, list_membership_intruders
 from tasks.ingest.methods import IngestReport
 from tasks.ingest.task import file_digest, ingest_file
 from tasks.mask.outputs import MaskOutputs
@@ -103,14 +104,18 @@ def run_membership_attacks(
     if people is None:
         return []
     calls = {}
+    schema = Store().record(masked.schema, Schema)
     for attack in release.membership_attacks:
         if isinstance(attack, AnyTableAttack):
             linkage = scores_of(attack, release.attacks_to_run)
+            who = list_membership_intruders(release.intruder, schema) if isinstance(attack, OfDeclaredIntruder) else ()
             calls[f"membership {attack_name(attack)}"] = infer_membership.bind(
                 people=people,
                 schema=masked.schema,
                 plan=store_part(attack),
                 linkage=None if linkage is None else store_part(linkage),
+                intruders=[store_part(one) for one in who],
+                mechanisms=masked.mechanisms if isinstance(attack, LawRatio) else None,
             )
     return runner.run_all("membership", calls)
 

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
-from tasks.attack.membership.methods import MembershipResult
+from tasks.attack.membership.methods import DECLARED_KNOWLEDGE, MembershipResult
 from tasks.mask.methods import Mechanism
 from tasks.mask.sampling import Sampling
 from tasks.microdata.canonical import canonical
@@ -72,11 +72,12 @@ from tasks.score.measures.linkage import (
     REIDENTIFICATION,
     TRUTH_AMONG_NEAREST,
 )
-from tasks.score.policy import PolicyLine
+from tasks.score.policy import DECLARED, PolicyLine
 from tasks.score.verdict import Criterion
 from tasks.train.card import ModelCard
 
 REVIEW_MONTHS = 24
+_STEPS = "the steps and their parameters, not the seed"
 _IMITATED = "the learner and its parameters, and the steps that masked its training table"
 _SINGLING_OUT = (
     RECORDS_EXPOSED.name,
@@ -242,10 +243,10 @@ def _membership_attacks(content: Content) -> Iterator[AttackClaim]:
         yield AttackClaim(
             attack=result.attack,
             method=result.method,
-            intruder="whole record",
+            intruder=DECLARED if result.method in DECLARED_KNOWLEDGE else "whole record",
             status=result.status,
             knows_data=result.knows,
-            knows_mechanism=_IMITATED if result.shadows else "nothing",
+            knows_mechanism=_STEPS if result.method == "law_ratio" else _IMITATED if result.shadows else "nothing",
             settings=f"{asks}; evaluates: {result.evaluates}{_imitations(result)}",
             reason=result.reason,
         )

@@ -37,8 +37,6 @@ def describe_disclosure(content: Content, name: str) -> str:
 
 def _describe_exception(content: Content, name: str) -> str:
     kind = _kind(name)
-    if kind == "membership" and content.limits_in_rehearsal:
-        return f"The limit on membership ({WHAT_IT_IS[kind]}) was rehearsed, and nothing was measured on this release."
     if kind is not None:
         return f"The policy sets no limit on {name} ({WHAT_IT_IS[kind]})."
     asked = [one for one in content.omissions if one.attack == name]

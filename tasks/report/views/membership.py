@@ -15,8 +15,10 @@ from tasks.report.views.figures import Figure, safe
 from tasks.report.views.rows import Bar, FigureRow, TextRow, bounds_text, figure_text, unit_of
 from tasks.report.wording.meanings import meaning
 from tasks.report.wording.membership import FILE, MEANS, MODEL, PARTS, TITLES, MembershipWording, find_attack_wording
+from tasks.report.wording.sentence import say
 from tasks.report.wording.sentences import attack_named
 from tasks.score.measures.membership import (
+    INSIDER_MEMBERSHIP_AUC,
     MEMBERSHIP_ADVANTAGE,
     MEMBERSHIP_AUC,
     MEMBERSHIP_F1,
@@ -41,7 +43,8 @@ _MOST_NAMED = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MembershipView:
-    """One attack: what it does, what it found, and what that means. imitations: how many it trained, as a sentence.
+    """One attack: what it does, what it found, and what that means. imitations: how many it trained, as a sentence. insider:
+    what it tells the insider whom it tells most, and of values that the mask kept.
 
     rates: those that have a value; that rates at the left end have none is said once for all attacks, in the summary.
     """
@@ -55,6 +58,7 @@ class MembershipView:
     imitations: str
     silent: str
     plain: str
+    insider: str
     rates: tuple[FigureRow, ...]
     subgroups: tuple[TextRow, ...]
     exposed_in_words: tuple[str, ...]
@@ -113,6 +117,23 @@ def worst_of_membership(content: Content) -> str:
     )
 
 
+def describe_insider(content: Content, attack: str | None = None) -> tuple[str, ...]:
+    """The insider who tells members best by one more column, beside the declared intruder; empty where none was tried."""
+    tried = [one for one in content.figures(INSIDER_MEMBERSHIP_AUC.name) if attack in (None, one.attack)]
+    worst = content.largest(tried)
+    if worst is None:
+        return ()
+    declared = next((one for one in content.figures(AUC) if one.attack == worst.attack), None)
+    return (say("membership.insider", told=worst, declared=declared, noun=get_membership_wording(content).noun),)
+
+
+def describe_values_kept(content: Content, result: MembershipResult) -> tuple[str, ...]:
+    """That the mask keeps the values of columns, where exact values tell members from others."""
+    area = next((one for one in content.figures(AUC) if one.attack == result.attack), None)
+    told = result.method == "values_present" and area is not None and area.low is not None and area.low > _COIN
+    return (say("membership.values_kept", area=area),) if told else ()
+
+
 def _failure(content: Content) -> str:
     """Which attacks failed, so that the worst of the others tells little; empty where none did."""
     failed = [one for one in content.estimates if one.measure == AUC and one.status == "failed"]
@@ -169,6 +190,7 @@ def _view(content: Content, result: MembershipResult, place: int) -> MembershipV
         imitations=f"It used {count(result.shadows)} imitations of the model (shadow models)." if result.shadows else "",
         silent=silent,
         plain=_plain(content, result.attack) if ran else "",
+        insider=" ".join((*describe_values_kept(content, result), *describe_insider(content, result.attack))),
         rates=tuple(_row(one, noun) for name in RATES for one in figures if one.measure == name and _is_reportable(one))
         if ran
         else (),

@@ -19,7 +19,7 @@ from tasks.report.views.fully_synthetic import (
     not_limited_of_nobody,
 )
 from tasks.report.views.insider_curve import columns_as_published, curve_in_words
-from tasks.report.views.membership import worst_of_membership
+from tasks.report.views.membership import describe_insider, worst_of_membership
 from tasks.report.views.missing_limits import NO_LINE, is_limited, not_limited
 from tasks.report.views.model import describe_model_results, limits_of_model, model_in_words, not_limited_of_model
 from tasks.report.views.randomised import describe_randomisation
@@ -56,7 +56,7 @@ def residual_risks(content: Content) -> tuple[str, ...]:
         *describe_declared_intruder(content),
         *insiders_in_words(content),
         *_files(content),
-        *filter(None, (worst_of_membership(content),)),
+        *filter(None, (worst_of_membership(content), *describe_insider(content))),
         *_describe_asserted_links(content),
         *(() if content.of_nobody else values_in_words(content)),
         *_intervals(content),

@@ -28,7 +28,8 @@ class MembershipWording:
 
 FILE = MembershipWording(
     noun=THE_FILE,
-    asks="Somebody has the whole published record of a person, and asks whether that person is in the file at all. Where the "
+    asks="Somebody has the published record of a person, or what the declared intruder knows of it, and asks whether that "
+    "person is in the file at all. Where the "
     "file is about something delicate, the answer may be the secret.",
     set_aside="rows of the source were set aside at random before the masking and are released in no form. The attacks are "
     "asked about as many people of the file as of those, and not told who is who.",
@@ -58,6 +59,8 @@ TITLES = {
     "closest_record": "Distance to the closest record",
     "density_ratio": "Ratio of densities",
     "linkage_score": "Scores of linkage",
+    "values_present": "Exact values",
+    "law_ratio": "Likelihood ratio of the mask",
     "gap": "Right or wrong",
     "loss_threshold": "Size of the error",
     "shadow_models": "Shadow models",
@@ -65,6 +68,11 @@ TITLES = {
     "likelihood_ratio_offline": "Likelihood ratio (LiRA), offline",
 }
 MEANS = {
+    "values_present": "It looks at each column by itself, and does not ask which values stand in one row. Rank swapping, rank "
+    "jitter and reverse mapping move the values of a column and keep them, so that no wider window hides from it who is in the "
+    "file.",
+    "law_ratio": "It weighs each released row by how likely it is to come from the person rather than from somebody else, so "
+    "that one row in the right place tells more than many that suit everybody. Steps whose law is not known give it no figure.",
     "gap": "Who sees no more than the predicted class can carry it out. What it tells is how much more often the model is "
     "right about people of its training set than about others.",
     "loss_threshold": "It takes for members those whom the model misses by no more than a member on average. Easy records are "

@@ -20,6 +20,7 @@ from tasks.report.wording.meanings import meaning
 from tasks.report.wording.units import add_article
 from tasks.score.catalogue import MEASURES
 from tasks.score.measures.disclosure import SD_INTERVAL_DISCLOSURE
+from tasks.score.membership.figures import REHEARSED
 from tasks.score.policy import FILE, INSIDER, PolicyLine, rate_of
 from tasks.score.rounding import STATISTICS
 from tasks.score.scored_targets import ONE_SHARE
@@ -254,6 +255,8 @@ def _reason_in_words(line: PolicyLine, criterion: Criterion, counts: Counts) -> 
     if criterion.lower_bound:
         return f"The figure is {found}, {PART_OF_AN_ATTACK}: this alone breaks the limit of {demand}.{blamed}"
     bound = f"The one-sided 95{SPACE}% bound, {found},"
+    if criterion.caution == REHEARSED and criterion.decision == "undecided":
+        return f"{bound} does not decide on {demand}, because it is not about this release."
     match criterion.decision:
         case "pass":
             return f"{bound} keeps the limit of {demand}.{blamed}"
