@@ -116,12 +116,12 @@ def test_a_limit_on_membership_that_was_rehearsed_is_undecided(sdcert, tmp_path)
     change = {"membership": [{"method": "closest_record"}], "policy": [*LIMITS, INSIDERS, INFERENCE, MEMBERSHIP]}
     path = write_release(tmp_path / "project", {**change, "not_limited": {}})
     ran = sdcert("certify", path, "--output", tmp_path / "releases")
-    assert ran.code == 0, ran.out + ran.err
-    assert "survey: CERTIFIED EXCEPT membership\n" in ran.out
-    assert "was rehearsed, and nothing was measured on this release" in ran.out
-    verified = sdcert("verify", folder_of(tmp_path, newest_manifest()) / "released.csv")
-    assert "CERTIFIED EXCEPT membership" in verified.out
-    assert "not limited: membership." in verified.out
+    assert ran.code == 1, ran.out + ran.err
+    assert "survey: UNDECIDED" in ran.out
+    assert "Set a `control` aside" in ran.out
+    (line,) = [one for one in scorecard_of(tmp_path, newest_manifest())["criteria"] if one["decision"] != "pass"]
+    assert (line["measure"], line["decision"]) == ("membership_auc", "undecided")
+    assert line["reason"].startswith("rehearsed on random halves")
 
 
 @pytest.mark.parametrize(("shadows", "weak"), [(2, True), (8, False), (24, False)])

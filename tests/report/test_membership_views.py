@@ -13,8 +13,14 @@ from tasks.microdata.estimate import Estimate
 from tasks.report.charts.editions import RULES
 from tasks.report.charts.roc_chart import RocChart, RocPoint, create_roc_chart, draw_roc_curve
 from tasks.report.page import render
-from tasks.report.views.membership import membership_intro, membership_views, worst_of_membership
-from tasks.report.views.residual import list_known_limits
+from tasks.report.views.membership import (
+    describe_insider,
+    describe_values_kept,
+    membership_intro,
+    membership_views,
+    worst_of_membership,
+)
+from tasks.report.views.residual import list_known_limits, residual_risks
 from tasks.report.wording.membership import MEANS, TITLES, find_attack_wording
 from tasks.train.card import ModelCard
 
@@ -244,3 +250,25 @@ def test_without_such_attacks_nothing_is_said_but_that(certified):
     assert "Membership (whether somebody can tell that a person is in the table) is not assessed." in list_known_limits(
         certified
     )
+
+
+def test_exact_values_and_the_worst_insider_are_told(certified):
+    values = "values_present"
+    area = figure("membership_auc", 0.9, values, low=0.8, high=1.0, chance=0.5, n_targets=80, n_in_release=40)
+    advantage = figure("membership_advantage", 0.7, values), figure("membership_recall", 0.8, values)
+    insiders = (figure("insider_membership_auc", value, values, attribute=name, chance=0.5) for name, value in INSIDERS)
+    content = replace(
+        asked(certified), membership=(result(values),), estimates=(*certified.estimates, area, *advantage, *insiders)
+    )
+    told = {one.id: one.facts for one in (*describe_values_kept(content, content.membership[0]), *describe_insider(content))}
+    assert told["membership.values_kept"]["area"] is area
+    insider = told["membership.insider"]
+    assert (insider["told"].attribute, insider["declared"], insider["noun"]) == ("PID", area, "the file")
+    (view,) = membership_views(content)
+    assert view.insider.startswith("Exact values tell who is in the file")
+    assert describe_insider(content)[0] in residual_risks(content)
+    alone = replace(content, estimates=(*certified.estimates, replace(area, low=0.45), *advantage))
+    assert membership_views(alone)[0].insider == ""
+
+
+INSIDERS = (("vote", 0.91), ("PID", 0.97))

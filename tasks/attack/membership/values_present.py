@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 import pyarrow as pa
+from scipy.special import expit
 
 from tasks.attack.membership.closest_record import check_known
 from tasks.attack.membership.frame import Frame
@@ -17,6 +19,8 @@ from tasks.microdata.spec import Public, Slug, Spec
 from tasks.microdata.table import Booleans, Floats, Integers, Microdata, encode_jointly
 
 PRIOR = 0.5  # as many members as others are asked about
+LEAST_KEPT = 0.01  # of a column's values, to begin with
+ROUNDS, ENOUGH = 100, 1e-6  # of the search for the likeliest kept shares
 _GRIDS = (
     *(PrecisionGrid(10**power, 1) for power in range(9, 0, -1)),
     *(PrecisionGrid(1, 10**d) for d in range(MOST_DECIMALS)),
@@ -49,8 +53,8 @@ def score_by_values_present(
     ln(1 - a + a / q) where the value occurs, ln(1 - a) where it does not. q: the probability that it occurs without this
     person, 1 - (1 - p)^m in m rows, p the share of the value among the other people whom the intruder holds. A value that none
     of them has counts as k times, k at most 1, by Good and Turing: (2 N2 + 1) / (N1 + 1), N1 and N2 the values of one person
-    and of two. a: how much of the column's values the release keeps, so that the values of those who are asked about occur as
-    often as is seen, if half of them are members. Both take nothing from who is a member.
+    and of two. a: how much of the column's values the release keeps, by maximum likelihood if half of those who are asked about
+    are members. Both take nothing from who is one.
     A missing value says nothing. Numbers are compared at the precision that the released column shows, texts without regard to
     blanks, capitals and zeros in front, so that other formatting hides nobody.
 
@@ -65,27 +69,72 @@ def score_by_values_present(
     check_known(released, knows)
     others = {} if insiders is None else insiders
     columns = dict.fromkeys((*knows, *(name for names in others.values() for name in names)))
-    evidence = {name: _weigh_column(original, frame, released, name) for name in columns}
+    seen = {name: _look_up(original, frame, released, name) for name in columns}
 
-    def add_up(names: Iterable[str]) -> Floats:
-        total: Floats = np.sum([evidence[name] for name in names], axis=0)
-        return total
+    def score(names: Iterable[str]) -> Floats:
+        return _weigh_columns([seen[name] for name in names])
 
-    by_insider = tuple((name, add_up(known)) for name, known in others.items())
-    return MembershipScores(add_up(knows), None, "calibration", by_insider)
+    by_insider = tuple((name, score(known)) for name, known in others.items())
+    return MembershipScores(score(knows), None, "calibration", by_insider)
 
 
-def _weigh_column(original: Microdata, frame: Frame, released: Microdata, name: str) -> Floats:
-    """Shape (t,): the log-likelihood ratio of what one column shows of each target's value."""
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """Of each target, shape (t,): does their value occur, does it say anything, and how probably does it occur without them?"""
+
+    occurs: Booleans
+    known: Booleans
+    chance: Floats
+
+    def compare_likelihoods(self, kept: float) -> Floats:
+        ratios = np.where(self.occurs, np.log(1 - kept + kept / self.chance), np.log1p(-kept))
+        return np.where(self.known, ratios, 0.0)
+
+    def guess_kept_share(self) -> float:
+        """The share of the values that the release keeps, by how many occur; a little where they occur by chance alone."""
+        if not self.known.any():
+            return 0.0
+        by_chance = min(float(self.chance[self.known].mean()), 1 - LEAST_KEPT)
+        kept = (float(self.occurs[self.known].mean()) - by_chance) / (PRIOR * (1 - by_chance))
+        return min(max(kept, LEAST_KEPT), self._most)
+
+    def update_kept_share(self, kept: float, member: Floats) -> float:
+        """The same by which of the occurring values are kept ones, most probably. member: how probably each target is one."""
+        weight = member * self.known
+        if weight.sum() == 0:
+            return kept
+        by_keeping = np.where(self.occurs, kept / (kept + (1 - kept) * self.chance), 0.0)
+        return min(float(weight @ by_keeping / weight.sum()), self._most)
+
+    @property
+    def _most(self) -> float:
+        """Never quite 1: one value more may have been changed."""
+        return 1 - 1 / (2 * int(self.known.sum()))
+
+
+def _weigh_columns(columns: list[_Column]) -> Floats:
+    """Shape (t,): the log-likelihood ratio of what all columns show of each target, with the likeliest kept shares (EM)."""
+    kept = [column.guess_kept_share() for column in columns]
+    for _ in range(ROUNDS):
+        ratio = _add_up(columns, kept)
+        better = [column.update_kept_share(share, expit(ratio)) for column, share in zip(columns, kept, strict=True)]
+        changed = max(abs(one - other) for one, other in zip(kept, better, strict=True))
+        kept = better
+        if changed < ENOUGH:
+            break
+    return _add_up(columns, kept)
+
+
+def _add_up(columns: list[_Column], kept: list[float]) -> Floats:
+    total: Floats = np.sum([column.compare_likelihoods(share) for column, share in zip(columns, kept, strict=True)], axis=0)
+    return total
+
+
+def _look_up(original: Microdata, frame: Frame, released: Microdata, name: str) -> _Column:
     own, shown = _encode_values(original.column(name), released.column(name))
     chance = _compute_chance(own, frame.units.of_row, released.n)
     rows = frame.target_rows
-    known, occurs = own[rows] >= 0, np.isin(own[rows], shown)
-    return np.where(known, _compare_likelihoods(occurs, chance[rows], _estimate_kept_share(occurs, chance[rows], known)), 0.0)
-
-
-def _compare_likelihoods(occurs: Booleans, chance: Floats, kept: float) -> Floats:
-    return np.where(occurs, np.log(1 - kept + kept / chance), np.log1p(-kept))
+    return _Column(np.isin(own[rows], shown), own[rows] >= 0, chance[rows])
 
 
 def _compute_chance(codes: Integers, unit: Integers, n_released: int) -> Floats:
@@ -103,16 +152,6 @@ def _compute_chance(codes: Integers, unit: Integers, n_released: int) -> Floats:
     with np.errstate(divide="ignore"):
         chance: Floats = -np.expm1(n_released * np.log1p(-share))
     return chance
-
-
-def _estimate_kept_share(occurs: Booleans, chance: Floats, known: Booleans) -> float:
-    """The share of the values that the release keeps, 0 where they occur no more often than by chance, and never quite 1."""
-    n = int(known.sum())
-    by_chance = float(chance[known].mean()) if n else 1.0
-    if by_chance > 1 - 1 / (2 * n + 1):
-        return 0.0
-    kept = (float(occurs[known].mean()) - by_chance) / (PRIOR * (1 - by_chance))
-    return min(max(kept, 0.0), 1 - 1 / (2 * n))
 
 
 def _encode_values(own: pa.Array, shown: pa.Array) -> tuple[Integers, Integers]:
