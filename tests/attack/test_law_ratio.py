@@ -82,7 +82,7 @@ def test_pram_by_hand(table):
 
 
 def _score_slowly(data, released, share, names=XY):
-    """Every pair of a record and a row, with noise of the release's own standard deviation, as who holds a part estimates it."""
+    """Every pair of a record and a row; noise by the release's own standard deviation, as who holds a part estimates it."""
     own, shown = (np.column_stack([one.floats(name) for name in names]) for one in (data, released))
     variance = shown.var(axis=0, ddof=1) * share**2 / (1 + share**2)
     logs = -(((shown[:, None] - own[None]) ** 2) / variance / 2).sum(axis=-1)
@@ -197,7 +197,9 @@ def ask_about_census(census, steps, seed):
 
 
 def test_census_swapped_tells_everybody(census):
-    areas = ask_about_census(census, lambda names: (RankSwapping(method="rank_swapping", attributes=names, window_percent=20.0),), 1)
+    areas = ask_about_census(
+        census, lambda names: (RankSwapping(method="rank_swapping", attributes=names, window_percent=20.0),), 1
+    )
     assert areas["values_present"] == 1.0
     assert max(areas[name] for name in ("closest_record", "density_ratio", "linkage_score")) < 0.6
 

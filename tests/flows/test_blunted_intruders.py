@@ -90,8 +90,7 @@ WEAK = (
 )
 STRONG = (
     [{"method": "closest_record", "id": "near"}, *({"method": name} for name in (*OTHERS[1:], *BY_MECHANISM))],
-    [{"method": name} for name in (*OTHERS, *BY_MECHANISM)]
-    + [{"method": "density_ratio", "id": "wider", "neighbours": 5}],
+    [{"method": name} for name in (*OTHERS, *BY_MECHANISM)] + [{"method": "density_ratio", "id": "wider", "neighbours": 5}],
 )
 
 
