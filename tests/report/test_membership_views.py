@@ -265,7 +265,7 @@ def test_exact_values_and_the_worst_insider_are_told(certified):
     insider = told["membership.insider"]
     assert (insider["told"].attribute, insider["declared"], insider["noun"]) == ("PID", area, "the file")
     (view,) = membership_views(content)
-    assert view.insider.startswith("Exact values tell who is in the file")
+    assert view.insider.startswith("The values of single columns tell who is in the file")
     assert describe_insider(content)[0] in residual_risks(content)
     alone = replace(content, estimates=(*certified.estimates, replace(area, low=0.45), *advantage))
     assert membership_views(alone)[0].insider == ""

@@ -59,7 +59,7 @@ INFERS = {
     "closest_record": "takes whoever has a near row in the release for a member",
     "density_ratio": "takes whoever stands where the release is denser than the population for a member",
     "linkage_score": "takes whoever is linked well for a member",
-    "values_present": "takes those for members whose own values occur in the columns of the release, or nearly, rare values first",
+    "values_present": "takes those for members whose own values occur in columns of the release, or nearly, the rare above all",
     "law_ratio": "takes those for members with whom the release is likelier, by the law of the mask, than without",
 }
 _IMITATES = "the record, its true class, the model's probabilities, its learner, and other records of the population"

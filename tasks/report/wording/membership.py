@@ -68,7 +68,8 @@ TITLES = {
     "likelihood_ratio_offline": "Likelihood ratio (LiRA), offline",
 }
 MEANS = {
-    "values_present": "It looks at each column by itself, and does not ask which values stand in one row. Rank swapping, rank "
+    "values_present": "It looks at each column by itself, and does not ask which values stand in one row. Values that are not "
+    "there but nearer than those of other people count too. Rank swapping, rank "
     "jitter and reverse mapping move the values of a column and keep them, so that no wider window hides from it who is in the "
     "file.",
     "law_ratio": "It weighs each released row by how likely it is to come from the person rather than from somebody else, so "
