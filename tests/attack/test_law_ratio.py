@@ -7,11 +7,10 @@ import pytest
 from membership_models import halves, records
 from scipy.special import expit, logsumexp
 
-from tasks.attack.linkage.distance_linkage import DistanceLinkage
 from tasks.attack.membership.frame import Frame
 from tasks.attack.membership.inference import create_file_experiment, infer
 from tasks.attack.membership.law_ratio import LEAST, LawRatio
-from tasks.attack.membership.methods import DEFAULT_TABLE_ATTACKS, attack_table
+from tasks.attack.membership.methods import attack_table
 from tasks.attack.threat import Intruder
 from tasks.mask.categories.pram import Pram
 from tasks.mask.coding.rounding import Rounding
@@ -180,34 +179,3 @@ def test_claims_come_true(table):
         inside = (p >= low) & (p < high)
         assert inside.sum() > 250
         assert member[inside].mean() == pytest.approx(p[inside].mean(), abs=0.06)
-
-
-def ask_about_census(census, steps, seed):
-    """A fifth of Census set aside, the first five columns of the rest masked."""
-    data, schema = census
-    names = data.names[:5]
-    schema = type(schema)(schema.select(names))
-    data, rng = data.select(names), np.random.default_rng(seed)
-    rest, aside = set_aside(Units(np.arange(data.n), data.n, "records"), 0.2, rng=rng)
-    done = mask(data.take(rest), schema, steps(names), seed=bytes([seed]) * 32, path=())
-    asked = create_file_experiment(data.take(rest), data.take(aside), done.data, done.record, schema, rng=rng)
-    who, plain = (Intruder("declared", names),), DistanceLinkage(method="distance_linkage")
-    results = (infer(spec, asked, schema, plain, who, steps(names)) for spec in DEFAULT_TABLE_ATTACKS)
-    return {one.method: auc(one.scores, asked.frame.is_member) for one in results if one.scores is not None}
-
-
-def test_census_swapped_tells_everybody(census):
-    areas = ask_about_census(
-        census, lambda names: (RankSwapping(method="rank_swapping", attributes=names, window_percent=20.0),), 1
-    )
-    assert areas["values_present"] == 1.0
-    assert max(areas[name] for name in ("closest_record", "density_ratio", "linkage_score")) < 0.6
-
-
-def test_census_with_noise_is_told_best_by_its_law(census):
-    found = [
-        ask_about_census(census, lambda names: (NOISE.model_copy(update={"attributes": names}),), seed) for seed in (1, 2, 3)
-    ]
-    mean = {name: np.mean([areas[name] for areas in found]) for name in found[0]}
-    assert mean["law_ratio"] > 0.67
-    assert mean["law_ratio"] > max(mean[name] for name in mean if name != "law_ratio") + 0.05
