@@ -72,8 +72,8 @@ KNOWS = {
     "density_ratio": "the record, the release, and other records of the population",
     "linkage_score": "the record and the release",
     "values_present": "what the declared intruder knows of the record, the release, and other records of the population",
-    "law_ratio": "what the declared intruder knows of the record, the release, the masking steps with their parameters (not the "
-    "seed), and other records of the population",
+    "law_ratio": "what the declared intruder knows of the record, the release, the masking steps with their parameters (but "
+    "not the seed), and other records of the population",
 }
 
 
