@@ -33,7 +33,7 @@ class ColumnLaw:
 
 
 @dataclass(frozen=True, slots=True)
-class ColumnEvidence:
+class PresenceEvidence:
     """Of each target, shape (t,): does their value occur, and does it say anything at all?
 
     chance: how probable it is that a value as near to theirs as the nearest released one is there without them, above 0.
@@ -94,7 +94,7 @@ def _mean_chance(nearness: float) -> float:
     return float(1 / nearness - 1 / np.expm1(nearness))
 
 
-def weigh_columns(columns: list[ColumnEvidence]) -> Floats:
+def weigh_columns(columns: list[PresenceEvidence]) -> Floats:
     """Shape (t,): the log-likelihood ratio of what all columns show of each target, as if they were independent.
 
     The laws are those of maximum likelihood, found by turns with who is a member (EM), of whom nothing is known but that half
@@ -114,6 +114,6 @@ def weigh_columns(columns: list[ColumnEvidence]) -> Floats:
     return _add_up(columns, laws)
 
 
-def _add_up(columns: list[ColumnEvidence], laws: list[ColumnLaw]) -> Floats:
+def _add_up(columns: list[PresenceEvidence], laws: list[ColumnLaw]) -> Floats:
     total: Floats = np.sum([column.compare_likelihoods(law) for column, law in zip(columns, laws, strict=True)], axis=0)
     return total

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from tasks.attack.membership.closest_record import check_known
-from tasks.attack.membership.column_evidence import ColumnEvidence, weigh_columns
+from tasks.attack.membership.column_evidence import PresenceEvidence, weigh_columns
 from tasks.attack.membership.frame import Frame
 from tasks.attack.membership.scored import MembershipScores
 from tasks.mask.control import normalise_values
@@ -48,7 +48,7 @@ def score_by_values_present(
     the values of a member then occur in the release, and those of others only by chance: the less often, the rarer they are.
     A little noise afterwards leaves a value that is nearer than chance would have it.
 
-    Formula in words: the sum over the columns of the log-likelihood ratio of `ColumnEvidence`. Its chance of a value that
+    Formula in words: the sum over the columns of the log-likelihood ratio of `PresenceEvidence`. Its chance of a value that
     occurs is q = 1 - (1 - p)^m in m rows, p the share of it among the other people held by the intruder; a value that none of
     them has counts as k times, k at most 1, by Good and Turing: (2 N2 + 1) / (N1 + 1), N1 and N2 the values of one person and
     of two. Of another value, if n others are held and i of them are nearer than the nearest released value: as of m + n people
@@ -78,7 +78,7 @@ def score_by_values_present(
     return MembershipScores(score(knows), None, "calibration", by_insider)
 
 
-def _look_up(original: Microdata, frame: Frame, released: Microdata, schema: Schema, name: str) -> ColumnEvidence:
+def _look_up(original: Microdata, frame: Frame, released: Microdata, schema: Schema, name: str) -> PresenceEvidence:
     own, shown, step = _place_values(original, released, name)
     asked = own[frame.target_rows]
     known, distance = ~np.isnan(asked), _find_distances(asked, shown)
@@ -86,7 +86,7 @@ def _look_up(original: Microdata, frame: Frame, released: Microdata, schema: Sch
     if not ordered:
         distance, step = np.where(distance == 0, 0.0, np.inf), 0.0
     chance = _compute_chance(own, frame, distance, released.n, step)
-    return ColumnEvidence(known & (distance == 0), known, chance, ordered)
+    return PresenceEvidence(known & (distance == 0), known, chance, ordered)
 
 
 def _compute_chance(own: Floats, frame: Frame, distance: Floats, n_released: int, step: float) -> Floats:
