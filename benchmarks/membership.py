@@ -32,7 +32,7 @@ from threadpoolctl import threadpool_limits
 from tasks.attack.linkage.distance_linkage import DistanceLinkage, link_by_distance
 from tasks.attack.membership.answers import ask_about_targets, correct
 from tasks.attack.membership.frame import Frame, rehearsal
-from tasks.attack.membership.inference import create_file_experiment, infer
+from tasks.attack.membership.inference import create_file_experiment, score_membership
 from tasks.attack.membership.methods import (
     DEFAULT_MODEL_ATTACKS,
     DEFAULT_TABLE_ATTACKS,
@@ -43,7 +43,7 @@ from tasks.attack.membership.methods import (
     attack_table,
     shadows_needed,
 )
-from tasks.attack.membership.shadows import shadow_pool, train_shadow_models
+from tasks.attack.membership.shadows import plan_shadow_pool, train_shadow_models
 from tasks.attack.threat import Intruder
 from tasks.ingest.readers.datasets import DatasetName
 from tasks.mask.control import set_aside
@@ -53,12 +53,12 @@ from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Attribute, Role, Scale, Schema
 from tasks.microdata.table import Microdata
 from tasks.microdata.units import Units
-from tasks.score.membership.estimates import membership_estimates
+from tasks.score.membership.membership_estimates import membership_estimates
 from tasks.score.membership.roc_curve import auc
-from tasks.train.examples import Examples, coding_of
+from tasks.train.examples import Examples, create_encoder
 from tasks.train.learners import AnyLearner, DecisionTree, LogisticRegression, RandomForest
-from tasks.train.model import learn_with
 from tasks.train.spec import ModelSpec
+from tasks.train.training import learn_with
 
 TABLES = {"anes96": ("vote", None), "census": ("ERNVAL", 4), "household": ("roof", None)}
 CODES = {"urbrur", "roof", "walls", "water", "electcon", "relat", "sex", "hhcivil", "vote"}
@@ -148,13 +148,13 @@ def of_models(name: str, seed: int) -> Iterator[dict[str, Any]]:
     target, quantiles = TABLES[name]
     for learner, (spec, noise) in LEARNERS.items():
         model = ModelSpec(learner=spec, target=target, target_quantiles=quantiles)
-        encoded = mislabelled(coding_of(model, schema, data).examples(data), noise, seed)
+        encoded = mislabelled(create_encoder(model, schema, data).examples(data), noise, seed)
         frame, rng = split(data, seed)
         learn, train = learn_with(spec), encoded.take(frame.member_rows)
         answers = ask_about_targets(frame, learn(train, seed), encoded, train)
         began = time.process_time()
         needed = shadows_needed(DEFAULT_MODEL_ATTACKS)
-        pools = {kind: shadow_pool(frame, k, kind, rng=rng) for kind, k in needed.items()}
+        pools = {kind: plan_shadow_pool(frame, k, kind, rng=rng) for kind, k in needed.items()}
         taught = Taught(**{kind: train_shadow_models(pool, encoded, learn) for kind, pool in pools.items()})
         training = time.process_time() - began
         right = correct(answers.probabilities, answers.labels)
@@ -200,7 +200,7 @@ def of_masks(name: str, seed: int) -> Iterator[dict[str, Any]]:
             print(f"{name}, {label}: {error.what}")
             continue
         asked = create_file_experiment(data.take(rest), data.take(aside), done.data, done.record, schema, rng=rng)
-        results = [infer(spec, asked, schema, plain, who, done.mechanisms) for spec in DEFAULT_TABLE_ATTACKS]
+        results = [score_membership(spec, asked, schema, plain, who, done.mechanisms) for spec in DEFAULT_TABLE_ATTACKS]
         areas = {one.method: auc(one.scores, asked.frame.is_member) for one in results if one.scores is not None}
         yield {"table": name, "mask": label, "seed": seed, **areas}
 
@@ -209,9 +209,9 @@ def of_shadows(shadows: int) -> Iterator[dict[str, Any]]:
     """CPU seconds of so many shadow models of a small learner on anes96."""
     data, schema = table("anes96")
     for name, learner in SMALL.items():
-        encoded = coding_of(ModelSpec(learner=learner, target="vote"), schema, data).examples(data)
+        encoded = create_encoder(ModelSpec(learner=learner, target="vote"), schema, data).examples(data)
         frame, rng = split(data, 1)
-        pool = shadow_pool(frame, shadows, "inserted", rng=rng)
+        pool = plan_shadow_pool(frame, shadows, "inserted", rng=rng)
         began = time.process_time()
         train_shadow_models(pool, encoded, learn_with(learner))
         yield {"learner": name, "shadows": shadows, "CPU s": time.process_time() - began}

@@ -13,7 +13,11 @@ BIN = Path(sys.executable).parent
 FAULTS = {
     "science imports prefect": ("tasks/mask/partitions/mdav.py", "import prefect", "Science knows no Prefect"),
     "science imports mlflow": ("tasks/score/loss.py", "import mlflow", "Science knows no Prefect"),
-    "science imports the runtime": ("tasks/attack/neighbours/nearest.py", "import tasks.runtime.settings", "Science knows no Prefect"),
+    "science imports the runtime": (
+        "tasks/attack/neighbours/nearest.py",
+        "import tasks.runtime.settings",
+        "Science knows no Prefect",
+    ),
     "science imports a task": ("tasks/score/methods.py", "import tasks.attack.task", "Only flows import a task.py"),
     "a stage imports a later one": (
         "tasks/mask/methods.py",
@@ -25,6 +29,11 @@ FAULTS = {
         "tasks/microdata/table.py",
         "import tasks.ingest.sources",
         "No stage imports a later one",
+    ),
+    "the wording imports a view": (
+        "tasks/report/wording/names.py",
+        "import tasks.report.views.rows",
+        "The words of the report know no view",
     ),
     "a stage imports the flows": ("tasks/report/page.py", "import flows.release", "No stage imports a later one"),
 }

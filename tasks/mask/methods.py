@@ -24,7 +24,7 @@ from tasks.mask.fitting import fitting_attributes
 from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.mask.intruder_belief import Belief, create_initial_belief
 from tasks.mask.noise.noise import Noise
-from tasks.mask.precision import precision_of
+from tasks.mask.precision_grid import find_precision
 from tasks.mask.pseudonyms import Pseudonyms
 from tasks.mask.ranks import reverse_mapping
 from tasks.mask.ranks.rank_jitter import RankJitter
@@ -83,7 +83,7 @@ def mask(data: Microdata, schema: Schema, steps: tuple[Masking, ...], *, seed: b
     Each step draws from a stream of its own, named by `path`, its place and its parameters: changing one moves no other.
     Numbers are rounded after each step to the precision that the source column shows; columns that no step names stay as they
     are, bit for bit, and so do the rows, but for those that sampling leaves out: the next steps see only what is left.
-    Pseudonyms are not among the columns: who holds their key adds them to the released file (`add_pseudonyms`).
+    Pseudonyms are not among the columns: somebody who has their key adds them to the released file (`add_pseudonyms`).
 
     Parameters
     ----------
@@ -158,7 +158,7 @@ def _apply_steps(
     apply: is given a step and those after it.
     """
     published, source, record = data.select(schema.release_columns), data, np.arange(data.n, dtype=np.int64)
-    precision = precision_of(published, {name for step in steps for name in step.target_attributes})
+    precision = find_precision(published, {name for step in steps for name in step.target_attributes})
     for i, step in enumerate(steps):
         site = MaskContext(published, source, data, schema, precision, draw(i, step), f"masking[{i}]", tell)
         published, kept = apply(site, step, steps[i + 1 :])
@@ -191,7 +191,7 @@ def infer_belief(
     `present` alone.
     """
     originals = match_column_types(originals, released)
-    precision = precision_of(stack_tables(originals, released.select(originals.names)), originals.names)
+    precision = find_precision(stack_tables(originals, released.select(originals.names)), originals.names)
     of_source = originals.n if n_records is None else n_records
     known = create_initial_belief(originals, complete=of_source == originals.n)
     for key in schema.find_by_role(Role.PERSON) if persons is not None else ():

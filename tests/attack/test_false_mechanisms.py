@@ -19,7 +19,7 @@ from tasks.microdata.alignment import Alignment
 from tasks.microdata.errors import InputError, NotApplicable
 from tasks.microdata.schema import Role, Scale
 from tasks.microdata.table import Microdata
-from tasks.microdata.units import units_of
+from tasks.microdata.units import find_units
 
 SEED = bytes(range(32))
 TRANSPARENT = Transparency(method="transparency")
@@ -196,7 +196,7 @@ def test_the_targets_alone_fare_as_they_do_among_all(table, drawn, seed):
             links, _ = link_by_mechanism(original, done.data, schema, done.mechanisms, knows, few=n)
         except (InputError, NotApplicable):
             return
-        units = units_of(original, schema)
+        units = find_units(original, schema)
         some = units.rows().find_rows(rng.permutation(units.n_units)[:3])[0]
         needed = searching_records(units, some)
         fewer, _ = link_by_mechanism(original, done.data, schema, done.mechanisms, knows, few=n, searching=needed)

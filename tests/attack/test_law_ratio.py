@@ -8,7 +8,7 @@ from membership_models import halves, records
 from scipy.special import expit, logsumexp
 
 from tasks.attack.membership.frame import Frame
-from tasks.attack.membership.inference import create_file_experiment, infer
+from tasks.attack.membership.inference import create_file_experiment, score_membership
 from tasks.attack.membership.law_ratio import LEAST, LawRatio
 from tasks.attack.membership.methods import attack_table
 from tasks.attack.threat import Intruder
@@ -157,7 +157,7 @@ def test_members_are_told_and_people_who_are_not_in_it_are_not(table, name):
             tables = (first.take(rest), first.take(aside), released.data)
             asked = create_file_experiment(*tables, own.record, schema, rng=rng)
             who = (Intruder("declared", ("x", "y", "colour")),)
-            result = infer(SPEC, asked, schema, None, who, STEPS[name])
+            result = score_membership(SPEC, asked, schema, None, who, STEPS[name])
             assert result.status == "ok", result.reason
             found.append(auc(result.scores, asked.frame.is_member))
             targets = asked.frame.is_member.sum()

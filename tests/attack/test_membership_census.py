@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tasks.attack.linkage.distance_linkage import DistanceLinkage
-from tasks.attack.membership.inference import create_file_experiment, infer
+from tasks.attack.membership.inference import create_file_experiment, score_membership
 from tasks.attack.membership.methods import DEFAULT_TABLE_ATTACKS
 from tasks.attack.threat import Intruder
 from tasks.mask.coding.rounding import Rounding
@@ -37,7 +37,7 @@ def compute_areas(census, steps, seed, attacks=tuple(SPECS)):
     done = mask(data.take(rest), schema, steps, seed=bytes([seed]) * 32, path=())
     asked = create_file_experiment(data.take(rest), data.take(aside), done.data, done.record, schema, rng=rng)
     who, plain = (Intruder("declared", NAMES),), DistanceLinkage(method="distance_linkage")
-    results = (infer(SPECS[name], asked, schema, plain, who, steps) for name in attacks)
+    results = (score_membership(SPECS[name], asked, schema, plain, who, steps) for name in attacks)
     return {one.method: auc(one.scores, asked.frame.is_member) for one in results if one.scores is not None}
 
 

@@ -17,7 +17,7 @@ from tasks.attack.membership.methods import attack_table
 from tasks.attack.membership.values_present import ValuesPresent, _look_up, score_by_values_present
 from tasks.microdata.schema import Attribute, Role, Scale, Schema
 from tasks.microdata.table import Microdata
-from tasks.microdata.units import Units, units_of
+from tasks.microdata.units import Units, find_units
 from tasks.score.membership.roc_curve import auc
 
 SPEC = ValuesPresent(method="values_present")
@@ -256,7 +256,7 @@ def test_an_insider_adds_the_column_that_they_know():
 
 def test_a_person_has_the_mean_of_their_rows(table):
     data, schema = table({"x": [1.0, 2, 3, 4, 5], "id": [0, 0, 1, 2, 3]}, roles={"id": Role.PERSON})
-    frame = ask_about_all([1, 1, 0, 0], units_of(data, schema))
+    frame = ask_about_all([1, 1, 0, 0], find_units(data, schema))
     result = attack_table(SPEC, data, data.take(np.array([0, 1, 2])), schema, frame, ("x",))
     assert len(result.scores) == 4
     assert min(result.scores[:2]) > 0 > max(result.scores[2:])

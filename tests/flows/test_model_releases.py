@@ -153,7 +153,7 @@ def test_a_model_of_the_masked_table_has_imitations_that_learn_from_masked_recor
     change = of_model(TREE, masking=RELEASE["masking"], **REHEARSAL)
     ran, manifest = certify(change)
     assert ran.code == 0, ran.out + ran.err
-    assert "what the masking made of the source" in (folder_of(tmp_path, manifest) / "report.html").read_text()
+    assert "the masked source" in (folder_of(tmp_path, manifest) / "report.html").read_text()
     masked = figures(tmp_path, manifest)["membership_auc|shadow_models"]
     ran, manifest = certify(of_model(TREE, **REHEARSAL))
     plain = figures(tmp_path, manifest)["membership_auc|shadow_models"]

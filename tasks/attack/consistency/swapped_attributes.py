@@ -24,9 +24,9 @@ def find_exchanged(
 ) -> tuple[str, ...]:
     """The attributes that somebody can use as exchanged who knows `knows`. Parameters: as `link_by_consistency`."""
 
-    def is_certain_before(place: int, name: str) -> bool:
+    def is_certain_before(position: int, name: str) -> bool:
         own_records, of_whom = original.select(knows), person_key(original, schema)
-        before = infer_belief(own_records, masked, schema, mechanisms[:place], present, n_records=n_records, persons=of_whom)
+        before = infer_belief(own_records, masked, schema, mechanisms[:position], present, n_records=n_records, persons=of_whom)
         return before.is_certain((name,))
 
     return select_exchanged_attributes(mechanisms, knows, is_certain_before)
@@ -45,17 +45,17 @@ def select_exchanged_attributes(
 
     is_certain_before: are all values of an attribute known after so many of the steps?
     """
-    steps = {name: [place for place, step in enumerate(mechanisms) if name in step.target_attributes] for name in knows}
+    steps = {name: [position for position, step in enumerate(mechanisms) if name in step.target_attributes] for name in knows}
     return tuple(
         name
-        for name, places in steps.items()
-        if places
-        and isinstance(mechanisms[places[-1]], RankSwapping)
-        and (len(places) == 1 or is_certain_before(places[-1], name))
+        for name, positions in steps.items()
+        if positions
+        and isinstance(mechanisms[positions[-1]], RankSwapping)
+        and (len(positions) == 1 or is_certain_before(positions[-1], name))
     )
 
 
 def is_sampled_after(mechanisms: tuple[Mechanism, ...], name: str) -> bool:
     """Were records left out after the last step on an attribute?"""
-    last = max(place for place, step in enumerate(mechanisms) if name in step.target_attributes)
+    last = max(position for position, step in enumerate(mechanisms) if name in step.target_attributes)
     return any(isinstance(step, Sampling) for step in mechanisms[last:])

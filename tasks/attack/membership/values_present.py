@@ -12,7 +12,7 @@ from tasks.attack.membership.column_evidence import PresenceEvidence, weigh_colu
 from tasks.attack.membership.frame import Frame
 from tasks.attack.membership.scored import MembershipScores
 from tasks.mask.control import normalise_values
-from tasks.mask.precision import MOST_DECIMALS, PrecisionGrid, grid_step, round_to_grid
+from tasks.mask.precision_grid import MOST_DECIMALS, PrecisionGrid, grid_step, round_to_grid
 from tasks.microdata.codes import joint_codes
 from tasks.microdata.schema import CATEGORICAL, Schema
 from tasks.microdata.spec import Public, Slug, Spec

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from tasks.attack.transparency.image_posterior import sum_weights
 from tasks.attack.transparency.intersection import arrange_conditions, evidence_by_row
-from tasks.attack.transparency.posterior import sum_weights
 from tasks.attack.transparency.scores import ImageScores
 from tasks.attack.transparency.transparency import arrange_knowledge, follow_steps, why_lost
 from tasks.mask.methods import Mechanism
@@ -47,7 +47,7 @@ def compare_with_absence(
         told = follow_steps(held, released, schema, mechanisms, followed, n_records=n_records)
     both, conditions = arrange_knowledge(held, released, schema, followed, told)
     arranged, rows = arrange_conditions(conditions)
-    evidence = evidence_by_row(arranged, conditions.laws.records)
+    evidence = evidence_by_row(arranged, conditions.likelihoods.records)
     whole = ImageScores(arranged, conditions.sizes[rows], evidence, rows, np.argsort(rows))
     totals, _, _ = sum_weights(whole, True)
     ratios: Floats = totals[both.own_of_record] + np.log((held.n - 1) / released.n)

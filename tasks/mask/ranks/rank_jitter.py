@@ -9,7 +9,6 @@ from typing import Literal, Self
 
 import numpy as np
 
-from tasks.mask.advice import JOINTLY, Fields, begin_sentence, suggest_distance
 from tasks.mask.intruder_belief import Belief, DiscreteLikelihood
 from tasks.mask.mask_text import MaskText
 from tasks.mask.ranks.by_rank import (
@@ -20,7 +19,8 @@ from tasks.mask.ranks.by_rank import (
     permute_by_rank,
     ranks_in,
 )
-from tasks.mask.ranks.jitter_law import jitter_law
+from tasks.mask.ranks.jitter_distribution import compute_displacement_distribution
+from tasks.mask.shared_advice import JOINTLY, Fields, begin_sentence, suggest_distance
 from tasks.mask.step import Description, IntruderView, MaskContext, MaskingMethod, Randomness
 from tasks.microdata.numbers import SPACE, number
 from tasks.microdata.schema import Scale, Schema
@@ -107,8 +107,8 @@ DESCRIPTION = Description(
 def jitter(site: MaskContext, spec: RankJitter) -> Microdata:
     """Shake the ranks by uniform noise and hand out the sorted values by the new order.
 
-    Meaning: the column keeps exactly its values, and who holds which is blurred; unlike a swap it does not exchange pairs, so
-    that who finds one record's image has not found a second one. That does not make it safe: see below.
+    Meaning: the column keeps exactly its values, and somebody who has which is blurred; unlike a swap it does not exchange
+    pairs, so that who finds one record's image has not found a second one. That does not make it safe: see below.
     Formula in words: sort the n present values (equal ones in random order); to rank i add a number drawn from U(-w, w),
     w = window_percent * n / 100; the record whose sum is the j-th smallest receives the value of rank j; undo the sorting.
     Attributes are shaken independently. Missing values stay missing.
@@ -163,18 +163,18 @@ def infer(view: IntruderView, spec: RankJitter) -> Belief:
     """What the step lets an intruder conclude who knows it.
 
     For sure: `infer_rank_intervals`, the reach being `furthest`. Beyond that the law of how many ranks values move,
-    `jitter_law`, between blocks of ranks. Blocks are the column's distinct values, or neighbours of them together where there
-    are more than 512 (in strata: 1,024 in all); equal values are in random order, so that one of them has any of their ranks.
-    The column is the released one or the one they hold, whichever is fuller: where records were left out the law is an
-    approximation. Who has only a bound on the window knows no law.
+    `compute_displacement_distribution`, between blocks of ranks. Blocks are the column's distinct values, or neighbours of them
+    together where there are more than 512 (in strata: 1,024 in all); equal values are in random order, so that one of them has
+    any of their ranks. The column is the released one or the one they hold, whichever is fuller: where records were left out
+    the law is an approximation. Who has only a bound on the window knows no law.
     """
     window = get_window_bound(view, spec.window_percent)
     knowledge = infer_rank_intervals(view, spec.target_attributes, lambda n: furthest(window, n))
     if view.window_at_most is not None:
         return knowledge
     bounded = {part.name for part in knowledge.between}
-    laws = (_infer_likelihood(view, knowledge, spec, name) for name in spec.target_attributes if name in bounded)
-    return replace(knowledge, laws=(*knowledge.laws, *laws))
+    likelihoods = (_infer_likelihood(view, knowledge, spec, name) for name in spec.target_attributes if name in bounded)
+    return replace(knowledge, likelihoods=(*knowledge.likelihoods, *likelihoods))
 
 
 def _infer_likelihood(view: IntruderView, knowledge: Belief, spec: RankJitter, name: str) -> DiscreteLikelihood:
@@ -183,17 +183,19 @@ def _infer_likelihood(view: IntruderView, knowledge: Belief, spec: RankJitter, n
     values = [column[~np.isnan(column)] for column in columns]
     column = np.sort(max(values, key=len))
     most = min(_MOST_BLOCKS, max(_MOST_IN_STRATA * view.originals.n // max(view.table.n, 1), 1))
-    begins = blocks_of(column, most)
+    begins = find_block_starts(column, most)
     b = len(begins) - 1
     probability = np.zeros((b + 2, b + 2))
     if b:
-        probability[:b, :b] = np.maximum(jitter_law(half_width(spec.window_percent, len(column)), begins), _LEAST)
+        probability[:b, :b] = np.maximum(
+            compute_displacement_distribution(half_width(spec.window_percent, len(column)), begins), _LEAST
+        )
     probability[b, b] = 1.0
     own, shown = (_block(positions, column, begins) for positions in columns)
     return DiscreteLikelihood((name,), own, shown, probability)
 
 
-def blocks_of(column: Floats, most: int) -> Integers:
+def find_block_starts(column: Floats, most: int) -> Integers:
     """Shape (b + 1,), b <= most: where blocks of a sorted column begin, and its length; equal values are in one block."""
     firsts = np.flatnonzero(np.diff(column, prepend=-np.inf))
     if len(firsts) > most:
