@@ -1,4 +1,4 @@
-"""Membership attacks: `python benchmarks/membership.py [--seeds N] [--only models|tables|shadows]`.
+"""Membership attacks: `python benchmarks/membership.py [--seeds N] [--only models|tables|masks|shadows]`.
 
 Models: three tables, each split at random into halves as often as there are seeds, a model trained on one half; three random
 forests of 100 trees: one that knows its training set by heart (full depth, no bootstrap), one with bootstrap (full depth), one
@@ -8,8 +8,10 @@ share of members flagged at 1 % of the others (where there are 1,000), CPU secon
 not 0.15 of the area below the one that knows its records by heart (of each the worst attack), or where of the latter, with
 noise, shadow models or likelihood ratios have less than 0.95.
 Tables: the same halves, one of them released: as it is, and microaggregated (MDAV, all numeric columns together).
+Masks: Census with five columns, anes96 with four and EIA with ten, a fifth set aside, under masks of every kind: the areas
+of the attacks that search for a near row, of exact values and of the law of the mask.
 Shadows: 64 shadow models of small learners on anes96.
-Census and household are read from SDCERT_REFERENCE_DATA, anes96 comes with statsmodels.
+Census, EIA and household are read from SDCERT_REFERENCE_DATA, anes96 comes with statsmodels.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from typing import Annotated, Any
 import numpy as np
 import pandas as pd
 import typer
+from pydantic import TypeAdapter
 from reference import reference
 from statsmodels.datasets import anes96
 from threadpoolctl import threadpool_limits
@@ -29,23 +32,29 @@ from threadpoolctl import threadpool_limits
 from tasks.attack.linkage.distance_linkage import DistanceLinkage, link_by_distance
 from tasks.attack.membership.answers import ask_about_targets, correct
 from tasks.attack.membership.frame import Frame, rehearsal
+from tasks.attack.membership.inference import create_file_experiment, score_membership
 from tasks.attack.membership.methods import (
     DEFAULT_MODEL_ATTACKS,
     DEFAULT_TABLE_ATTACKS,
     MembershipResult,
+    OfDeclaredIntruder,
     Taught,
     attack_model,
     attack_table,
     shadows_needed,
 )
 from tasks.attack.membership.shadows import plan_shadow_pool, train_shadow_models
+from tasks.attack.threat import Intruder
 from tasks.ingest.readers.datasets import DatasetName
+from tasks.mask.control import set_aside
 from tasks.mask.groups.microaggregation import Microaggregation
-from tasks.mask.methods import mask
+from tasks.mask.methods import Masking, mask
+from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Attribute, Role, Scale, Schema
 from tasks.microdata.table import Microdata
 from tasks.microdata.units import Units
 from tasks.score.membership.membership_estimates import membership_estimates
+from tasks.score.membership.roc_curve import auc
 from tasks.train.examples import Examples, create_encoder
 from tasks.train.learners import AnyLearner, DecisionTree, LogisticRegression, RandomForest
 from tasks.train.spec import ModelSpec
@@ -71,6 +80,40 @@ SMALL: dict[str, AnyLearner] = {
 SIZES = (1, 3, 10)  # of the groups of the masked tables; 1: as it is
 TELLING, LEAST_AREA = ("shadow_models", "likelihood_ratio", "likelihood_ratio_offline"), 0.95  # by heart, noise
 LEAST_GAP = 0.15  # of the area, between knowing by heart and being regularised
+BY_PLACE = tuple(one for one in DEFAULT_TABLE_ATTACKS if not isinstance(one, OfDeclaredIntruder))
+STEPS: dict[str, list[dict[str, Any]]] = {
+    "rank swapping 20 %": [{"method": "rank_swapping", "window_percent": 20}],
+    "rank swapping 40 %": [{"method": "rank_swapping", "window_percent": 40}],
+    "rank jitter 20 %": [{"method": "rank_jitter", "window_percent": 20}],
+    "MDAV k = 5, reverse mapping": [{"method": "microaggregation", "k": 5}, {"method": "reverse_mapping"}],
+    "swapping, noise 0.1 %": [
+        {"method": "rank_swapping", "window_percent": 20},
+        {"method": "noise", "kind": "independent", "sd_percent": 0.1},
+    ],
+    "sampling 50 %, swapping": [{"method": "sampling", "share": 0.5}, {"method": "rank_swapping", "window_percent": 20}],
+    "MDAV k = 5": [{"method": "microaggregation", "k": 5}],
+    **{f"noise {sd} %": [{"method": "noise", "kind": "independent", "sd_percent": sd}] for sd in (10, 30, 100)},
+    **{
+        f"{kind} noise 30 %": [{"method": "noise", "kind": kind, "sd_percent": 30}]
+        for kind in ("correlated", "variance_restoring", "multiplicative")
+    },
+}
+COLUMNS = {
+    "census": ["AFNLWGT", "AGI", "EMCONTRB", "FEDTAX", "PTOTVAL"],
+    "anes96": ["popul", "age", "educ", "income"],
+    "eia": [
+        "RESREVENUE",
+        "RESSALES",
+        "COMREVENUE",
+        "COMSALES",
+        "INDREVENUE",
+        "INDSALES",
+        "OTHREVENUE",
+        "OTHRSALES",
+        "TOTREVENUE",
+        "TOTSALES",
+    ],
+}
 MOST_SECONDS = 600  # for 64 shadow models of a small learner
 
 
@@ -133,11 +176,33 @@ def of_tables(name: str, seed: int) -> Iterator[dict[str, Any]]:
         steps = (Microaggregation(method="microaggregation", k=k),) if k > 1 else ()
         released = mask(members, schema, steps, seed=seed.to_bytes(32, "big"), path=()).data
         links = link_by_distance(data.take(frame.target_rows), released, schema, plain, data.names)
-        for attack in DEFAULT_TABLE_ATTACKS:
+        for attack in BY_PLACE:
             began = time.process_time()
             result = attack_table(attack, data, released, schema, frame, data.names, links)
             case = {"table": name, "groups of": k, "seed": seed}
             yield {**case, **_figures(result, frame), "CPU s": time.process_time() - began}
+
+
+def of_masks(name: str, seed: int) -> Iterator[dict[str, Any]]:
+    """The areas under each mask, a fifth of a table set aside."""
+    frame = anes96.load_pandas().data if name == "anes96" else reference(name)
+    names = tuple(COLUMNS[name])
+    data = Microdata.from_columns({column: frame[column].to_numpy() for column in names})
+    schema = Schema(tuple(Attribute(column, Role.QUASI_IDENTIFIER, Scale.NUMERIC, "declared") for column in names))
+    plain, who = DistanceLinkage(method="distance_linkage"), (Intruder("declared", names),)
+    for label, written in STEPS.items():
+        steps = TypeAdapter(tuple[Masking, ...]).validate_python(written, strict=False)
+        rng = np.random.default_rng(seed)
+        rest, aside = set_aside(Units(np.arange(data.n), data.n, "records"), 0.2, rng=rng)
+        try:
+            done = mask(data.take(rest), schema, steps, seed=seed.to_bytes(32, "big"), path=())
+        except InputError as error:  # coarse columns take no small noise
+            print(f"{name}, {label}: {error.what}")
+            continue
+        asked = create_file_experiment(data.take(rest), data.take(aside), done.data, done.record, schema, rng=rng)
+        results = [score_membership(spec, asked, schema, plain, who, done.mechanisms) for spec in DEFAULT_TABLE_ATTACKS]
+        areas = {one.method: auc(one.scores, asked.frame.is_member) for one in results if one.scores is not None}
+        yield {"table": name, "mask": label, "seed": seed, **areas}
 
 
 def of_shadows(shadows: int) -> Iterator[dict[str, Any]]:
@@ -207,7 +272,7 @@ def _tables_shown(seeds: int) -> None:
 
 def main(
     seeds: Annotated[int, typer.Option(help="How many splits of each table.")] = 3,
-    only: Annotated[str, typer.Option(help="models, tables or shadows.")] = "",
+    only: Annotated[str, typer.Option(help="models, tables, masks or shadows.")] = "",
 ) -> None:
     """Print the figures; exit 1 where a claim does not hold."""
     held = []
@@ -216,6 +281,10 @@ def main(
             held.append(_models_hold(seeds))
         if only in ("", "tables"):
             _tables_shown(seeds)
+        if only in ("", "masks"):
+            rows = [row for name in COLUMNS for seed in range(1, seeds + 1) for row in of_masks(name, seed)]
+            areas = pd.DataFrame(rows).drop(columns="seed").groupby(["table", "mask"], sort=False).mean()
+            print(areas.round(3).to_string())
         if only in ("", "shadows"):
             rows = list(of_shadows(64))
             print(pd.DataFrame(rows).round(1).to_string(index=False))

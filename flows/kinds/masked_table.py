@@ -12,10 +12,11 @@ from flows.run.publish import sha256
 from flows.run.stage_runner import ReleaseArtifacts, store_part
 from tasks.attack.insiders import compute_rate
 from tasks.attack.membership.inference import find_scored_linkage
-from tasks.attack.membership.methods import AnyTableAttack, attack_name
+from tasks.attack.membership.law_ratio import LawRatio
+from tasks.attack.membership.methods import AnyTableAttack, OfDeclaredIntruder, attack_name
 from tasks.attack.outputs import AttackOutputs, MembershipOutputs
 from tasks.attack.task import attack_release, infer_membership
-from tasks.attack.threat import Intruder, find_larger_insiders, intruders
+from tasks.attack.threat import Intruder, find_larger_insiders, intruders, list_membership_intruders
 from tasks.microdata.refs import RecordRef, TableRef
 from tasks.microdata.schema import Schema
 from tasks.report.kinds.masked_table import MASKED_TABLE_REPORT
@@ -86,14 +87,19 @@ def run_membership_attacks(job: ReleaseJob) -> list[MembershipOutputs]:
     if job.people is None:
         return []
     calls = {}
+    schema = Store().record(job.masked.schema, Schema)
     for attack in job.release.membership_attacks:
         if isinstance(attack, AnyTableAttack):
             linkage = find_scored_linkage(attack, job.release.attacks_to_run)
+            by_declared = isinstance(attack, OfDeclaredIntruder)
+            who = list_membership_intruders(job.release.intruder, schema) if by_declared else ()
             calls[f"membership {attack_name(attack)}"] = infer_membership.bind(
                 people=job.people,
                 schema=job.masked.schema,
                 plan=store_part(attack),
                 linkage=None if linkage is None else store_part(linkage),
+                intruders=[store_part(one) for one in who],
+                mechanisms=job.masked.mechanisms if isinstance(attack, LawRatio) else None,
             )
     return job.runner.run_all("membership", calls)
 

@@ -40,7 +40,10 @@ class PeopleOutputs(TypedDict):
 
 
 class MembershipOutputs(TypedDict):
-    """One membership attack. scores: one for each person who is asked about, if the attack ran."""
+    """One membership attack.
+
+    scores: one for each person who is asked about, if the attack ran: `score`, and a column for each insider.
+    """
 
     result: RecordRef[MembershipResult]
     scores: NotRequired[TableRef]

@@ -163,11 +163,17 @@ def choose_people(
 
 @stage("membership", rooms=ROOMS)
 def infer_membership(
-    people: PeopleOutputs, schema: RecordRef[Schema], plan: RecordRef[TableAttack], linkage: RecordRef[DistanceLinkage] | None
+    people: PeopleOutputs,
+    schema: RecordRef[Schema],
+    plan: RecordRef[TableAttack],
+    linkage: RecordRef[DistanceLinkage] | None,
+    intruders: list[RecordRef[Intruder]],
+    mechanisms: RecordRef[Mechanisms] | None,
 ) -> MembershipOutputs:
     """Let one attack tell by the released table who of the chosen people is in it.
 
-    linkage: the attack whose scores are used, if any.
+    linkage: the attack whose scores are used, if any. intruders, mechanisms: the declared intruder and the insiders, and the
+    masking steps, where the attack looks at them.
     """
     store = Store()
     spec, attributes = store.record(plan, TableAttack), store.record(schema, Schema)
@@ -176,9 +182,10 @@ def infer_membership(
         status = _status(store, people)
         return {"result": store.put_record(create_idle_result(spec, asking.evaluates, asking.reason, status))}
     asked = asked_people(store, people, attributes)
-    return _store_membership(
-        store, score_membership(spec, asked, attributes, None if linkage is None else store.record(linkage, DistanceLinkage))
-    )
+    links = None if linkage is None else store.record(linkage, DistanceLinkage)
+    steps = () if mechanisms is None else store.record(mechanisms, Mechanisms)
+    who = tuple(store.record(one, Intruder) for one in intruders)
+    return _store_membership(store, score_membership(spec, asked, attributes, links, who, steps))
 
 
 @stage("ask", rooms=ROOMS)
@@ -330,7 +337,7 @@ def _status(store: Store, outputs: PeopleOutputs | AnswerOutputs | ShadowOutputs
 
 
 def _store_membership(store: Store, found: MembershipResult) -> MembershipOutputs:
-    produced: MembershipOutputs = {"result": store.put_record(dataclasses.replace(found, scores=None))}
+    produced: MembershipOutputs = {"result": store.put_record(dataclasses.replace(found, scores=None, of_insiders=()))}
     if found.scores is not None:
-        produced["scores"] = store.put_table(Microdata.from_columns({"score": found.scores}))
+        produced["scores"] = store.put_table(Microdata.from_columns({"score": found.scores, **dict(found.of_insiders)}))
     return produced

@@ -126,6 +126,12 @@ def intruders(spec: IntruderSpec, schema: Schema, released: Microdata | None = N
     return (declared, *(insider for insider in insiders if not set(insider.knows) <= set(declared.knows)), *curve)
 
 
+def list_membership_intruders(spec: IntruderSpec, schema: Schema) -> tuple[Intruder, ...]:
+    """Who asks whether somebody is in the file: the declared intruder, then the insiders who know one other column each."""
+    asks = spec.model_copy(update={"insiders": None, "curve": False})
+    return tuple(Intruder(one.name, one.knows) for one in intruders(asks, schema))
+
+
 def find_larger_insiders(spec: IntruderSpec, schema: Schema, rates: Mapping[str, float]) -> tuple[Intruder, ...]:
     """The insiders of one more column who attack next: the worst of those before with each other column in turn.
 

@@ -91,7 +91,7 @@ def _like(column: pa.Array, source: pa.Array, name: str, *, tells: bool) -> pa.A
 
 def _number_values(column: pa.Array, source: pa.Array) -> pa.Array:
     """One number for each value, none of them in the source; missing stays missing."""
-    (codes,) = encode_jointly(_normal(column))
+    (codes,) = encode_jointly(normalise_values(column))
     n_values = int(codes.max(initial=-1)) + 1
     numbers = pa.array(np.arange(n_values + len(source))).cast(source.type)
     free = numbers.filter(pc.invert(pc.is_in(numbers, value_set=source)))
@@ -101,16 +101,17 @@ def _number_values(column: pa.Array, source: pa.Array) -> pa.Array:
 def _refuse_members(original: Microdata, control: Microdata, fitted: Microdata, schema: Schema, keys: tuple[str, ...]) -> None:
     """Refuse a control of people who stand in the source: of non-members that are members an attack finds nothing.
 
-    Values are compared in their normal form (`_normal`). Nobody may share a key, nor another identifier whose values belong to
-    one unit of the source each; an identifier that repeats in the source is shared by chance, and refused where more than half
-    of the control shares it, though most of the source's are distinct. A copy may have new identifiers: without them people of
-    the control may resemble those of the source as those of another sample do, and no more (`measure_copy_evidence`).
+    Values are compared in their normal form (`normalise_values`). Nobody may share a key, nor another identifier whose values
+    belong to one unit of the source each; an identifier that repeats in the source is shared by chance, and refused where more
+    than half of the control shares it, though most of the source's are distinct. A copy may have new identifiers: without them
+    people of the control may resemble those of the source as those of another sample do, and no more
+    (`measure_copy_evidence`).
 
     control: its columns as they were read; fitted: in the types of the source. keys: of persons, and `key`.
     Raises InputError, which names columns and counts.
     """
     for name in keys:
-        _refuse_without_key(_normal(control.column(name)), name)
+        _refuse_without_key(normalise_values(control.column(name)), name)
         found, _ = _find_shared_values(control.column(name), original.column(name))
         _refuse_in_both(found, f"as `{name}` says")
     unit = find_units(original, schema).of_row
@@ -166,7 +167,7 @@ def _find_sampling_units(table: Microdata, schema: Schema) -> tuple[Integers, st
 def _encode_rows(table: Microdata, other: Microdata) -> Integers:
     """Shape (n + n of the other,): equal where rows say the same."""
     pairs = ([one.column(name) for one in (table, other)] for name in table.names)
-    codes = (encode_jointly(*(map(_normal, pair) if pa.types.is_string(pair[0].type) else pair)) for pair in pairs)
+    codes = (encode_jointly(*(map(normalise_values, pair) if pa.types.is_string(pair[0].type) else pair)) for pair in pairs)
     return joint_codes(map(np.concatenate, codes), table.n + other.n)
 
 
@@ -197,11 +198,11 @@ def _refuse_without_key(values: pa.Array, name: str) -> None:
 
 def _find_shared_values(column: pa.Array, source: pa.Array) -> tuple[Booleans, Integers]:
     """Shapes (n of the control,) and (n of the source,): does a value stand in the source; the source's codes, missing -1."""
-    mine, theirs = encode_jointly(_normal(column), _normal(source))
+    mine, theirs = encode_jointly(normalise_values(column), normalise_values(source))
     return np.isin(mine, theirs[theirs >= 0]), theirs
 
 
-def _normal(column: pa.Array) -> pa.Array:
+def normalise_values(column: pa.Array) -> pa.Array:
     """Texts that are equal where two values mean the same: 1.0, 1, "001" and " 1 " do, and "Ann" and " ANN". Blank: missing."""
     encoded = column.dictionary_encode()
     return pa.array([_normal_text(value) for value in encoded.dictionary.to_pylist()], type=pa.string()).take(encoded.indices)

@@ -25,7 +25,7 @@ from tasks.report.publication import Context, Publish
 from tasks.score.attack_coverage import LINKAGE, attacks_beyond_the_share, omissions_in_effect, tries_original_values
 from tasks.score.catalogue import LOSS
 from tasks.score.figure_rounding import public, public_criteria
-from tasks.score.kinds import NotLimited, find_disclosure_subject, find_kind, kinds_not_limited
+from tasks.score.kinds import NotLimited, find_disclosure_subject, kinds_not_limited
 from tasks.score.measures.loss import RECORDS_ABSENT
 from tasks.score.policy import DECLARED, FILE, INSIDER, ROUNDING_ERROR, PolicyLine
 from tasks.score.release_kinds import MASKED_TABLE, MODEL, SYNTHETIC_TABLE, ReleaseKind
@@ -34,7 +34,6 @@ from tasks.score.verdict_word import verdict_word
 from tasks.train.card import ModelCard
 
 NOTHING_EXCEPTED = NotLimited()
-NO_CONTROL = "no control was set aside, so that the limit was tried on random halves of the source"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,7 +116,6 @@ class Content:
     def exceptions(self) -> tuple[tuple[str, str], ...]:
         """What the verdict excepts, each with its reason: kinds of disclosure without a limit, and attacks.
 
-        A limit on membership that was tried in a rehearsal alone says nothing of this release, and is excepted too.
         Attacks are those that were omitted, and those that somebody could carry further who holds all records, not a share, or
         the original values.
         """
@@ -133,15 +131,8 @@ class Content:
             adopted_share=1 - self.absent / self.rows_in if self.persons is None else 1.0,
         )
         kinds = kinds_not_limited(self.policy, self.not_limited, subject) if self.not_limited != NOTHING_EXCEPTED else ()
-        if self.limits_in_rehearsal and all(kind != "membership" for kind, _ in kinds):
-            kinds = (*kinds, ("membership", NO_CONTROL))
         attacks = dict.fromkeys(one.attack for one in (*self.omissions, *self.undeclared_knowledge_omissions))
         return (*kinds, *((attack, self._why_omitted(attack)) for attack in attacks))
-
-    @property
-    def limits_in_rehearsal(self) -> bool:
-        """Does a line limit membership of which nothing was measured on this release, because no control was set aside?"""
-        return self.is_membership_rehearsal and any(find_kind(line) == "membership" for line in self.policy)
 
     @property
     def omissions(self) -> tuple[Omission, ...]:

@@ -9,6 +9,7 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
+from tasks.attack.membership.methods import DECLARED_KNOWLEDGE, MembershipResult
 from tasks.mask.methods import Mechanism
 from tasks.mask.sampling import Sampling
 from tasks.microdata.canonical import canonical
@@ -71,7 +72,7 @@ from tasks.score.measures.linkage import (
     REIDENTIFICATION,
     TRUTH_AMONG_NEAREST,
 )
-from tasks.score.policy import PolicyLine
+from tasks.score.policy import DECLARED, PolicyLine
 from tasks.score.verdict import Criterion
 from tasks.train.card import ModelCard
 
@@ -239,14 +240,20 @@ def _membership_attacks(content: Content) -> Iterator[AttackClaim]:
         yield AttackClaim(
             attack=result.attack,
             method=result.method,
-            intruder="whole record",
+            intruder=DECLARED if result.method in DECLARED_KNOWLEDGE else "whole record",
             status=result.status,
             knows_data=result.knows,
-            knows_mechanism=say("membership.knowledge_of_learner") if result.shadows else "nothing",
+            knows_mechanism=_name_known_mechanism(result),
             settings=say("membership.settings", of_model=not content.kind.is_table, evaluates=result.evaluates,
                          shadows=result.shadows),
             reason=result.reason,
         )  # fmt: skip
+
+
+def _name_known_mechanism(result: MembershipResult) -> str:
+    if result.method == "law_ratio":
+        return say("membership.knowledge_of_steps")
+    return say("membership.knowledge_of_learner") if result.shadows else "nothing"
 
 
 def _linkage_attacks(content: Content) -> tuple[AttackClaim, ...]:

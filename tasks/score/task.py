@@ -124,8 +124,9 @@ def _answered(store: Store, produced: MembershipOutputs, frame: Frame | None, ta
     result = store.record(produced["result"], MembershipResult)
     if "scores" not in produced:
         return MembershipOutcome(result)
-    scores = store.table(produced["scores"]).floats("score")
-    return MembershipOutcome(dataclasses.replace(result, scores=scores), frame, table)
+    found = store.table(produced["scores"])
+    scores, *of_insiders = ((name, found.floats(name)) for name in found.names)
+    return MembershipOutcome(dataclasses.replace(result, scores=scores[1], of_insiders=tuple(of_insiders)), frame, table)
 
 
 def _create_file_truths(

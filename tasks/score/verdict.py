@@ -93,7 +93,8 @@ def decide(policy: tuple[PolicyLine, ...], estimates: tuple[Estimate, ...], unfo
 
     Each line is decided by the worst figure it covers, of several the first in the order of `estimates`, which is the plan's.
     A figure passes if its one-sided 95 % bound is within the limit (equal is within), fails if the other bound is outside, and
-    is undecided in between. Figures without an interval (losses) decide by their value.
+    is undecided in between, or if it was rehearsed and is about membership. Figures without an interval (losses) decide by
+    their value.
     A line without `attack` covers all attacks: those that are not applicable do not count, one that failed leaves the line
     undecided unless another fails it. A line that names an attack is undecided where that attack does not apply, and answers
     for the others too, unless `accept_other_attacks` says why not: another attack beyond the limit fails it, one that might be
@@ -220,6 +221,11 @@ def _cite_other_attack(found: _Finding, line: PolicyLine) -> _Finding:
 
 
 def _finding(line: PolicyLine, estimate: Estimate) -> _Finding:
+    found = _decide_figure(line, estimate)
+    return replace(found, decision="undecided", reason=REHEARSED) if _is_rehearsed(estimate) else found
+
+
+def _decide_figure(line: PolicyLine, estimate: Estimate) -> _Finding:
     if estimate.status == "not_followed":
         return _decide_unfollowed(line, estimate)
     if estimate.status != "ok":
@@ -235,6 +241,11 @@ def _finding(line: PolicyLine, estimate: Estimate) -> _Finding:
         return _decide_by_end(estimate, line, "fail", best, low == high)
     unsure = is_outside_limit(worst, line.limit, line.direction)
     return _decide_by_end(estimate, line, "undecided" if unsure else "pass", worst, low == high)
+
+
+def _is_rehearsed(estimate: Estimate) -> bool:
+    """Is the figure one on membership that was rehearsed? It is about the mask, and decides nothing about this file."""
+    return estimate.reason == REHEARSED and MEASURES[estimate.measure].of_membership
 
 
 def _decide_unfollowed(line: PolicyLine, estimate: Estimate) -> _Finding:

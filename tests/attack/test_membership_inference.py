@@ -15,6 +15,7 @@ from tasks.attack.membership.inference import (
     score_membership,
 )
 from tasks.attack.membership.methods import DEFAULT_TABLE_ATTACKS
+from tasks.attack.threat import Intruder
 from tasks.attack.transparency.transparency import Transparency
 from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.mask.methods import mask
@@ -25,9 +26,11 @@ from tasks.microdata.schema import Role
 from tasks.microdata.units import find_units
 from tasks.score.membership.roc_curve import auc
 
-CLOSEST, RATIO, LINKS = DEFAULT_TABLE_ATTACKS
+CLOSEST, RATIO, LINKS, VALUES, LAW = DEFAULT_TABLE_ATTACKS
+BY_PLACE = (CLOSEST, RATIO, LINKS)
 PLAIN = DistanceLinkage(method="distance_linkage")
 SEED = bytes(range(32))
+WHO = (Intruder("declared", ("x", "y")), Intruder("insider:y", ("x", "y")))
 NOISE = Noise(method="noise", kind="independent", attributes=("x", "y"), sd_percent=5.0)
 
 
@@ -50,7 +53,7 @@ def test_members_are_in_the_file_and_the_control_is_not(people):
     assert asked.frame.member.tolist() == [True] * 150 + [False] * 50
     assert asked.frame.control.tolist() == [False] * 150 + [True] * 50
     assert (asked.frame.is_member.sum(), (~asked.frame.is_member).sum()) == (50, 50)
-    for spec in DEFAULT_TABLE_ATTACKS:
+    for spec in BY_PLACE:
         found = score_membership(spec, asked, people[2], PLAIN)
         assert found.evaluates == "this file"
         assert auc(found.scores, asked.frame.is_member) > 0.7
@@ -108,7 +111,7 @@ def test_a_release_of_other_people_tells_nothing(people, table, seed):
     original, control, schema = people
     asked = create_file_experiment(original, control, strangers, np.arange(150), schema, rng=np.random.default_rng(seed))
     for spec in DEFAULT_TABLE_ATTACKS:
-        found = score_membership(spec, asked, schema, PLAIN)
+        found = score_membership(spec, asked, schema, PLAIN, WHO, (NOISE,))
         spread = np.sqrt((50 + 50 + 1) / (12 * 50 * 50))
         assert abs(auc(found.scores, asked.frame.is_member) - 0.5) < 4 * spread
 

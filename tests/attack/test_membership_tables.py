@@ -23,11 +23,12 @@ from tasks.microdata.table import Microdata
 from tasks.score.membership.membership_estimates import choose_threshold, membership_estimates
 from tasks.score.membership.roc_curve import auc
 
-CLOSEST, RATIO, LINKS = DEFAULT_TABLE_ATTACKS
+CLOSEST, RATIO, LINKS, VALUES, LAW = DEFAULT_TABLE_ATTACKS
+BY_PLACE = (CLOSEST, RATIO, LINKS)
 PLAIN = DistanceLinkage(method="distance_linkage")
 
 
-def run(original, released, schema, frame, knows=None, attacks=DEFAULT_TABLE_ATTACKS):
+def run(original, released, schema, frame, knows=None, attacks=BY_PLACE):
     knows = knows or schema.release_columns
     links = link_by_distance(original.take(frame.target_rows), released, schema, PLAIN, knows)
     return {spec.method: attack_table(spec, original, released, schema, frame, knows, links) for spec in attacks}

@@ -28,6 +28,7 @@ NO_OBJECT = {
     "no attribute of the intruder is of the kind of a released one": 1,
     "nothing tells which end of the attributes' common factor is up": 1,
     "ROWS_OF_NOBODY": 1,
+    "the rows belong to nobody, so that no law leads from a record to its row": 1,
 }
 LACKS_KNOWLEDGE = {
     "the intruder knows no published attribute": 4,
@@ -57,6 +58,7 @@ LAW_LOST = {
     "what was rank-swapped was masked again, or not known for sure before: no pairs to look for": 1,
     "why_lost(mechanisms, knowledge.lost)": 1,
     "why_lost(context.mechanisms, knowledge.lost)": 1,
+    "why_lost(mechanisms, told.unclear)": 1,
     "gaps.reason": 2,
     "no masking step is known": 1,
 }

@@ -81,19 +81,20 @@ def test_values_of_a_file_of_ones_own_except_nothing_where_others_hold_the_origi
     assert scorecard_of(tmp_path, newest_manifest())["exceptions"] == ["inference", "membership"]
 
 
+OTHERS, BY_MECHANISM = ("closest_record", "density_ratio", "linkage_score"), ("values_present", "law_ratio")
 WEAK = (
     [{"method": "closest_record"}],
     [{"method": "closest_record"}, {"method": "density_ratio", "neighbours": 50}, {"method": "linkage_score"}],
-    [{"method": "closest_record"}, {"method": "density_ratio"}, {"method": "linkage_score", "of": "other"}],
+    [{"method": name} for name in OTHERS[:2]] + [{"method": "linkage_score", "of": "other"}],
+    [{"method": name} for name in OTHERS],
 )
 STRONG = (
-    [{"method": "closest_record", "id": "near"}, {"method": "density_ratio"}, {"method": "linkage_score"}],
-    [{"method": name} for name in ("closest_record", "density_ratio", "linkage_score")]
-    + [{"method": "density_ratio", "id": "wider", "neighbours": 5}],
+    [{"method": "closest_record", "id": "near"}, *({"method": name} for name in (*OTHERS[1:], *BY_MECHANISM))],
+    [{"method": name} for name in (*OTHERS, *BY_MECHANISM)] + [{"method": "density_ratio", "id": "wider", "neighbours": 5}],
 )
 
 
-@pytest.mark.parametrize("planned", [*WEAK, *STRONG], ids=range(5))
+@pytest.mark.parametrize("planned", [*WEAK, *STRONG], ids=range(6))
 def test_a_limit_on_membership_wants_the_default_attacks(sdcert, tmp_path, planned):
     change = {"control": 0.25, "membership": planned, "policy": [*LIMITS, INSIDERS, INFERENCE, MEMBERSHIP]}
     path = write_release(tmp_path / "project", {**change, "not_limited": {}})
@@ -102,24 +103,24 @@ def test_a_limit_on_membership_wants_the_default_attacks(sdcert, tmp_path, plann
     assert ("runs by default" in ran.err) == (planned in WEAK)
     if planned == WEAK[0]:
         assert f"{path}, line " in ran.err
-        assert "density_ratio and linkage_score" in ran.err
+        assert "density_ratio, linkage_score, values_present and law_ratio" in ran.err
         assert sdcert("certify", path).code == sdcert("check", "--upgrade", path).code == 2
         for other in ({"policy": [*LIMITS, INSIDERS, INFERENCE]}, {"control": None}):  # nothing rests on it; a rehearsal
             path = write_release(tmp_path / "project", {**change, **other, "not_limited": {"membership": REASON}})
             assert sdcert("check", path).code == 0
 
 
-def test_a_limit_on_membership_that_was_rehearsed_is_excepted(sdcert, tmp_path):
+def test_a_limit_on_membership_that_was_rehearsed_is_undecided(sdcert, tmp_path):
     """Random halves of the source say nothing of who is in this file."""
     change = {"membership": [{"method": "closest_record"}], "policy": [*LIMITS, INSIDERS, INFERENCE, MEMBERSHIP]}
     path = write_release(tmp_path / "project", {**change, "not_limited": {}})
     ran = sdcert("certify", path, "--output", tmp_path / "releases")
-    assert ran.code == 0, ran.out + ran.err
-    assert "survey: CERTIFIED EXCEPT membership\n" in ran.out
-    assert "was only rehearsed; it was not measured on this release" in ran.out
-    verified = sdcert("verify", folder_of(tmp_path, newest_manifest()) / "released.csv")
-    assert "CERTIFIED EXCEPT membership" in verified.out
-    assert "not limited: membership." in verified.out
+    assert ran.code == 1, ran.out + ran.err
+    assert "survey: UNDECIDED" in ran.out
+    assert "Set a `control` aside" in ran.out
+    (line,) = [one for one in scorecard_of(tmp_path, newest_manifest())["criteria"] if one["decision"] != "pass"]
+    assert (line["measure"], line["decision"]) == ("membership_auc", "undecided")
+    assert line["reason"].startswith("rehearsed on random halves")
 
 
 @pytest.mark.parametrize(("shadows", "weak"), [(2, True), (8, False), (24, False)])

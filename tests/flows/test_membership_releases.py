@@ -14,7 +14,7 @@ from tasks.report.wording.sentence import say
 REHEARSAL = {"seed": 3, "not_for_publication": True}
 LOOSE = [{"measure": "membership_auc", "at_most": 0.9999}, {"measure": "reidentification", "at_most": 0.9}]
 STRICT = [{"measure": "membership_auc", "at_most": 0.5}]
-ATTACKS = ("closest_record", "density_ratio", "linkage_score")
+ATTACKS = ("closest_record", "density_ratio", "linkage_score", "values_present")
 VISITS = {
     "attributes": {"person": {"role": "person"}, "x": {"role": "quasi_identifier"}, "y": {"role": "quasi_identifier"}},
     "key": None,
@@ -180,3 +180,32 @@ def test_members_of_a_release_of_unmasked_people_are_told_apart(certify, tmp_pat
     ran, manifest = certify({"control": 0.25, "masking": masking, "policy": STRICT, **REHEARSAL}, text=survey())
     assert ran.code == 1, ran.err
     assert figures(tmp_path, manifest)["membership_auc|closest_record"]["value"] > 0.95
+
+
+def test_swapping_publishes_the_list_of_its_members(certify, tmp_path):
+    """Each column keeps its values, so that a member finds all of theirs in the file, however far they were moved."""
+    masking = [{"method": "rank_swapping", "attributes": ["age", "income", "town"], "window_percent": 40}]
+    loose = [{"measure": "membership_auc", "at_most": 0.8}, *LOOSE[1:]]
+    ran, manifest = certify({"control": 0.25, "masking": masking, "policy": loose})
+    assert ran.code == 1, ran.err
+    found = figures(tmp_path, manifest)
+    assert found["membership_auc|values_present"]["value"] == 1
+    assert found["membership_auc|closest_record"]["value"] < 0.8
+    assert found["membership_auc|law_ratio"]["status"] == "ok"
+    insider = found["insider_membership_auc|values_present|vote"]
+    assert (insider["value"], insider["attribute"], insider["intruder"]) == (1, "vote", None)
+    (line,) = [one for one in scorecard_of(tmp_path, manifest)["criteria"] if one["measure"] == "membership_auc"]
+    assert (line["decision"], line["attack"]) == ("fail", "values_present")
+    folder = folder_of(tmp_path, manifest)
+    claimed = {one["attack"]: one for one in statement_in(folder)["predicate"]["claim"]["attacks"]}
+    assert {name: claimed[name]["intruder"] for name in ATTACKS} == {
+        **dict.fromkeys(ATTACKS[:3], "whole record"), "values_present": "declared",
+    }  # fmt: skip
+    assert claimed["law_ratio"]["knows_mechanism"] == "the steps and their parameters, not the seed"
+
+
+def test_a_law_that_is_lost_gives_no_figure_and_no_doubt(certify, tmp_path):
+    ran, manifest = certify({"control": 0.25, "policy": LOOSE})
+    assert ran.code == 0, ran.out + ran.err
+    found = figures(tmp_path, manifest)["membership_auc|law_ratio"]
+    assert (found["status"], found["value"]) == ("not_followed", None)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.mask.control import _normal, harmonise_control
+from tasks.mask.control import harmonise_control, normalise_values
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Role, Scale
 from tasks.microdata.units import find_units
@@ -88,8 +88,8 @@ def test_a_key_is_known_however_it_is_written(table, written, named):
 def test_a_whole_number_has_one_normal_form(number, zeros, blank):
     sign, size = "-" if number < 0 else "", abs(number)
     column = pa.array([f"{blank}{sign}{'0' * zeros}{size}{blank}", f"{sign}{size}.{'0' * zeros}", str(number)])
-    found = {*_normal(column).to_pylist(), *_normal(pa.array([number])).to_pylist()}
-    assert found | set(_normal(pa.array([float(number)])).to_pylist()) == {str(number)}
+    found = {*normalise_values(column).to_pylist(), *normalise_values(pa.array([number])).to_pylist()}
+    assert found | set(normalise_values(pa.array([float(number)])).to_pylist()) == {str(number)}
 
 
 def test_other_values_stay_apart():
@@ -109,7 +109,7 @@ def test_other_values_stay_apart():
         "Strasse",
         "STRA\N{LATIN SMALL LETTER SHARP S}E",
     ]
-    found = _normal(pa.array(texts)).to_pylist()
+    found = normalise_values(pa.array(texts)).to_pylist()
     assert found[:9] == ["1", "-1", "10", "0.1", "1.01", "a1", "a01", "1e1", "1"]
     assert found[9:] == [None, None, None, "strasse", "strasse"]
 

@@ -13,8 +13,15 @@ from tasks.microdata.estimate import Estimate
 from tasks.report.charts.editions import RULES
 from tasks.report.charts.roc_chart import RocChart, RocPoint, create_roc_chart, draw_roc_curve
 from tasks.report.page import render_report
-from tasks.report.views.membership import membership_intro, membership_views, title_of, worst_of_membership
-from tasks.report.views.residual import list_known_limits
+from tasks.report.views.membership import (
+    describe_insider,
+    describe_values_kept,
+    membership_intro,
+    membership_views,
+    title_of,
+    worst_of_membership,
+)
+from tasks.report.views.residual import list_known_limits, residual_risks
 from tasks.train.card import ModelCard
 
 POINTS = (RocPoint(0.01, 0.2), RocPoint(0.1, 0.5), RocPoint(1.0, 1.0))
@@ -232,3 +239,24 @@ def test_without_such_attacks_nothing_is_said_but_that(certified):
     assert membership_intro(certified) == ()
     assert 'id="membership"' not in render_report(certified)
     assert "residual.no_membership" in [getattr(one, "id", "") for one in list_known_limits(certified)]
+
+
+def test_exact_values_and_the_strongest_insider_are_told(certified):
+    values = "values_present"
+    area = figure("membership_auc", 0.9, values, low=0.8, high=1.0, chance=0.5, n_targets=80, n_in_release=40)
+    advantage = figure("membership_advantage", 0.7, values), figure("membership_recall", 0.8, values)
+    insiders = (figure("insider_membership_auc", value, values, attribute=name, chance=0.5) for name, value in INSIDERS)
+    content = replace(
+        asked(certified), membership=(result(values),), estimates=(*certified.estimates, area, *advantage, *insiders)
+    )
+    (kept,), (insider,) = describe_values_kept(content, content.membership[0]), describe_insider(content)
+    assert (kept.id, kept.facts["area"]) == ("membership.values_kept", area)
+    assert (insider.id, insider.facts["strongest"].attribute, insider.facts["declared"]) == ("membership.insider", "PID", area)
+    (view,) = membership_views(content)
+    assert view.insider == f"{kept} {insider}"
+    assert insider in residual_risks(content)
+    alone = replace(content, estimates=(*certified.estimates, replace(area, low=0.45), *advantage))
+    assert membership_views(alone)[0].insider == ""
+
+
+INSIDERS = (("vote", 0.91), ("PID", 0.97))

@@ -14,12 +14,16 @@ from statsmodels.datasets import randhie
 
 from tasks.attack.membership.frame import Frame, create_frame
 from tasks.attack.membership.methods import MembershipResult
+from tasks.microdata.schema import Attribute, Role, Scale, Schema
+from tasks.microdata.table import Microdata
 from tasks.microdata.units import Units
 from tasks.score.membership.intervals import auc_interval, difference_interval, left_end_interval, share_interval
 from tasks.score.membership.membership_estimates import FLAGGING, flags, membership_estimates
-from tasks.score.membership.membership_figures import withdraw_unlike_figures
+from tasks.score.membership.membership_figures import REHEARSED, MembershipOutcome, membership_figures, withdraw_unlike_figures
 from tasks.score.membership.roc_curve import auc, compute_roc_curve, placements, true_positive_rate
+from tasks.score.policy import PolicyLine
 from tasks.score.subgroups import Subgroup
+from tasks.score.verdict import decide
 
 
 def frame(member, calibration=None):
@@ -299,3 +303,31 @@ def test_bounds_of_the_left_end(shift):
         within = left_end_interval(compute_roc_curve(scores, member), rate)
         missed += [within.low > truth, within.high < truth]
     assert (missed / draws <= 0.05 + 3.1 * math.sqrt(0.05 * 0.95 / draws)).all()
+
+
+def test_insiders_have_an_area_each_and_decide_no_line_on_membership():
+    """To the insider all members score above all others; the declared intruder's scores are all alike."""
+    member = np.arange(40) < 20
+    found = replace(result(np.ones(40), 0.5), of_insiders=(("insider:pay", np.arange(40.0)[::-1]),))
+    estimates = membership_estimates(found, frame(member))
+    (insider,) = [one for one in estimates if one.measure == "insider_membership_auc"]
+    assert (insider.value, insider.attribute, insider.intruder, insider.chance, insider.n_targets) == (1, "pay", None, 0.5, 40)
+    assert insider.id == "insider_membership_auc|gap|pay"
+    lines = PolicyLine(measure="membership_auc", at_most=0.8), PolicyLine(measure="insider_membership_auc", at_most=0.8)
+    decided = decide(lines, estimates).criteria
+    assert [(one.decision, one.estimate) for one in decided] == [
+        ("pass", "membership_auc|gap"), ("fail", "insider_membership_auc|gap|pay"),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("limit", [0.01, 0.99])
+def test_a_rehearsal_decides_no_line_on_membership(limit):
+    """Neither that a limit is kept nor that it is broken: it is about the mask, and not about this file."""
+    asked = replace(frame(np.arange(40) < 20), evaluates="mechanism, not this file")
+    rehearsed = replace(result(np.arange(40) % 3, 1.5), evaluates=asked.evaluates)
+    outcome = MembershipOutcome(rehearsed, asked, Microdata.from_columns({"x": np.arange(40.0)}))
+    schema = Schema((Attribute("x", Role.QUASI_IDENTIFIER, Scale.NUMERIC, "declared"),))
+    found = membership_figures([outcome], schema, "records")
+    (line,) = decide((PolicyLine(measure="membership_auc", at_most=limit),), found).criteria
+    assert (line.decision, line.reason, line.caution) == ("undecided", REHEARSED, REHEARSED)
+    assert line.deciding_value is not None

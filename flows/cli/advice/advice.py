@@ -14,7 +14,7 @@ from tasks.microdata.words import join_with_and
 from tasks.score.catalogue import LINKAGE, LOSS, MEASURES
 from tasks.score.measures.local_privacy import EPSILON
 from tasks.score.measures.model import MODEL_ACCURACY
-from tasks.score.membership.membership_figures import UNLIKE
+from tasks.score.membership.membership_figures import REHEARSED, UNLIKE
 from tasks.score.policy import INSIDER
 
 _LINKAGE = {measure.name for measure in LINKAGE}
@@ -61,6 +61,11 @@ def _about(line: dict[str, Any], figures: list[dict[str, Any]], spec: dict[str, 
                 yield (
                     "Take the people of the control from the same place as those of the source: draw both at random from one "
                     "table (whole groups, where there are any) before anything is made of either."
+                )
+            elif line["reason"] and REHEARSED.partition(":")[0] in line["reason"].lower():
+                yield (
+                    "Set a `control` aside (`control: 0.2`, or a table of other people), so that this release can be asked, "
+                    "and not only how it is made."
                 )
             else:
                 yield "Ask about more people: a larger `control` makes the interval narrower; or hold the release back further."

@@ -16,6 +16,7 @@ from tasks.attack.membership.closest_record import ClosestRecord
 from tasks.attack.membership.density_ratio import DensityRatio
 from tasks.attack.membership.frame import count_targets, create_frame
 from tasks.attack.membership.methods import attack_table
+from tasks.attack.membership.values_present import ValuesPresent
 from tasks.mask.control import set_aside
 from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.mask.methods import mask
@@ -128,7 +129,8 @@ def _rehearse_membership(data: Microdata, schema: Schema, grouped: Sequence[str]
     released = mask(part.take(rest).select(schema.release_columns), schema, (step,), seed=UNUSED_SEED, path=("draft",)).data
     frame = create_frame(units, member, ~member, rng=rng)
     knows = schema.find_by_role(Role.QUASI_IDENTIFIER)
-    attacks = (ClosestRecord(method="closest_record"), DensityRatio(method="density_ratio"))
+    closest, density = ClosestRecord(method="closest_record"), DensityRatio(method="density_ratio")
+    attacks = (closest, density, ValuesPresent(method="values_present"))
     results = (attack_table(spec, part, released, schema, frame, knows) for spec in attacks)
     found = (one for result in results for one in membership_estimates(result, frame))
     return max((one.value for one in found if one.measure == "membership_advantage" and one.value is not None), default=0.0)

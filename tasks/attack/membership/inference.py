@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -10,15 +11,25 @@ import pyarrow as pa
 from tasks.attack.linkage.distance_linkage import DistanceLinkage, link_by_distance
 from tasks.attack.membership.frame import REHEARSED, Evaluates, Frame, create_frame, random_half
 from tasks.attack.membership.linkage_score import LinkageScore
-from tasks.attack.membership.methods import AnyTableAttack, MembershipResult, attack_table, create_idle_result
+from tasks.attack.membership.methods import (
+    AnyTableAttack,
+    MembershipResult,
+    OfDeclaredIntruder,
+    attack_table,
+    create_idle_result,
+)
 from tasks.attack.outcomes.links import Links
+from tasks.attack.threat import Intruder
 from tasks.mask.coding.recoding import Recoding
 from tasks.mask.external_release.released import Synthetic, Undeclared
 from tasks.mask.methods import Masking, Mechanism, mask
+from tasks.mask.step import MaskStep
 from tasks.microdata.errors import InputError, NotFollowed
 from tasks.microdata.schema import Schema
 from tasks.microdata.table import Integers, Microdata
 from tasks.microdata.units import find_units
+
+AnyMasking = TypeVar("AnyMasking", bound=MaskStep)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +61,7 @@ def select_repeatable_steps(steps: tuple[Mechanism, ...]) -> tuple[Masking, ...]
     return tuple(_allow_unused_categories(step) for step in steps if not isinstance(step, Undeclared | Synthetic))
 
 
-def _allow_unused_categories(step: Masking) -> Masking:
+def _allow_unused_categories(step: AnyMasking) -> AnyMasking:
     if not isinstance(step, Recoding):
         return step
     recode = ((name, one if one.map is None else one.model_copy(update={"unused": "ignore"})) for name, one in step.recode)
@@ -100,20 +111,34 @@ def create_rehearsal_experiment(
 
 
 def score_membership(
-    spec: AnyTableAttack, asked: MembershipExperiment, schema: Schema, linkage: DistanceLinkage | None
+    spec: AnyTableAttack,
+    asked: MembershipExperiment,
+    schema: Schema,
+    linkage: DistanceLinkage | None,
+    who: tuple[Intruder, ...] = (),
+    mechanisms: tuple[Mechanism, ...] = (),
 ) -> MembershipResult:
     """What one attack says of the targets, by an intruder who knows the whole published record of whomever they ask about.
 
+    Exact values and the law of the mask tell so much that they are left to the declared intruder, who knows fewer attributes:
+    a column that is published as it is would tell everybody who has a value of their own in it. That is an insider's.
+
     linkage: the attack of the release that `linkage_score` names; None: there is none by that name that needs no true links.
+    who: the declared intruder and the insiders; none: only the whole record is asked about. mechanisms: the masking steps.
     """
     knows, table = schema.release_columns, asked.table
+    if isinstance(spec, OfDeclaredIntruder) and who:
+        declared, *insiders = who
+        told = {one.name: one.knows for one in insiders}
+        steps = tuple(_allow_unused_categories(step) for step in mechanisms)
+        return attack_table(spec, table, asked.released, schema, asked.frame, declared.knows, mechanisms=steps, insiders=told)
     links: Links | None = None
     if isinstance(spec, LinkageScore):
         if linkage is None:
             reason = f"the release has no distance-based linkage `{spec.of}` that needs no true links"
             return create_idle_result(spec, asked.frame.evaluates, reason)
         links = link_by_distance(table.take(asked.frame.target_rows), asked.released, schema, linkage, knows)
-    return attack_table(spec, table, asked.released, schema, asked.frame, knows, links)
+    return attack_table(spec, table, asked.released, schema, asked.frame, knows, links, mechanisms=mechanisms)
 
 
 def find_scored_linkage(spec: object, attacks: tuple[object, ...]) -> DistanceLinkage | None:

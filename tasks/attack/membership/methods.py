@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated, assert_never
 
@@ -14,20 +14,25 @@ from tasks.attack.membership.closest_record import ClosestRecord, score_by_close
 from tasks.attack.membership.density_ratio import DensityRatio, score_by_density_ratio
 from tasks.attack.membership.frame import Evaluates, Frame
 from tasks.attack.membership.gap import Gap, score_by_gap
+from tasks.attack.membership.law_ratio import LawRatio, score_by_law_ratio
 from tasks.attack.membership.likelihood_ratio import LikelihoodRatio, score_by_likelihood_ratio
 from tasks.attack.membership.linkage_score import LinkageScore, score_by_links
 from tasks.attack.membership.loss_threshold import LossThreshold, score_by_loss
 from tasks.attack.membership.scored import MembershipScores, ThresholdFrom
 from tasks.attack.membership.shadow_models import ShadowModels, score_by_shadow_models
 from tasks.attack.membership.shadows import Shadows, Teaching
+from tasks.attack.membership.values_present import ValuesPresent, score_by_values_present
 from tasks.attack.outcomes.links import Links
+from tasks.mask.methods import Mechanism
 from tasks.microdata.errors import AttackFailed, Idle, NotApplicable
 from tasks.microdata.estimate import Status
 from tasks.microdata.schema import Schema
 from tasks.microdata.table import Floats, Microdata
 
 AnyModelAttack = Gap | LossThreshold | ShadowModels | LikelihoodRatio
-AnyTableAttack = ClosestRecord | DensityRatio | LinkageScore
+AnyTableAttack = ClosestRecord | DensityRatio | LinkageScore | ValuesPresent | LawRatio
+OfDeclaredIntruder = ValuesPresent | LawRatio  # they know what the declared intruder knows; the others the whole record
+DECLARED_KNOWLEDGE = frozenset({"values_present", "law_ratio"})
 ModelAttack = Annotated[AnyModelAttack, Field(discriminator="method")]
 TableAttack = Annotated[AnyTableAttack, Field(discriminator="method")]
 MembershipAttack = Annotated[AnyModelAttack | AnyTableAttack, Field(discriminator="method")]
@@ -42,6 +47,8 @@ DEFAULT_TABLE_ATTACKS: tuple[AnyTableAttack, ...] = (
     ClosestRecord(method="closest_record"),
     DensityRatio(method="density_ratio"),
     LinkageScore(method="linkage_score"),
+    ValuesPresent(method="values_present"),
+    LawRatio(method="law_ratio"),
 )
 Attacks = tuple[AnyModelAttack | AnyTableAttack, ...]
 INFERS = {
@@ -52,6 +59,8 @@ INFERS = {
     "closest_record": "takes whoever has a near row in the release for a member",
     "density_ratio": "takes whoever stands where the release is denser than the population for a member",
     "linkage_score": "takes whoever is linked well for a member",
+    "values_present": "takes those for members whose own values occur in columns of the release, or nearly, the rare above all",
+    "law_ratio": "takes those for members with whom the release is likelier, by the law of the mask, than without",
 }
 _IMITATES = "the record, its true class, the model's probabilities, its learner, and other records of the population"
 KNOWS = {
@@ -62,18 +71,28 @@ KNOWS = {
     "closest_record": "the record and the release",
     "density_ratio": "the record, the release, and other records of the population",
     "linkage_score": "the record and the release",
+    "values_present": "what the declared intruder knows of the record, the release, and other records of the population",
+    "law_ratio": "what the declared intruder knows of the record, the release, the masking steps with their parameters (but "
+    "not the seed), and other records of the population",
 }
 TITLES = {  # by id where a variant has its own, else by method
     "closest_record": "Distance to the closest record",
     "density_ratio": "Ratio of densities",
     "linkage_score": "Scores of linkage",
+    "values_present": "Exact values",
+    "law_ratio": "Likelihood ratio of the mask",
     "gap": "Right or wrong",
     "loss_threshold": "Size of the error",
     "shadow_models": "Shadow models",
     "likelihood_ratio": "Likelihood ratio (LiRA)",
     "likelihood_ratio_offline": "Likelihood ratio (LiRA), offline",
 }
-MEANS = {  # what the report says of an attack on a model, by id or method
+MEANS = {  # what the report says of an attack, by id or method
+    "values_present": "It looks at each column by itself, and does not ask which values stand in one row. Values that are not "
+    "there but nearer than those of other people count too. Rank swapping, rank jitter and reverse mapping move the values of "
+    "a column and keep them, so that even a wide window does not hide from it who is in the file.",
+    "law_ratio": "It weighs each released row by how likely it is to come from this person rather than from somebody else. So "
+    "one row in the right place tells more than many that suit everybody. It has no figure if the law of a step is not known.",
     "gap": "Somebody who sees only the predicted class can carry it out. It measures how much more often the model is right "
     "about people of its training set than about others.",
     "loss_threshold": "It takes those for members whose error is no larger than that of a member on average. The error of easy "
@@ -103,7 +122,7 @@ class MembershipResult:
     scores: shape (targets,), in the order of `Frame.target_units`: the higher, the likelier a member; a person's is the mean
         of that of their rows. None where the attack did not run.
     threshold: flagged are scores >= it; None: to be found on the frame's calibration half. threshold_from: where it is from.
-    shadows: how many shadow models it used.
+    shadows: how many shadow models it used. of_insiders: the scores of intruders who know another column too, by their name.
     """
 
     attack: str
@@ -117,6 +136,7 @@ class MembershipResult:
     threshold: float | None = None
     threshold_from: ThresholdFrom | None = None
     shadows: int = 0
+    of_insiders: tuple[tuple[str, InstanceOf[Floats]], ...] = ()
 
 
 def shadows_needed(specs: Iterable[AnyModelAttack]) -> dict[Teaching, int]:
@@ -184,12 +204,15 @@ def attack_table(
     frame: Frame,
     knows: tuple[str, ...],
     links: Links | None = None,
+    *,
+    mechanisms: tuple[Mechanism, ...] = (),
+    insiders: Mapping[str, tuple[str, ...]] | None = None,
 ) -> MembershipResult:
     """Let one attack tell members from others by the released table.
 
     original: the table of the frame's units, members, control and others; the attack is not told who is what. knows: published
     attributes. links: for `linkage_score`, those of the attack it names, in which the rows `frame.target_rows` searched, in
-    this order.
+    this order. mechanisms: the masking steps. insiders: what each of some others knows instead, by name.
 
     An attack that cannot run has a status and a reason. Raises InputError as `compare`, ValueError where links are missing.
     """
@@ -205,6 +228,10 @@ def attack_table(
                 if links is None:
                     raise ValueError("the links of a linkage attack are needed")
                 return score_by_links(links, np.arange(len(frame.target_rows)), spec)
+            case ValuesPresent():
+                return score_by_values_present(original, frame, released, schema, knows, insiders)
+            case LawRatio():
+                return score_by_law_ratio(original, frame, released, schema, mechanisms, knows)
             case _:
                 assert_never(spec)
 
@@ -264,8 +291,13 @@ def _result(
     except AttackFailed as answer:
         return _set_status(blank, "failed", answer.reason)
 
-    by_unit = frame.average_by_unit(found.scores)
-    return replace(blank, scores=by_unit, threshold=found.threshold, threshold_from=found.threshold_from)
+    return replace(
+        blank,
+        scores=frame.average_by_unit(found.scores),
+        threshold=found.threshold,
+        threshold_from=found.threshold_from,
+        of_insiders=tuple((name, frame.average_by_unit(scores)) for name, scores in found.of_insiders),
+    )
 
 
 def _set_status(blank: MembershipResult, status: Status, reason: str) -> MembershipResult:
@@ -304,6 +336,8 @@ def describe() -> tuple[dict[str, str], ...]:
         "closest_record": "id, scale_by (release, original, own)",
         "density_ratio": "id, neighbours, scale_by (release, original, own)",
         "linkage_score": "id, of (a distance-based linkage of the release), score (distance, margin)",
+        "values_present": "id",
+        "law_ratio": "id",
     }
     of_model = {spec.method for spec in DEFAULT_MODEL_ATTACKS}
     return tuple(

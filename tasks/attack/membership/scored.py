@@ -16,8 +16,10 @@ class MembershipScores:
 
     scores: shape (t,), finite, in the order of the frame's `target_rows`.
     threshold: never chosen on the targets that are judged by it; None: it is to be found on the frame's calibration half.
+    of_insiders: the same scores of intruders who also know another column, by the name of the intruder.
     """
 
     scores: Floats
     threshold: float | None
     threshold_from: ThresholdFrom
+    of_insiders: tuple[tuple[str, Floats], ...] = ()

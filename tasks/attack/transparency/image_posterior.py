@@ -61,11 +61,14 @@ def posterior(links: Links) -> ImagePosterior:
     if conditions is None:
         raise ValueError("the links follow from no masking steps")
     whole = score_images(conditions)
-    return ImagePosterior(links, whole, conditions.likelihoods.any, *_sums(whole, conditions.likelihoods.any))
+    return ImagePosterior(links, whole, conditions.likelihoods.any, *sum_weights(whole, conditions.likelihoods.any))
 
 
 @njit(missing=MISSING, infinite=UNBOUNDED)
-def _sums(whole: ImageScores, by_likelihood: bool) -> tuple[Floats, Floats, Floats]:
+def sum_weights(whole: ImageScores, by_likelihood: bool) -> tuple[Floats, Floats, Floats]:
+    """Of each distinct record, and of who is absent: the logarithm of the sum of the weights, the largest r(l), the sum of
+    squares; weights P / (q - P) where likelihoods are known, else 1 for each possible image.
+    """
     r = len(whole.conditions.own_at)
     totals, largest, squares = np.full(r + 1, -np.inf), np.zeros(r + 1), np.zeros(r + 1)
     possible, scores = np.empty(len(whole.sizes), dtype=np.int64), np.empty(len(whole.sizes))

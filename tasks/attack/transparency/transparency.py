@@ -230,8 +230,7 @@ def link_by_mechanism(
     who = everybody if present is None else present
     followed = who if knowledge.believed.n < n else everybody
     original = original.take(followed)
-    both = _ignore_randomised_attributes(create_comparison(original, masked, schema, knows, "release"), knowledge, knows)
-    conditions = _conditions(knowledge, masked, schema, both)
+    both, conditions = arrange_knowledge(original, masked, schema, knows, knowledge)
     conditions = conditions if narrow is None else narrow(both, conditions, knowledge)
     sought = np.isin(followed, who if searching is None else np.intersect1d(who, searching))
     kinds = both.own_of_record[sought]
@@ -275,6 +274,14 @@ def follow_steps(
         return infer_belief(own_records, masked, schema, mechanisms, present, n_records=n_records, **conclusions)
     except InputError as error:
         raise AttackFailed(f"a masking step cannot be repeated on the intruder's records ({error.code})") from error
+
+
+def arrange_knowledge(
+    original: Microdata, masked: Microdata, schema: Schema, knows: tuple[str, ...], knowledge: Belief
+) -> tuple[Comparison, Conditions]:
+    """What was concluded of the records, as conditions on the distinct released rows."""
+    both = _ignore_randomised_attributes(create_comparison(original, masked, schema, knows, "release"), knowledge, knows)
+    return both, _conditions(knowledge, masked, schema, both)
 
 
 def why_lost(mechanisms: tuple[Mechanism, ...], lost: tuple[str, ...]) -> str:

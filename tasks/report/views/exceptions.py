@@ -42,8 +42,6 @@ def describe_disclosure(content: Content, name: str) -> str:
 
 def _describe_exception(content: Content, name: str) -> Sentence:
     kind = _kind(name)
-    if kind == "membership" and content.limits_in_rehearsal:
-        return say("exceptions.rehearsed", what=WHAT_IT_IS[kind])
     if kind is not None:
         return say("exceptions.no_limit", kind=kind, what=WHAT_IT_IS[kind])
     asked = [one for one in content.omissions if one.attack == name]

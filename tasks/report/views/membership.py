@@ -16,6 +16,7 @@ from tasks.report.wording.figure_formats import unit_of
 from tasks.report.wording.meanings import THE_FILE, meaning
 from tasks.report.wording.sentence import Sentence, say
 from tasks.score.measures.membership import (
+    INSIDER_MEMBERSHIP_AUC,
     MEMBERSHIP_ADVANTAGE,
     MEMBERSHIP_AUC,
     MEMBERSHIP_F1,
@@ -40,7 +41,8 @@ _MOST_NAMED = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MembershipView:
-    """One attack: what it does, what it found, and what that means. imitations: how many it trained, as a sentence.
+    """One attack: what it does, what it found, and what that means. imitations: how many it trained, as a sentence. insider:
+    what it tells the insider whom it tells most, and of values that the mask kept.
 
     rates: those that have a value; that rates at the left end have none is said once for all attacks, in the summary.
     """
@@ -54,6 +56,7 @@ class MembershipView:
     imitations: str
     silent: str
     plain: str
+    insider: str
     rates: tuple[FigureRow, ...]
     subgroups: tuple[TextRow, ...]
     exposed_in_words: tuple[str, ...]
@@ -110,6 +113,23 @@ def worst_of_membership(content: Content) -> str:
                reason=failed[0].reason if failed else None)  # fmt: skip
 
 
+def describe_insider(content: Content, attack: str | None = None) -> tuple[Sentence, ...]:
+    """The insider who recognises members best by one more column, beside the declared intruder; empty if none was tried."""
+    tried = [one for one in content.figures(INSIDER_MEMBERSHIP_AUC.name) if attack in (None, one.attack)]
+    strongest = content.largest(tried)
+    if strongest is None:
+        return ()
+    declared = next((one for one in content.figures(AUC) if one.attack == strongest.attack), None)
+    return (say("membership.insider", strongest=strongest, declared=declared),)
+
+
+def describe_values_kept(content: Content, result: MembershipResult) -> tuple[Sentence, ...]:
+    """That the mask keeps the values of columns, if exact values tell members from others."""
+    area = next((one for one in content.figures(AUC) if one.attack == result.attack), None)
+    telling = result.method == "values_present" and area is not None and area.low is not None and area.low > _COIN
+    return (say("membership.values_kept", area=area),) if telling else ()
+
+
 def describe_most_exposed(content: Content) -> str:
     """Which parts of the people stand out to the attack that tells members best; empty where none ran."""
     worst = _worst(content)
@@ -157,6 +177,7 @@ def _view(content: Content, result: MembershipResult, place: int) -> MembershipV
         imitations=say("membership.imitations", shadows=result.shadows) if result.shadows else "",
         silent=silent,
         plain=_plain(content, result.attack) if ran else "",
+        insider=" ".join((*describe_values_kept(content, result), *describe_insider(content, result.attack))),
         rates=tuple(_row(one, noun) for name in RATES for one in figures if one.measure == name and _is_reportable(one))
         if ran
         else (),

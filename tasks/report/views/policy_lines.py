@@ -14,6 +14,7 @@ from tasks.report.wording.meanings import meaning
 from tasks.report.wording.sentence import Sentence, say
 from tasks.score.catalogue import MEASURES
 from tasks.score.figure_rounding import STATISTICS
+from tasks.score.membership.membership_figures import REHEARSED
 from tasks.score.policy import PolicyLine, find_rate
 from tasks.score.scored_targets import ONE_SHARE
 from tasks.score.verdict import Criterion, Decision
@@ -81,6 +82,7 @@ def reason_in_words(line: PolicyLine, criterion: Criterion, counts: Counts = "re
     """Why a line is kept, broken or not decided, and what the figure is not about."""
     return say("policy.reason", line=line, criterion=criterion, found=format_deciding_figure(criterion, counts),
                limit=describe_demand(line, counts), counts=counts, more_targets=criterion.caution != ONE_SHARE,
+               is_rehearsed=criterion.caution == REHEARSED and MEASURES[criterion.measure].of_membership,
                other_attack=line.attack is not None and criterion.attack not in (None, line.attack))  # fmt: skip
 
 

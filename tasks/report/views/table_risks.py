@@ -12,7 +12,7 @@ from tasks.microdata.schema import Role
 from tasks.report.content import Content, extra_knowledge, is_insider, parse_external_file
 from tasks.report.views.insider_curve import columns_as_published, curve_in_words
 from tasks.report.views.known_limits import describe_editions, describe_randomness, describe_rows, describe_scope
-from tasks.report.views.membership import worst_of_membership
+from tasks.report.views.membership import describe_insider, worst_of_membership
 from tasks.report.views.missing_limits import NO_LINE, is_limited
 from tasks.report.views.randomised import describe_randomisation
 from tasks.report.views.rows import share_in_words
@@ -30,7 +30,7 @@ def describe_table_risks(content: Content) -> tuple[str, ...]:
         *describe_declared_intruder(content),
         *insiders_in_words(content),
         *_files(content),
-        *filter(None, (worst_of_membership(content),)),
+        *filter(None, (worst_of_membership(content), *describe_insider(content))),
         *_describe_asserted_links(content),
         *(values_in_words(content) if content.kind.has_owners else ()),
         *_intervals(content),

@@ -187,5 +187,24 @@ SUBGROUP_SHARE_OF_MOST_EXPOSED = Measure(
     of_membership=True,
     chance_counts_people=True,
 )
+INSIDER_MEMBERSHIP_AUC = Measure(
+    name="insider_membership_auc",
+    function="tasks.score.membership.membership_estimates.estimate_insider_aucs",
+    unit="share",
+    largest=1,
+    better="lower",
+    about="attribute",
+    chance="1/2",
+    rounding="share",
+    says="membership_auc of somebody who also knows this attribute, by the attack that counts exact values",
+    title="Members told from others (AUC) by who also knows one more column",
+    sentence=(
+        "How often somebody who is in the file looks more like a member than somebody who is not, to an insider who also knows "
+        "this column: 50 % is guessing, 100 % tells everybody."
+    ),
+    by_attack=True,
+    of_nobody=True,
+    of_membership=True,
+)
 DECIDING = (MEMBERSHIP_AUC.name, MEMBERSHIP_ADVANTAGE.name)
 NOT_ALONE = (MEMBERSHIP_RECALL.name, MEMBERSHIP_ATTRIBUTE_RISK.name, MEMBERSHIP_F1.name)  # highest where everybody is flagged

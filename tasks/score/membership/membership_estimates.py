@@ -16,6 +16,7 @@ from tasks.microdata.table import Booleans, Floats
 from tasks.score.measure import Measure
 from tasks.score.measures.membership import (
     FALSE_POSITIVE_RATES,
+    INSIDER_MEMBERSHIP_AUC,
     MEMBERSHIP_ADVANTAGE,
     MEMBERSHIP_ATTRIBUTE_RISK,
     MEMBERSHIP_AUC,
@@ -30,6 +31,7 @@ from tasks.score.measures.membership import (
 from tasks.score.membership.exposure import estimate_share_of_most_exposed, too_few
 from tasks.score.membership.intervals import auc_interval, difference_interval, left_end_interval, share_interval
 from tasks.score.membership.roc_curve import auc, compute_roc_curve, true_positive_rate
+from tasks.score.policy import INSIDER
 from tasks.score.subgroups import FEWEST, Subgroup
 
 EXPECTED_FALSE = 10  # non-members that have to be above a score on average, or the share above it is not estimable
@@ -100,10 +102,8 @@ def membership_estimates(result: MembershipResult, frame: Frame, subgroups: tupl
     if result.scores is None:
         return tuple(_create_blank_estimates(result, frame, subgroups))
     whole = _Judged.create_for_part(result, frame, np.ones(len(result.scores), dtype=bool))
-    return (
-        *estimate_membership_rates(whole),
-        *(one for subgroup in subgroups for one in estimate_subgroup(result, frame, subgroup)),
-    )
+    parts = (one for subgroup in subgroups for one in estimate_subgroup(result, frame, subgroup))
+    return (*estimate_membership_rates(whole), *parts, *estimate_insider_aucs(result, frame))
 
 
 def choose_threshold(result: MembershipResult, frame: Frame) -> float:
@@ -241,6 +241,15 @@ def estimate_subgroup(result: MembershipResult, frame: Frame, subgroup: Subgroup
                 subgroup=subgroup.name,
             )
     yield _most_exposed(result, frame, subgroup)
+
+
+def estimate_insider_aucs(result: MembershipResult, frame: Frame) -> Iterator[Estimate]:
+    """`insider_membership_auc`: the area of each insider, by the column that they know besides; over all targets."""
+    everybody = np.ones(int(frame.target.sum()), dtype=bool)
+    for name, scores in result.of_insiders:
+        of_insider = _Judged.create_for_part(replace(result, scores=scores), frame, everybody)
+        found = replace(estimate_auc(of_insider), measure=INSIDER_MEMBERSHIP_AUC.name)
+        yield replace(found, attribute=name.removeprefix(f"{INSIDER}:"))
 
 
 def _most_exposed(result: MembershipResult, frame: Frame, subgroup: Subgroup) -> Estimate:

@@ -1,0 +1,57 @@
+"""Law ratio: is the release likelier with this record among its originals than without it, by the law of the mask?"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from tasks.attack.membership.closest_record import check_known
+from tasks.attack.membership.frame import Frame
+from tasks.attack.membership.scored import MembershipScores
+from tasks.attack.transparency.presence import compare_with_absence
+from tasks.mask.external_release.released import Synthetic
+from tasks.mask.methods import Mechanism
+from tasks.microdata.errors import NotApplicable
+from tasks.microdata.schema import Schema
+from tasks.microdata.spec import Public, Slug, Spec
+from tasks.microdata.table import Microdata
+
+LEAST = -1000.0  # of a log-likelihood ratio: a record that no released row can come from
+
+
+class LawRatio(Spec):
+    """Parameters of the attack by the likelihood ratio of the masking steps.
+
+    id: what the attack is called in figures and policy lines; default: the method's name.
+    """
+
+    method: Public[Literal["law_ratio"]]
+    id: Public[Slug | None] = None
+
+
+def score_by_law_ratio(
+    original: Microdata,
+    frame: Frame,
+    released: Microdata,
+    schema: Schema,
+    mechanisms: tuple[Mechanism, ...],
+    knows: tuple[str, ...],
+) -> MembershipScores:
+    """Score each target by how much likelier the release is with their record than without, as `compare_with_absence` says.
+
+    Meaning: the intruder knows the masking steps and their parameters, as the transparency attack does, and not the seed.
+
+    original: the table of the frame's units; all its people are held by the intruder, members or not. mechanisms: the steps.
+    knows: published attributes, at least one.
+
+    Returns log-likelihood ratios of at least -1000, without a threshold. Chance 1/2 for AUC. Raises NotApplicable where nothing
+    is known or released, or the rows are nobody's; NotFollowed and AttackFailed as `compare_with_absence`. Cost: as that.
+    Example: a release of the originals as they are, all different: members have the highest scores, others -1000.
+    """
+    check_known(released, knows)
+    if any(isinstance(step, Synthetic) for step in mechanisms):
+        raise NotApplicable("the rows belong to nobody, so that no law leads from a record to its row")
+    n_records = int((~frame.control[frame.units.of_row]).sum())
+    ratios = compare_with_absence(original, released, schema, mechanisms, knows, n_records=n_records)
+    return MembershipScores(np.maximum(ratios[frame.target_rows], LEAST), None, "calibration")
