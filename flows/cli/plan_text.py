@@ -138,10 +138,11 @@ def _describe_declared_intruder(declared: Intruder, targets: float) -> str:
 def _join_intruder_names(intruders: list[str], *, several: bool) -> str:
     """The intruders by name; those of the knowledge curve as one, and so are insiders who know `several` columns."""
     from tasks.attack.insiders import SEPARATOR
+    from tasks.attack.threat import is_on_knowledge_curve
 
     larger = [name for name in intruders if several and name.startswith("insider:") and SEPARATOR in name]
-    fewer = sum(name.startswith("knowing:") for name in intruders)
-    named = [name for name in intruders if not name.startswith("knowing:") and name not in larger]
+    fewer = sum(is_on_knowledge_curve(name) for name in intruders)
+    named = [name for name in intruders if not is_on_knowledge_curve(name) and name not in larger]
     texts = [f"{len(larger)} insiders who know several columns"] if larger else []
     texts += [f"and intruders who know 1 to {fewer} of the declared intruder's attributes"] if fewer else []
     return ", ".join([*named, *texts])

@@ -6,7 +6,7 @@ from tasks.attack.insiders import INSIDER
 from tasks.attack.omissions import Omission
 from tasks.attack.outcomes.outcome import AttackResult
 from tasks.attack.plan import list_required_attacks
-from tasks.attack.threat import CURVE
+from tasks.attack.threat import is_on_knowledge_curve
 from tasks.mask.methods import Mechanism
 
 LINKAGE = "distance_linkage"
@@ -38,7 +38,7 @@ def list_unfollowed_attacks(attacks: tuple[AttackResult, ...], steps: tuple[Mech
         if one.status == "not_followed"
         and one.method in names
         and (one.method, one.intruder) not in answered
-        and not one.intruder.startswith(f"{CURVE}:")
+        and not is_on_knowledge_curve(one.intruder)
     )
 
 
@@ -72,7 +72,7 @@ def attacks_beyond_the_share(attacks: tuple[AttackResult, ...], steps: tuple[Mec
     return tuple(
         one
         for one in attacks
-        if one.needs_all_records and one.full_form and one.method in names and not one.intruder.startswith(f"{CURVE}:")
+        if one.needs_all_records and one.full_form and one.method in names and not is_on_knowledge_curve(one.intruder)
     )
 
 

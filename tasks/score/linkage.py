@@ -11,7 +11,7 @@ from tasks.attack.insiders import list_columns
 from tasks.attack.linkage.assertable_links import compute_assertion_shares
 from tasks.attack.methods import ATTACKS
 from tasks.attack.outcomes.outcome import AttackResult
-from tasks.attack.threat import CURVE
+from tasks.attack.threat import is_on_knowledge_curve
 from tasks.microdata.alignment import ROWS_OF_NOBODY, NoAlignment
 from tasks.microdata.estimate import Estimate
 from tasks.microdata.ground_truth import GroundTruth
@@ -63,7 +63,7 @@ def linkage_estimates(
     if isinstance(truth.belonging, NoAlignment):
         unknown = _create_blank_estimates(replace(result, status="not_applicable", reason=ROWS_OF_NOBODY), file)
         return (*(one for one in unknown if not MEASURES[one.measure].of_nobody), *estimate_disclosed_values(sample, file))
-    if _belongs_to_curve(result):
+    if is_on_knowledge_curve(result.intruder):
         return tuple(one for one in estimate_linkage_rates(sample) if one.measure in OF_THE_CURVE)
     figures = (
         estimate_linkage_rates(sample),
@@ -285,7 +285,7 @@ def _lower_bounds(result: AttackResult, figures: tuple[Estimate, ...], file: _Fi
 
 def _subjects(measure: str, result: AttackResult, file: _File) -> tuple[tuple[str | None, str | None], ...]:
     """What the figures of a measure would be about: attribute and subgroup."""
-    if _belongs_to_curve(result) and measure not in OF_THE_CURVE:
+    if is_on_knowledge_curve(result.intruder) and measure not in OF_THE_CURVE:
         return ()
     match measure:
         case linkage.REIDENTIFICATION_PRESENT.name:
@@ -311,7 +311,3 @@ def _unknown_to(result: AttackResult, schema: Schema) -> tuple[str, ...]:
     """The confidential attributes that the intruder of an attack does not know already."""
     known = list_columns(result.intruder, schema.names)
     return tuple(name for name in schema.find_by_role(Role.CONFIDENTIAL) if name not in known)
-
-
-def _belongs_to_curve(result: AttackResult) -> bool:
-    return result.intruder.startswith(f"{CURVE}:")

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tasks.attack.threat import CURVE_PREFIX, is_on_knowledge_curve
 from tasks.microdata.estimate import Estimate
 from tasks.score.measures.linkage import REIDENTIFICATION
 from tasks.score.policy import DECLARED
 
-KNOWING = "knowing:"
 _MEASURE = REIDENTIFICATION.name
 
 
@@ -33,13 +33,9 @@ class KnowledgeCurve:
     chance: float | None
 
 
-def is_knowing(estimate: Estimate) -> bool:
-    return (estimate.intruder or "").startswith(KNOWING)
-
-
 def parse_attribute_count(intruder: str) -> int:
     """How many attributes `knowing:<n>` knows."""
-    return int(intruder.removeprefix(KNOWING))
+    return int(intruder.removeprefix(CURVE_PREFIX))
 
 
 def knowledge_curves(estimates: tuple[Estimate, ...], declared: int) -> tuple[KnowledgeCurve, ...]:
@@ -48,13 +44,13 @@ def knowledge_curves(estimates: tuple[Estimate, ...], declared: int) -> tuple[Kn
     declared: how many attributes the declared intruder knows.
     """
     rates = [one for one in estimates if one.measure == _MEASURE and one.value is not None and one.attribute is None]
-    attacks = dict.fromkeys(one.attack or "" for one in rates if is_knowing(one))
+    attacks = dict.fromkeys(one.attack or "" for one in rates if is_on_knowledge_curve(one.intruder))
     return tuple(_curve(attack, [one for one in rates if one.attack == attack], declared) for attack in attacks)
 
 
 def _curve(attack: str, rates: list[Estimate], declared: int) -> KnowledgeCurve:
     own = [_point(declared, one) for one in rates if one.intruder == DECLARED]
-    fewer = [_point(parse_attribute_count(one.intruder or ""), one) for one in rates if is_knowing(one)]
+    fewer = [_point(parse_attribute_count(one.intruder or ""), one) for one in rates if is_on_knowledge_curve(one.intruder)]
     points = tuple(sorted((*fewer, *own), key=lambda point: point.known))
     return KnowledgeCurve(attack=attack, points=points, chance=next((one.chance for one in rates), None))
 

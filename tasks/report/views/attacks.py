@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from tasks.attack.insiders import list_columns
 from tasks.attack.omissions import Omission
 from tasks.attack.outcomes.outcome import AttackResult
+from tasks.attack.threat import is_on_knowledge_curve
 from tasks.microdata.alignment import ROWS_OF_NOBODY
 from tasks.microdata.estimate import Estimate
 from tasks.microdata.numbers import format_share, format_with_unit
 from tasks.report.charts.editions import Edition
-from tasks.report.charts.knowledge import KNOWING
 from tasks.report.content import Content, extra_knowledge, is_insider, parse_external_file
 from tasks.report.kinds import find_report
 from tasks.report.views.learned import LearnedView, create_learned_view
@@ -80,7 +80,7 @@ def idle_attacks(content: Content) -> tuple[TextRow, ...]:
             cells=(intruder_in_words(result.intruder), result.status.replace("_", " "), result.reason or "no reason was given"),
         )
         for result in content.attacks
-        if result.status != "ok" and not result.intruder.startswith(KNOWING)
+        if result.status != "ok" and not is_on_knowledge_curve(result.intruder)
     ]
     return (*omitted, *silent)
 

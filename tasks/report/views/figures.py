@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from tasks.attack.linkage.assertable_links import PRECISION
+from tasks.attack.threat import is_on_knowledge_curve
 from tasks.microdata.estimate import Estimate
 from tasks.microdata.numbers import count, format_share, format_with_unit, number
 from tasks.report.charts.candidates import Candidates, bracket_text
@@ -14,7 +15,7 @@ from tasks.report.charts.distributions import DistributionChart
 from tasks.report.charts.editions import RULES
 from tasks.report.charts.heat import draw_heat
 from tasks.report.charts.horizontal_bars import BarRow, draw_rows
-from tasks.report.charts.knowledge import KNOWING, KnowledgeCurve, is_knowing, knowledge_curves, parse_attribute_count
+from tasks.report.charts.knowledge import KnowledgeCurve, knowledge_curves, parse_attribute_count
 from tasks.report.charts.lines import draw_line, draw_shares
 from tasks.report.charts.losses import Losses, losses
 from tasks.report.charts.precision import PrecisionCoverage
@@ -35,7 +36,7 @@ from tasks.score.public_shares import FEWEST
 _WIDEST_MARK = 9
 _DASH = "\u2013"
 _BESIDE_PARTS = 120.0  # room for `rare categories`
-MOST_KNOWING = 4
+MOST_KNOWLEDGE_BARS = 4
 RATE = REIDENTIFICATION.name
 
 
@@ -129,7 +130,7 @@ def explain_missing_curves(content: Content) -> tuple[str, ...]:
     drawn = {curve.attack for curve in knowledge_curves(content.estimates, len(content.intruder_knowledge))}
     silent: dict[str, str] = {}
     for result in content.attacks:
-        if result.intruder.startswith(KNOWING) and result.status != "ok" and result.attack not in drawn:
+        if is_on_knowledge_curve(result.intruder) and result.status != "ok" and result.attack not in drawn:
             silent.setdefault(result.attack, result.reason or "no reason was given")
     return tuple(
         say("figures.no_curve", attack=attack, why=expand_code_names(reason).rstrip(".")) for attack, reason in silent.items()
@@ -173,12 +174,16 @@ def loss_figures(content: Content) -> tuple[Figure, ...]:
 
 
 def _rungs(content: Content) -> list[tuple[str, str, Estimate]]:
-    """Label, kind and figure of each bar of the summary: fewer attributes, the declared intruder, the worst insider."""
-    knowing = sorted({one.intruder or "" for one in content.figures(RATE) if is_knowing(one)}, key=parse_attribute_count)
-    every = -(-len(knowing) // MOST_KNOWING) or 1
+    """Label, intruder and figure of each bar of the summary: fewer attributes, the declared intruder, the worst insider."""
+    knowing = sorted(
+        {one.intruder or "" for one in content.figures(RATE) if is_on_knowledge_curve(one.intruder)}, key=parse_attribute_count
+    )
+    every = -(-len(knowing) // MOST_KNOWLEDGE_BARS) or 1
     worst = [content.largest(one for one in content.figures(RATE) if one.intruder == name) for name in knowing[::every]]
     rungs: list[tuple[str, str, Estimate]] = [
-        (say("figures.knows_some", n=parse_attribute_count(one.intruder or "")), KNOWING, one) for one in worst if one
+        (say("figures.knows_some", n=parse_attribute_count(one.intruder or "")), one.intruder or "", one)
+        for one in worst
+        if one
     ]
     declared, insider = (content.worst(RATE, declared=whose) for whose in (True, False))
     if declared is not None:

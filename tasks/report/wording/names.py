@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 from tasks.attack.methods import ATTACKS
-from tasks.report.charts.knowledge import KNOWING
+from tasks.attack.threat import is_on_knowledge_curve
+from tasks.report.charts.knowledge import parse_attribute_count
 from tasks.report.content import extra_knowledge, parse_external_file
 
 _CODE_NAMES = {
@@ -36,8 +37,8 @@ def intruder_in_words(intruder: str) -> str:
     extra, file = extra_knowledge(intruder), parse_external_file(intruder)
     if file:
         return f"holder of the external file {file}"
-    if intruder.startswith(KNOWING):
-        return f"somebody who knows {intruder.removeprefix(KNOWING)} of the declared intruder's attributes"
+    if is_on_knowledge_curve(intruder):
+        return f"somebody who knows {parse_attribute_count(intruder)} of the declared intruder's attributes"
     return f"insider who also knows {extra}" if extra else "declared intruder"
 
 
