@@ -159,7 +159,7 @@ def test_a_file_in_the_place_of_the_home_fails(home, capsys):
 
 
 def test_little_room_and_network_disks_are_told(furnished, capsys, monkeypatch):
-    monkeypatch.setattr(doctor_home, "LITTLE_BYTES", 2**62)
+    monkeypatch.setattr(doctor_home, "LOW_FREE_BYTES", 2**62)
     monkeypatch.setattr(doctor_home, "FEW_INODES", 2**62)
     monkeypatch.setattr(doctor_home, "LITTLE_INODES", 2**62)
     monkeypatch.setattr(doctor_home, "_file_system", lambda folder: "nfs4")

@@ -37,7 +37,7 @@ OTHERS = stat.S_IRWXG | stat.S_IRWXO
 WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 NO_SECRETS = ("compiled", "numba")  # machine code of published functions: may be read, but not written, by others
 KEY_BYTES = 32
-FEW_BYTES, LITTLE_BYTES = 100_000_000, 1_000_000_000
+CRITICAL_FREE_BYTES, LOW_FREE_BYTES = 100_000_000, 1_000_000_000
 FEW_INODES, LITTLE_INODES = 1_000, 20_000
 NETWORK = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "fuse.sshfs", "9p", "afs", "ceph", "glusterfs", "fuse.glusterfs"})
 CLOCK_SECONDS = 5.0
@@ -158,8 +158,8 @@ def _storage(folder: Path) -> Iterator[Finding]:
 def _bytes_left(folder: Path) -> Finding:
     free = shutil.disk_usage(folder).free
     says, to_do = f"{free / 1e9:,.1f} GB free", "free some room, or set SDCERT_HOME to a larger disk"
-    if free < LITTLE_BYTES:
-        return (fail if free < FEW_BYTES else warn)("disk space", says, to_do)
+    if free < LOW_FREE_BYTES:
+        return (fail if free < CRITICAL_FREE_BYTES else warn)("disk space", says, to_do)
     return fine("disk space", says)
 
 
