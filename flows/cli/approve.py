@@ -24,7 +24,7 @@ from flows.cli.run_certificates import (
     A_NAME,
     A_REASON,
     CertifiedRun,
-    Folder,
+    FolderOption,
     RunArgument,
     check_release_folder,
     check_words,
@@ -61,7 +61,7 @@ def approve(
         str | None,
         typer.Option(help="the person's key: its name, or the beginning of its id; default: the only one", show_default=False),
     ] = None,
-    folder: Folder = None,
+    folder: FolderOption = None,
 ) -> int:
     """Sign under a certificate, as a person with a key of their own. Who wrote the policy, or asked for the run, is flagged."""
     from flows.clock import find_clock_warnings

@@ -25,7 +25,7 @@ ELSEWHERE = {
     "MLFLOW_TRACKING_URI": "MLflow's database and artifacts: pg_dump, and a copy of its place",
 }
 
-AsJson = Annotated[bool, typer.Option("--json", help="print what was done on stdout as JSON")]
+JsonOption = Annotated[bool, typer.Option("--json", help="print what was done on stdout as JSON")]
 
 
 @app.command()
@@ -33,7 +33,7 @@ def backup(
     output: Annotated[
         Path, typer.Option("--output", "-o", help="the file to write (a tar)", metavar="FILE", show_default=False)
     ],
-    as_json: AsJson = False,
+    as_json: JsonOption = False,
 ) -> int:
     """Copy the private folder into one file, while runs go on.
 
@@ -60,7 +60,7 @@ def backup(
 @app.command()
 def restore(
     backup: Annotated[Path, typer.Argument(help="what `sdcert backup` wrote", metavar="FILE", show_default=False)],
-    as_json: AsJson = False,
+    as_json: JsonOption = False,
 ) -> int:
     """Make the private folder of a backup again. Every byte is checked; a folder that is there is not written over."""
     from tasks.audit.maintenance.restoring import restore

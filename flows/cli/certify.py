@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from flows.cli.root import ReleaseFile, app
+from flows.cli.root import ReleaseFileArgument, app
 from flows.cli.terminal import tell_many_columns, terminal
 from flows.run.criterion_text import criterion_in_words
 from tasks.microdata.errors import InputError
@@ -28,7 +28,7 @@ BYTES_INSIDE = 200  # of the names of a release folder and of what is written in
 
 @app.command()
 def certify(
-    release: ReleaseFile,
+    release: ReleaseFileArgument,
     output: Annotated[
         Path, typer.Option("--output", "-o", help="where the release folder is made: OUTPUT/<name>/<run>/")
     ] = Path("releases"),

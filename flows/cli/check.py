@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from flows.cli.root import ReleaseFile, app
+from flows.cli.root import ReleaseFileArgument, app
 from flows.cli.terminal import tell_many_columns, terminal
 from tasks.microdata.errors import InputError, NotApplicable
 from tasks.microdata.escaping import escape_terminal
@@ -30,7 +30,7 @@ _DECIDED = {"declared": "declared", "pipeline": "found from the column"}
 
 @app.command()
 def check(
-    release: ReleaseFile,
+    release: ReleaseFileArgument,
     answer: Annotated[
         bool,
         typer.Option("--answer", help="first ask the open questions of the file one by one, and write the answers into it"),

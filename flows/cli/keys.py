@@ -31,7 +31,7 @@ NEW_PASSPHRASE = (
     "SDCERT_KEY_PASSPHRASE (for approvals: SDCERT_APPROVAL_PASSPHRASE)"
 )
 
-Locked = Annotated[bool | None, typer.Option("--passphrase/--no-passphrase", help=NEW_PASSPHRASE, show_default=False)]
+PassphraseOption = Annotated[bool | None, typer.Option("--passphrase/--no-passphrase", help=NEW_PASSPHRASE, show_default=False)]
 
 
 @group.command()
@@ -41,7 +41,7 @@ def create(
         typer.Option("--for", help="certificates (the machine signs them) or approvals (a person does)"),
     ] = "certificates",
     name: Annotated[str | None, typer.Option(help="whose key it is; others will read it", show_default=False)] = None,
-    passphrase: Locked = None,
+    passphrase: PassphraseOption = None,
 ) -> int:
     """Make a key. The first one for certificates is made by itself when it is needed."""
     from tasks.audit.signing.keys import signing_key
@@ -89,7 +89,7 @@ def list_(as_json: Annotated[bool, typer.Option("--json", help="print the keys o
 
 
 @group.command()
-def rotate(passphrase: Locked = None) -> int:
+def rotate(passphrase: PassphraseOption = None) -> int:
     """Let a new key sign certificates from now on. What the old one signed stays good."""
     changes = _changes()
     if _finish_pending_change(changes) == "rotate":
@@ -115,7 +115,7 @@ def revoke(
             show_default=False,
         ),
     ] = None,
-    passphrase: Locked = None,
+    passphrase: PassphraseOption = None,
 ) -> int:
     """Revoke a key that was stolen, or may be. What it signed is no longer good. Cannot be taken back."""
     from tasks.microdata.spec import Reason

@@ -17,14 +17,14 @@ group = create_group(
     "quarantine", "Versions of a source that a release file does not fit: what they are, why, and trying them again."
 )
 
-AsJson = Annotated[bool, typer.Option("--json", help="print what was found on stdout as JSON")]
+JsonOption = Annotated[bool, typer.Option("--json", help="print what was found on stdout as JSON")]
 RecordArgument = Annotated[
     str, typer.Argument(help="id of a record, or its beginning (`sdcert quarantine list`)", metavar="ID", show_default=False)
 ]
 
 
 @group.command("list")
-def list_(as_json: AsJson = False) -> int:
+def list_(as_json: JsonOption = False) -> int:
     """What is in quarantine, newest first."""
     from rich.table import Table
 

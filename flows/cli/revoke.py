@@ -22,7 +22,7 @@ from flows.cli.root import app
 from flows.cli.run_certificates import (
     A_REASON,
     CertifiedRun,
-    Folder,
+    FolderOption,
     RunArgument,
     check_release_folder,
     check_words,
@@ -54,7 +54,7 @@ ELSEWHERE = "  for people who verify elsewhere: send them revocation.json, or a 
 def revoke(
     run: RunArgument,
     reason: Annotated[str, typer.Option(help="why nobody shall rely on it any more", metavar="TEXT", show_default=False)],
-    folder: Folder = None,
+    folder: FolderOption = None,
     others: Annotated[bool, typer.Option("--all", help="every other certificate of the same data as well")] = False,
 ) -> int:
     """Revoke the certificate of a run. Cannot be undone. Names other certificates of the same data, which stand."""

@@ -30,7 +30,9 @@ A_NAME, A_REASON = "1 to 300 characters", "3 to 2,000 characters"
 LONG = 300  # no kind of text is too short at this length
 
 RunArgument = Annotated[str, typer.Argument(help="a run's id, or its beginning", metavar="RUN", show_default=False)]
-Folder = Annotated[Path | None, typer.Option(help="the release folder, if it was moved", metavar="FOLDER", show_default=False)]
+FolderOption = Annotated[
+    Path | None, typer.Option(help="the release folder, if it was moved", metavar="FOLDER", show_default=False)
+]
 
 
 @dataclass(frozen=True, slots=True)

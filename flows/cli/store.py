@@ -35,11 +35,11 @@ WHY: dict[RetentionReason, str] = {
     "young": "younger than asked for",
 }
 
-AsJson = Annotated[bool, typer.Option("--json", help="print what was found on stdout as JSON")]
+JsonOption = Annotated[bool, typer.Option("--json", help="print what was found on stdout as JSON")]
 
 
 @group.command()
-def verify(as_json: AsJson = False) -> int:
+def verify(as_json: JsonOption = False) -> int:
     """Is the store sound: intact, private and complete?
 
     Reads everything and changes nothing: is each artifact what its address says, readable by you alone, and there where a
@@ -73,7 +73,7 @@ def verify(as_json: AsJson = False) -> int:
 def gc(
     yes: Annotated[bool, typer.Option("--yes", help="remove it; without this, it is only listed")] = False,
     older_than: Annotated[int, typer.Option(help="days: what is younger is kept", min=0, max=36500, metavar="DAYS")] = 30,
-    as_json: AsJson = False,
+    as_json: JsonOption = False,
 ) -> int:
     """List what nobody needs any more; --yes removes it.
 

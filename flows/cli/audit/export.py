@@ -16,7 +16,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from flows.cli.audit.group import MOST, DatasetOption, Release, Series, Since, Touching, Until, VerdictOption, group
+from flows.cli.audit.group import (
+    MOST,
+    DatasetOption,
+    ReleaseOption,
+    SeriesOption,
+    SinceOption,
+    TouchingOption,
+    UntilOption,
+    VerdictOption,
+    group,
+)
 from tasks.microdata.errors import InputError
 from tasks.microdata.escaping import escape_terminal
 from tasks.microdata.suggestion import did_you_mean
@@ -45,13 +55,13 @@ def export(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="the file to write; default: audit.FORMAT", show_default=False)
     ] = None,
-    release: Release = None,
-    series: Series = None,
-    since: Since = None,
-    until: Until = None,
+    release: ReleaseOption = None,
+    series: SeriesOption = None,
+    since: SinceOption = None,
+    until: UntilOption = None,
     verdict: VerdictOption = None,
     dataset: DatasetOption = None,
-    touching: Touching = None,
+    touching: TouchingOption = None,
     last: Annotated[
         int | None, typer.Option(help="at most so many, the newest; default: all", min=1, max=MOST, show_default=False)
     ] = None,

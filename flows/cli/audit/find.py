@@ -12,7 +12,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from flows.cli.audit.group import MOST, DatasetOption, Release, Series, Since, Touching, Until, VerdictOption, group
+from flows.cli.audit.group import (
+    MOST,
+    DatasetOption,
+    ReleaseOption,
+    SeriesOption,
+    SinceOption,
+    TouchingOption,
+    UntilOption,
+    VerdictOption,
+    group,
+)
 from flows.cli.terminal import console, trim_table
 from tasks.microdata.errors import InputError
 from tasks.microdata.escaping import escape_terminal
@@ -40,13 +50,13 @@ def find(
         Path | None,
         typer.Argument(help="a released table, report, certificate or source: where is it from?", show_default=False),
     ] = None,
-    release: Release = None,
-    series: Series = None,
-    since: Since = None,
-    until: Until = None,
+    release: ReleaseOption = None,
+    series: SeriesOption = None,
+    since: SinceOption = None,
+    until: UntilOption = None,
     verdict: VerdictOption = None,
     dataset: DatasetOption = None,
-    touching: Touching = None,
+    touching: TouchingOption = None,
     last: Annotated[int, typer.Option(help="at most so many, the newest", min=1, max=MOST)] = 20,
     as_json: Annotated[bool, typer.Option("--json", help="print them on stdout as JSON")] = False,
 ) -> int:
