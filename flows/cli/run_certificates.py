@@ -106,7 +106,7 @@ def check_release_folder(run: CertifiedRun, given: Path | None, keyring: Keyring
     try:
         certificate = open_certificate(content)
         issued_at = datetime.fromisoformat(str(certificate.predicate.get("issued_at")))
-        keyring.require_valid_signer(certificate.sealed, purpose="certificates", signed_at=issued_at)
+        keyring.require_valid_signer(certificate.envelope, purpose="certificates", signed_at=issued_at)
     except (NotAnEnvelope, KeyRefused, ValueError) as error:
         raise _other_certificate(path, where, f"the certificate does not verify: {error}") from None
     return Issued(folder, certificate)

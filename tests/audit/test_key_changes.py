@@ -52,9 +52,9 @@ class TestChanges:
         ring = Keyring.from_home(own)
         opened = [open_envelope(line.content, ENTRY) for line in KeyChanges(own).ledger.lines()]
         assert len(opened) == 3
-        for sealed in opened:
+        for envelope in opened:
             assert ring.require_valid_signer(
-                sealed, purpose="certificates", signed_at=datetime.fromisoformat(sealed.value["at"])
+                envelope, purpose="certificates", signed_at=datetime.fromisoformat(envelope.value["at"])
             )
 
     def test_nobody_rotates_while_another_signs(self, own):

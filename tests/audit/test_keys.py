@@ -48,9 +48,9 @@ class TestOpening:
         assert (key.claim.purpose, key.claim.name) == ("certificates", format_default_key_name(key.key_id))
 
     def test_what_it_signs_the_keyring_of_the_home_accepts(self, own):
-        sealed = open_envelope(sign_envelope({"a": 1}, ENTRY, signing_key().signer), ENTRY)
+        envelope = open_envelope(sign_envelope({"a": 1}, ENTRY, signing_key().signer), ENTRY)
         assert (
-            Keyring.from_home(own).require_valid_signer(sealed, purpose="certificates", signed_at=datetime.now(UTC)).claim
+            Keyring.from_home(own).require_valid_signer(envelope, purpose="certificates", signed_at=datetime.now(UTC)).claim
             == signing_key().claim
         )
 

@@ -56,10 +56,10 @@ def says(ledger: Ledger, witness) -> list[str]:
 
 
 def test_a_witness_is_size_and_root_signed(ledger):
-    head, sealed = tree_head(create_witness(ledger, KEY, NOON))
+    head, envelope = tree_head(create_witness(ledger, KEY, NOON))
     leaves = [leaf_hash(line) for line in ledger.path.read_bytes().splitlines()]
     assert (head.size, head.root, head.at) == (ENTRIES, compute_root(leaves).hex(), NOON)
-    assert set(sealed.value) == {"ledger", "size", "root", "at"}
+    assert set(envelope.value) == {"ledger", "size", "root", "at"}
 
 
 @pytest.mark.parametrize("size", range(1, ENTRIES + 1))

@@ -78,7 +78,7 @@ def copied(ledger: Ledger, folder: Path) -> Ledger:
     return Ledger(shutil.copytree(ledger.folder, folder))
 
 
-def sealed_line(event: object, key: SigningKey, head: LedgerHead, at: datetime = NOON, **other: object) -> bytes:
+def signed_line(event: object, key: SigningKey, head: LedgerHead, at: datetime = NOON, **other: object) -> bytes:
     """The line that an append after `head` would write, or one with other fields."""
     fields = {"ledger": head.ledger, "index": head.size, "previous": head.last, "at": at, "event": event, **other}
     return sign_envelope(Entry.model_validate(fields).model_dump(mode="json"), ENTRY, key.signer)
@@ -88,7 +88,7 @@ def rewritten(ledger: Ledger, events: list[object], key: SigningKey, ledger_id: 
     """Write a whole new ledger in place of what is there, as who holds a key can, and a head.json that fits."""
     head, content = LedgerHead(ledger_id), b""
     for event in [LedgerOpened(key=key.claim), *events]:
-        line = sealed_line(event, key, head)
+        line = signed_line(event, key, head)
         head, content = head.add_leaf(ledger_id, leaf_hash(line), len(line) + 1), content + line + b"\n"
     ledger.path.write_bytes(content)
     ledger.head_path.write_bytes(serialise_head(head))

@@ -15,7 +15,7 @@ from tasks.audit.ledger.entries import Entry, ReleasedTable
 from tasks.audit.ledger.ledger import LedgerLine
 from tasks.audit.lookup.index import Index
 from tasks.audit.lookup.index_rows import RunEntries, find_signer
-from tasks.audit.lookup.query import VERDICTS, Query
+from tasks.audit.lookup.query import RUN_STATES, Query
 from tasks.audit.lookup.trust import Trust, format_entry_notes
 from tasks.audit.signing.keyring import Keyring
 from tasks.microdata.errors import InputError
@@ -65,11 +65,11 @@ class _Watch:
 def create_query(where: str, **asked: Any) -> Query:
     """The query of a command line; raises InputError for a date or a verdict that is none."""
     verdict = asked["verdict"]
-    if verdict is not None and verdict not in VERDICTS:
-        remedy = did_you_mean(verdict, VERDICTS, "choose one of these")
+    if verdict is not None and verdict not in RUN_STATES:
+        remedy = did_you_mean(verdict, RUN_STATES, "choose one of these")
         if verdict in UNENDED:
             remedy = "`running` finds every run that never said how it ended"
-        raise InputError("no-such-verdict", f"{where} --verdict", "no such verdict", ", ".join(VERDICTS), remedy, verdict)
+        raise InputError("no-such-verdict", f"{where} --verdict", "no such verdict", ", ".join(RUN_STATES), remedy, verdict)
     since = None if asked["since"] is None else _since(asked["since"], "--since")
     until = None if asked["until"] is None else _compute_exclusive_end(parse_timestamp(asked["until"], "--until"))
     if since is not None and until is not None and since >= until:

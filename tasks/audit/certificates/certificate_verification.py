@@ -21,7 +21,7 @@ from tasks.audit.certificates.certificate_statements import NotValid
 from tasks.audit.certificates.revocation import FILE as REVOCATION
 from tasks.audit.certificates.revocation import PREDICATE_TYPE as REVOCATION_TYPE
 from tasks.audit.certificates.revocation import read_revocation
-from tasks.audit.signing.envelope import LARGEST_BYTES, STATEMENT, NotAnEnvelope, SealedEnvelope, open_envelope
+from tasks.audit.signing.envelope import LARGEST_BYTES, STATEMENT, NotAnEnvelope, SignedEnvelope, open_envelope
 from tasks.audit.signing.keyring import KeyRefused, Keyring
 from tasks.microdata.canonical import canonical
 from tasks.microdata.regular_files import open_regular_file, read_file
@@ -99,11 +99,11 @@ def verify_file(
     digest = hashlib.sha256(certificate).hexdigest()
     checks: list[CertificateCheck] = []
     try:
-        sealed = _open_certificate(certificate)
+        envelope = _open_certificate(certificate)
         checks.append(CertificateCheck("form", True, "a signed envelope, byte for byte as it was written"))
-        signer = _signer(sealed, keyring)
-        predicate = _predicate(sealed.value)
-        checks.append(_still_good(sealed, keyring, predicate, signer))
+        signer = _signer(envelope, keyring)
+        predicate = _predicate(envelope.value)
+        checks.append(_still_good(envelope, keyring, predicate, signer))
     except _Stop as stop:
         return CertificateVerification((*checks, stop.check), sha256=digest)
     sha256 = _sha256(path)
@@ -115,24 +115,24 @@ def verify_file(
     return CertificateVerification(tuple(checks), predicate, digest, document, beyond)
 
 
-def _open_certificate(content: bytes) -> SealedEnvelope:
+def _open_certificate(content: bytes) -> SignedEnvelope:
     try:
         return open_envelope(content, STATEMENT)
     except NotAnEnvelope as error:
         raise _Stop("form", f"this is no certificate: {error}") from None
 
 
-def _signer(sealed: SealedEnvelope, keyring: Keyring) -> str:
+def _signer(envelope: SignedEnvelope, keyring: Keyring) -> str:
     try:
-        return keyring.signer_of(sealed, purpose="certificates").name
+        return keyring.signer_of(envelope, purpose="certificates").name
     except KeyRefused as refused:
         older = "; if the issuer changed keys since, ask for the key it names, or for a trust file, which holds all of them"
         raise _Stop("signature", refused.reason + (older if refused.code == "unknown-key" else "")) from None
 
 
-def _still_good(sealed: SealedEnvelope, keyring: Keyring, predicate: Predicate, signer: str) -> CertificateCheck:
+def _still_good(envelope: SignedEnvelope, keyring: Keyring, predicate: Predicate, signer: str) -> CertificateCheck:
     try:
-        keyring.require_valid_signer(sealed, purpose="certificates", signed_at=predicate.issued_at)
+        keyring.require_valid_signer(envelope, purpose="certificates", signed_at=predicate.issued_at)
     except KeyRefused as refused:
         return CertificateCheck("signature", False, refused.reason)
     return CertificateCheck("signature", True, f"signed by {signer}")

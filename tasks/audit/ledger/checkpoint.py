@@ -65,11 +65,11 @@ class _Tail:
 
     def take(self, line: LedgerLine) -> None:
         try:
-            sealed = open_envelope(line.content, ENTRY)
-            entry = Entry.model_validate_json(sealed.payload)
+            envelope = open_envelope(line.content, ENTRY)
+            entry = Entry.model_validate_json(envelope.payload)
             if (entry.ledger, entry.index, entry.previous) != (self.kept.ledger, self.size, self.last):
                 raise self.ledger.create_damage_error(f"entry {self.size} of ledger.jsonl does not follow the one before it")
-            self.signers.check(entry, sealed, line.first_byte)
+            self.signers.check(entry, envelope, line.first_byte)
             self.signers.learn(entry, line.first_byte)
         except (NotAnEnvelope, ValidationError) as error:
             why = str(error) if isinstance(error, NotAnEnvelope) else "what is signed is not an entry"

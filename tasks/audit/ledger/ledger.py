@@ -368,9 +368,9 @@ def whole_lines(file: BinaryIO, first_byte: int) -> Iterator[bytes]:
 
 def open_entry(content: bytes) -> Entry:
     """The entry of a line, not verified. Raises NotAnEnvelope; its text holds nothing of the line."""
-    sealed = open_envelope(content, ENTRY)
+    envelope = open_envelope(content, ENTRY)
     try:
-        return Entry.model_validate_json(sealed.payload)
+        return Entry.model_validate_json(envelope.payload)
     except ValidationError:
         raise NotAnEnvelope("what is signed is not an entry") from None
 

@@ -143,12 +143,12 @@ class Walk:
             self.states[index + 1] = self.head
 
     def _verify_line(self, content: bytes, byte: int) -> Entry:
-        sealed = open_envelope(content, ENTRY)
+        envelope = open_envelope(content, ENTRY)
         try:
-            entry = Entry.model_validate_json(sealed.payload)
+            entry = Entry.model_validate_json(envelope.payload)
         except ValidationError:
             raise NotAnEnvelope("what is signed is not an entry") from None
-        self.signers.check(entry, sealed, byte)
+        self.signers.check(entry, envelope, byte)
         self.signers.learn(entry, byte)
         return entry
 
@@ -206,7 +206,7 @@ class Walk:
 
     def _compare_witness(self, witness: Witness) -> None:
         try:
-            verify_signature(witness.sealed, self._keys(witness.sealed.key_id))
+            verify_signature(witness.envelope, self._keys(witness.envelope.key_id))
         except BadSignature:
             self._against(witness, "no key of this ledger signed it")
         if self.order.ledger and witness.ledger != self.order.ledger:

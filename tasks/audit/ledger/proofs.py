@@ -19,7 +19,7 @@ from tasks.audit.ledger.entries import Entry
 from tasks.audit.ledger.ledger import Ledger, open_entry
 from tasks.audit.ledger.merkle import consistency_proof, inclusion_proof, leaf_hash, verify_consistency, verify_inclusion
 from tasks.audit.ledger.witness import SignedTreeHead, read_leaves, read_witness_file, sign_tree_head, tree_head
-from tasks.audit.signing.envelope import ENTRY, NotAnEnvelope, SealedEnvelope, open_envelope
+from tasks.audit.signing.envelope import ENTRY, NotAnEnvelope, SignedEnvelope, open_envelope
 from tasks.audit.signing.keyring import KeyRefused, Keyring
 from tasks.microdata.canonical import canonical
 from tasks.microdata.errors import InputError
@@ -123,8 +123,8 @@ def read_proof(path: Path) -> InclusionProof | ConsistencyProof:
 def check_proof(proof: InclusionProof | ConsistencyProof, keyring: Keyring) -> ProofCheck:
     """Check a proof by the keys that are trusted. Raises InputError where a part of it is not even an entry or a head."""
     try:
-        head, sealed = tree_head(proof.head.encode())
-        faults = list(_refusals(keyring, sealed, head, "the head"))
+        head, envelope = tree_head(proof.head.encode())
+        faults = list(_refusals(keyring, envelope, head, "the head"))
         match proof:
             case InclusionProof():
                 return _check_entry(proof, head, keyring, faults)
@@ -138,8 +138,8 @@ def check_proof(proof: InclusionProof | ConsistencyProof, keyring: Keyring) -> P
 
 def _check_entry(proof: InclusionProof, head: SignedTreeHead, keyring: Keyring, faults: list[str]) -> ProofCheck:
     line = proof.entry.encode()
-    entry, sealed = open_entry(line), open_envelope(line, ENTRY)
-    faults.extend(_refusals(keyring, sealed, entry, "the entry"))
+    entry, envelope = open_entry(line), open_envelope(line, ENTRY)
+    faults.extend(_refusals(keyring, envelope, entry, "the entry"))
     path = [bytes.fromhex(step) for step in proof.path]
     if entry.ledger != head.ledger:
         faults.append("the entry is of another ledger than the head")
@@ -149,8 +149,8 @@ def _check_entry(proof: InclusionProof, head: SignedTreeHead, keyring: Keyring, 
 
 
 def _check_consistency(proof: ConsistencyProof, head: SignedTreeHead, keyring: Keyring, faults: list[str]) -> ProofCheck:
-    first, sealed = tree_head(proof.first.encode())
-    faults.extend(_refusals(keyring, sealed, first, "the older head"))
+    first, envelope = tree_head(proof.first.encode())
+    faults.extend(_refusals(keyring, envelope, first, "the older head"))
     path = [bytes.fromhex(step) for step in proof.path]
     if first.ledger != head.ledger:
         faults.append("the two heads are of different ledgers")
@@ -159,9 +159,9 @@ def _check_consistency(proof: ConsistencyProof, head: SignedTreeHead, keyring: K
     return ProofCheck(head, tuple(faults), first=first)
 
 
-def _refusals(keyring: Keyring, sealed: SealedEnvelope, signed: SignedTreeHead | Entry, what: str) -> Iterator[str]:
+def _refusals(keyring: Keyring, envelope: SignedEnvelope, signed: SignedTreeHead | Entry, what: str) -> Iterator[str]:
     try:
-        keyring.require_valid_signer(sealed, purpose="certificates", signed_at=signed.at)
+        keyring.require_valid_signer(envelope, purpose="certificates", signed_at=signed.at)
     except KeyRefused as error:
         yield f"{what}: {error.reason}"
 

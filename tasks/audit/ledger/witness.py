@@ -21,7 +21,7 @@ from tasks.audit.signing.envelope import (
     STATEMENT,
     TREE_HEAD,
     NotAnEnvelope,
-    SealedEnvelope,
+    SignedEnvelope,
     open_envelope,
     sign_envelope,
 )
@@ -53,7 +53,7 @@ class Witness:
     ledger: str
     size: int
     root: str
-    sealed: SealedEnvelope
+    envelope: SignedEnvelope
     entry: int | None = None
     digest: str | None = None
 
@@ -89,11 +89,11 @@ def sign_tree_head(ledger: str, leaves: list[bytes], key: SigningKey, at: dateti
     return sign_envelope(value.model_dump(mode="json"), TREE_HEAD, key.signer)
 
 
-def tree_head(content: bytes) -> tuple[SignedTreeHead, SealedEnvelope]:
+def tree_head(content: bytes) -> tuple[SignedTreeHead, SignedEnvelope]:
     """A signed head; its signature is not checked. Raises NotAnEnvelope."""
-    sealed = open_envelope(content, TREE_HEAD)
+    envelope = open_envelope(content, TREE_HEAD)
     try:
-        return SignedTreeHead.model_validate_json(sealed.payload), sealed
+        return SignedTreeHead.model_validate_json(envelope.payload), envelope
     except ValidationError:
         raise NotAnEnvelope("what is signed is not a head of the ledger") from None
 
@@ -134,19 +134,19 @@ def no_ledger() -> InputError:
 
 def _witness(content: bytes, name: str) -> Witness:
     try:
-        head, sealed = tree_head(content)
+        head, envelope = tree_head(content)
     except NotAnEnvelope:
         return _read_certificate_witness(open_envelope(content, STATEMENT), name)
-    return Witness(name, head.ledger, head.size, head.root, sealed)
+    return Witness(name, head.ledger, head.size, head.root, envelope)
 
 
-def _read_certificate_witness(sealed: SealedEnvelope, name: str) -> Witness:
+def _read_certificate_witness(envelope: SignedEnvelope, name: str) -> Witness:
     try:
-        recorded = LedgerClaim.model_validate_json(to_json(_extract_recorded_head(sealed.value)))
+        recorded = LedgerClaim.model_validate_json(to_json(_extract_recorded_head(envelope.value)))
     except (ValidationError, ValueError):
         raise NotAnEnvelope("it is a signed statement that names no head of the ledger") from None
     return Witness(
-        name, recorded.ledger, recorded.tree_size, recorded.root, sealed, recorded.attempt_entry, recorded.attempt_digest
+        name, recorded.ledger, recorded.tree_size, recorded.root, envelope, recorded.attempt_entry, recorded.attempt_digest
     )
 
 

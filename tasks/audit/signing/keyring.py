@@ -1,6 +1,6 @@
 """The public side of the keys: who may have signed what, and until when. Needs no home.
 
-A keyring vouches for nobody: it is as good as the place it was got from. A trust file may be sealed by one of its own keys,
+A keyring vouches for nobody: it is as good as the place it was got from. A trust file may be signed by one of its own keys,
 which shows that it is whole and, to who held that key before, that it comes from the same hand; it shows nothing to who meets
 it for the first time.
 """
@@ -27,7 +27,7 @@ from tasks.audit.signing.envelope import (
     TRUST,
     BadSignature,
     NotAnEnvelope,
-    SealedEnvelope,
+    SignedEnvelope,
     open_envelope,
     verify_signature,
 )
@@ -82,7 +82,7 @@ class RevokedCertificate(Spec):
 
 
 class TrustFile(Spec):
-    """What `sdcert keys export --trust` writes: canonical JSON, or that sealed. ledger: its id, if it exists."""
+    """What `sdcert keys export --trust` writes: canonical JSON, or that, signed. ledger: its id, if it exists."""
 
     schema_version: Literal["1"] = "1"
     ledger: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32}$")] | None
@@ -159,20 +159,22 @@ class Keyring:
         found = [one for one in self.revoked_certificates if same & {("table", one.table), ("content", one.content_address)}]
         return tuple(sorted(found, key=lambda one: (one.at, one.sha256)))
 
-    def signer_of(self, sealed: SealedEnvelope, *, purpose: KeyPurpose) -> KnownKey:
+    def signer_of(self, envelope: SignedEnvelope, *, purpose: KeyPurpose) -> KnownKey:
         """Whose signature this is, whatever became of the key. Raises KeyRefused: unknown, bad signature, wrong purpose."""
-        known = self.find_key(sealed.key_id)
+        known = self.find_key(envelope.key_id)
         if known is None:
-            raise KeyRefused("unknown-key", f"it says it was signed with key {_short(sealed.key_id)}, which is not known here")
+            raise KeyRefused(
+                "unknown-key", f"it says it was signed with key {_short(envelope.key_id)}, which is not known here"
+            )
         try:
-            verify_signature(sealed, [known.key])
+            verify_signature(envelope, [known.key])
         except BadSignature:
             raise KeyRefused("bad-signature", f"the signature is not one of key {_short(known.key_id)}") from None
         if known.purpose not in (purpose, None):
             raise KeyRefused("wrong-purpose", f"key {_short(known.key_id)} is for {known.purpose}, not for {purpose}")
         return known
 
-    def require_valid_signer(self, sealed: SealedEnvelope, *, purpose: KeyPurpose, signed_at: datetime) -> KnownKey:
+    def require_valid_signer(self, envelope: SignedEnvelope, *, purpose: KeyPurpose, signed_at: datetime) -> KnownKey:
         """Whose signature this is, if it may be relied on.
 
         A retired key is good for what was signed up to then; a revoked one for nothing, or for what was signed before the date
@@ -181,7 +183,7 @@ class Keyring:
 
         Raises KeyRefused: unknown, bad signature, wrong purpose, retired, revoked.
         """
-        known = self.signer_of(sealed, purpose=purpose)
+        known = self.signer_of(envelope, purpose=purpose)
         if known.revoked and (known.revoked_since is None or signed_at >= known.revoked_since):
             since = "" if known.revoked_since is None else f" for what was signed since {_format_time(known.revoked_since)}"
             why = f" ({known.reason})" if known.reason else ""
@@ -234,15 +236,15 @@ def create_home_trust_file(home: Home, ledger: str | None) -> TrustFile:
 
 
 def read_trust(content: bytes) -> TrustFile:
-    """A trust file, plain or sealed by one of its own keys.
+    """A trust file, plain or signed by one of its own keys.
 
     Raises ValueError, NotAnEnvelope or BadSignature where it is not one, or was changed.
     """
     value = json.loads(content)
     if isinstance(value, dict) and "payloadType" in value:
-        sealed = open_envelope(content, TRUST)
-        trust = _trust(sealed.value)
-        verify_signature(sealed, [KnownKey.from_record(record).key for record in trust.keys])
+        envelope = open_envelope(content, TRUST)
+        trust = _trust(envelope.value)
+        verify_signature(envelope, [KnownKey.from_record(record).key for record in trust.keys])
         return trust
     if canonical(value) != content:
         raise ValueError("it is not byte for byte as it was written")
@@ -338,7 +340,7 @@ def _read_keyring_file(path: Path) -> Keyring:
 def _why(error: Exception) -> str:
     match error:
         case BadSignature():
-            return "it is sealed, and none of its own keys sealed it"
+            return "it is signed, and none of its own keys signed it"
         case ValidationError():
             return "it is JSON, but no trust file"
         case json.JSONDecodeError() | UnicodeDecodeError() | RecursionError():
