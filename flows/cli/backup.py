@@ -44,7 +44,7 @@ def backup(
 
     os.umask(PRIVATE)
     home = Home.current()
-    with _progress("backing up") as progress:
+    with _show_progress("backing up") as progress:
         made = back_up(home, output.absolute(), progress)
     left_out = [says for name, says in ELSEWHERE.items() if os.environ.get(name)]
     if as_json:
@@ -67,7 +67,7 @@ def restore(
 
     os.umask(PRIVATE)
     home = Home.current()
-    with _progress("restoring") as progress:
+    with _show_progress("restoring") as progress:
         made = restore(backup, home, progress)
     if as_json:
         return _print_json({"home": str(home.root), **asdict(made)})
@@ -79,7 +79,7 @@ def restore(
 
 
 @contextmanager
-def _progress(what: str) -> Iterator[Callable[[int], None]]:
+def _show_progress(what: str) -> Iterator[Callable[[int], None]]:
     from rich.progress import DownloadColumn, Progress, SpinnerColumn
 
     console = terminal(stderr=True)

@@ -57,14 +57,14 @@ def _trust(home: Home, *, signed: bool) -> bytes:
     from tasks.audit.signing.envelope import TRUST, sign_envelope
     from tasks.audit.signing.key_changes import KeyChanges
     from tasks.audit.signing.keyring import create_home_trust_file
-    from tasks.audit.signing.keys import signing_key
+    from tasks.audit.signing.keys import open_signing_key
 
     ledger = KeyChanges(home).ledger.head().ledger
     value = create_home_trust_file(home, ledger or None).model_dump(mode="json")
     if not value["keys"]:
         load_current_key(home)
     return (
-        sign_envelope(value, TRUST, signing_key(create=False, ask=find_passphrase_prompt(), home=home).signer)
+        sign_envelope(value, TRUST, open_signing_key(create=False, ask=find_passphrase_prompt(), home=home).signer)
         if signed
         else canonical(value)
     )

@@ -59,7 +59,7 @@ def mlflow(
     root = format_address(listening)
     _say(f"MLflow's pages: {root} (Ctrl-C ends them)")
     _tell_password(password)
-    _serve(Guarded(_application(address), root, password), listening)
+    _serve(Guarded(_create_application(address), root, password), listening)
     return 0
 
 
@@ -90,7 +90,7 @@ class Guarded:
             await self._inner(scope, receive, send)
 
 
-def _application(address: str) -> Application:
+def _create_application(address: str) -> Application:
     """MLflow's own, without its processes that carry out jobs. It reads its settings when it is imported."""
     from mlflow.server import constants
 

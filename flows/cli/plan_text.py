@@ -41,16 +41,16 @@ def _format_value(value: Any) -> str:
         case bool():
             return "yes" if value else "no"
         case dict():
-            return _bracket_parts([f"{key} {_inner(part)}" for key, part in value.items()])
+            return _bracket_parts([f"{key} {_format_inner(part)}" for key, part in value.items()])
         case list() if any(isinstance(part, dict | list) for part in value):
-            return _bracket_parts([_inner(part) for part in value])
+            return _bracket_parts([_format_inner(part) for part in value])
         case list():
             return " ".join(map(str, value))
         case _:
             return str(value)
 
 
-def _inner(value: Any) -> str:
+def _format_inner(value: Any) -> str:
     """A value inside a mapping or a list: mappings without brackets of their own."""
     if not isinstance(value, dict):
         return _format_value(value)
@@ -88,7 +88,7 @@ def describe_plan(release: ReleaseSpec, intruders: tuple[Intruder, ...]) -> list
     names = _join_intruder_names([intruder.name for intruder in intruders], several=release.intruder.insiders is not None)
     rows += [("attack", f"{describe_method(attack)} by {names}") for attack in release.attacks_to_run]
     asks = "who is in the file" if release.kind.is_table else "whose records the model was trained on"
-    rows += [("attack", f"{_asking_in_words(attack)} on {asks}") for attack in release.membership_attacks]
+    rows += [("attack", f"{_describe_membership_attack(attack)} on {asks}") for attack in release.membership_attacks]
     rows += [
         ("attack", f"{omission.attack} is omitted{_format_intruder_suffix(omission.intruder)}: {omission.reason}")
         for omission in release.omit
@@ -104,7 +104,7 @@ def describe_plan(release: ReleaseSpec, intruders: tuple[Intruder, ...]) -> list
     return rows
 
 
-def _asking_in_words(attack: AnyModelAttack | AnyTableAttack) -> str:
+def _describe_membership_attack(attack: AnyModelAttack | AnyTableAttack) -> str:
     """A membership attack; without `shadows` if it uses no shadow models."""
     from tasks.attack.membership.methods import AnyTableAttack, teaching
 

@@ -29,10 +29,10 @@ def list_(as_json: JsonOption = False) -> int:
     from rich.table import Table
 
     from flows.cli.terminal import console
-    from flows.watch.quarantine import records
+    from flows.watch.quarantine import read_records
 
     prepare_environment()
-    found = records()
+    found = read_records()
     if as_json:
         listed = [one.model_dump(mode="json", exclude={"reason", "retry_at", "passed_by"}) for one in found]
         sys.stdout.write(json.dumps(listed, indent=1) + "\n")

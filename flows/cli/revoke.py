@@ -69,7 +69,7 @@ def revoke(
     if folder is not None:
         folder = check_release_folder(certified, folder, Keyring.from_home(Home.current())).folder
     lines, failed = _revoke_run(certified, reason, folder or find_release_folder(certified))
-    same = _others(certified)
+    same = _find_other_runs(certified)
     if others:
         for other in same:
             try:
@@ -80,7 +80,7 @@ def revoke(
     lines += _update_registered_models({certified.ended.series, *(other.ended.series for other in same if others)})
     try:
         warnings = (f"  warning: {text}" for text in find_clock_warnings())
-        tell(*lines, *(() if others else _still_standing(certified, same)), ELSEWHERE, *warnings)
+        tell(*lines, *(() if others else _describe_still_standing(certified, same)), ELSEWHERE, *warnings)
     finally:
         if failed is not None:
             raise failed
@@ -144,7 +144,7 @@ def _update_registered_models(series: set[str]) -> Iterator[str]:
             yield f"  MLflow was not told ({problem}): the next run of series {one} moves `certified` there"
 
 
-def _others(run: CertifiedRun) -> list[CertifiedRun]:
+def _find_other_runs(run: CertifiedRun) -> list[CertifiedRun]:
     """The other runs whose certificate is of the same data and still stands, newest first."""
     from tasks.audit.lookup.index import Index
     from tasks.audit.lookup.query import Query
@@ -155,7 +155,7 @@ def _others(run: CertifiedRun) -> list[CertifiedRun]:
     return [one for one in certified if one is not None]
 
 
-def _still_standing(run: CertifiedRun, others: list[CertifiedRun]) -> Iterator[str]:
+def _describe_still_standing(run: CertifiedRun, others: list[CertifiedRun]) -> Iterator[str]:
     if not others:
         return
     yield f"  NOT revoked: {_describe_other_certificates(len(others))} of the same data, which will verify as before:"
@@ -182,16 +182,16 @@ def _record(run: CertifiedRun, reason: str) -> None:
     from tasks.audit.certificates.revocation import sign_revocation
     from tasks.audit.ledger.checkpoint import refuse_unsound_ledger
     from tasks.audit.ledger.ledger import Ledger
-    from tasks.audit.signing.keys import signing
+    from tasks.audit.signing.keys import hold_signing_key
 
     refuse_unsound_ledger(Home.current())
-    with signing(ask=find_passphrase_prompt()) as machine:
-        content = sign_revocation(_subject(run.released), _create_revocation_predicate(run, reason), machine)
+    with hold_signing_key(ask=find_passphrase_prompt()) as machine:
+        content = sign_revocation(_create_subject(run.released), _create_revocation_predicate(run, reason), machine)
         store_statement(run, content, KIND)
-        Ledger.current().append(lambda _: _entry(run, reason, content), machine)
+        Ledger.current().append(lambda _: _create_entry(run, reason, content), machine)
 
 
-def _entry(run: CertifiedRun, reason: str, content: bytes) -> CertificateRevoked:
+def _create_entry(run: CertifiedRun, reason: str, content: bytes) -> CertificateRevoked:
     from tasks.audit.ledger.entries import CertificateRevoked
 
     if _load_certified_run(run.run).found.revocations:
@@ -213,7 +213,7 @@ def _create_revocation_predicate(run: CertifiedRun, reason: str) -> RevocationPr
     return RevocationPredicate(certificate=run.sha256, run=run.run, release=run.release, at=now, reason=reason)
 
 
-def _subject(released: ReleasedTable) -> list[dict[str, Any]]:
+def _create_subject(released: ReleasedTable) -> list[dict[str, Any]]:
     """The subject of the certificate, as the ledger has it."""
     digests = {"sha256": released.sha256, "sdcertContent": released.content_address}
     return [{"name": released.name, "digest": digests}]

@@ -60,8 +60,8 @@ def tell_many_columns(columns: int) -> None:
 
 def find_passphrase_prompt() -> AskPassphrase | None:
     """Asks for the passphrase of a key, where somebody is there to answer."""
-    return _hidden if sys.stdin.isatty() else None
+    return _ask_hidden if sys.stdin.isatty() else None
 
 
-def _hidden(question: str) -> str:
+def _ask_hidden(question: str) -> str:
     return str(typer.prompt(question, hide_input=True, err=True))

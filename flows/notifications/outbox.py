@@ -16,7 +16,7 @@ from pathlib import Path
 
 from pydantic import AwareDatetime, SecretStr, ValidationError
 
-from flows.notifications.addresses import quiet_apprise, refuse_internal
+from flows.notifications.addresses import refuse_internal, silence_apprise
 from flows.notifications.events import Event, EventKind
 from flows.notifications.receivers import FILE, BlockName, ReceiverList
 from tasks.microdata.errors import InputError
@@ -186,7 +186,7 @@ def send_by_block(block: str, subject: str, body: str) -> None:
     from prefect.blocks.abstract import NotificationBlock
     from prefect.blocks.core import Block as PrefectBlock
 
-    quiet_apprise()
+    silence_apprise()
     found = PrefectBlock.load(block, _sync=True)  # type: ignore[call-arg]  # of the dispatcher around it
     if not isinstance(found, NotificationBlock):
         raise TypeError("no notification block")

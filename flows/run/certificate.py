@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from flows.release import ReleaseSpec
-from flows.run.publish import CERTIFICATE, UNCERTIFIED, sha256
+from flows.run.publish import CERTIFICATE, UNCERTIFIED, compute_sha256
 from flows.run.run_entries import Trail
 from tasks.audit.ledger.entries import MaskedAttribute, ReleasedTable, RunEnded, StageDone
 from tasks.audit.signing.envelope import STATEMENT, sign_envelope
@@ -75,7 +75,7 @@ class RunConclusion:
         last = self.trail.series.find_last_release()
         previous = None if last is None or last.ending is None else last.ending.certificate
         envelope = sign_envelope(self._statement(previous), STATEMENT, key.signer)
-        return envelope, self._entry(sha256(envelope), previous)
+        return envelope, self._entry(compute_sha256(envelope), previous)
 
     def _statement(self, previous: str | None) -> dict[str, Any]:
         if self.trail.recorded is None:
@@ -114,13 +114,13 @@ class RunConclusion:
             attack_catalogue_version=ATTACK_CATALOGUE_VERSION,
             exceptions=tuple(name for name, _ in self.content.exceptions),
             criteria=tuple(self.criteria),
-            attributes=_attributes(self.content),
+            attributes=_list_attributes(self.content),
             stages={name: StageDone(cached=one["cached"], produced=one["produced"]) for name, one in self.stages.items()},
             manifest=self.manifest,
         )
 
 
-def _attributes(content: Content) -> tuple[MaskedAttribute, ...]:
+def _list_attributes(content: Content) -> tuple[MaskedAttribute, ...]:
     taught = set() if content.model is None else {content.model.target, *(one.name for one in content.model.inputs)}
     return tuple(
         MaskedAttribute(

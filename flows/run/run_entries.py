@@ -18,7 +18,7 @@ from tasks.audit.ledger.ledger import Appended, Ledger
 from tasks.audit.lookup.index import Index
 from tasks.audit.series.attempts import count_attempts
 from tasks.audit.series.series import Series
-from tasks.audit.signing.keys import SigningKey, signing, signing_key
+from tasks.audit.signing.keys import SigningKey, hold_signing_key, open_signing_key
 from tasks.microdata.errors import SdcertError
 from tasks.microdata.regular_files import read_file
 from tasks.report.predicate import LedgerClaim, MadeBy
@@ -44,7 +44,7 @@ class Trail:
         self.run = run
         self.release = release
         self.series = Series(release.series_name)
-        signing_key()  # a key that cannot be opened is told before anything is computed
+        open_signing_key()  # a key that cannot be opened is told before anything is computed
         refuse_unsound_ledger(Home.current())  # and so is a ledger on which nothing can be built
         self.made_by = MadeBy(**summarise_provenance())
         self.recorded: LedgerClaim | None = None
@@ -109,7 +109,7 @@ class Trail:
             refuse_unsound_ledger(Home.current(), is_held=True)
             return ending(key)
 
-        with signing() as key:
+        with hold_signing_key() as key:
             self._ledger.append(create_ending, key)
 
     @property
@@ -137,11 +137,11 @@ class Trail:
 
     def _append(self, event: EntryEvent | Callable[[Ledger], EntryEvent]) -> Appended:
         """Append with the key that is current now: it may have been rotated since the run began."""
-        with signing() as key:
+        with hold_signing_key() as key:
             return self._ledger.append(event, key)
 
 
-def last_pseudonym_key(series: str) -> str | None:
+def find_last_pseudonym_key(series: str) -> str | None:
     """The key of pseudonyms that the series' last run with one was given, by the private manifest that the ledger names."""
     for found in Series(series).list_serious_runs():
         if found.ending is not None and found.ending.manifest is not None:

@@ -48,10 +48,10 @@ def _follow(series: str) -> None:
 
 
 def _create_ended_run(found: RunEntries) -> EndedRun:
-    return EndedRun(found.run, dict(_tags(found)), revoked=bool(found.revocations))
+    return EndedRun(found.run, dict(_list_tags(found)), revoked=bool(found.revocations))
 
 
-def _tags(found: RunEntries) -> Iterator[tuple[str, str]]:
+def _list_tags(found: RunEntries) -> Iterator[tuple[str, str]]:
     ended = found.ending
     if ended is None:
         return

@@ -94,7 +94,7 @@ def finish_sweep(execution: SweepExecution) -> SweepResult:
         int(np.sum(~np.isnan(risks))),
         Counter(one for one in missing if one is not None),
         results.n_points,
-        (TABLE, *_page(execution, results, decided)),
+        (TABLE, *_write_page(execution, results, decided)),
     )
 
 
@@ -105,18 +105,18 @@ def _find_required_attacks(group: TrialGroup | None) -> Required:
     return find_required(group.trials[0].attacks, group.masking, keeps_row_order=group.keeps_row_order)
 
 
-def _page(execution: SweepExecution, results: Results, regions: tuple[Region, ...]) -> tuple[str, ...]:
+def _write_page(execution: SweepExecution, results: Results, regions: tuple[Region, ...]) -> tuple[str, ...]:
     """Write the page; it is left out where it would have nothing to show."""
     spec, facts = execution.sweep.spec, execution.record.facts
     description = SweepDescription(
         name=spec.name,
         id=execution.record.id,
         base=execution.sweep.base.name,
-        strategy=strategy_in_words(spec),
+        strategy=describe_strategy(spec),
         seeds=spec.seeds,
         began_at=_format_time(facts["started_at"]),
         written_at=_format_time(datetime.now(UTC).isoformat()),
-        methods=_methods(execution),
+        methods=_describe_methods(execution),
         risk=spec.risk,
         loss=spec.loss,
         policy=execution.sweep.base.policy,
@@ -128,7 +128,7 @@ def _page(execution: SweepExecution, results: Results, regions: tuple[Region, ..
     return (PAGE,)
 
 
-def strategy_in_words(spec: SweepSpec) -> str:
+def describe_strategy(spec: SweepSpec) -> str:
     match spec.strategy:
         case Grid():
             return "every combination of the values"
@@ -140,7 +140,7 @@ def strategy_in_words(spec: SweepSpec) -> str:
             assert_never(spec.strategy)
 
 
-def _methods(execution: SweepExecution) -> dict[str, str]:
+def _describe_methods(execution: SweepExecution) -> dict[str, str]:
     """The masks of each pipeline, e.g. `microaggregation + noise`."""
     made = ((one.point.pipeline, one.group) for one in execution.candidates if one.group is not None)
     return {name: " + ".join(step.method for step in group.masking) for name, group in made}

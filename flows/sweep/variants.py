@@ -34,14 +34,14 @@ SAMPLE = 200  # points of a pipeline that are looked at when its file is read
 _UNWRITTEN = Path("point")
 
 
-def variant(sweep: SweepDefinition, point: SweepPoint) -> ReleaseSpec:
+def create_variant(sweep: SweepDefinition, point: SweepPoint) -> ReleaseSpec:
     """The release of one point: the base, masked and attacked as the point says. It is a rehearsal: nothing is published.
 
     Raises InputError for a point that is wrong in itself, as far as this shows without the table: parameters that do not fit
     together, masks that must face an attack which is not planned. Cost: below a millisecond.
     """
     template = sweep.template(point.pipeline)
-    parts = _parts(template, point)
+    parts = _fill_parts(template, point)
     changed: dict[str, Any] = {name: getattr(parts, name) for name in Parts.model_fields}
     changed["masking"] = load_mappings(parts.masking, template.folder, "masking")
     files = tuple(file.resolve_path(sweep.base_document.path.parent) for file in parts.intruder.files)
@@ -65,13 +65,13 @@ def refuse_impossible(
     """
     template, space = sweep.template(pipeline), sweep.space(pipeline)
     first = SweepPoint(0, pipeline, space.assign_values(lambda axis: axis.get_value_at(0.0)))
-    problem = _problem(sweep, first, fits)
+    problem = _find_problem(sweep, first, fits)
     if problem is None:
         return
     rng = stream(bytes(SEED_BYTES), "points that are looked at")
     for _ in range(SAMPLE):
         values = space.assign_values(lambda axis: axis.get_value_at(float(rng.random())))
-        if _problem(sweep, SweepPoint(0, pipeline, values), fits) is None:
+        if _find_problem(sweep, SweepPoint(0, pipeline, values), fits) is None:
             return
     raise _locate_point_error(problem, sweep, template, first)
 
@@ -93,7 +93,7 @@ def refuse_unfit_value(template: Template, axis: SweepAxis, value: Value, docume
                 ) from None
 
 
-def _parts(template: Template, point: SweepPoint) -> Parts:
+def _fill_parts(template: Template, point: SweepPoint) -> Parts:
     content = replace_values(template.content, dict(point.values))
     try:
         return validate_document(Parts, Document(_UNWRITTEN, content, {}))
@@ -102,9 +102,9 @@ def _parts(template: Template, point: SweepPoint) -> Parts:
         raise dataclasses.replace(error, code="point", where=where) from None
 
 
-def _problem(sweep: SweepDefinition, point: SweepPoint, fits: Callable[[ReleaseSpec], object]) -> InputError | None:
+def _find_problem(sweep: SweepDefinition, point: SweepPoint, fits: Callable[[ReleaseSpec], object]) -> InputError | None:
     try:
-        fits(variant(sweep, point))
+        fits(create_variant(sweep, point))
     except InputError as error:
         return error
     return None

@@ -28,7 +28,7 @@ from tasks.audit.signing.keyring import (
     TrustFile,
     create_home_trust_file,
     note_revoked,
-    public_key,
+    parse_public_key,
     read_revoked_certificates,
 )
 from tasks.audit.signing.keys import create_key_record, keep_record
@@ -118,7 +118,7 @@ class TestWhatAKeyIsGoodFor:
         assert verdict(ring(RECORD), envelope=sign_with(STRANGER)) == "unknown-key"
         assert verdict(Keyring()) == "unknown-key"
         content = sign_envelope({"a": 1}, ENTRY, CryptoSigner(STRANGER))
-        own_id, other_id = RECORD.claim.key_id, public_key(pem_of(STRANGER)).keyid
+        own_id, other_id = RECORD.claim.key_id, parse_public_key(pem_of(STRANGER)).keyid
         forged = open_envelope(content.replace(other_id.encode(), own_id.encode()), ENTRY)
         assert verdict(ring(RECORD), envelope=forged) == "bad-signature"
 

@@ -22,7 +22,7 @@ from securesystemslib.signer import CryptoSigner, SSlibKey
 from tasks.audit.ledger.entries import AskedBy, CertificateRevoked, Entry, KeyChanged, KeyClaim, LedgerOpened, RunBegan
 from tasks.audit.ledger.head import LedgerHead, serialise_head
 from tasks.audit.ledger.ledger import Ledger
-from tasks.audit.ledger.merkle import leaf_hash
+from tasks.audit.ledger.merkle import hash_leaf
 from tasks.audit.signing.envelope import ENTRY, sign_envelope
 from tasks.audit.signing.keyring import Keyring, KnownKey
 from tasks.audit.signing.keys import SigningKey
@@ -89,7 +89,7 @@ def rewritten(ledger: Ledger, events: list[object], key: SigningKey, ledger_id: 
     head, content = LedgerHead(ledger_id), b""
     for event in [LedgerOpened(key=key.claim), *events]:
         line = signed_line(event, key, head)
-        head, content = head.add_leaf(ledger_id, leaf_hash(line), len(line) + 1), content + line + b"\n"
+        head, content = head.add_leaf(ledger_id, hash_leaf(line), len(line) + 1), content + line + b"\n"
     ledger.path.write_bytes(content)
     ledger.head_path.write_bytes(serialise_head(head))
 

@@ -12,7 +12,7 @@ from securesystemslib.signer import SSlibKey
 from tasks.audit.ledger.entries import Entry, KeyChanged, KeyClaim, LedgerOpened
 from tasks.audit.ledger.ledger_findings import LedgerFindings
 from tasks.audit.signing.envelope import BadSignature, NotAnEnvelope, SignedEnvelope, verify_signature
-from tasks.audit.signing.keyring import Keyring, public_key
+from tasks.audit.signing.keyring import Keyring, parse_public_key
 from tasks.microdata.spec import Spec
 
 ED25519 = ("ed25519", "ed25519")  # kind and scheme: the only ones that sign here
@@ -111,7 +111,7 @@ class Signers:
         if claim.purpose != "certificates":
             raise NotAnEnvelope("it names a key that is not for entries")
         try:
-            key = public_key(claim.public_key.encode())
+            key = parse_public_key(claim.public_key.encode())
         except ValueError as error:
             raise NotAnEnvelope(f"it names a key that is none: {error}") from None
         if key.keyid != claim.key_id:

@@ -72,12 +72,12 @@ def read_leaves(ledger: Ledger) -> tuple[str, list[bytes]]:
     Raises InputError where there is no ledger, or it does not agree with head.json.
     """
     if not ledger.exists():
-        raise no_ledger()
+        raise create_no_ledger_error()
     with ledger.hold_lock():
         head = ledger.head()
         leaves = [line.leaf for line in ledger.lines()]
     if not leaves:
-        raise no_ledger()
+        raise create_no_ledger_error()
     if compute_root(leaves).hex() != head.root:
         raise ledger.create_damage_error("the entries of ledger.jsonl are not those of head.json")
     return head.ledger, leaves
@@ -89,7 +89,7 @@ def sign_tree_head(ledger: str, leaves: list[bytes], key: SigningKey, at: dateti
     return sign_envelope(value.model_dump(mode="json"), TREE_HEAD, key.signer)
 
 
-def tree_head(content: bytes) -> tuple[SignedTreeHead, SignedEnvelope]:
+def open_tree_head(content: bytes) -> tuple[SignedTreeHead, SignedEnvelope]:
     """A signed head; its signature is not checked. Raises NotAnEnvelope."""
     envelope = open_envelope(content, TREE_HEAD)
     try:
@@ -105,7 +105,7 @@ def read_witness(path: Path) -> Witness:
     """
     content = read_witness_file(path, "a witness")
     try:
-        return _witness(content.removesuffix(b"\n"), path.name)
+        return _parse_witness(content.removesuffix(b"\n"), path.name)
     except NotAnEnvelope as error:
         what = f"this is no witness: {error}"
         allowed = "a file that `sdcert audit witness` wrote, or the certificate of a release"
@@ -127,14 +127,14 @@ def read_witness_file(path: Path, what: str) -> bytes:
     return content
 
 
-def no_ledger() -> InputError:
+def create_no_ledger_error() -> InputError:
     remedy = "check SDCERT_HOME; the ledger begins with the first release: `sdcert certify RELEASE.yaml`"
     return InputError("no-ledger", "ledger", "there is no ledger in this home yet", "a home with a ledger", remedy)
 
 
-def _witness(content: bytes, name: str) -> Witness:
+def _parse_witness(content: bytes, name: str) -> Witness:
     try:
-        head, envelope = tree_head(content)
+        head, envelope = open_tree_head(content)
     except NotAnEnvelope:
         return _read_certificate_witness(open_envelope(content, STATEMENT), name)
     return Witness(name, head.ledger, head.size, head.root, envelope)

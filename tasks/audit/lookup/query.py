@@ -10,7 +10,7 @@ from typing import Literal, get_args
 from sqlalchemy import ColumnElement, Select, select
 
 from tasks.audit.ledger.entries import RunOutcome
-from tasks.audit.lookup.index_rows import moment
+from tasks.audit.lookup.index_rows import to_microseconds
 from tasks.audit.lookup.tables import ATTRIBUTES, ENTRIES, FILES, RUNS
 
 RunState = RunOutcome | Literal["running"]  # what `--verdict` can ask for
@@ -54,9 +54,9 @@ def _list_conditions(query: Query) -> list[ColumnElement[bool]]:
     named = ("release", "series", "dataset", "content_address", "alike")
     found = [RUNS.c[name] == value for name in named if (value := getattr(query, name)) is not None]
     if query.since is not None:
-        found.append(RUNS.c.at >= moment(query.since))
+        found.append(RUNS.c.at >= to_microseconds(query.since))
     if query.until is not None:
-        found.append(RUNS.c.at < moment(query.until))
+        found.append(RUNS.c.at < to_microseconds(query.until))
     if query.verdict is not None:
         found.append(RUNS.c.outcome.is_(None) if query.verdict == "running" else RUNS.c.outcome == query.verdict)
     if query.touching is not None:

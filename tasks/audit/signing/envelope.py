@@ -76,7 +76,7 @@ def open_envelope(content: bytes, payload_type: str) -> SignedEnvelope:
         raise NotAnEnvelope("it is not byte for byte as it was written: blanks, order, spare bits or fields were changed")
     if dsse.payload_type != payload_type:
         raise NotAnEnvelope("it is an envelope of another type")
-    return SignedEnvelope(payload_type, dsse.payload, _value(dsse.payload), key_id, dsse)
+    return SignedEnvelope(payload_type, dsse.payload, _parse_value(dsse.payload), key_id, dsse)
 
 
 def verify_signature(envelope: SignedEnvelope, keys: Iterable[Key]) -> Key:
@@ -89,7 +89,7 @@ def verify_signature(envelope: SignedEnvelope, keys: Iterable[Key]) -> Key:
     return accepted[envelope.key_id]
 
 
-def _value(payload: bytes) -> Any:
+def _parse_value(payload: bytes) -> Any:
     try:
         value = json.loads(payload)
         if canonical(value) == payload:

@@ -28,15 +28,15 @@ def check_statistics(
     """Raises NotExplained where statistics of a page or of the column (`whole`) say what the values do not."""
     bounds = [compute_bounds(values, element) if stated or whole else None for values, _, stated in pages]
     for (values, rows, stated), found in zip(pages, bounds, strict=True):
-        _check(stated or {}, found, rows - len(values), element)
+        _check_bounds(stated or {}, found, rows - len(values), element)
     missing = sum(rows - len(values) for values, rows, _ in pages)
-    _check(whole or {}, merge_bounds(bounds), missing, element)
+    _check_bounds(whole or {}, merge_bounds(bounds), missing, element)
 
 
 def compute_bounds(values: Values, element: NamedFields) -> Bounds:
     """The smallest and the largest value; None where there is none, or where the type has no order that is known here."""
     if _is_decimal(element) and isinstance(values, list):
-        numbers = [_whole(value) for value in values]
+        numbers = [_parse_integer(value) for value in values]
         return (min(numbers), max(numbers)) if numbers else None
     if element["type"] == _BYTES and isinstance(values, list):
         return (min(values), max(values)) if values else None
@@ -57,13 +57,13 @@ def is_bound(stored: bytes, offset: int, bounds: Bounds, element: NamedFields) -
     if bounds is None:
         return False
     if element["type"] in (_BYTES, _FIXED):
-        return bool((_whole(stored) if _is_decimal(element) else stored) == bounds[offset])
+        return bool((_parse_integer(stored) if _is_decimal(element) else stored) == bounds[offset])
     kind = np.dtype(_NUMBERS[element["type"]])
     numbers = np.frombuffer(stored, kind.str.replace("i", "u") if _is_unsigned(element) else kind)
     return len(numbers) == 1 and bool(numbers[0] == bounds[offset])
 
 
-def _check(stated: NamedFields, bounds: Bounds, missing: int, element: NamedFields) -> None:
+def _check_bounds(stated: NamedFields, bounds: Bounds, missing: int, element: NamedFields) -> None:
     offsets = {"max": 1, "min": 0, "max_value": 1, "min_value": 0}
     wrong = (
         not all(is_bound(stated[field], offset, bounds, element) for field, offset in offsets.items() if field in stated)
@@ -83,5 +83,5 @@ def _is_decimal(element: NamedFields) -> bool:
     return element.get("converted_type") == _DECIMAL or "DECIMAL" in element.get("logicalType", {})
 
 
-def _whole(stored: bytes) -> int:
+def _parse_integer(stored: bytes) -> int:
     return int.from_bytes(stored, "big", signed=True)

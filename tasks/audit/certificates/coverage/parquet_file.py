@@ -40,13 +40,13 @@ def list_unexplained_parquet(content: bytes) -> Iterator[str]:
         if not group["num_rows"]:
             found["a group of no rows"].append("")
         for chunk, element in zip(group["columns"], footer["schema"][1:], strict=True):
-            parts += _chunk_places(chunk)
+            parts += _locate_chunk(chunk)
             for words in _list_unexplained_chunk(content, chunk, element, group["num_rows"]):
                 found[words].append(element["name"].decode("utf-8", "replace"))
     for words, names in found.items():
         columns = ", ".join(dict.fromkeys(filter(None, names)))
         yield f"{words} (column {columns})" if columns else words
-    if not _fill(parts):
+    if not _are_contiguous(parts):
         yield "bytes between the columns that belong to none of them"
 
 
@@ -88,7 +88,7 @@ def _list_unexplained_chunk(content: bytes, chunk: NamedFields, element: NamedFi
         yield "a column that is described in two ways"
         return
     leaf = Leaf(element["type"], element.get("type_length", 0), optional, column["codec"])
-    start, end = _pages_place(column)
+    start, end = _locate_pages(column)
     try:
         pages = read_pages(content, start, end, leaf, rows)
         stated = [(page.values, page.rows, page.statistics) for page in pages]
@@ -116,19 +116,19 @@ def _check_counts(column: NamedFields, pages: Sequence[Page], optional: bool) ->
         raise NotExplained("sizes that are not those of the values")
 
 
-def _pages_place(column: NamedFields) -> tuple[int, int]:
+def _locate_pages(column: NamedFields) -> tuple[int, int]:
     first_data = column["data_page_offset"]
     start = min(first_data, column.get("dictionary_page_offset") or first_data)  # some programs write 0 for no dictionary
     return start, start + column["total_compressed_size"]
 
 
-def _chunk_places(chunk: NamedFields) -> Iterator[tuple[int, int]]:
-    yield _pages_place(chunk["meta_data"])
+def _locate_chunk(chunk: NamedFields) -> Iterator[tuple[int, int]]:
+    yield _locate_pages(chunk["meta_data"])
     for index in ("offset_index", "column_index"):
         if (offset := chunk.get(f"{index}_offset")) is not None:
             yield offset, offset + chunk[f"{index}_length"]
 
 
-def _fill(parts: list[tuple[int, int]]) -> bool:
+def _are_contiguous(parts: list[tuple[int, int]]) -> bool:
     """Do the parts follow each other without gap and overlap?"""
     return all(before[1] == after[0] for before, after in pairwise(sorted(parts)))

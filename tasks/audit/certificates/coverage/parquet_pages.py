@@ -74,13 +74,13 @@ def read_pages(content: bytes, start: int, end: int, leaf: Leaf, rows: int) -> l
         if kind == _DICTIONARY:
             if offset != start:
                 raise NotExplained("a dictionary that no row uses")
-            dictionary = _dictionary(header, body, leaf)
+            dictionary = _read_dictionary(header, body, leaf)
         else:
             count = header[_PARTS[kind]].get("num_values", -1)
             if not 0 <= count <= left:
                 raise NotExplained("pages with more rows than the table")
             left -= count
-            coded, encoding, statistics = (_data if kind == _DATA else _data_v2)(header, body, leaf, count)
+            coded, encoding, statistics = (_read_data_page if kind == _DATA else _read_data_page_v2)(header, body, leaf, count)
             present = int(count if coded[1] is None else coded[1].sum())
             values = _decode(coded[0], present, encoding, leaf, dictionary, used)
             pages.append(Page(offset, body_at + size - offset, count, values, statistics))
@@ -107,14 +107,14 @@ def _read_header(content: bytes, offset: int) -> tuple[NamedFields, int]:
 EncodedValues = tuple[bytes, npt.NDArray[Any] | None]  # the values as stored, and for each row whether it has one
 
 
-def _dictionary(header: NamedFields, body: bytes, leaf: Leaf) -> Values:
+def _read_dictionary(header: NamedFields, body: bytes, leaf: Leaf) -> Values:
     stated = header["dictionary_page_header"]
     if stated.get("encoding") not in (_PLAIN, _PLAIN_DICTIONARY):
         raise NotExplained("pages in an encoding that is not examined")
-    return _plain(_unpack(body, header["uncompressed_page_size"], leaf.codec), stated["num_values"], leaf)
+    return _decode_plain(_unpack(body, header["uncompressed_page_size"], leaf.codec), stated["num_values"], leaf)
 
 
-def _data(header: NamedFields, body: bytes, leaf: Leaf, rows: int) -> tuple[EncodedValues, int, NamedFields | None]:
+def _read_data_page(header: NamedFields, body: bytes, leaf: Leaf, rows: int) -> tuple[EncodedValues, int, NamedFields | None]:
     stated = header["data_page_header"]
     if stated.get("repetition_level_encoding") not in (_RLE, _BIT_PACKED):
         raise NotExplained(_UNKNOWN)
@@ -124,18 +124,20 @@ def _data(header: NamedFields, body: bytes, leaf: Leaf, rows: int) -> tuple[Enco
     length = int.from_bytes(plain[:4], "little")
     if stated.get("definition_level_encoding") != _RLE:
         raise NotExplained("pages in an encoding that is not examined")
-    levels = _all_runs(plain[4 : 4 + length], 1, rows)
+    levels = _decode_runs(plain[4 : 4 + length], 1, rows)
     return (plain[4 + length :], levels), stated["encoding"], stated.get("statistics")
 
 
-def _data_v2(header: NamedFields, body: bytes, leaf: Leaf, rows: int) -> tuple[EncodedValues, int, NamedFields | None]:
+def _read_data_page_v2(
+    header: NamedFields, body: bytes, leaf: Leaf, rows: int
+) -> tuple[EncodedValues, int, NamedFields | None]:
     stated = header["data_page_header_v2"]
     if stated.get("repetition_levels_byte_length") != 0 or stated["num_values"] != stated["num_rows"]:
         raise NotExplained(_UNKNOWN)
     length = stated["definition_levels_byte_length"]
     if not leaf.optional and length:
         raise NotExplained("bytes in a page that are no value")
-    levels = _all_runs(body[:length], 1, rows) if leaf.optional else None
+    levels = _decode_runs(body[:length], 1, rows) if leaf.optional else None
     codec = leaf.codec if stated.get("is_compressed", True) else 0
     packed = body[length:]
     plain = (
@@ -173,27 +175,27 @@ def _decode(stored: bytes, count: int, encoding: int, leaf: Leaf, dictionary: Va
             raise NotExplained(_UNKNOWN)
         if not stored and not count:
             return dictionary[:0]
-        offsets = _all_runs(stored[1:], stored[0], count)
+        offsets = _decode_runs(stored[1:], stored[0], count)
         used.update(np.unique(offsets).tolist())
         return (
             dictionary[offsets] if isinstance(dictionary, np.ndarray) else [dictionary[offset] for offset in offsets.tolist()]
         )
     if encoding == _PLAIN:
-        return _plain(stored, count, leaf)
+        return _decode_plain(stored, count, leaf)
     if encoding == _RLE and leaf.physical == _BOOLEAN:
         length = int.from_bytes(stored[:4], "little")
         if length != len(stored) - 4:
             raise NotExplained("bytes in a page that are no value")
-        return _all_runs(stored[4:], 1, count).astype(bool)
+        return _decode_runs(stored[4:], 1, count).astype(bool)
     width = leaf.width if leaf.physical == _FIXED else np.dtype(_FIXED_TYPES.get(leaf.physical, "V1")).itemsize
     if encoding == _SPLIT and leaf.physical not in (_BOOLEAN, _BYTES) and len(stored) == count * width:
-        return _plain(np.frombuffer(stored, np.uint8).reshape(width, count).T.tobytes(), count, leaf)
+        return _decode_plain(np.frombuffer(stored, np.uint8).reshape(width, count).T.tobytes(), count, leaf)
     raise NotExplained("pages in an encoding that is not examined")
 
 
-def _plain(stored: bytes, count: int, leaf: Leaf) -> Values:
+def _decode_plain(stored: bytes, count: int, leaf: Leaf) -> Values:
     if leaf.physical == _BYTES:
-        return _byte_arrays(stored, count)
+        return _split_byte_arrays(stored, count)
     if leaf.physical == _BOOLEAN:
         bits = np.unpackbits(np.frombuffer(stored, np.uint8), bitorder="little")
         if len(stored) != -(-count // 8) or bits[count:].any():
@@ -207,7 +209,7 @@ def _plain(stored: bytes, count: int, leaf: Leaf) -> Values:
     return np.frombuffer(stored, _FIXED_TYPES[leaf.physical])
 
 
-def _byte_arrays(stored: bytes, count: int) -> list[bytes]:
+def _split_byte_arrays(stored: bytes, count: int) -> list[bytes]:
     values, offset = [], 0
     for _ in range(count):
         start = offset + 4
@@ -218,7 +220,7 @@ def _byte_arrays(stored: bytes, count: int) -> list[bytes]:
     return values
 
 
-def _all_runs(stored: bytes, width: int, count: int) -> npt.NDArray[Any]:
+def _decode_runs(stored: bytes, width: int, count: int) -> npt.NDArray[Any]:
     """Numbers of `width` bits in Parquet's mix of runs and packed bits, which fill the bytes."""
     parts: list[npt.NDArray[Any]] = []
     found, offset, byte_width = 0, 0, -(-width // 8)
