@@ -61,11 +61,11 @@ def calibrate(
     """
     attacks = attack or []
     prepare_environment()
-    from tasks.sweep.calibration.checks import checks
+    from tasks.sweep.calibration.checks import list_checks
 
     _refuse_unknown(attacks)
     _refuse_unwritable(output)
-    chosen, effort = checks(tuple(attacks)), _choose_effort(seeds, thorough=thorough)
+    chosen, effort = list_checks(tuple(attacks)), _choose_effort(seeds, thorough=thorough)
     found = _collect_findings(chosen, effort, workers or len(os.sched_getaffinity(0)))
     document = json.dumps(_as_dict(found, effort), indent=1, sort_keys=True) + "\n"
     if output is not None:

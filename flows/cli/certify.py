@@ -155,7 +155,7 @@ def print_verdict(console: Console, scorecard: dict[str, Any], folder: Path) -> 
     from flows.cli.advice.advice import list_advice
     from flows.cli.advice.missing_limits import find_missing_limits
     from flows.run.history import manifest_path, read_manifest
-    from tasks.score.verdict_word import capitalise_verdict, verdict_word
+    from tasks.score.verdict_word import capitalise_verdict, format_verdict
 
     manifest = read_manifest(scorecard["run"])
 
@@ -173,7 +173,7 @@ def print_verdict(console: Console, scorecard: dict[str, Any], folder: Path) -> 
     for gap in find_missing_limits(scorecard, manifest["spec"]):
         say(f"  no limit  {gap}")
     say("")
-    word = capitalise_verdict(verdict_word(scorecard["verdict"], scorecard.get("exceptions", ())))
+    word = capitalise_verdict(format_verdict(scorecard["verdict"], scorecard.get("exceptions", ())))
     say(f"{scorecard['release']}: {word}")
     for note in manifest.get("notes", []):
         say(f"warning: {note}")

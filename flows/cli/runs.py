@@ -58,9 +58,9 @@ def find_revoked_runs_or_warn() -> set[str]:
 
 def _describe_verdict(manifest: dict[str, Any], revoked: set[str]) -> str:
     from flows.run.history import compute_run_status
-    from tasks.score.verdict_word import verdict_word
+    from tasks.score.verdict_word import format_verdict
 
-    verdict = verdict_word(manifest.get("verdict") or compute_run_status(manifest), manifest.get("exceptions", ()))
+    verdict = format_verdict(manifest.get("verdict") or compute_run_status(manifest), manifest.get("exceptions", ()))
     return "revoked" if manifest["run"] in revoked else verdict
 
 

@@ -15,7 +15,7 @@ from tasks.microdata.errors import InputError
 from tasks.report.content import Content
 from tasks.runtime.artifacts import create_adapter
 from tasks.score.attack_coverage import find_unfollowed
-from tasks.score.figure_rounding import public, public_criteria
+from tasks.score.figure_rounding import round_criteria, round_for_publication
 from tasks.score.release_figures import Score
 from tasks.score.verdict import Verdict, decide
 
@@ -36,8 +36,8 @@ def refuse_disagreement(
         raise _create_disagreement_error(
             "the verdict in the store is not what the release's policy decides by the figures in the store"
         )
-    figures = public(measured.estimates, zip(release.policy, decided.criteria, strict=True))
-    shown = Verdict(decided.verdict, public_criteria(decided.criteria, measured.estimates, figures))
+    figures = round_for_publication(measured.estimates, zip(release.policy, decided.criteria, strict=True))
+    shown = Verdict(decided.verdict, round_criteria(decided.criteria, measured.estimates, figures))
     same = _serialize(content.verdict) == _serialize(shown) and _serialise_figures(content.estimates) == _serialise_figures(
         figures
     )

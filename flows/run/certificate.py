@@ -14,7 +14,7 @@ from tasks.audit.signing.keys import SigningKey
 from tasks.report.content import Content
 from tasks.report.page import Stamp
 from tasks.report.predicate import ATTACK_CATALOGUE_VERSION, ColumnClaim, DocumentClaim, SweepClaim
-from tasks.report.statement import REVIEW_MONTHS, months_later, predicate, statement
+from tasks.report.statement import REVIEW_MONTHS, add_months, create_predicate, create_statement
 from tasks.runtime.draws import SEED_ENTROPY_BITS
 
 
@@ -82,7 +82,7 @@ class RunConclusion:
             raise RuntimeError("a statement was asked for before an attempt was written down")
         secret = self.release.seed is None and self.release.released is None
         chosen = self.release.sweep
-        certified = predicate(
+        certified = create_predicate(
             self.content,
             self.stamp,
             source_digest=self.source.partition(":")[2],
@@ -97,7 +97,7 @@ class RunConclusion:
             sweep=None if chosen is None else SweepClaim(name=chosen.name, points_tried=chosen.points_tried),
         )
         report = self.documents[0]
-        return statement(certified, *((report.name, report.sha256) if self.file is None else self.file.subject))
+        return create_statement(certified, *((report.name, report.sha256) if self.file is None else self.file.subject))
 
     def _entry(self, digest: str, previous: str | None) -> RunEnded:
         return RunEnded(
@@ -110,7 +110,7 @@ class RunConclusion:
             documents=self.documents,
             certificate=digest,
             previous_certificate=previous,
-            review_by=months_later(self.stamp.issued_at, REVIEW_MONTHS),
+            review_by=add_months(self.stamp.issued_at, REVIEW_MONTHS),
             attack_catalogue_version=ATTACK_CATALOGUE_VERSION,
             exceptions=tuple(name for name, _ in self.content.exceptions),
             criteria=tuple(self.criteria),

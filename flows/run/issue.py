@@ -29,14 +29,14 @@ from tasks.report.content import Content
 from tasks.report.page import Stamp, stamp_page
 from tasks.report.predicate import DocumentClaim
 from tasks.report.views.exceptions import summarise_for_terminal
-from tasks.report.views.insider_curve import curve_as_json
+from tasks.report.views.insider_curve import serialise_curve
 from tasks.runtime.artifacts import Store, create_adapter
 from tasks.runtime.draws import read_seed
 from tasks.runtime.files import write_whole
 from tasks.runtime.tracking import AT_LEAST
 from tasks.score.release_figures import Score
 from tasks.score.verdict import Criterion
-from tasks.score.verdict_word import verdict_word
+from tasks.score.verdict_word import format_verdict
 
 SCORECARD_SCHEMA = "1"
 _MARKDOWN = re.compile(r"[!-/:-@\[-`{-~]")  # all that a backslash makes plain
@@ -148,7 +148,7 @@ def _describe_worst_insider(content: Content) -> dict[str, Any] | None:
 
 def _serialise_insider_curve(content: Content) -> dict[str, Any]:
     """`insider_curve`: the worst insider by how many columns they know, where they may know more than one."""
-    curve = curve_as_json(content)
+    curve = serialise_curve(content)
     return {} if curve is None else {"insider_curve": curve}
 
 
@@ -175,7 +175,7 @@ def _track(recorder: RunRecorder, content: Content, folder: Path, released: str,
 
 def _show_in_prefect(recorder: RunRecorder, scorecard: dict[str, Any], folder: Path) -> None:
     """A page in Prefect's interface: the verdict and what decided it."""
-    word = verdict_word(scorecard["verdict"], scorecard["exceptions"])
+    word = format_verdict(scorecard["verdict"], scorecard["exceptions"])
     lines = [f"# {scorecard['release']}: {word}", "", f"Run `{recorder.run_id}`, folder `{folder.name}`", ""]
     lines += [f"- **{line['decision']}**: {as_markdown(describe_criterion(line))}" for line in scorecard["criteria"]]
     create_markdown_artifact("\n".join(lines), key=_create_page_key(scorecard["release"]), description="Verdict of a release")

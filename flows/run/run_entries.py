@@ -22,7 +22,7 @@ from tasks.audit.signing.keys import SigningKey, hold_signing_key, open_signing_
 from tasks.microdata.errors import SdcertError
 from tasks.microdata.regular_files import read_file
 from tasks.report.predicate import LedgerClaim, MadeBy
-from tasks.report.statement import policy_digest
+from tasks.report.statement import digest_policy
 from tasks.runtime.artifacts import Store
 from tasks.runtime.draws import read_seed
 from tasks.runtime.failures import StageFailure
@@ -65,7 +65,7 @@ class Trail:
 
     def attempt(self, *, source: str, source_file: str, masking: str, draw: str) -> int:
         """Write an attempt down before it is made; returns how many different ones the series has made on this source."""
-        policy = policy_digest(self.release.policy)
+        policy = digest_policy(self.release.policy)
 
         def create_attempt(_: Ledger) -> AttemptMade:
             self.attempts = count_attempts(self.series.list_attempts(), source_file, (source, masking, draw, policy))

@@ -10,7 +10,7 @@ from flows.notifications.events import EventKind as EventKind
 from flows.run.history import has_runs
 from flows.scheduled.child import CommandOutcome
 from tasks.runtime.settings import Home
-from tasks.score.verdict_word import verdict_word
+from tasks.score.verdict_word import format_verdict
 
 FlowState = Literal["COMPLETED", "FAILED"]
 OK, WRONG_INPUT = 0, 2
@@ -122,7 +122,7 @@ def interpret_check(outcome: CommandOutcome) -> FlowOutcome:
 def _interpret_verdict(facts: dict[str, Any], outcome: CommandOutcome) -> FlowOutcome:
     verdict = facts.get("verdict")
     if outcome.exit_code == OK:
-        word = verdict_word("certified", facts.get("exceptions", ()))
+        word = format_verdict("certified", facts.get("exceptions", ()))
         return _add_facts(FlowOutcome("COMPLETED", "Completed", "", ("certified",)), facts, word)
     if verdict not in ("refused", "undecided"):
         return _refuse_silent_command(outcome)

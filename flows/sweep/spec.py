@@ -20,7 +20,7 @@ from flows.sweep.variants import refuse_impossible, refuse_unfit_value
 from tasks.microdata.document import EXAMPLE, Document, format_dotted_path, read_document, validate_document
 from tasks.microdata.errors import InputError
 from tasks.microdata.public_paths import SpecPath
-from tasks.sweep.axes import AxisSpec, SweepAxis, axis
+from tasks.sweep.axes import AxisSpec, SweepAxis, create_axis
 from tasks.sweep.parts import Parts, find_number_kind, parse_axis_path
 from tasks.sweep.points import LARGEST, Space
 
@@ -133,7 +133,7 @@ def _create_axis(path: str, spec: AxisSpec, template: Template, document: Docume
     except InputError as error:
         raise _move_error(error, document, location) from None
     try:
-        found = axis(path, spec, whole=whole, real=real)
+        found = create_axis(path, spec, whole=whole, real=real)
     except InputError as error:
         raise _move_error(error, document, (*location, error.where)) from None
     form = next(name for name in ("values", "range", "log_range") if getattr(spec, name) is not None)

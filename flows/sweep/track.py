@@ -27,7 +27,7 @@ from tasks.score.figure_rounding import (
     DECIMALS,
     ERRORS,
     STATISTICS,
-    digits,
+    choose_digits,
     find_classes,
     is_share_of_people,
     round_significant,
@@ -167,4 +167,4 @@ def _round_values(values: Floats, subject: FigureSubject, parts: Floats | None) 
 def _choose_digits(subject: FigureSubject, parts: int) -> int | None:
     """How many digits are public where so many attributes have the figure."""
     others = tuple(Estimate(measure=subject.measure, attribute=f"{i}", value=0.0, unit="") for i in range(parts))
-    return digits(subject.measure, subject.attribute, others)
+    return choose_digits(subject.measure, subject.attribute, others)

@@ -17,10 +17,10 @@ from tasks.mask.coding.recoding import load_mappings
 from tasks.microdata.document import (
     Document,
     find_error_path,
+    find_value,
     format_dotted_path,
     format_model_error,
     validate_document,
-    value_at,
 )
 from tasks.microdata.errors import InputError
 from tasks.microdata.public_paths import SpecPath
@@ -117,9 +117,9 @@ def _locate_point_error(error: InputError, sweep: SweepDefinition, template: Tem
     if axis is not None:
         own = (*template.location, "axes", axis)
         return _relocate_error(
-            error, sweep.document, own if value_at(sweep.document.content, own) is not None else ("axes", axis)
+            error, sweep.document, own if find_value(sweep.document.content, own) is not None else ("axes", axis)
         )
-    if location[0] == "masking" and value_at(sweep.document.content, (*template.location, "masking")) is not None:
+    if location[0] == "masking" and find_value(sweep.document.content, (*template.location, "masking")) is not None:
         return _relocate_error(error, sweep.document, (*template.location, *location))
     return _relocate_error(error, sweep.base_document, location)
 

@@ -42,7 +42,7 @@ def list_unfollowed_attacks(attacks: tuple[AttackResult, ...], steps: tuple[Mech
     )
 
 
-def omissions_in_effect(
+def select_omissions_in_effect(
     attacks: tuple[AttackResult, ...],
     omit: tuple[Omission, ...],
     steps: tuple[Mechanism, ...],
@@ -63,7 +63,7 @@ def omissions_in_effect(
     )
 
 
-def attacks_beyond_the_share(attacks: tuple[AttackResult, ...], steps: tuple[Mechanism, ...]) -> tuple[AttackResult, ...]:
+def list_attacks_beyond_the_share(attacks: tuple[AttackResult, ...], steps: tuple[Mechanism, ...]) -> tuple[AttackResult, ...]:
     """The required attacks of which an intruder who has all records could follow more than one who has a share of them.
 
     The declared share decides what such an attack finds, so that the verdict excepts it.

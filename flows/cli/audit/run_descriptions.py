@@ -23,7 +23,7 @@ from tasks.microdata.escaping import escape_terminal
 from tasks.microdata.regular_files import LARGEST_NOTE, read_file
 from tasks.microdata.suggestion import did_you_mean
 from tasks.runtime.settings import Home
-from tasks.score.verdict_word import capitalise_verdict, verdict_word
+from tasks.score.verdict_word import capitalise_verdict, format_verdict
 
 PATIENCE_SECONDS = 1.0
 _BY_HAND = ("KeyboardInterrupt",)  # `interrupted` says it
@@ -127,7 +127,7 @@ def summarise_verdict(found: RunEntries, *, capitals: bool = False) -> str:
     where = f" at {ended.stage}" if ended.stage else ""
     code = f": {ended.code}" if ended.code and ended.code not in _BY_HAND else ""
     rehearsal = " (rehearsal)" if ended.not_for_publication else ""
-    word = verdict_word(word, ended.exceptions)
+    word = format_verdict(word, ended.exceptions)
     stop = ";" if ended.exceptions else ","
     revoked = f"{stop} revoked" if found.revocations else ""
     if capitals:

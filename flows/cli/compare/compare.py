@@ -54,7 +54,7 @@ def _print(found: Sequence[ComparedRun], sections: dict[str, tuple[ComparisonRow
     from rich.text import Text
 
     from flows.cli.compare.spec_differences import describe_masking
-    from tasks.score.verdict_word import capitalise_verdict, verdict_word
+    from tasks.score.verdict_word import capitalise_verdict, format_verdict
 
     out = console()
 
@@ -64,7 +64,7 @@ def _print(found: Sequence[ComparedRun], sections: dict[str, tuple[ComparisonRow
     for run in found:
         manifest = run.manifest
         revoked = ", and revoked since" if run.revoked else ""
-        word = capitalise_verdict(verdict_word(manifest["verdict"], manifest.get("exceptions", ())))
+        word = capitalise_verdict(format_verdict(manifest["verdict"], manifest.get("exceptions", ())))
         say(f"{run.letter}  {manifest['run']}  {manifest['release']}  {word}{revoked}")
         for step in describe_masking(manifest["spec"]):
             say(f"   {step}")

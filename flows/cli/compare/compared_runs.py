@@ -22,7 +22,7 @@ from tasks.microdata.suggestion import did_you_mean
 from tasks.report.wording.figure_formats import mark_bound
 from tasks.runtime.settings import Home
 from tasks.score.catalogue import LOSS, MEASURES
-from tasks.score.figure_rounding import public
+from tasks.score.figure_rounding import round_for_publication
 from tasks.score.membership.membership_figures import REHEARSED
 from tasks.score.policy import DECLARED, INSIDER, Policy, PolicyLine
 from tasks.score.verdict import Criterion
@@ -145,7 +145,9 @@ def _parse_estimates(manifest: dict[str, Any]) -> tuple[Estimate, ...]:
         figures = exact["estimates"]
         plain = [{k: v for k, v in f.items() if k != "id"} | {"parameters": list(f["parameters"].items())} for f in figures]
         estimates = TypeAdapter(tuple[Estimate, ...]).validate_python(plain)
-        return public(estimates, _pair_lines_with_criteria(manifest["spec"].get("policy"), exact.get("criteria")))
+        return round_for_publication(
+            estimates, _pair_lines_with_criteria(manifest["spec"].get("policy"), exact.get("criteria"))
+        )
     except (OSError, ValueError, KeyError, TypeError):
         what = f"The scorecard of run {manifest['run']} is gone or damaged."
         raise InputError("no-scorecard", WHERE, what, "a run whose private folder is whole",

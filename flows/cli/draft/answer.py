@@ -19,7 +19,7 @@ from flows.cli.draft.edit import add_field, append_entry, delete_entry, replace_
 from flows.cli.terminal import terminal
 from flows.questions import DECIDE, NOT_LIMITED, OpenQuestion, extract_questions
 from tasks.ingest.codebooks.codebook import AttributeDeclaration
-from tasks.microdata.document import Document, Path_, format_dotted_path, read_document, value_at
+from tasks.microdata.document import Document, Path_, find_value, format_dotted_path, read_document
 from tasks.microdata.errors import InputError
 from tasks.microdata.escaping import escape_terminal
 from tasks.microdata.regular_files import read_text_file
@@ -239,7 +239,7 @@ def _are_both_in_a_list(location: Path_, other: Path_) -> bool:
 
 
 def _find_entry(document: Document, location: Path_) -> dict[str, Any]:
-    found: dict[str, Any] = value_at(document.content, location)
+    found: dict[str, Any] = find_value(document.content, location)
     return found
 
 

@@ -92,13 +92,13 @@ def _warn(table: pa.Table, point: int, release: ReleaseSpec) -> None:
     """Warn if the point did not meet the policy in the sweep."""
     import pyarrow.compute as pc
 
-    from tasks.sweep.frontier import find_required, policy_region
+    from tasks.sweep.frontier import find_policy_region, find_required
     from tasks.sweep.results import Results
 
     own = Results.from_table(table.filter(pc.equal(table.column("point"), point)))
     keeps_row_order = release.keep_row_order is not None
     required = find_required(release.attacks_to_run, release.steps, keeps_row_order=keeps_row_order)
-    (region,) = policy_region(own, release.policy, lambda _: required)
+    (region,) = find_policy_region(own, release.policy, lambda _: required)
     if region != "inside":
         how = "did not meet" if region == "outside" else "is not known to meet"
         text = f"warning: in the sweep the point {how} the policy of {release.name} under every seed: it may well be refused"

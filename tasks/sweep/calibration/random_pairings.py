@@ -84,7 +84,7 @@ def _links(world: World, spec: Attack) -> Links:
     return find_links(spec, AttackContext(truth, world.schema, world.steps, intruder, world.knows, everybody)).links
 
 
-def square(matrix: Floats) -> Floats:
+def complete_to_square(matrix: Floats) -> Floats:
     """A column of zeros for each record that is not released, so that every pairing is a permutation."""
     return np.pad(matrix, ((0, 0), (0, matrix.shape[0] - matrix.shape[1])))
 
