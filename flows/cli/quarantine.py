@@ -29,10 +29,10 @@ def list_(as_json: JsonOption = False) -> int:
     from rich.table import Table
 
     from flows.cli.terminal import console
-    from flows.watch.quarantine import read_records
+    from flows.watch.quarantine import read_quarantine_records
 
     prepare_environment()
-    found = read_records()
+    found = read_quarantine_records()
     if as_json:
         listed = [one.model_dump(mode="json", exclude={"reason", "retry_at", "passed_by"}) for one in found]
         sys.stdout.write(json.dumps(listed, indent=1) + "\n")

@@ -48,7 +48,7 @@ def sweeps(
 
 def _list_sweeps(store: str | None) -> list[dict[str, Any]]:
     from flows.sweep.compute_backend import find_storage_url
-    from flows.sweep.record import compute_sweep_status, count_done_trials, read_records
+    from flows.sweep.record import compute_sweep_status, count_done_trials, read_sweep_records
     from flows.sweep.working_set import WorkingSet
 
     storage = WorkingSet(find_storage_url(store)).readable()
@@ -63,5 +63,5 @@ def _list_sweeps(store: str | None) -> list[dict[str, Any]]:
             "began": f"{record['started_at'][:16]}Z".replace("T", " "),
             "state": compute_sweep_status(record),
         }
-        for record in read_records(storage)
+        for record in read_sweep_records(storage)
     ]

@@ -72,7 +72,7 @@ def put(record: QuarantineRecord) -> QuarantineRecord:
     return counted
 
 
-def read_records() -> list[QuarantineRecord]:
+def read_quarantine_records() -> list[QuarantineRecord]:
     """Every record of this home that waits for somebody, newest first; one that cannot be read as well as it can be told."""
     found = (_read(path) or _create_damaged_record(path) for path in sorted((Home.current().root / FOLDER).glob("*/*.json")))
     return sorted(
@@ -82,7 +82,7 @@ def read_records() -> list[QuarantineRecord]:
 
 def record(beginning: str) -> QuarantineRecord:
     """The record of an id, or the only one whose id begins so; InputError where there is none, or more than one."""
-    found = [one for one in read_records() if beginning and one.id.startswith(beginning)]
+    found = [one for one in read_quarantine_records() if beginning and one.id.startswith(beginning)]
     if len(found) == 1:
         return found[0]
     what = f"{len(found)} records begin so" if found else "there is no such record"
@@ -106,7 +106,7 @@ def lift(series: str, name: str) -> None:
 
 def close_older_records(series: str, watch: str, run: str) -> None:
     """A later version of a watch's source was certified: those before it are nobody's business any more."""
-    for one in read_records():
+    for one in read_quarantine_records():
         if (one.series, one.watch) == (series, watch):
             write_whole(_path(series, one.id), one.model_copy(update={"passed_by": run}).model_dump_json(indent=1).encode())
 

@@ -72,7 +72,8 @@ def round_criteria(
 ) -> tuple[Criterion, ...]:
     """The criteria with the deciding values of the public edition.
 
-    estimates: all figures of the release, exact. shown: the same as `round_for_publication` shows them to whom these criteria are told.
+    estimates: all figures of the release, exact. shown: the same as `round_for_publication` shows them to whom these
+    criteria are told.
     Where the nearest rounded number would contradict the decision (0.1004 fails a limit of 0.1, and rounds to it), the next one
     on the side of the decision is shown; of a figure that is withheld the limit that is kept, or the end of the range.
     """

@@ -29,8 +29,8 @@ class Influence:
     """How much one parameter moves one quantity within one pipeline.
 
     share: the part of the quantity's variance that the axis alone explains, 0 to 1; None: not assessed, and `reason` says why.
-    method: `eta_squared` or `permutation`, see `compute_influences`. chance: what an axis without influence would get on average
-        (eta squared only). score: the forest's R^2 on points it has not seen (permutation only): the shares sum to it.
+    method: `eta_squared` or `permutation`, see `compute_influences`. chance: what an axis without influence would get on
+        average (eta squared only). score: the forest's R^2 on points it has not seen (permutation only): the shares sum to it.
     direction: Spearman's rank correlation of the axis and the quantity, -1 to 1; None for an axis of unordered values, or
         where it cannot be had.
     n_trials, n_points, levels: how many had both a value of the axis and the quantity, and how many values the axis took.

@@ -7,7 +7,7 @@ from certified_runs import issue
 
 from flows.cli import run as sdcert
 from flows.cli.doctor.home import _check_seeds
-from flows.sweep.record import count_done_trials, read_records
+from flows.sweep.record import count_done_trials, read_sweep_records
 from flows.sweep.working_set import WorkingSet
 from tasks.audit.series.series import Series
 from tasks.microdata.errors import InputError
@@ -84,7 +84,7 @@ def test_the_working_set_of_sweeps(tmp_path, content):
     place.write("ingested/source.json", content)
     assert "remove it" in error_of(place.json, "ingested/source.json").remedy
     place.write("sweep-1/sweep.json", content)
-    assert read_records(place) == []
+    assert read_sweep_records(place) == []
     place.write("sweep-1/plan.json", content)
     assert count_done_trials(place, {"id": "sweep-1", "base": "base"}) == 0
 

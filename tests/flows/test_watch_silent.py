@@ -32,7 +32,7 @@ def test_a_decided_version_of_a_silent_release_is_refused_at_each_look(own, tmp_
             assert any("membership" in line for line in refused.value.lines)
         else:
             assert poll_once(watch, never).exit_code == 0
-    assert quarantine.read_records() == []
+    assert quarantine.read_quarantine_records() == []
 
 
 @pytest.mark.parametrize("reasons", [{}, {"membership": REASON}, {"membership": REASON, "inference": REASON}], ids=len)

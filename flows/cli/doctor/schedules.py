@@ -36,9 +36,9 @@ def check_schedules() -> Iterator[Finding]:
 
 def check_quarantine() -> Iterator[Finding]:
     """Of the versions of sources that nobody has looked at since they were set aside."""
-    from flows.watch.quarantine import read_records
+    from flows.watch.quarantine import read_quarantine_records
 
-    waiting = read_records()
+    waiting = read_quarantine_records()
     if waiting:
         series = join_first(sorted({one.series for one in waiting}), _NAMED)
         says = (
