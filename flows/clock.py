@@ -1,4 +1,4 @@
-"""What whoever certifies, approves or revokes should know of a clock that was set back."""
+"""Warn people who certify, approve or revoke if the clock of this machine was set back."""
 
 from __future__ import annotations
 

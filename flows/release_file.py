@@ -1,4 +1,4 @@
-"""Reading a release file: the file becomes a `ReleaseSpec`, and what is wrong in it an error with its line."""
+"""Read a release file: it becomes a `ReleaseSpec`, and each mistake in it an error with its line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`sdcert approve`: a person signs under a certificate.
+"""`sdcert approve`: a person signs that they approve a certified release.
 
 Three steps, each on the disk before the next: the signed approval in the run's private folder, the entry in the ledger, the
 file beside the certificate; and only then a word on the terminal, so that a reader who is gone stops nothing. The entry comes

@@ -1,4 +1,4 @@
-"""`sdcert certify`: the flow, how it goes, and what became of it."""
+"""`sdcert certify`: run the certification flow, show its progress, and report the verdict."""
 
 from __future__ import annotations
 

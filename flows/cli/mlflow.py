@@ -1,4 +1,4 @@
-"""`sdcert mlflow`: MLflow's pages on the tracking database of this home, for who has the password alone.
+"""`sdcert mlflow`: show MLflow's pages on the tracking database of this home to people who have the password.
 
 MLflow's own guard looks at the host and the origin of a request, lets every page of this machine pass, and asks nobody for a
 password; its way to ask for one keeps users in another database, and needs packages that sdcert does not install.

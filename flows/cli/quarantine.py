@@ -1,4 +1,4 @@
-"""`sdcert quarantine`: what is in it, why, and letting a version out for another try."""
+"""`sdcert quarantine`: list the source versions in quarantine with the reasons, or let one out for another try."""
 
 from __future__ import annotations
 

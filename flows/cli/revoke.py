@@ -1,4 +1,4 @@
-"""`sdcert revoke`: a certificate is no longer to be relied upon, from now on and for good.
+"""`sdcert revoke`: declare that a certificate can no longer be relied upon, from now on and for good.
 
 The signed revocation is kept in the run's private folder, then the entry is appended, then the home's list of revoked
 certificates and the folder are told and `latest` goes, and only then the person who asked: a reader who is gone stops

@@ -1,4 +1,4 @@
-"""`sdcert runs`: the last runs, with what their policies found fault with."""
+"""`sdcert runs`: list the last runs, and the policy lines that they did not keep."""
 
 from __future__ import annotations
 

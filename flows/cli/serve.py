@@ -1,4 +1,4 @@
-"""`sdcert serve`: what runs, where to see it, and when it runs next; then whatever has to be said while it serves."""
+"""`sdcert serve`: say what is served, where to see it, and when it runs next; then report what happens while it serves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`sdcert store ...`: is the store what it should be, and what of it does nobody need any more?"""
+"""`sdcert store ...`: verify the store, and find or remove what nobody needs any more."""
 
 from __future__ import annotations
 

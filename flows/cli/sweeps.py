@@ -1,4 +1,4 @@
-"""`sdcert sweeps`: which there are, and how far they are."""
+"""`sdcert sweeps`: list the sweeps, and how far each one is."""
 
 from __future__ import annotations
 

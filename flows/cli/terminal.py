@@ -1,4 +1,4 @@
-"""The one way to write to a terminal, and to ask at one: texts are texts.
+"""The only way to write to a terminal, and to ask at one: names from files are shown as plain text, whatever they contain.
 
 Rich reads `[red]` in a text as a colour and `:smile:` as an emoji, and a name may hold either.
 """

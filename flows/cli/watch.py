@@ -1,4 +1,4 @@
-"""`sdcert watch`: what was seen, what was decided, and what came of it."""
+"""`sdcert watch`: look once for new versions of a source, and report what was seen, decided and done."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A table whose rows belong to people: it is attacked by linkage and membership, scored and described."""
+"""The stages of a table whose rows belong to people: attacks by linkage and membership, scores, report."""
 
 from __future__ import annotations
 

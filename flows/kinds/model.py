@@ -1,4 +1,4 @@
-"""A released model: it is trained or read, asked, imitated by an intruder, attacked, scored and described."""
+"""The stages of a released model: train or read it, query it, let an intruder imitate it, attack, score, report."""
 
 from __future__ import annotations
 

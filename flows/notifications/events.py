@@ -1,4 +1,4 @@
-"""What is told of a scheduled release, and in which words: names, the verdict, codes and figures that the public report has.
+"""The messages about scheduled releases: names, verdicts, codes, and figures that the public report shows; nothing else.
 
 No value or path of a source can be in a message: an event has no place for one, and what is written by others (names of
 columns, codes of errors) passes through `escape_markup` and `extract_public_code`.

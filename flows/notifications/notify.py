@@ -1,4 +1,4 @@
-"""`notify`: say what became of a scheduled release to those who want to know. Nothing that goes wrong in it stops a run."""
+"""Tell the receivers what became of a scheduled release. Nothing that goes wrong here stops a run."""
 
 from __future__ import annotations
 

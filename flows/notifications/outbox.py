@@ -1,4 +1,4 @@
-"""Messages that wait: written down before they are sent, sent by whoever tells next, given up when too old or too many.
+"""Messages that wait: stored before they are sent, sent by the next process that notifies, dropped if too old or too many.
 
 A message is removed when its receiver has taken it, and its key is remembered, so that the same event is not sent to it
 again. Where a sending ended without an answer (a time limit, a crash in between) it is sent again with the same key.

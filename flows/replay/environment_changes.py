@@ -1,4 +1,4 @@
-"""What is no longer as it was when a run was made: source files, the lock, what is installed, the machine."""
+"""List what changed since a run was made: source files, the lock, installed versions, the machine."""
 
 from __future__ import annotations
 

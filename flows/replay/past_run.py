@@ -1,4 +1,4 @@
-"""What the private manifest and the ledger say of a run that is to be computed again, and whether it can be."""
+"""Read a past run from its private manifest and the ledger, and check that it can be computed again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Replay: a run computed again from its private manifest and its seed, every address compared, and the ledger told."""
+"""Replay: compute a run again from its private manifest and its seed, compare every address, and record it in the ledger."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which stages of a run come out otherwise, and why: what their inputs, code, lock, data and platform were, and are."""
+"""Explain which stages of a run come out otherwise in a replay: changed inputs, code, lock, data or platform."""
 
 from __future__ import annotations
 

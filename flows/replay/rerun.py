@@ -1,4 +1,4 @@
-"""Computing the stages of a run again: by the functions themselves, beside Prefect and its cache.
+"""Compute the stages of a run again: by the functions themselves, beside Prefect and its cache.
 
 Nothing is served from the cache and nothing is written to it, no attempt is counted, nothing is issued or published. The store
 gets what it has not: nothing, where everything comes out as it was.

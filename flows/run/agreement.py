@@ -1,4 +1,4 @@
-"""Before anything is signed: does what is to be said of a release follow from what was measured on it, by its own policy?
+"""Check, before anything is signed, that report and verdict follow from the measured figures by the release's own policy.
 
 The verdict is decided anew from the figures, and the run's stages must have been given what the stages before them made. Seals
 keep others from writing results (`tasks/runtime/records.py`); this keeps whatever went wrong besides from being signed.

@@ -1,4 +1,4 @@
-"""One line of a policy and what became of it, for a terminal, a table and Prefect's interface."""
+"""Describe one line of a policy and what became of it, for a terminal, a table and Prefect's interface."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What earlier runs left in the private folder."""
+"""Read the private manifests that earlier runs left, and the state of each run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The end of a run: the flow, never a cached task, stamps, publishes and records what a release leaves."""
+"""The end of a run: stamp, publish and record what a release leaves. The flow does it, never a cached task."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Telling who waits how far a release is: bars on a terminal, plain lines elsewhere, nothing where nobody listens."""
+"""Show how far a release is: bars on a terminal, plain lines elsewhere, nothing where nobody listens."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one run writes in the ledger: that it began, each attempt before it is made, and what became of it."""
+"""The ledger entries of one run: that it began, each attempt before it is made, and how it ended."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What MLflow's registered model of a series is to say, read from the ledger."""
+"""What MLflow's registered model of a series shows, read from the ledger."""
 
 from __future__ import annotations
 

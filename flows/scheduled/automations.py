@@ -1,4 +1,4 @@
-"""What dies without a word is told by Prefect itself: automations of its server for runs that crash, vanish or never start.
+"""Automations of the Prefect server, which report runs that crash, vanish or never start and so cannot report it themselves.
 
 A run that ends in its own words (refused, quarantined, stopped at its limit) is told by `tell`, and not by these: nobody is
 told twice. They watch the flow runs with the tag `sdcert`, which deployments give to their runs.

@@ -1,4 +1,4 @@
-"""`sdcert ...` in a process of its own: what may hang is in there, and a limit ends it, whatever it is doing."""
+"""Run `sdcert ...` in a process of its own, so that a time limit ends it even if it hangs."""
 
 from __future__ import annotations
 

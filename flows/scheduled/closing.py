@@ -1,4 +1,4 @@
-"""The last word on runs whose process was killed: whoever saw it end writes it into the ledger, for they cannot any more."""
+"""Write the last ledger entry of runs whose process was killed, because they cannot write it any more."""
 
 from __future__ import annotations
 

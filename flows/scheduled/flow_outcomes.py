@@ -1,4 +1,4 @@
-"""What a deployed flow says of what became of its command: a state of Prefect's, a sentence without a value, an event."""
+"""Turn the outcome of a command into what its flow reports: a Prefect state, a sentence without values, an event."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `sdcert serve` asks of a Prefect server and puts right there. Imported when PREFECT_API_URL is set."""
+"""What `sdcert serve` reads and corrects on a Prefect server. Imported when PREFECT_API_URL is set."""
 
 from __future__ import annotations
 

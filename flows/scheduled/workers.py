@@ -1,4 +1,4 @@
-"""Names for the workers of a home: Prefect writes the name on each run that a worker takes, so the run tells who took it."""
+"""Name the workers of a home: Prefect writes the name on each run that a worker takes, so the run tells who took it."""
 
 from __future__ import annotations
 

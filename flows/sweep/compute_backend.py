@@ -1,4 +1,4 @@
-"""With what the blocks of a sweep are computed. Light: it is imported by the command line."""
+"""Where the blocks of a sweep are computed: local processes or a Dask cluster. Light to import, for the command line."""
 
 from __future__ import annotations
 

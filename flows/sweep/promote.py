@@ -1,4 +1,4 @@
-"""A point of a sweep as a release file of its own: to be read by a person, and certified with a fresh seed."""
+"""Write a point of a sweep as a release file of its own: for a person to read, and to be certified with a fresh seed."""
 
 from __future__ import annotations
 

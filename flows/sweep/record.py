@@ -1,4 +1,4 @@
-"""What is written down of a sweep beside its results: `sweep.json` and `plan.json` in its folder."""
+"""Read and write `sweep.json` and `plan.json`, which describe a sweep beside its results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading a sweep file: everything that can be wrong with it is told before anything is computed."""
+"""Read a sweep file, and report everything that is wrong with it before anything is computed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What goes to MLflow of a sweep: one run, its table as one artifact, and a run below it for each point of the frontier.
+"""Log a sweep to MLflow: one run, its table as one artifact, and a run below it for each point of the frontier.
 
 Figures are those of the public edition, as for a release. A tracking server that is away costs nothing: the table stands in
 the working set, what went wrong is told at the end, and the same sweep started again records it.

@@ -1,4 +1,4 @@
-"""The release that a point of a sweep is, and what is wrong with points that cannot be one."""
+"""Create the release of a point of a sweep, and say what is wrong with points that cannot be one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a worker does: one block from the working set, computed on one thread, its results written in one file.
+"""Compute one block of a sweep in a worker: read the working set, use one thread, write the results to one file.
 
 Light: it is imported by every worker process, and knows neither Prefect nor MLflow.
 """

@@ -1,4 +1,4 @@
-"""What is to be done about a version of a source, given what was done before. Pure."""
+"""Decide what to do about a version of a source, given what was done before. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether two runs are of one release file: by everything in it that decides, whatever table it was applied to."""
+"""Tell whether two runs are of the same release file: by everything in it that decides, whatever table it was applied to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One look of a watch: see what is there, decide by what the ledger remembers, and certify what is due."""
+"""One look of a watch: find the newest version of a source, decide by the ledger, and certify it if that is due."""
 
 from __future__ import annotations
 

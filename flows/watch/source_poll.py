@@ -1,4 +1,4 @@
-"""What is there now: the newest version of a source, in a drop folder or where the release has it.
+"""Find the newest version of a source, in a drop folder or where the release has it.
 
 The newest settled file decides; older ones that came in the meantime are named and not certified. Only plain files directly in
 the folder count: a link could point anywhere, and is never followed.

@@ -1,4 +1,4 @@
-"""Paths into a `Spec`, as a sweep's axes have them: does one lead to a parameter that may be told to anybody?"""
+"""Does a path into a `Spec`, such as the axis of a sweep, lead to a parameter that may be told to anybody?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a certificate says of the intruders and of the strongest among them."""
+"""Describe the intruders, and the strongest among them, for the certificate."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figures as they may leave the private folders.
+"""Round figures and criteria for the public edition, so that they can leave the private folders.
 
 A table's masked values are public, so a published difference is an equation about the original: with the release's mean, the
 exact `mean_difference` gives the original's mean (up to a sign), and with the exact figure of one attribute's error an

@@ -1,4 +1,4 @@
-"""`sdcert audit replay`: is what a run computed what comes out today, and if not, why?"""
+"""`sdcert audit replay`: compute a run again, and explain every result that differs from the recorded one."""
 
 from __future__ import annotations
 

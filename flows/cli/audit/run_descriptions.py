@@ -1,4 +1,4 @@
-"""What the look-ups in the audit trail share: the open index, the filters, and a run in a few words."""
+"""What the commands that search the audit trail share: the open index, the filters, and a run in a few words."""
 
 from __future__ import annotations
 

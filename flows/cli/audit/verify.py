@@ -1,4 +1,4 @@
-"""`sdcert audit verify | witness | prove`: is the ledger what was written, and how others can tell."""
+"""`sdcert audit verify | witness | prove`: check that the ledger was not changed, and let others check it."""
 
 from __future__ import annotations
 

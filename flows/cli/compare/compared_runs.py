@@ -1,4 +1,4 @@
-"""The runs that are compared, and what stands side by side of them: figures of the public edition alone."""
+"""Read the runs that `sdcert compare` shows, and line up their figures: those of the public edition alone."""
 
 from __future__ import annotations
 

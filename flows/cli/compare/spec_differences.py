@@ -1,4 +1,4 @@
-"""In what the release files of several runs differ, in words of the files."""
+"""List where the release files of several runs differ, in words of the files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `sdcert doctor` says of a Prefect server that is up: does it refuse who has no password, and pages of other origins?
+"""What `sdcert doctor` says of a running Prefect server: does it refuse requests without its password, and other origins?
 
 Whoever may use its API has commands run as the user of its worker.
 """

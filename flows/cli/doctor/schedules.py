@@ -1,4 +1,4 @@
-"""What `sdcert doctor` says of schedules: are due runs inserted, is a worker there to run them, what waits in quarantine?
+"""What `sdcert doctor` says of schedules: are runs created when due, is there a worker, what waits in quarantine?
 
 A server whose scheduler throws shows nothing of it: deployments stand there with their schedules, and no run ever comes.
 """

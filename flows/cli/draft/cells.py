@@ -1,4 +1,4 @@
-"""How the text cells of a source are written where ingest does not read them by itself: decimal commas, days before months."""
+"""Recognise how text cells are written where ingest does not decide by itself: decimal commas, days before months."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The lines of a drafted policy on inference and on membership, or the questions where no limit could be kept or would fail."""
+"""Draft the policy lines on inference and membership, or questions where no limit could be kept or would fail."""
 
 from __future__ import annotations
 

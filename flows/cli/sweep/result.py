@@ -1,4 +1,4 @@
-"""What is told of a sweep at its end: on the terminal, and as JSON."""
+"""Report the results of a sweep at its end: on the terminal, or as JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`sdcert sweep`: what it will do, how it goes, and what came of it."""
+"""`sdcert sweep`: show the plan of a sweep, its progress, and its results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is this released file what this certificate says? Needs the two files and the issuer's public key, and nothing else.
+"""Check a released file against its certificate. Needs the two files and the issuer's public key, and nothing else.
 
 Nothing that the certificate says is looked at before its signature was found good.
 """

@@ -1,4 +1,4 @@
-"""Columns read from any format as the logical type that a certificate states: only where not a single value changes."""
+"""Cast columns read from any format to the logical type that a certificate states, only if not a single value changes."""
 
 from __future__ import annotations
 

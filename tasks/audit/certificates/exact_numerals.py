@@ -1,4 +1,4 @@
-"""Numerals read as doubles, only where the double is what they say: digits beyond it could say something else."""
+"""Read numerals as doubles, only if the double is exactly what they say: further digits could say something else."""
 
 from __future__ import annotations
 

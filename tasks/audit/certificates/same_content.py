@@ -1,4 +1,4 @@
-"""Is a file, whose bytes are not those of the certificate, the same data in another format?"""
+"""Check whether a file whose bytes are not those of the certificate has the same data in another format."""
 
 from __future__ import annotations
 

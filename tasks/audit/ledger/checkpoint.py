@@ -1,4 +1,4 @@
-"""How far the ledger was verified before: what a run is built on is verified before it begins, and before anything is signed.
+"""Remember how far the ledger was verified, and verify the rest before a run begins and before anything is signed.
 
 A checkpoint has the SHA-256 of the bytes that were verified, so that a change of any of them shows, and the keys that could
 sign by then, so that the signatures of later entries alone are left to check. It is sealed with the store's key; where it is

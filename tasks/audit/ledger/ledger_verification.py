@@ -1,4 +1,4 @@
-"""Is the ledger what was written? Every line is read once and checked against the one before it, its key, and witnesses."""
+"""Verify the ledger: each line is read once and checked against the one before it, its key, and witnesses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does every entry follow the one before it? Says what became of those that do not stand where they were written."""
+"""Check that every ledger entry follows the one before it, and report entries that are missing, moved or repeated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which keys may sign entries: the first one is named by the first entry, every other by an entry that one of them signed."""
+"""Which keys can sign entries: the first entry names the first key, and each later key is named by a signed entry."""
 
 from __future__ import annotations
 

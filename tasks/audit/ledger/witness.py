@@ -1,4 +1,4 @@
-"""Witnesses: how large the ledger was and which root it had, signed, and kept where nobody who can write the ledger can.
+"""Witnesses: signed statements of the ledger's size and root, kept where nobody who can write the ledger can change them.
 
 A key shows who wrote an entry. It does not show that its holder has not written the ledger anew: that shows a root that left
 the house before.

@@ -1,4 +1,4 @@
-"""The index of the ledger: says where things stand in it, and is built again whenever it does not fit.
+"""The index of the ledger: finds entries and runs without reading it all, and is rebuilt whenever it does not fit.
 
 The ledger is what counts; the index is a convenience that may be deleted. Whatever is answered is read from the ledger's own
 lines and compared with what the index says of them, so that an index that somebody changed can name nothing that is not there.

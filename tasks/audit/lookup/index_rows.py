@@ -1,4 +1,4 @@
-"""What the index keeps of an entry of the ledger, and of the run that it belongs to. Pure."""
+"""The rows of the index: what it keeps of an entry of the ledger, and of the run that it belongs to. Pure."""
 
 from __future__ import annotations
 

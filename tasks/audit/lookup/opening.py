@@ -1,4 +1,4 @@
-"""Opening the index: caught up where it fits its ledger, else built anew; in memory where nothing may be written."""
+"""Open the index: update it if it fits its ledger, else build it anew; in memory if nothing may be written."""
 
 from __future__ import annotations
 

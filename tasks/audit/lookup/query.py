@@ -1,4 +1,4 @@
-"""Which runs to find in the index, as one SQL query."""
+"""Select runs in the index with one SQL query."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""May a line of the ledger be believed? By the rule of `tasks.audit.ledger.signers`, for single lines.
+"""Decide whether single lines of the ledger can be believed, by the rule of `tasks.audit.ledger.signers`.
 
 A line must not be believed where its form, number or signature is wrong, or where its key had ended before it was signed: where
 an entry before it says so. What a key signed before its revocation was written down stays as it was signed; that is a note, and

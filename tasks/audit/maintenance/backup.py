@@ -1,4 +1,4 @@
-"""A copy of the private folder in one file, made while runs go on, and the folder made of it again.
+"""Back up the private folder into one file while runs go on; `restoring.py` makes the folder of it again.
 
 The ledger is copied first and in one piece, then everything else: what an entry names was written before the entry, so a copy
 holds all that its ledger speaks of. The file is a plain tar with its checksums at the end (`SHA256SUMS`, as `sha256sum -c`

@@ -1,4 +1,4 @@
-"""Making room: what nobody needs any more is found first, and removed when that is asked for.
+"""Garbage collection of the store: find what nobody needs any more, and remove it if that is asked for.
 
 Kept is what a certified release that is not revoked needs, what the newest run of each series needs, and whatever is young.
 Seeds, keys, manifests and the ledger are never touched: a seed has 32 bytes and cannot be made again. Nor are the artifacts

@@ -1,4 +1,4 @@
-"""What lies in the private folder: artifacts, Prefect's records of them, what killed writers left, and what nobody knows."""
+"""List what lies in the private folder: artifacts, Prefect's records of them, leftovers of killed writers, unknown files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What earlier runs need of the store, and why: read from their private manifests and from the ledger.
+"""Find what earlier runs need of the store, and why, in their private manifests and in the ledger.
 
 An address is a text of one form, so every reference is found wherever it nests: in a manifest, in an entry of the ledger, in a
 record that names another artifact. Too much is kept rather than too little.

@@ -1,4 +1,4 @@
-"""Which certificates are to be looked at again: past their review, older than today's attacks, or of a revoked key."""
+"""Find certificates to look at again: past their review, older than today's attacks, or signed with a revoked key."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is everything in the store what its address says, private, and there where somebody needs it?"""
+"""Verify the store: everything in it matches its address, is private, and is there if a run needs it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which attempts of a series are on one source, and which of them are different. Pure."""
+"""Count and select the attempts of a series that were made on one source. Pure."""
 
 from __future__ import annotations
 

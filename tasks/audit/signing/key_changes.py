@@ -1,4 +1,4 @@
-"""Changes of keys: made, rotated, revoked; each also an entry of the ledger.
+"""Make, rotate and revoke keys; each change is also an entry of the ledger.
 
 What is to be done is written down first (`pending.json`), then the files, then the entries, and each step may be done twice:
 whatever ends the process in between, the next change of keys finishes what was begun. Until then the old key signs, or the new

@@ -1,4 +1,4 @@
-"""Private keys as text (PEM): opened, and written, with or without a passphrase. No message here holds anything of a key.
+"""Read and write private keys as text (PEM), with or without a passphrase. No message here holds anything of a key.
 
 A passphrase is turned into the key of a PKCS8 file by PBKDF2 with 2,048 rounds, the library's only choice: who has the file
 tries more than a thousand passphrases a second on one core. It must be long. A file that was locked harder elsewhere opens as

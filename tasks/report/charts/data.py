@@ -1,4 +1,4 @@
-"""The charts' data that are computed from tables: part of the content, so that a page can be rebuilt from the record alone."""
+"""Compute the data of charts from tables. They are part of the content, so that the page can be rebuilt from it alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The chart of what became of the rank correlations.
+"""The chart of changes in the rank correlations.
 
 What it may tell: with the release's correlation an exact difference gives the original's (up to a sign). The public edition
 has differences alone, with 2 digits and at most 3 decimals as `score.figure_rounding` says.

@@ -1,4 +1,4 @@
-"""The chart of membership: how many members an attack notices while it is wrong about so few of the others.
+"""The ROC curve of a membership attack: how many members it recognises at each false positive rate.
 
 What it may tell: rates of an attack, which are public as they are. In the public edition they have 2 digits, and no point
 stands for fewer people of either side than a bar holds records.

@@ -1,4 +1,4 @@
-"""Who attacks, and what is theirs: intruders by what they know."""
+"""Describe intruders by what they know."""
 
 from __future__ import annotations
 

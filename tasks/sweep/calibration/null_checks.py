@@ -1,4 +1,4 @@
-"""Where nothing is to be found, no attack finds more, or less, than chance."""
+"""Calibration check: where nothing can be found, no attack finds more, or less, than chance."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the law of a mask is known, an intruder who follows it is right as often as their posterior claims."""
+"""Calibration check: an intruder who follows the known law of a mask is right as often as their posterior claims."""
 
 from __future__ import annotations
 

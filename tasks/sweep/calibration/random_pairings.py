@@ -1,4 +1,4 @@
-"""What an attack earns, and what it would earn if records and rows had been paired at random: the permutation law."""
+"""The permutation test of an attack: what it earns, and what it would earn with records and rows paired at random."""
 
 from __future__ import annotations
 

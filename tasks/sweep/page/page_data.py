@@ -1,4 +1,4 @@
-"""From the table of a sweep to the record that its page shows."""
+"""Create the record that the page of a sweep shows from the table of the sweep."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From the record of a sweep to one HTML page that needs nothing but itself, and fetches nothing.
+"""Render the page of a sweep: one HTML file that needs nothing but itself, and fetches nothing.
 
 Its one script and its styles are allowed by their digests in the content security policy; what stands in the data reaches the
 screen as text alone.

@@ -1,4 +1,4 @@
-"""The map as a still picture, for paper and for browsers that run no script: points, frontier, policy region."""
+"""Draw the risk-utility map as a still picture, for paper and for browsers that run no script."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What of a file, whose table is the certified one, does the certificate not cover?
+"""Find what the certificate of a table does not cover in its file: comments, metadata, labels, members of an archive.
 
 The table is compared by its values. A file can hold more than its table: comments, metadata, labels, members of an archive that
 no directory lists. What is named here is whatever cannot be shown to be the table or to carry nothing.

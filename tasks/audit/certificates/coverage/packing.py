@@ -1,4 +1,4 @@
-"""What a compressed file holds beside the one file that is packed in it: every byte is accounted for, or named.
+"""Find what a compressed file holds beside the one file that is packed in it: every byte is accounted for, or named.
 
 What is listed here is what packers write and what carries nothing. Anything else is named as not covered, known or not.
 """

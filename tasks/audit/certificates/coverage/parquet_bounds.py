@@ -1,4 +1,4 @@
-"""Smallest and largest values that a Parquet file states of its pages and columns: are they those of the values?
+"""Compare the smallest and largest values that a Parquet file states of pages and columns with the values.
 
 What readers skip by, and what could be another person's value.
 """

@@ -1,4 +1,4 @@
-"""What a Parquet file holds beside the values of its table: every byte is accounted for, or named."""
+"""Find what a Parquet file holds beside the values of its table: every byte is accounted for, or named."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The index of pages behind the columns of a Parquet file: where pages lie, and their smallest and largest values."""
+"""Check the page index behind the columns of a Parquet file: where pages lie, and their smallest and largest values."""
 
 from __future__ import annotations
 

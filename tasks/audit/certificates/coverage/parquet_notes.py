@@ -1,4 +1,4 @@
-"""What programs write beside the columns of a Parquet file: taken as covered is what describes the columns, and no more."""
+"""Check the key-value metadata of a Parquet file: covered is what describes its columns, and no more."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pages of one column chunk of a Parquet file: is every byte of them a value of the table?
+"""Read the pages of one column chunk of a Parquet file, and refuse bytes that are no value of the table.
 
 Read are the encodings and compressions that need no room for anything else. `NotExplained` is raised for all others.
 https://github.com/apache/parquet-format

@@ -1,4 +1,4 @@
-"""The headers of a Parquet file, field by field: which there are, how they are called, and of what type.
+"""The structs of a Parquet file as parquet.thrift declares them: which fields there are, their names and types.
 
 Readers skip all others unseen. The names are those of
 https://github.com/apache/parquet-format/blob/master/src/main/thrift/parquet.thrift; left out are encryption, Bloom filters and

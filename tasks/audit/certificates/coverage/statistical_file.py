@@ -1,4 +1,4 @@
-"""What a file of SPSS, Stata or SAS holds beside its values: it is written again from the values, and must be the same bytes.
+"""Find what a file of SPSS, Stata or SAS holds beside its values: they are written again, and must give the same bytes.
 
 These formats have room for labels, notes, documents and records that readers skip. Where the writers of pyreadstat and pandas,
 given nothing but the values, write the same bytes (but for the time of writing), the file holds nothing else.

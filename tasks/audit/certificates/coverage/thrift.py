@@ -1,4 +1,4 @@
-"""Thrift's compact protocol, in which the headers of a Parquet file are written, read without a description of the fields.
+"""Read Thrift's compact protocol, in which the headers of a Parquet file are written, and keep unknown fields.
 
 Readers of Parquet skip fields that they do not know. Here every field is kept, so that unknown ones are seen.
 https://github.com/apache/thrift/blob/master/doc/specs/thrift-compact-protocol.md
