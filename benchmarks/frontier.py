@@ -18,7 +18,7 @@ import typer
 
 from tasks.microdata.table import Booleans, Floats
 from tasks.sweep.axes import SweepAxis
-from tasks.sweep.frontier import distance, dominators, frontier, hypervolume
+from tasks.sweep.frontier import compute_distance_behind, compute_hypervolume, find_dominators, find_frontier
 from tasks.sweep.frontier_search import FrontierSearch
 from tasks.sweep.points import Space, SweepPoint
 
@@ -53,10 +53,15 @@ def maps(points: int) -> pd.DataFrame:
 
 def timed(risk: Floats, loss: Floats) -> dict[str, float]:
     """Seconds for each quantity of one map."""
-    assert (frontier(risk, loss) == all_pairs(risk, loss)).all()
+    assert (find_frontier(risk, loss) == all_pairs(risk, loss)).all()
     corner = (float(risk.max()), float(loss.max()))
-    works = {"frontier": frontier, "dominators": dominators, "distance": distance, "all pairs": all_pairs}
-    area = {"hypervolume": seconds(partial(hypervolume, risk, loss, corner))}
+    works = {
+        "frontier": find_frontier,
+        "dominators": find_dominators,
+        "distance": compute_distance_behind,
+        "all pairs": all_pairs,
+    }
+    area = {"hypervolume": seconds(partial(compute_hypervolume, risk, loss, corner))}
     return {name: seconds(partial(work, risk, loss)) for name, work in works.items()} | area
 
 

@@ -29,7 +29,7 @@ from tasks.audit.ledger.entries import AskedBy, Entry, EntryEvent, KeyClaim, Led
 from tasks.audit.ledger.head import LedgerHead, serialise_head
 from tasks.audit.ledger.ledger import Ledger
 from tasks.audit.ledger.ledger_verification import verify_ledger
-from tasks.audit.ledger.merkle import leaf_hash
+from tasks.audit.ledger.merkle import hash_leaf
 from tasks.audit.ledger.proofs import check_proof, prove_entry
 from tasks.audit.signing.envelope import ENTRY, sign_envelope
 from tasks.audit.signing.keyring import Keyring, KnownKey
@@ -64,7 +64,7 @@ def ledger_of(n: int, key: SigningKey, folder: Path) -> Ledger:
         for number in range(n):
             line = _line(head, event(number) if number else LedgerOpened(key=key.claim), key)
             file.write(line + b"\n")
-            head = head.add_leaf(head.ledger, leaf_hash(line), len(line) + 1)
+            head = head.add_leaf(head.ledger, hash_leaf(line), len(line) + 1)
     ledger.head_path.write_bytes(serialise_head(head))
     return ledger
 

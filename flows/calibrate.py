@@ -1,4 +1,4 @@
-"""A calibration: every check carried out, several at once, in processes of their own."""
+"""The flow of a calibration: run checks of attacks and intervals on tables of known truth, several at once."""
 
 from __future__ import annotations
 

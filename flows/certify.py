@@ -1,4 +1,4 @@
-"""The first use: certify one release. Ingest, classify, mask, attack, score, report; then the folder."""
+"""The flow of `sdcert certify`: ingest, classify, mask, attack, score, report; then the folder of the release."""
 
 from __future__ import annotations
 

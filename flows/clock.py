@@ -1,11 +1,11 @@
-"""What whoever certifies, approves or revokes should know of a clock that was set back."""
+"""Warn people who certify, approve or revoke if the clock of this machine was set back."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
-from tasks.audit.ledger.order import clock_in_words
+from tasks.audit.ledger.order import describe_clock
 from tasks.audit.lookup.index import Index
 
 
@@ -16,4 +16,4 @@ def find_clock_warnings() -> Iterator[str]:
         noted = index.clock_set_back()
     for reading, at in noted:
         if reading.latest > now:
-            yield f"{clock_in_words(reading, at)}; older entries of the ledger have later dates than this one"
+            yield f"{describe_clock(reading, at)}; older entries of the ledger have later dates than this one"

@@ -1,4 +1,4 @@
-"""Does the policy of a release answer every kind of disclosure that is asked of it? Checked where a release is asked for."""
+"""Check that the policy of a release answers every kind of disclosure that is asked of it, before the release is made."""
 
 from __future__ import annotations
 

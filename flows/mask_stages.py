@@ -10,7 +10,7 @@ from functools import partial
 
 from flows.kinds import find_kind
 from flows.release import ReleaseSpec
-from flows.run.run_entries import last_pseudonym_key
+from flows.run.run_entries import find_last_pseudonym_key
 from flows.run.stage_runner import MaskingArtifacts, StageRunner, assert_unchanged, store_part
 from tasks.ingest.external_table import relocate_errors
 from tasks.ingest.task import ingest_released, ingest_source, source_digest
@@ -112,4 +112,4 @@ def _get_pseudonym_key(release: ReleaseSpec, draw: str) -> str | None:
         return None
     if release.seed is not None:
         return draw
-    return find_or_create_pseudonym_key(release.series_name, earlier=partial(last_pseudonym_key, release.series_name))
+    return find_or_create_pseudonym_key(release.series_name, earlier=partial(find_last_pseudonym_key, release.series_name))

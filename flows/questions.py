@@ -50,8 +50,8 @@ def extract_questions(document: Document) -> tuple[Document, tuple[OpenQuestion,
     Example: `policy: [{decide: "which limit?"}]` becomes `policy: []` and the question at `policy[0]`.
     """
     content, found, numbers = dict(document.content), list[OpenQuestion](), dict[str, tuple[int, ...]]()
-    for name, key, entry in _entries(document.content):
-        questions = _questions_at(document, (name, key), entry)
+    for name, key, entry in _walk_entries(document.content):
+        questions = _list_questions(document, (name, key), entry)
         found += questions
         rest = {field: value for field, value in entry.items() if field != DECIDE}
         content[name] = _replace_entry(content[name], key, rest if rest or name == "attributes" else None)
@@ -82,7 +82,7 @@ def refuse_open_questions(document: Document, questions: tuple[OpenQuestion, ...
 _GONE: Any = object()
 
 
-def _entries(content: Any) -> Iterator[tuple[str, str | int, dict[str, Any]]]:
+def _walk_entries(content: Any) -> Iterator[tuple[str, str | int, dict[str, Any]]]:
     """Each entry with a question: the part of the file, its name or number there, its fields."""
     for name in (*MAPPINGS, *LISTS):
         part = content.get(name)
@@ -98,7 +98,7 @@ def _replace_entry(part: Any, key: str | int, entry: dict[str, Any] | None) -> A
     return {name: one if name != key else entry for name, one in part.items() if name != key or entry is not None}
 
 
-def _questions_at(document: Document, location: Path_, entry: dict[str, Any]) -> list[OpenQuestion]:
+def _list_questions(document: Document, location: Path_, entry: dict[str, Any]) -> list[OpenQuestion]:
     given = entry[DECIDE]
     questions = given if isinstance(given, list) else [given]
     for question in questions or [None]:

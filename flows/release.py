@@ -47,7 +47,7 @@ ControlShare = Annotated[float, Field(gt=0, le=LARGEST_SHARE)]
 UNIT_KEYS = {"person": Role.PERSON, "group": Role.GROUP}
 
 
-def _share_set_aside(release: ReleaseSpec) -> dict[str, object]:
+def _describe_control(release: ReleaseSpec) -> dict[str, object]:
     """Where the table of other people is stays private."""
     return {} if release.control_share is None else {"control": release.control_share}
 
@@ -69,7 +69,7 @@ class ReleaseSpec(Spec):
     masking: Public[Annotated[tuple[Masking, ...], Field(min_length=1)] | None] = None
     released: Public[ReleasedSpec | None] = Field(None, description="a table that was masked elsewhere, instead of `masking`")
     release: Public[Published | None] = Field(None, description="what is released where it is no table: `{model: ...}`")
-    control: Annotated[ControlShare | SourceSpec | None, PublicField(_share_set_aside)] = Field(
+    control: Annotated[ControlShare | SourceSpec | None, PublicField(_describe_control)] = Field(
         None,
         description="the share of the records (persons) that is set aside before masking and never released, so that it can be "
         "measured whether the release tells who is in it; or a table of people of the same kind who are not in the source",
@@ -291,8 +291,8 @@ def collect_policy_names(release: ReleaseSpec, schema: Schema | None = None) -> 
         membership=tuple(attack_name(spec) for spec in release.membership_attacks),
         kind=release.kind,
         not_of_files=tuple(attack.attack_id for attack in release.attacks_to_run if not attack.traits.uses_external_files),
-        p_percent=_widths(release, "rank_interval_disclosure"),
-        sd_percent=_widths(release, "sd_interval_disclosure"),
+        p_percent=_list_widths(release, "rank_interval_disclosure"),
+        sd_percent=_list_widths(release, "sd_interval_disclosure"),
         not_of_nobody=tuple(attack.attack_id for attack in release.attacks_to_run if not attack.traits.attacks_synthetic_rows),
     )
     if schema is None:
@@ -301,7 +301,7 @@ def collect_policy_names(release: ReleaseSpec, schema: Schema | None = None) -> 
     return dataclasses.replace(known, attributes=schema.release_columns, intruders=names)
 
 
-def _widths(release: ReleaseSpec, measure: str) -> tuple[float, ...]:
+def _list_widths(release: ReleaseSpec, measure: str) -> tuple[float, ...]:
     """The widths of the intervals that one measure will be computed with."""
     specs = (one for one in (*ALWAYS, *release.measures) if isinstance(one, RankIntervalDisclosure | SdIntervalDisclosure))
     return tuple(dict.fromkeys(width for one in specs if one.measure == measure for width in one.p_percent))

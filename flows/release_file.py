@@ -1,4 +1,4 @@
-"""Reading a release file: the file becomes a `ReleaseSpec`, and what is wrong in it an error with its line."""
+"""Read a release file: it becomes a `ReleaseSpec`, and each mistake in it an error with its line."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tasks.ingest.codebooks.codebook_file import load_codebook, merge_codebook
 from tasks.ingest.sources import SourceSpec
 from tasks.mask.coding.recoding import load_mappings
 from tasks.mask.control import FEWEST, LARGEST_SHARE
-from tasks.microdata.document import Document, Path_, format_dotted_path, read_document, validate_document, value_at
+from tasks.microdata.document import Document, Path_, find_value, format_dotted_path, read_document, validate_document
 from tasks.microdata.errors import InputError
 from tasks.score.policy import check_policy
 
@@ -149,4 +149,4 @@ def _place(word: str, document: Document) -> Path_ | None:
     if field in document.lines:
         return field
     named = (location for location in document.lines if location and location[0] in _LISTS and location[-1] in _NAMES)
-    return next((location for location in named if value_at(document.content, location) == word), None)
+    return next((location for location in named if find_value(document.content, location) == word), None)

@@ -24,7 +24,7 @@ def create_release_schema() -> dict[str, Any]:
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
 
 
-def schemas() -> dict[str, bytes]:
+def create_schemas() -> dict[str, bytes]:
     """File name to content."""
     made = {
         "release.json": create_release_schema(),
@@ -38,5 +38,5 @@ def schemas() -> dict[str, bytes]:
 
 
 if __name__ == "__main__":
-    for name, content in schemas().items():
+    for name, content in create_schemas().items():
         write_whole(FOLDER / name, content, mode=0o644)

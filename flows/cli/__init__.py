@@ -27,7 +27,7 @@ for _module in pkgutil.iter_modules(__path__):  # each adds its command to `app`
         importlib.import_module(f"{__name__}.{_module.name}")
 
 
-def _version(asked: bool) -> None:
+def _print_version(asked: bool) -> None:
     if asked:
         import importlib.metadata
 
@@ -37,7 +37,9 @@ def _version(asked: bool) -> None:
 
 @app.callback()
 def _root(
-    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="print the version")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="print the version")
+    ] = False,
 ) -> None:
     """Certify releases of statistical microdata."""
 
@@ -57,7 +59,7 @@ def run(arguments: list[str]) -> int:
     except (KeyboardInterrupt, typer.Abort):
         return _report_interruption()
     except BrokenPipeError:
-        return _unread(arguments)
+        return _handle_closed_output(arguments)
     except (Exception, SystemExit) as error:
         return explain(error, arguments)
     if code == INTERRUPTED:  # typer turns Ctrl-C into this code by itself
@@ -65,7 +67,7 @@ def run(arguments: list[str]) -> int:
     return code if isinstance(code, int) else CERTIFIED
 
 
-def _unread(arguments: list[str]) -> int:
+def _handle_closed_output(arguments: list[str]) -> int:
     """The reader of the output is gone. Whoever asked for a verdict and did not read it is not told that it is good."""
     sys.stdout = None  # nothing may be flushed at exit
     verdict = arguments[:1] in (["certify"], ["verify"]) or arguments[1:2] == ["verify"]  # audit verify, store verify
@@ -81,14 +83,14 @@ def explain(error: BaseException, arguments: list[str]) -> int:
     """Say what went wrong on stderr and return the exit code that it deserves."""
     real = getattr(error, "cause", None) or error
     if isinstance(real, SystemExit):  # rich says 1 where the reader of a pipe is gone; Prefect answers SIGTERM with another
-        return _unread(arguments) if real.code == 1 else _report_interruption()
+        return _handle_closed_output(arguments) if real.code == 1 else _report_interruption()
     if isinstance(real, InputError):
         return _report_input_error(real)
     if isinstance(real, StorageUnreachable):
         sys.stderr.write(f"error: {real}\n  to do:   run again when it answers; what was finished is kept\n")
         return BROKEN
     if hasattr(real, "format_message"):  # a wrong command line: click's UsageError, which typer carries in its own copy
-        see = _help_for(arguments)
+        see = _find_help(arguments)
         from tasks.microdata.escaping import escape_terminal
 
         message = "\n".join(map(escape_terminal, real.format_message().splitlines()))
@@ -125,7 +127,7 @@ def _report_input_error(error: InputError) -> int:
     return WRONG_INPUT
 
 
-def _help_for(arguments: list[str]) -> str:
+def _find_help(arguments: list[str]) -> str:
     """Where a wrong command line finds help: the command it named, or the list of those there are."""
     command, words = typer.main.get_command(app), ["sdcert"]
     for word in arguments:

@@ -1,4 +1,4 @@
-"""`sdcert approve`: a person signs under a certificate.
+"""`sdcert approve`: a person signs that they approve a certified release.
 
 Three steps, each on the disk before the next: the signed approval in the run's private folder, the entry in the ledger, the
 file beside the certificate; and only then a word on the terminal, so that a reader who is gone stops nothing. The entry comes
@@ -24,7 +24,7 @@ from flows.cli.run_certificates import (
     A_NAME,
     A_REASON,
     CertifiedRun,
-    Folder,
+    FolderOption,
     RunArgument,
     check_release_folder,
     check_words,
@@ -61,14 +61,14 @@ def approve(
         str | None,
         typer.Option(help="the person's key: its name, or the beginning of its id; default: the only one", show_default=False),
     ] = None,
-    folder: Folder = None,
+    folder: FolderOption = None,
 ) -> int:
     """Sign under a certificate, as a person with a key of their own. Who wrote the policy, or asked for the run, is flagged."""
     from flows.clock import find_clock_warnings
     from tasks.audit.ledger.ledger import Ledger
     from tasks.audit.lookup.index import Index
     from tasks.audit.signing.keyring import Keyring
-    from tasks.audit.signing.keys import signing_key
+    from tasks.audit.signing.keys import open_signing_key
     from tasks.microdata.spec import Name, Reason
 
     words = ApprovalWords(role, reason, by)
@@ -82,18 +82,21 @@ def approve(
         _refuse_revoked(certified)
         issued = check_release_folder(certified, folder, Keyring.from_home(Home.current()))
         refuse_unwritable_folder(issued.folder)
-        person = signing_key("approvals", name=key, ask=find_passphrase_prompt())
+        person = open_signing_key("approvals", name=key, ask=find_passphrase_prompt())
         approved = _find_approval(certified, person)
         if approved is not None:
-            _same_words(approved, words)
+            _require_same_words(approved, words)
             lines = [f"{approved.by} approved this certificate before, with this key: nothing was signed again"]
         else:
             approval = _create_approval_predicate(index, certified, issued.certificate, words, person)
             approved = _record_approval(certified, issued.certificate, approval, person)
-            lines = _sentences(certified, approved)
+            lines = _describe_approval(certified, approved)
     path = _place_approval_file(certified, approved, issued.folder)
     tell(
-        *lines, f"  {path}", *_who_counts_it(path, certified.sha256), *(f"  warning: {text}" for text in find_clock_warnings())
+        *lines,
+        f"  {path}",
+        *_explain_who_counts_it(path, certified.sha256),
+        *(f"  warning: {text}" for text in find_clock_warnings()),
     )
     return 0
 
@@ -107,14 +110,14 @@ class ApprovalWords:
     by: str | None
 
 
-def _who_counts_it(path: Path, certificate: str) -> Iterator[str]:
+def _explain_who_counts_it(path: Path, certificate: str) -> Iterator[str]:
     """Whether `sdcert verify` counts the approval, by which keys: tried as it will be tried."""
     from tasks.audit.certificates.approval import read_approval
     from tasks.audit.certificates.certificate_statements import NotValid
-    from tasks.audit.certificates.certificate_verification import small_file
+    from tasks.audit.certificates.certificate_verification import read_small_file
     from tasks.audit.signing.keyring import Keyring
 
-    content, keyring = small_file(path) or b"", Keyring.from_home(Home.current())
+    content, keyring = read_small_file(path) or b"", Keyring.from_home(Home.current())
     try:
         read_approval(content, certificate, keyring)
     except NotValid as error:
@@ -139,7 +142,7 @@ def _find_approval(run: CertifiedRun, person: SigningKey) -> ReleaseApproved | N
     return next((one for one in run.found.approvals if one.key_id == person.key_id), None)
 
 
-def _same_words(approved: ReleaseApproved, words: ApprovalWords) -> None:
+def _require_same_words(approved: ReleaseApproved, words: ApprovalWords) -> None:
     if (approved.role, approved.reason, approved.by) != (words.role, words.reason, words.by or approved.by):
         who = escape_terminal(f"{approved.by} has approved this certificate already with this key, as {approved.role}")
         remedy = "nothing: what was signed cannot be changed; another person approves with a key of their own"
@@ -149,13 +152,13 @@ def _same_words(approved: ReleaseApproved, words: ApprovalWords) -> None:
 def _create_approval_predicate(
     index: Index, run: CertifiedRun, certificate: UncheckedCertificate, words: ApprovalWords, person: SigningKey
 ) -> ApprovalPredicate:
-    from tasks.audit.certificates.approval import ApprovalPredicate, independence
+    from tasks.audit.certificates.approval import ApprovalPredicate, judge_independence
 
     policy = certificate.predicate["claim"]["policy"]
-    author = _policy_author(index, run, policy)
+    author = _find_policy_author(index, run, policy)
     by = words.by or person.claim.name
     asked_by = run.found.began.asked_by.user if run.found.began else None
-    judged = independence(by, person.claim.name, author, asked_by)
+    judged = judge_independence(by, person.claim.name, author, asked_by)
     return ApprovalPredicate(
         certificate=certificate.sha256,
         run=run.run,
@@ -171,7 +174,7 @@ def _create_approval_predicate(
     )
 
 
-def _policy_author(index: Index, run: CertifiedRun, policy: dict[str, str]) -> PolicyAuthor | None:
+def _find_policy_author(index: Index, run: CertifiedRun, policy: dict[str, str]) -> PolicyAuthor | None:
     """Who wrote the policy: as the certificate says, else who first asked for a run under it."""
     from tasks.audit.certificates.approval import PolicyAuthor
 
@@ -189,17 +192,17 @@ def _record_approval(
     from tasks.audit.certificates.approval import sign_approval
     from tasks.audit.ledger.checkpoint import refuse_unsound_ledger
     from tasks.audit.ledger.ledger import Ledger
-    from tasks.audit.signing.keys import signing
+    from tasks.audit.signing.keys import hold_signing_key
 
     refuse_unsound_ledger(Home.current())
     content = sign_approval(certificate.statement["subject"], approval, person)
     store_statement(run, content, KIND)
-    with signing(ask=find_passphrase_prompt()) as machine:
-        Ledger.current().append(lambda _: _entry(run, approval, content, person), machine)
+    with hold_signing_key(ask=find_passphrase_prompt()) as machine:
+        Ledger.current().append(lambda _: _create_entry(run, approval, content, person), machine)
     return _create_approval_entry(approval, content, person)
 
 
-def _entry(run: CertifiedRun, approval: ApprovalPredicate, content: bytes, person: SigningKey) -> ReleaseApproved:
+def _create_entry(run: CertifiedRun, approval: ApprovalPredicate, content: bytes, person: SigningKey) -> ReleaseApproved:
     from tasks.audit.lookup.index import Index
 
     with Index.current() as index:
@@ -229,20 +232,20 @@ def _create_approval_entry(approval: ApprovalPredicate, content: bytes, person: 
 
 def _place_approval_file(run: CertifiedRun, approved: ReleaseApproved, folder: Path) -> Path:
     """The approval's file beside the certificate, which is made unless it is there."""
-    from tasks.audit.certificates.certificate_verification import small_file
+    from tasks.audit.certificates.certificate_verification import read_small_file
 
     for path in folder.glob(f"{KIND}-*.json"):
-        if hashlib.sha256(small_file(path) or b"").hexdigest() == approved.approval:
+        if hashlib.sha256(read_small_file(path) or b"").hexdigest() == approved.approval:
             return path
     try:
-        return _new_file(folder, read_file(get_statement_path(run, KIND, approved.approval)))
+        return _write_new_file(folder, read_file(get_statement_path(run, KIND, approved.approval)))
     except OSError as error:
         what = f"the approval is in the ledger, but its file could not be laid beside the certificate ({error.strerror})"
         remedy = "mend that, and give the same command again"
         raise InputError("not-laid", str(folder), what, "a folder where files can be made and linked", remedy) from None
 
 
-def _new_file(folder: Path, content: bytes) -> Path:
+def _write_new_file(folder: Path, content: bytes) -> Path:
     """The first free `approval-<n>.json`, which appears whole; of two makers at once each gets one of its own."""
     draft = folder / f".{KIND}-{uuid4().hex}"
     write_whole(draft, content)
@@ -260,7 +263,7 @@ def _new_file(folder: Path, content: bytes) -> Path:
     raise AssertionError("numbers do not end")
 
 
-def _sentences(run: CertifiedRun, approved: ReleaseApproved) -> list[str]:
+def _describe_approval(run: CertifiedRun, approved: ReleaseApproved) -> list[str]:
     approval = {
         True: "another person than who wrote the policy",
         False: "NOT independent",

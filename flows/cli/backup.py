@@ -25,7 +25,7 @@ ELSEWHERE = {
     "MLFLOW_TRACKING_URI": "MLflow's database and artifacts: pg_dump, and a copy of its place",
 }
 
-AsJson = Annotated[bool, typer.Option("--json", help="print what was done on stdout as JSON")]
+JsonOption = Annotated[bool, typer.Option("--json", help="print what was done on stdout as JSON")]
 
 
 @app.command()
@@ -33,7 +33,7 @@ def backup(
     output: Annotated[
         Path, typer.Option("--output", "-o", help="the file to write (a tar)", metavar="FILE", show_default=False)
     ],
-    as_json: AsJson = False,
+    as_json: JsonOption = False,
 ) -> int:
     """Copy the private folder into one file, while runs go on.
 
@@ -44,7 +44,7 @@ def backup(
 
     os.umask(PRIVATE)
     home = Home.current()
-    with _progress("backing up") as progress:
+    with _show_progress("backing up") as progress:
         made = back_up(home, output.absolute(), progress)
     left_out = [says for name, says in ELSEWHERE.items() if os.environ.get(name)]
     if as_json:
@@ -60,14 +60,14 @@ def backup(
 @app.command()
 def restore(
     backup: Annotated[Path, typer.Argument(help="what `sdcert backup` wrote", metavar="FILE", show_default=False)],
-    as_json: AsJson = False,
+    as_json: JsonOption = False,
 ) -> int:
     """Make the private folder of a backup again. Every byte is checked; a folder that is there is not written over."""
     from tasks.audit.maintenance.restoring import restore
 
     os.umask(PRIVATE)
     home = Home.current()
-    with _progress("restoring") as progress:
+    with _show_progress("restoring") as progress:
         made = restore(backup, home, progress)
     if as_json:
         return _print_json({"home": str(home.root), **asdict(made)})
@@ -79,7 +79,7 @@ def restore(
 
 
 @contextmanager
-def _progress(what: str) -> Iterator[Callable[[int], None]]:
+def _show_progress(what: str) -> Iterator[Callable[[int], None]]:
     from rich.progress import DownloadColumn, Progress, SpinnerColumn
 
     console = terminal(stderr=True)

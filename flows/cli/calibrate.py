@@ -61,11 +61,11 @@ def calibrate(
     """
     attacks = attack or []
     prepare_environment()
-    from tasks.sweep.calibration.checks import checks
+    from tasks.sweep.calibration.checks import list_checks
 
     _refuse_unknown(attacks)
     _refuse_unwritable(output)
-    chosen, effort = checks(tuple(attacks)), _effort(seeds, thorough=thorough)
+    chosen, effort = list_checks(tuple(attacks)), _choose_effort(seeds, thorough=thorough)
     found = _collect_findings(chosen, effort, workers or len(os.sched_getaffinity(0)))
     document = json.dumps(_as_dict(found, effort), indent=1, sort_keys=True) + "\n"
     if output is not None:
@@ -77,7 +77,7 @@ def calibrate(
     return 0 if all(one.holds for one in found) else 1
 
 
-def _effort(seeds: int | None, *, thorough: bool) -> Effort:
+def _choose_effort(seeds: int | None, *, thorough: bool) -> Effort:
     from tasks.sweep.calibration.calibration_findings import Effort
     from tasks.sweep.calibration.checks import DEFAULT, THOROUGH
 
@@ -150,7 +150,7 @@ def _print(found: Sequence[CalibrationFinding], effort: Effort) -> None:
         some = [one for one in found if one.kind == kind]
         if some:
             out.print(title, soft_wrap=True)
-            out.print(_coverage(some) if kind == "coverage" else _against(some))
+            out.print(_tabulate_coverage(some) if kind == "coverage" else _tabulate_findings(some))
             out.print()
     wrong = [one for one in found if not one.holds]
     for one in wrong:
@@ -162,7 +162,7 @@ def _print(found: Sequence[CalibrationFinding], effort: Effort) -> None:
     out.print(f"{verdict}: {tried}", soft_wrap=True)
 
 
-def _table(*columns: str) -> Table:
+def _create_table(*columns: str) -> Table:
     from rich.table import Table
 
     table = Table(box=None, padding=(0, 2, 0, 0))
@@ -173,33 +173,33 @@ def _table(*columns: str) -> Table:
     return table
 
 
-def _against(found: Sequence[CalibrationFinding]) -> Table:
-    table = _table("tables", "found", "expected", "p")
+def _tabulate_findings(found: Sequence[CalibrationFinding]) -> Table:
+    table = _create_table("tables", "found", "expected", "p")
     for subject in dict.fromkeys(one.subject for one in found):
         table.add_row(escape_terminal(subject))
         for one in (other for other in found if other.subject == subject):
-            cells = f"{one.trials:,}", f"{one.found:.5f}", f"{one.expected:.5f}", _probability(one.p)
-            table.add_row(f"  {escape_terminal(one.scene)}", *cells, _verdict(one))
+            cells = f"{one.trials:,}", f"{one.found:.5f}", f"{one.expected:.5f}", _format_probability(one.p)
+            table.add_row(f"  {escape_terminal(one.scene)}", *cells, _format_verdict(one))
     return table
 
 
-def _coverage(found: Sequence[CalibrationFinding]) -> Table:
-    table = _table("samples", "covers", "95 % interval", "mean width", "p")
+def _tabulate_coverage(found: Sequence[CalibrationFinding]) -> Table:
+    table = _create_table("samples", "covers", "95 % interval", "mean width", "p")
     for setting, some in groupby(found, key=lambda one: one.scene):
         table.add_row(escape_terminal(setting))
         for one in some:
             interval = "" if one.low is None or one.high is None else f"{one.low:.3f}-{one.high:.3f}"
             width = "" if one.width is None else f"{one.width:.3g}"
-            cells = f"{one.trials:,}", f"{one.found:.3f}", interval, width, _probability(one.p)
-            table.add_row(f"  {escape_terminal(one.subject)}", *cells, _verdict(one))
+            cells = f"{one.trials:,}", f"{one.found:.3f}", interval, width, _format_probability(one.p)
+            table.add_row(f"  {escape_terminal(one.subject)}", *cells, _format_verdict(one))
     return table
 
 
-def _probability(p: float | None) -> str:
+def _format_probability(p: float | None) -> str:
     return "certain" if p is None else f"{p:.2g}" if p < 0.1 else f"{p:.2f}"
 
 
-def _verdict(one: CalibrationFinding) -> str:
+def _format_verdict(one: CalibrationFinding) -> str:
     return "ok" if one.holds else "WRONG"
 
 

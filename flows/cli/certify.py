@@ -1,4 +1,4 @@
-"""`sdcert certify`: the flow, how it goes, and what became of it."""
+"""`sdcert certify`: run the certification flow, show its progress, and report the verdict."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from flows.cli.root import ReleaseFile, app
+from flows.cli.root import ReleaseFileArgument, app
 from flows.cli.terminal import tell_many_columns, terminal
-from flows.run.criterion_text import criterion_in_words
+from flows.run.criterion_text import describe_criterion
 from tasks.microdata.errors import InputError
 from tasks.microdata.escaping import escape_terminal
 from tasks.microdata.regular_files import read_text_file
@@ -28,7 +28,7 @@ BYTES_INSIDE = 200  # of the names of a release folder and of what is written in
 
 @app.command()
 def certify(
-    release: ReleaseFile,
+    release: ReleaseFileArgument,
     output: Annotated[
         Path, typer.Option("--output", "-o", help="where the release folder is made: OUTPUT/<name>/<run>/")
     ] = Path("releases"),
@@ -56,7 +56,7 @@ def certify_loaded(release: Any, path: Path, output: Path, *, refresh: bool = Fa
     from flows.cli.terminal import find_passphrase_prompt
     from flows.run.progress import Lines, listener
     from tasks.audit.ledger.ledger import Ledger
-    from tasks.audit.signing.keys import signing_key
+    from tasks.audit.signing.keys import open_signing_key
     from tasks.ingest.external_table import relocate_errors
     from tasks.ingest.sources import reachable
 
@@ -67,7 +67,7 @@ def certify_loaded(release: Any, path: Path, output: Path, *, refresh: bool = Fa
             reachable(file)
     _check_output(output, release.name)
     Ledger.current().refuse_clock_behind()
-    signing_key(ask=find_passphrase_prompt())  # a locked key is asked for now, or told, and not after the work
+    open_signing_key(ask=find_passphrase_prompt())  # a locked key is asked for now, or told, and not after the work
     os.environ.setdefault("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "CRITICAL")
     console = terminal(stderr=True, soft_wrap=True)
     console.print(f"sdcert: release {release.name} ({escape_terminal(str(path))})")
@@ -152,10 +152,10 @@ def _refuse_long_output(folder: Path, given: str) -> None:
 
 
 def print_verdict(console: Console, scorecard: dict[str, Any], folder: Path) -> None:
-    from flows.cli.advice.advice import advice
+    from flows.cli.advice.advice import list_advice
     from flows.cli.advice.missing_limits import find_missing_limits
     from flows.run.history import manifest_path, read_manifest
-    from tasks.score.verdict_word import capitalise_verdict, verdict_word
+    from tasks.score.verdict_word import capitalise_verdict, format_verdict
 
     manifest = read_manifest(scorecard["run"])
 
@@ -167,13 +167,13 @@ def print_verdict(console: Console, scorecard: dict[str, Any], folder: Path) -> 
         say(sentence)
     say("")
     for line in scorecard["criteria"]:
-        say(f"  {line['decision']:<10}{criterion_in_words(line)}")
+        say(f"  {line['decision']:<10}{describe_criterion(line)}")
         if line["decision"] == "undecided":
             say(f"            {line['reason']}")
     for gap in find_missing_limits(scorecard, manifest["spec"]):
         say(f"  no limit  {gap}")
     say("")
-    word = capitalise_verdict(verdict_word(scorecard["verdict"], scorecard.get("exceptions", ())))
+    word = capitalise_verdict(format_verdict(scorecard["verdict"], scorecard.get("exceptions", ())))
     say(f"{scorecard['release']}: {word}")
     for note in manifest.get("notes", []):
         say(f"warning: {note}")
@@ -187,7 +187,7 @@ def print_verdict(console: Console, scorecard: dict[str, Any], folder: Path) -> 
     say(f"  for you alone, with exact figures: {internal}")
     if scorecard["verdict"] != "certified":
         say("  nothing else was written: a release that is not certified leaves its report alone")
-        _print_advice(say, advice(scorecard, manifest))
+        _print_advice(say, list_advice(scorecard, manifest))
 
 
 def _print_advice(say: Callable[[str], None], sentences: list[str]) -> None:

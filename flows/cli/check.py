@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from flows.cli.root import ReleaseFile, app
+from flows.cli.root import ReleaseFileArgument, app
 from flows.cli.terminal import tell_many_columns, terminal
 from tasks.microdata.errors import InputError, NotApplicable
 from tasks.microdata.escaping import escape_terminal
@@ -30,7 +30,7 @@ _DECIDED = {"declared": "declared", "pipeline": "found from the column"}
 
 @app.command()
 def check(
-    release: ReleaseFile,
+    release: ReleaseFileArgument,
     answer: Annotated[
         bool,
         typer.Option("--answer", help="first ask the open questions of the file one by one, and write the answers into it"),
@@ -94,12 +94,12 @@ def print_plan(path: Path) -> int:
     say(f"Plan of release {release.name} (series {release.series_name}), {examined.rows:,} rows from {examined.source}")
     say("")
     source, *rest = describe_plan(release, examined.intruders)
-    for stage, what in (source, *examined.files, *rest, *_insiders(release, examined)):
+    for stage, what in (source, *examined.files, *rest, *_describe_insiders(release, examined)):
         say(f"  {stage:<9} {what}")
     say("")
     say("Attributes:")
     for attribute in examined.schema.attributes:
-        fate = _fate(attribute, examined, release)
+        fate = _describe_treatment(attribute, examined, release)
         say(f"  {attribute.name:<20} {attribute.role:<17} {attribute.scale:<9} {fate} ({_DECIDED[attribute.decided_by]})")
     unmasked = _warn_unmasked_keys(examined) if release.kind.is_table else []
     for note in (*examined.notes, *unmasked, *list_release_warnings(release, examined.schema, examined.asked)):
@@ -121,7 +121,7 @@ def _say_open(say: Callable[[str], None], path: Path, questions: tuple[OpenQuest
     say("")
 
 
-def _fate(attribute: Attribute, examined: _Examination, release: ReleaseSpec) -> str:
+def _describe_treatment(attribute: Attribute, examined: _Examination, release: ReleaseSpec) -> str:
     masked = "masked" if attribute.name in examined.masked else "unmasked"
     if not attribute.is_published:
         return "published as a keyed pseudonym" if attribute.name in examined.pseudonymised else "not published"
@@ -159,7 +159,7 @@ def _warn_unmasked_keys(examined: _Examination) -> list[str]:
     ]
 
 
-def _left(data: Microdata, schema: Schema, control: float | None) -> Microdata:
+def _set_control_aside(data: Microdata, schema: Schema, control: float | None) -> Microdata:
     """As many rows as are left to be masked where a control is set aside; which ones a run draws."""
     import numpy as np
 
@@ -206,7 +206,7 @@ def _examine_tables(release: ReleaseSpec, questions: tuple[OpenQuestion, ...]) -
         refuse_silence(release.model_copy(update={NOT_LIMITED: answered}), schema, found.data)
     published, notes = found.data.select(schema.release_columns), found.report.notes
     steps = resolve_steps(release.masking or (), schema, "masking")
-    refuse_unfit(_left(found.data, schema, release.control_share), schema, steps)
+    refuse_unfit(_set_control_aside(found.data, schema, release.control_share), schema, steps)
     notes = (*notes, *better_matrices(found.data, schema, steps))
     mechanisms: tuple[Mechanism, ...] = steps
     if release.adoption_plan is not None:
@@ -215,8 +215,8 @@ def _examine_tables(release: ReleaseSpec, questions: tuple[OpenQuestion, ...]) -
         mechanisms, published, notes = adopted.mechanisms, adopted.data, (*notes, *adopted.notes)
     if release.model is not None:
         _refuse_unfit_model(release.model, found.data, schema, steps)
-    files, text = _files(release, found.data, schema)
-    outside = _people_outside(release, found.data, schema)
+    files, text = _create_file_holders(release, found.data, schema)
+    outside = _find_people_outside(release, found.data, schema)
     people: list[tuple[str, str]] = []
     if outside is not None and release.control_plan is not None:
         people = [("control", f"{release.control_plan.source.label}: {outside.n:,} rows of people who are not in the source")]
@@ -254,7 +254,7 @@ def _refuse_unfit_model(spec: ModelSpec, data: Microdata, schema: Schema, steps:
     refuse_silent(spec, create_predictor(model, coding.classes), examples.frame, "the source")
 
 
-def _people_outside(release: ReleaseSpec, original: Microdata, schema: Schema) -> Microdata | None:
+def _find_people_outside(release: ReleaseSpec, original: Microdata, schema: Schema) -> Microdata | None:
     """People who are not in the source, where the release file names a table of them."""
     from tasks.ingest.external_table import relocate_errors
     from tasks.ingest.methods import ingest
@@ -287,7 +287,9 @@ def _count_membership_targets(
     return count_targets(units.n_units - others, others, units.n_units)
 
 
-def _files(release: ReleaseSpec, original: Microdata, schema: Schema) -> tuple[list[tuple[Intruder, str]], tuple[str, ...]]:
+def _create_file_holders(
+    release: ReleaseSpec, original: Microdata, schema: Schema
+) -> tuple[list[tuple[Intruder, str]], tuple[str, ...]]:
     """Somebody who has an external file of the intruder, and what there is in it; and notes."""
     from tasks.attack.linkage.external_files import plan_file
     from tasks.attack.linkage.file_alignment import refuse_unfit_file
@@ -308,7 +310,7 @@ def _files(release: ReleaseSpec, original: Microdata, schema: Schema) -> tuple[l
     return lines, tuple(note for read in found for note in read.notes)
 
 
-def _insiders(release: ReleaseSpec, examined: _Examination) -> list[tuple[str, str]]:
+def _describe_insiders(release: ReleaseSpec, examined: _Examination) -> list[tuple[str, str]]:
     """How many insiders will attack, and which of them are chosen by what others find, where they may know several columns."""
     from tasks.attack.insiders import count_greedy_sets, largest_complete_size
     from tasks.attack.threat import INSIDER_ROLES

@@ -99,12 +99,12 @@ def _name(name: str | None, table: str) -> str:
         if SLUG.fullmatch(name) is None:
             raise InputError("bad-name", f"{WHERE} --name", "That cannot be the name of a release.",
                              "1 to 100 small letters, digits and . _ - that begin with a letter or digit",
-                             f"write `--name {_slug(name)}`", name)  # fmt: skip
+                             f"write `--name {_create_slug(name)}`", name)  # fmt: skip
         return name
-    return _slug(table.removeprefix(DATASET) if table.startswith(DATASET) else Path(table).name.split(".")[0])
+    return _create_slug(table.removeprefix(DATASET) if table.startswith(DATASET) else Path(table).name.split(".")[0])
 
 
-def _slug(text: str) -> str:
+def _create_slug(text: str) -> str:
     return re.sub(r"[^a-z0-9_-]+", "-", text.lower()).strip("-_")[:100] or "release"
 
 

@@ -31,7 +31,7 @@ NEW_PASSPHRASE = (
     "SDCERT_KEY_PASSPHRASE (for approvals: SDCERT_APPROVAL_PASSPHRASE)"
 )
 
-Locked = Annotated[bool | None, typer.Option("--passphrase/--no-passphrase", help=NEW_PASSPHRASE, show_default=False)]
+PassphraseOption = Annotated[bool | None, typer.Option("--passphrase/--no-passphrase", help=NEW_PASSPHRASE, show_default=False)]
 
 
 @group.command()
@@ -41,10 +41,10 @@ def create(
         typer.Option("--for", help="certificates (the machine signs them) or approvals (a person does)"),
     ] = "certificates",
     name: Annotated[str | None, typer.Option(help="whose key it is; others will read it", show_default=False)] = None,
-    passphrase: Locked = None,
+    passphrase: PassphraseOption = None,
 ) -> int:
     """Make a key. The first one for certificates is made by itself when it is needed."""
-    from tasks.audit.signing.keys import signing_key
+    from tasks.audit.signing.keys import open_signing_key
     from tasks.microdata.spec import Name
 
     if purpose == "approvals" and name is None:
@@ -54,12 +54,12 @@ def create(
         _check(Name, name, "--name", "a name of 1 to 300 characters")
     changes = _changes()
     if purpose == "approvals":
-        signing_key(ask=changes.ask, home=changes.home)  # names the new key; its passphrase is asked for first
-    record = changes.create(purpose, name=name, passphrase=_new_passphrase(passphrase, purpose))
+        open_signing_key(ask=changes.ask, home=changes.home)  # names the new key; its passphrase is asked for first
+    record = changes.create(purpose, name=name, passphrase=_ask_new_passphrase(passphrase, purpose))
     tell(
         f"made: key {record.claim.key_id}",
         f"  for      {purpose}{f', of {name}' if name else ''}",
-        *_about(changes.home, record),
+        *_describe_key(changes.home, record),
     )
     if purpose == "certificates":
         tell("  to do    publish its public key where those who check certificates find it: sdcert keys export -o FILE")
@@ -70,14 +70,14 @@ def create(
 def list_(as_json: Annotated[bool, typer.Option("--json", help="print the keys on stdout as JSON")] = False) -> int:
     """The keys of this home. Which one signs, which are retired or revoked, and where the private ones are."""
     from tasks.audit.signing.key_changes import KeyChanges
-    from tasks.audit.signing.keyring import key_records
-    from tasks.audit.signing.keys import current_id
+    from tasks.audit.signing.keyring import read_key_records
+    from tasks.audit.signing.keys import read_current_id
 
     home = Home.current()
-    records = [record for _, record in key_records(home)]
+    records = [record for _, record in read_key_records(home)]
     if as_json:
         found = [{**record.model_dump(mode="json"), **_find_private_key(home, record)} for record in records]
-        sys.stdout.write(json.dumps({"current": current_id(home), "keys": found}, indent=1, ensure_ascii=False) + "\n")
+        sys.stdout.write(json.dumps({"current": read_current_id(home), "keys": found}, indent=1, ensure_ascii=False) + "\n")
         return 0
     tell(*(() if records else ["no key yet: the first `sdcert certify` makes one, or `sdcert keys create`"]))
     for record in records:
@@ -89,14 +89,14 @@ def list_(as_json: Annotated[bool, typer.Option("--json", help="print the keys o
 
 
 @group.command()
-def rotate(passphrase: Locked = None) -> int:
+def rotate(passphrase: PassphraseOption = None) -> int:
     """Let a new key sign certificates from now on. What the old one signed stays good."""
     changes = _changes()
     if _finish_pending_change(changes) == "rotate":
         return 0
     old = load_current_key(changes.home)
     changes.current()
-    new = changes.rotate(passphrase=_new_passphrase(passphrase, "certificates", like=old, home=changes.home))
+    new = changes.rotate(passphrase=_ask_new_passphrase(passphrase, "certificates", like=old, home=changes.home))
     _tell_new(changes.home, new)
     tell(f"retired: key {old.claim.key_id}; what it signed stays good")
     _say_environment(new)
@@ -115,22 +115,22 @@ def revoke(
             show_default=False,
         ),
     ] = None,
-    passphrase: Locked = None,
+    passphrase: PassphraseOption = None,
 ) -> int:
     """Revoke a key that was stolen, or may be. What it signed is no longer good. Cannot be taken back."""
     from tasks.microdata.spec import Reason
 
     _check(Reason, reason, "--reason", "a reason of 3 to 2,000 characters")
-    when = None if since is None else _moment(since)
+    when = None if since is None else _parse_moment(since)
     changes = _changes()
     _finish_pending_change(changes)
     record = require_key(changes.home, key_id)
     is_current = changes.current().key_id == record.claim.key_id
-    locked = _new_passphrase(passphrase, "certificates", like=record, home=changes.home) if is_current else None
+    locked = _ask_new_passphrase(passphrase, "certificates", like=record, home=changes.home) if is_current else None
     new = changes.revoke(record.claim.key_id, reason=reason, since=when, passphrase=locked)
     tell(
         f"revoked: key {record.claim.key_id}",
-        f"  now      {_good_until(when)}",
+        f"  now      {_format_end(when)}",
         _describe_affected_signatures(changes, record, when),
     )
     if new is not None:
@@ -145,15 +145,15 @@ def clock(reason: Annotated[str, typer.Option(help="why it was set back; others 
     """Sign that the clock is right though it says less than the ledger. Without it nothing more is certified or revoked."""
     from tasks.audit.ledger.entries import ClockSetBack
     from tasks.audit.ledger.ledger import Ledger
-    from tasks.audit.ledger.order import clock_in_words
-    from tasks.audit.signing.keys import signing
+    from tasks.audit.ledger.order import describe_clock
+    from tasks.audit.signing.keys import hold_signing_key
     from tasks.microdata.spec import Reason
 
     check_words("--reason", Reason, reason, A_REASON)
-    with signing(ask=find_passphrase_prompt()) as key:
+    with hold_signing_key(ask=find_passphrase_prompt()) as key:
         entry = Ledger.current().append_clock_set_back(reason, identify_local_user(), key).entry
     if isinstance(entry.event, ClockSetBack):
-        tell(f"noted in the ledger: {clock_in_words(entry.event, entry.at)}")
+        tell(f"noted in the ledger: {describe_clock(entry.event, entry.at)}")
     tell(
         "  warning: dates of certificates from now on can be earlier than those of older ones",
         "  `sdcert audit verify` lists it",
@@ -180,22 +180,22 @@ def _finish_pending_change(changes: KeyChanges) -> str | None:
     return found.change
 
 
-def _new_hidden(question: str) -> str:
+def _ask_new_hidden(question: str) -> str:
     return str(typer.prompt(question, hide_input=True, confirmation_prompt="the same again", err=True))
 
 
-def _new_passphrase(
+def _ask_new_passphrase(
     wanted: bool | None, purpose: KeyPurpose, *, like: KeyRecord | None = None, home: Home | None = None
 ) -> str | None:
     """The passphrase of a new key. wanted: none given, then as the environment says, or as the old key has it."""
-    from tasks.audit.signing.pem import choose_passphrase, name_passphrase_variable, passphrase_given
+    from tasks.audit.signing.pem import choose_passphrase, name_passphrase_variable, read_passphrase
 
     if wanted is None and like is not None and home is not None:
         wanted = _find_private_key(home, like)["passphrase"] or None
     if wanted is False:
         return None
-    ask = _new_hidden if wanted and sys.stdin.isatty() else None
-    if wanted and ask is None and not passphrase_given(purpose):
+    ask = _ask_new_hidden if wanted and sys.stdin.isatty() else None
+    if wanted and ask is None and not read_passphrase(purpose):
         what = "the new key is to be locked, and there is no terminal to ask for its passphrase"
         remedy = f"set {name_passphrase_variable(purpose)}, or say --no-passphrase"
         raise InputError(
@@ -206,9 +206,9 @@ def _new_passphrase(
 
 def require_key(home: Home, key: str) -> KeyRecord:
     """The key whose id begins like this."""
-    from tasks.audit.signing.keyring import key_records
+    from tasks.audit.signing.keyring import read_key_records
 
-    records = [record for _, record in key_records(home)]
+    records = [record for _, record in read_key_records(home)]
     found = [record for record in records if key and record.claim.key_id.startswith(key.lower())]
     if len(found) == 1:
         return found[0]
@@ -219,12 +219,12 @@ def require_key(home: Home, key: str) -> KeyRecord:
 
 def load_current_key(home: Home) -> KeyRecord:
     """The record of the key that signs now. Raises InputError: there is none yet, and none is made."""
-    from tasks.audit.signing.keys import current_id, read_key_record, signing_key
+    from tasks.audit.signing.keys import open_signing_key, read_current_id, read_key_record
 
-    return read_key_record(home, current_id(home) or signing_key(create=False, home=home).key_id)
+    return read_key_record(home, read_current_id(home) or open_signing_key(create=False, home=home).key_id)
 
 
-def _moment(text: str) -> datetime:
+def _parse_moment(text: str) -> datetime:
     try:
         found = datetime.fromisoformat(text)
         return (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC)
@@ -264,7 +264,7 @@ def _is_environment_key(record: KeyRecord) -> bool:
     return private is not None and compute_key_id(private) == record.claim.key_id
 
 
-def _about(home: Home, record: KeyRecord) -> list[str]:
+def _describe_key(home: Home, record: KeyRecord) -> list[str]:
     from tasks.audit.signing.keys import pem_path
     from tasks.audit.signing.pem import PEM_VARIABLE
 
@@ -276,7 +276,7 @@ def _about(home: Home, record: KeyRecord) -> list[str]:
 
 
 def _tell_new(home: Home, record: KeyRecord) -> None:
-    tell(f"made: key {record.claim.key_id}, which signs certificates from now on", *_about(home, record))
+    tell(f"made: key {record.claim.key_id}, which signs certificates from now on", *_describe_key(home, record))
     tell("  to do    publish its public key: sdcert keys export -o FILE")
 
 
@@ -287,7 +287,7 @@ def _say_environment(new: KeyRecord) -> None:
         tell(f"  to do    unset {PEM_VARIABLE}, or set it to the new key: the key in it signs nothing any more")
 
 
-def _good_until(since: datetime | None) -> str:
+def _format_end(since: datetime | None) -> str:
     if since is None:
         return "nothing that it signed is good any more"
     return f"what it says it signed before {since:%Y-%m-%d %H:%M %Z} stays good (a date that its holder writes)"
@@ -301,16 +301,16 @@ def _describe_affected_signatures(changes: KeyChanges, record: KeyRecord, since:
 
 def _print(home: Home, record: KeyRecord) -> None:
     from tasks.audit.signing.keyring import format_default_key_name
-    from tasks.audit.signing.keys import current_id
+    from tasks.audit.signing.keys import read_current_id
 
     claim = record.claim
     tell(f"key {claim.key_id}")
     rows = {
-        "for": f"{claim.purpose}; made {_day(claim.created_at)}",
+        "for": f"{claim.purpose}; made {_format_day(claim.created_at)}",
         "name": "" if claim.name == format_default_key_name(claim.key_id) else claim.name,
-        "state": _state(record, is_current=claim.key_id == current_id(home)),
+        "state": _state(record, is_current=claim.key_id == read_current_id(home)),
         "reason": record.reason or "",
-        "private": _private(home, record),
+        "private": _describe_private_part(home, record),
     }
     tell(*(f"  {what:<8} {says}" for what, says in rows.items() if says))
 
@@ -318,15 +318,17 @@ def _print(home: Home, record: KeyRecord) -> None:
 def _state(record: KeyRecord, *, is_current: bool) -> str:
     if record.revoked_at is not None:
         since = record.revoked_since
-        return f"revoked {_day(record.revoked_at)}: " + ("nothing is good" if since is None else f"good before {_day(since)}")
+        return f"revoked {_format_day(record.revoked_at)}: " + (
+            "nothing is good" if since is None else f"good before {_format_day(since)}"
+        )
     if record.retired_at is not None:
-        return f"retired {_day(record.retired_at)}: what it signed until then is good"
+        return f"retired {_format_day(record.retired_at)}: what it signed until then is good"
     if record.claim.purpose == "approvals":
         return "in use"
     return "current: signs certificates and the ledger" if is_current else "not in use"
 
 
-def _private(home: Home, record: KeyRecord) -> str:
+def _describe_private_part(home: Home, record: KeyRecord) -> str:
     from tasks.audit.signing.pem import PEM_VARIABLE
 
     found = _find_private_key(home, record)
@@ -337,7 +339,7 @@ def _private(home: Home, record: KeyRecord) -> str:
     return "in this home, locked with a passphrase" if found["passphrase"] else "in this home, without a passphrase"
 
 
-def _day(when: datetime) -> str:
+def _format_day(when: datetime) -> str:
     from tasks.audit.signing.keyring import convert_to_utc
 
     return f"{convert_to_utc(when):%Y-%m-%d %H:%M %Z}"

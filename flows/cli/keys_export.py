@@ -37,10 +37,10 @@ def export(
     """The public key (PEM), for those who check certificates. Never a private key."""
     home = Home.current()
     if (trust and key_id is not None) or (seal and not trust):
-        what = "--trust exports all keys at once" if trust else "only a trust file (--trust) can be sealed"
+        what = "--trust exports all keys at once" if trust else "only a trust file (--trust) can be signed (--seal)"
         raise InputError("options", "sdcert keys export", what, "[KEY_ID], or --trust [--seal]", "leave one of the two out")
     content = (
-        _trust(home, sealed=seal)
+        _trust(home, signed=seal)
         if trust
         else (require_key(home, key_id) if key_id else load_current_key(home)).claim.public_key.encode()
     )
@@ -53,19 +53,19 @@ def export(
     return 0
 
 
-def _trust(home: Home, *, sealed: bool) -> bytes:
+def _trust(home: Home, *, signed: bool) -> bytes:
     from tasks.audit.signing.envelope import TRUST, sign_envelope
     from tasks.audit.signing.key_changes import KeyChanges
     from tasks.audit.signing.keyring import create_home_trust_file
-    from tasks.audit.signing.keys import signing_key
+    from tasks.audit.signing.keys import open_signing_key
 
     ledger = KeyChanges(home).ledger.head().ledger
     value = create_home_trust_file(home, ledger or None).model_dump(mode="json")
     if not value["keys"]:
         load_current_key(home)
     return (
-        sign_envelope(value, TRUST, signing_key(create=False, ask=find_passphrase_prompt(), home=home).signer)
-        if sealed
+        sign_envelope(value, TRUST, open_signing_key(create=False, ask=find_passphrase_prompt(), home=home).signer)
+        if signed
         else canonical(value)
     )
 

@@ -1,4 +1,4 @@
-"""`sdcert mlflow`: MLflow's pages on the tracking database of this home, for who has the password alone.
+"""`sdcert mlflow`: show MLflow's pages on the tracking database of this home to people who have the password.
 
 MLflow's own guard looks at the host and the origin of a request, lets every page of this machine pass, and asks nobody for a
 password; its way to ask for one keeps users in another database, and needs packages that sdcert does not install.
@@ -59,7 +59,7 @@ def mlflow(
     root = format_address(listening)
     _say(f"MLflow's pages: {root} (Ctrl-C ends them)")
     _tell_password(password)
-    _serve(Guarded(_application(address), root, password), listening)
+    _serve(Guarded(_create_application(address), root, password), listening)
     return 0
 
 
@@ -90,7 +90,7 @@ class Guarded:
             await self._inner(scope, receive, send)
 
 
-def _application(address: str) -> Application:
+def _create_application(address: str) -> Application:
     """MLflow's own, without its processes that carry out jobs. It reads its settings when it is imported."""
     from mlflow.server import constants
 

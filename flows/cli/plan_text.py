@@ -41,16 +41,16 @@ def _format_value(value: Any) -> str:
         case bool():
             return "yes" if value else "no"
         case dict():
-            return _bracket_parts([f"{key} {_inner(part)}" for key, part in value.items()])
+            return _bracket_parts([f"{key} {_format_inner(part)}" for key, part in value.items()])
         case list() if any(isinstance(part, dict | list) for part in value):
-            return _bracket_parts([_inner(part) for part in value])
+            return _bracket_parts([_format_inner(part) for part in value])
         case list():
             return " ".join(map(str, value))
         case _:
             return str(value)
 
 
-def _inner(value: Any) -> str:
+def _format_inner(value: Any) -> str:
     """A value inside a mapping or a list: mappings without brackets of their own."""
     if not isinstance(value, dict):
         return _format_value(value)
@@ -88,7 +88,7 @@ def describe_plan(release: ReleaseSpec, intruders: tuple[Intruder, ...]) -> list
     names = _join_intruder_names([intruder.name for intruder in intruders], several=release.intruder.insiders is not None)
     rows += [("attack", f"{describe_method(attack)} by {names}") for attack in release.attacks_to_run]
     asks = "who is in the file" if release.kind.is_table else "whose records the model was trained on"
-    rows += [("attack", f"{_asking_in_words(attack)} on {asks}") for attack in release.membership_attacks]
+    rows += [("attack", f"{_describe_membership_attack(attack)} on {asks}") for attack in release.membership_attacks]
     rows += [
         ("attack", f"{omission.attack} is omitted{_format_intruder_suffix(omission.intruder)}: {omission.reason}")
         for omission in release.omit
@@ -104,7 +104,7 @@ def describe_plan(release: ReleaseSpec, intruders: tuple[Intruder, ...]) -> list
     return rows
 
 
-def _asking_in_words(attack: AnyModelAttack | AnyTableAttack) -> str:
+def _describe_membership_attack(attack: AnyModelAttack | AnyTableAttack) -> str:
     """A membership attack; without `shadows` if it uses no shadow models."""
     from tasks.attack.membership.methods import AnyTableAttack, teaching
 
@@ -138,10 +138,11 @@ def _describe_declared_intruder(declared: Intruder, targets: float) -> str:
 def _join_intruder_names(intruders: list[str], *, several: bool) -> str:
     """The intruders by name; those of the knowledge curve as one, and so are insiders who know `several` columns."""
     from tasks.attack.insiders import SEPARATOR
+    from tasks.attack.threat import is_on_knowledge_curve
 
     larger = [name for name in intruders if several and name.startswith("insider:") and SEPARATOR in name]
-    fewer = sum(name.startswith("knowing:") for name in intruders)
-    named = [name for name in intruders if not name.startswith("knowing:") and name not in larger]
+    fewer = sum(is_on_knowledge_curve(name) for name in intruders)
+    named = [name for name in intruders if not is_on_knowledge_curve(name) and name not in larger]
     texts = [f"{len(larger)} insiders who know several columns"] if larger else []
     texts += [f"and intruders who know 1 to {fewer} of the declared intruder's attributes"] if fewer else []
     return ", ".join([*named, *texts])

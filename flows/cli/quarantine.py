@@ -1,4 +1,4 @@
-"""`sdcert quarantine`: what is in it, why, and letting a version out for another try."""
+"""`sdcert quarantine`: list the source versions in quarantine with the reasons, or let one out for another try."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ group = create_group(
     "quarantine", "Versions of a source that a release file does not fit: what they are, why, and trying them again."
 )
 
-AsJson = Annotated[bool, typer.Option("--json", help="print what was found on stdout as JSON")]
+JsonOption = Annotated[bool, typer.Option("--json", help="print what was found on stdout as JSON")]
 RecordArgument = Annotated[
     str, typer.Argument(help="id of a record, or its beginning (`sdcert quarantine list`)", metavar="ID", show_default=False)
 ]
 
 
 @group.command("list")
-def list_(as_json: AsJson = False) -> int:
+def list_(as_json: JsonOption = False) -> int:
     """What is in quarantine, newest first."""
     from rich.table import Table
 
     from flows.cli.terminal import console
-    from flows.watch.quarantine import records
+    from flows.watch.quarantine import read_quarantine_records
 
     prepare_environment()
-    found = records()
+    found = read_quarantine_records()
     if as_json:
         listed = [one.model_dump(mode="json", exclude={"reason", "retry_at", "passed_by"}) for one in found]
         sys.stdout.write(json.dumps(listed, indent=1) + "\n")

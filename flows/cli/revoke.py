@@ -1,4 +1,4 @@
-"""`sdcert revoke`: a certificate is no longer to be relied upon, from now on and for good.
+"""`sdcert revoke`: declare that a certificate can no longer be relied upon, from now on and for good.
 
 The signed revocation is kept in the run's private folder, then the entry is appended, then the home's list of revoked
 certificates and the folder are told and `latest` goes, and only then the person who asked: a reader who is gone stops
@@ -22,7 +22,7 @@ from flows.cli.root import app
 from flows.cli.run_certificates import (
     A_REASON,
     CertifiedRun,
-    Folder,
+    FolderOption,
     RunArgument,
     check_release_folder,
     check_words,
@@ -54,7 +54,7 @@ ELSEWHERE = "  for people who verify elsewhere: send them revocation.json, or a 
 def revoke(
     run: RunArgument,
     reason: Annotated[str, typer.Option(help="why nobody shall rely on it any more", metavar="TEXT", show_default=False)],
-    folder: Folder = None,
+    folder: FolderOption = None,
     others: Annotated[bool, typer.Option("--all", help="every other certificate of the same data as well")] = False,
 ) -> int:
     """Revoke the certificate of a run. Cannot be undone. Names other certificates of the same data, which stand."""
@@ -69,7 +69,7 @@ def revoke(
     if folder is not None:
         folder = check_release_folder(certified, folder, Keyring.from_home(Home.current())).folder
     lines, failed = _revoke_run(certified, reason, folder or find_release_folder(certified))
-    same = _others(certified)
+    same = _find_other_runs(certified)
     if others:
         for other in same:
             try:
@@ -80,7 +80,7 @@ def revoke(
     lines += _update_registered_models({certified.ended.series, *(other.ended.series for other in same if others)})
     try:
         warnings = (f"  warning: {text}" for text in find_clock_warnings())
-        tell(*lines, *(() if others else _still_standing(certified, same)), ELSEWHERE, *warnings)
+        tell(*lines, *(() if others else _describe_still_standing(certified, same)), ELSEWHERE, *warnings)
     finally:
         if failed is not None:
             raise failed
@@ -144,7 +144,7 @@ def _update_registered_models(series: set[str]) -> Iterator[str]:
             yield f"  MLflow was not told ({problem}): the next run of series {one} moves `certified` there"
 
 
-def _others(run: CertifiedRun) -> list[CertifiedRun]:
+def _find_other_runs(run: CertifiedRun) -> list[CertifiedRun]:
     """The other runs whose certificate is of the same data and still stands, newest first."""
     from tasks.audit.lookup.index import Index
     from tasks.audit.lookup.query import Query
@@ -155,7 +155,7 @@ def _others(run: CertifiedRun) -> list[CertifiedRun]:
     return [one for one in certified if one is not None]
 
 
-def _still_standing(run: CertifiedRun, others: list[CertifiedRun]) -> Iterator[str]:
+def _describe_still_standing(run: CertifiedRun, others: list[CertifiedRun]) -> Iterator[str]:
     if not others:
         return
     yield f"  NOT revoked: {_describe_other_certificates(len(others))} of the same data, which will verify as before:"
@@ -182,16 +182,16 @@ def _record(run: CertifiedRun, reason: str) -> None:
     from tasks.audit.certificates.revocation import sign_revocation
     from tasks.audit.ledger.checkpoint import refuse_unsound_ledger
     from tasks.audit.ledger.ledger import Ledger
-    from tasks.audit.signing.keys import signing
+    from tasks.audit.signing.keys import hold_signing_key
 
     refuse_unsound_ledger(Home.current())
-    with signing(ask=find_passphrase_prompt()) as machine:
-        content = sign_revocation(_subject(run.released), _create_revocation_predicate(run, reason), machine)
+    with hold_signing_key(ask=find_passphrase_prompt()) as machine:
+        content = sign_revocation(_create_subject(run.released), _create_revocation_predicate(run, reason), machine)
         store_statement(run, content, KIND)
-        Ledger.current().append(lambda _: _entry(run, reason, content), machine)
+        Ledger.current().append(lambda _: _create_entry(run, reason, content), machine)
 
 
-def _entry(run: CertifiedRun, reason: str, content: bytes) -> CertificateRevoked:
+def _create_entry(run: CertifiedRun, reason: str, content: bytes) -> CertificateRevoked:
     from tasks.audit.ledger.entries import CertificateRevoked
 
     if _load_certified_run(run.run).found.revocations:
@@ -213,7 +213,7 @@ def _create_revocation_predicate(run: CertifiedRun, reason: str) -> RevocationPr
     return RevocationPredicate(certificate=run.sha256, run=run.run, release=run.release, at=now, reason=reason)
 
 
-def _subject(released: ReleasedTable) -> list[dict[str, Any]]:
+def _create_subject(released: ReleasedTable) -> list[dict[str, Any]]:
     """The subject of the certificate, as the ledger has it."""
     digests = {"sha256": released.sha256, "sdcertContent": released.content_address}
     return [{"name": released.name, "digest": digests}]

@@ -56,7 +56,9 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-ReleaseFile = Annotated[Path, typer.Argument(help="the release file (YAML)", metavar="RELEASE.yaml", show_default=False)]
+ReleaseFileArgument = Annotated[
+    Path, typer.Argument(help="the release file (YAML)", metavar="RELEASE.yaml", show_default=False)
+]
 
 
 def create_group(name: str, purpose: str, cls: type[TyperGroup] = TyperGroup) -> typer.Typer:

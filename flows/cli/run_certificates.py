@@ -30,7 +30,9 @@ A_NAME, A_REASON = "1 to 300 characters", "3 to 2,000 characters"
 LONG = 300  # no kind of text is too short at this length
 
 RunArgument = Annotated[str, typer.Argument(help="a run's id, or its beginning", metavar="RUN", show_default=False)]
-Folder = Annotated[Path | None, typer.Option(help="the release folder, if it was moved", metavar="FOLDER", show_default=False)]
+FolderOption = Annotated[
+    Path | None, typer.Option(help="the release folder, if it was moved", metavar="FOLDER", show_default=False)
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +106,7 @@ def check_release_folder(run: CertifiedRun, given: Path | None, keyring: Keyring
     try:
         certificate = open_certificate(content)
         issued_at = datetime.fromisoformat(str(certificate.predicate.get("issued_at")))
-        keyring.require_valid_signer(certificate.sealed, purpose="certificates", signed_at=issued_at)
+        keyring.require_valid_signer(certificate.envelope, purpose="certificates", signed_at=issued_at)
     except (NotAnEnvelope, KeyRefused, ValueError) as error:
         raise _other_certificate(path, where, f"the certificate does not verify: {error}") from None
     return Issued(folder, certificate)

@@ -1,4 +1,4 @@
-"""`sdcert runs`: the last runs, with what their policies found fault with."""
+"""`sdcert runs`: list the last runs, and the policy lines that they did not keep."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import typer
 
 from flows.cli.root import app
 from flows.cli.terminal import console
-from flows.run.criterion_text import criterion_in_words
+from flows.run.criterion_text import describe_criterion
 from tasks.microdata.errors import InputError
 from tasks.microdata.escaping import escape_terminal
 
@@ -26,9 +26,9 @@ def runs(
     """The last releases: when, which, verdict (`revoked` once its certificate is), the deciding figures."""
     from rich.table import Table
 
-    from flows.run.history import manifests
+    from flows.run.history import read_manifests
 
-    found, revoked = manifests()[:last], find_revoked_runs_or_warn()
+    found, revoked = read_manifests()[:last], find_revoked_runs_or_warn()
     if as_json:
         rows = [_run_as_json(manifest, revoked) for manifest in found]
         sys.stdout.write(json.dumps(rows, indent=1, ensure_ascii=False) + "\n")
@@ -40,7 +40,7 @@ def runs(
         table.add_row(*_run_in_cells(manifest, revoked))
     console().print(table if found else "no run yet in this home: sdcert certify params/releases/anes96.yaml")
     for manifest in found:
-        for fault in _faults(manifest):
+        for fault in _list_faults(manifest):
             console().print(f"{manifest['run']}  {escape_terminal(fault)}", soft_wrap=True)
     return 0
 
@@ -56,15 +56,15 @@ def find_revoked_runs_or_warn() -> set[str]:
         return set()
 
 
-def _verdict(manifest: dict[str, Any], revoked: set[str]) -> str:
+def _describe_verdict(manifest: dict[str, Any], revoked: set[str]) -> str:
     from flows.run.history import compute_run_status
-    from tasks.score.verdict_word import verdict_word
+    from tasks.score.verdict_word import format_verdict
 
-    verdict = verdict_word(manifest.get("verdict") or compute_run_status(manifest), manifest.get("exceptions", ()))
+    verdict = format_verdict(manifest.get("verdict") or compute_run_status(manifest), manifest.get("exceptions", ()))
     return "revoked" if manifest["run"] in revoked else verdict
 
 
-def _worst_insider(manifest: dict[str, Any]) -> str:
+def _format_worst_insider(manifest: dict[str, Any]) -> str:
     """The re-identification rate of the insider who finds most; `-` where no insider gave one, or none was written down."""
     worst = manifest.get("worst_insider")
     if worst is None:
@@ -88,7 +88,7 @@ def _run_as_json(manifest: dict[str, Any], revoked: set[str]) -> dict[str, Any]:
         "insider_curve": manifest.get("insider_curve"),
         "computed": sum(not stage["cached"] for stage in stages),
         "cached": sum(stage["cached"] for stage in stages),
-        "faults": _faults(manifest),
+        "faults": _list_faults(manifest),
     }
 
 
@@ -97,19 +97,19 @@ def _run_in_cells(manifest: dict[str, Any], revoked: set[str]) -> tuple[str, ...
     cached = sum(stage["cached"] for stage in stages)
     lines = manifest.get("criteria", [])
     kept = f"{sum(line['decision'] == 'pass' for line in lines)} of {len(lines)}" if lines else "-"
-    insider = _worst_insider(manifest)
+    insider = _format_worst_insider(manifest)
     return (
         manifest["run"],
         manifest["release"],
-        _verdict(manifest, revoked),
+        _describe_verdict(manifest, revoked),
         kept,
         insider,
         f"{len(stages) - cached} / {cached}",
     )
 
 
-def _faults(manifest: dict[str, Any]) -> list[str]:
+def _list_faults(manifest: dict[str, Any]) -> list[str]:
     if "failure" in manifest:
         return [manifest["failure"].splitlines()[0]]
     lines = manifest.get("criteria", [])
-    return [f"{line['decision']}: {criterion_in_words(line)}" for line in lines if line["decision"] != "pass"]
+    return [f"{line['decision']}: {describe_criterion(line)}" for line in lines if line["decision"] != "pass"]

@@ -1,4 +1,4 @@
-"""`sdcert serve`: what runs, where to see it, and when it runs next; then whatever has to be said while it serves."""
+"""`sdcert serve`: say what is served, where to see it, and when it runs next; then report what happens while it serves."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def serve_file(file: Path | None, port: int | None, limit: int | None) -> int:
     from flows.scheduled.file_access import FileAccess
 
     begun, ended = threading.Event(), threading.Event()
-    with serving.alone(), ExitStack() as stack:
+    with serving.hold_home(), ExitStack() as stack:
         _install_signal_handlers(begun, ended)
         address = serving.choose_server_address(port)
         os.environ["PREFECT_API_URL"] = address.api
@@ -70,7 +70,7 @@ def serve_file(file: Path | None, port: int | None, limit: int | None) -> int:
         password_file = serving.guard() if address.ours else None
         if address.ours:
             _say(f"starting a Prefect server at {address.display_url}")
-            kept.append(stack.enter_context(serving.server(address)))
+            kept.append(stack.enter_context(serving.start_server(address)))
         serving.remember(address, kept)
         _say(f"deploying {path}")
         serving.deploy(found, path.absolute().parent, address)
@@ -80,7 +80,7 @@ def serve_file(file: Path | None, port: int | None, limit: int | None) -> int:
         stack.callback(serving.tell_lost, _say)
         served = FileAccess.from_deployments(found, path.absolute().parent)
         for pool in found.pools:
-            kept.append(stack.enter_context(serving.worker(pool, limit, address, served)))
+            kept.append(stack.enter_context(serving.start_worker(pool, limit, address, served)))
         serving.remember(address, kept)
         begun.set()
         _say("serving; Ctrl-C or SIGTERM ends it")
@@ -96,7 +96,7 @@ def serve_pages(port: int | None) -> int:
     from flows.scheduled import serve as serving
 
     begun, ended = threading.Event(), threading.Event()
-    with serving.alone(), ExitStack() as stack:
+    with serving.hold_home(), ExitStack() as stack:
         _install_signal_handlers(begun, ended)
         address = serving.choose_server_address(port)
         if not address.ours:
@@ -104,7 +104,7 @@ def serve_pages(port: int | None) -> int:
             raise InputError("serving", "PREFECT_API_URL", what, "nothing", remedy)
         os.environ["PREFECT_API_URL"] = address.api
         password_file = serving.guard()
-        kept = [stack.enter_context(serving.server(address))]
+        kept = [stack.enter_context(serving.start_server(address))]
         serving.remember(address, kept)
         _say(f"to look: {address.display_url}")
         _tell_password(password_file)
@@ -117,12 +117,12 @@ def serve_pages(port: int | None) -> int:
 
 def _tell(found: Deployments, root: str) -> None:
     from flows.scheduled.serve import tell_lost
-    from flows.scheduled.server_client import standings
+    from flows.scheduled.server_client import list_standings
 
     tell_lost(_say)
     _say(f"to look: {root}")
-    for one in standings(found):
-        when = "has no active schedule" if one.next_run is None else f"runs next {_moment(one.next_run)}"
+    for one in list_standings(found):
+        when = "has no active schedule" if one.next_run is None else f"runs next {_format_moment(one.next_run)}"
         _say(f"  {one.name:<24} {when}{'' if one.ours else '  (not in this file: deployed before)'}")
 
 
@@ -158,7 +158,7 @@ def _install_signal_handlers(begun: threading.Event, ended: threading.Event) -> 
         signal.signal(number, request_end)
 
 
-def _moment(when: datetime) -> str:
+def _format_moment(when: datetime) -> str:
     return f"{when.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
 
 

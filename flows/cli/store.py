@@ -1,4 +1,4 @@
-"""`sdcert store ...`: is the store what it should be, and what of it does nobody need any more?"""
+"""`sdcert store ...`: verify the store, and find or remove what nobody needs any more."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ WHY: dict[RetentionReason, str] = {
     "young": "younger than asked for",
 }
 
-AsJson = Annotated[bool, typer.Option("--json", help="print what was found on stdout as JSON")]
+JsonOption = Annotated[bool, typer.Option("--json", help="print what was found on stdout as JSON")]
 
 
 @group.command()
-def verify(as_json: AsJson = False) -> int:
+def verify(as_json: JsonOption = False) -> int:
     """Is the store sound: intact, private and complete?
 
     Reads everything and changes nothing: is each artifact what its address says, readable by you alone, and there where a
@@ -50,10 +50,10 @@ def verify(as_json: AsJson = False) -> int:
     from tasks.audit.maintenance.use import use_store
 
     home = prepare_environment()
-    with use_store(), _progress() as progress:
+    with use_store(), _show_progress() as progress:
         found = verify_store(home, read_history(home), progress)
     if as_json:
-        _print_json(_verification_as_dict(found))
+        _print_json(_serialise_verification(found))
         return int(bool(found.findings))
     say = _say()
     for kind in dict.fromkeys(finding.kind for finding in found.findings):
@@ -64,7 +64,7 @@ def verify(as_json: AsJson = False) -> int:
             say(f"{kind:<10} {len(alike) - _NAMED:,} more; `sdcert store verify --json` lists them")
     if found.findings:
         say("")
-    for sentence in _summary(found, home.root):
+    for sentence in _summarise_verification(found, home.root):
         say(sentence)
     return int(bool(found.findings))
 
@@ -73,7 +73,7 @@ def verify(as_json: AsJson = False) -> int:
 def gc(
     yes: Annotated[bool, typer.Option("--yes", help="remove it; without this, it is only listed")] = False,
     older_than: Annotated[int, typer.Option(help="days: what is younger is kept", min=0, max=36500, metavar="DAYS")] = 30,
-    as_json: AsJson = False,
+    as_json: JsonOption = False,
 ) -> int:
     """List what nobody needs any more; --yes removes it.
 
@@ -97,13 +97,13 @@ def gc(
     with lock_store() as free:
         past = read_history(home)
         found = plan_removal(home, past.runs, now=datetime.now(UTC), younger_than=age)
-        hindered = _explain_lost_history(past) if free else _busy(past)
+        hindered = _explain_lost_history(past) if free else _describe_runs_in_progress(past)
         if not hindered:
             remove_files(found)
     return _print_removal_plan(found, past, older_than, home.root, removed=not hindered, hindered=hindered, as_json=as_json)
 
 
-def _busy(past: History) -> str:
+def _describe_runs_in_progress(past: History) -> str:
     named = ", ".join(f"{run.run} ({run.release})" for run in past.runs if run.in_progress)
     what = f"a run is in progress: {named}" if named else "the store is in use (a run that begins, a replay, `store verify`)"
     return f"{what}; call this again when it has ended"
@@ -163,7 +163,7 @@ def _tell_kept(say: Callable[[str], None], found: RemovalPlan, runs: tuple[Known
 
     say("What stays:")
     if found.needed or found.reasons:
-        say(f"  {found.needed:>7,}  artifacts, for {len(found.reasons):,} of {_many(len(runs), 'run')}:")
+        say(f"  {found.needed:>7,}  artifacts, for {len(found.reasons):,} of {_count(len(runs), 'run')}:")
     for reason, count in Counter(found.reasons.values()).items():
         why = WHY[reason] if reason != "young" else f"younger than {older_than} days"
         say(f"           {count:>5,}  {why}")
@@ -213,7 +213,7 @@ def _tell_finding(say: Callable[[str], None], finding: StoreFinding) -> None:
     say(f"{'':<10} to do: {finding.to_do}")
 
 
-def _summary(found: StoreVerification, root: Path) -> Iterator[str]:
+def _summarise_verification(found: StoreVerification, root: Path) -> Iterator[str]:
     from tasks.runtime.seals import STORE_URL_VARIABLE
 
     if not found.artifacts and not found.runs:
@@ -222,23 +222,23 @@ def _summary(found: StoreVerification, root: Path) -> Iterator[str]:
     wrong = Counter(finding.kind for finding in found.findings)
     progress = ", ".join(f"{count} {kind}" for kind, count in wrong.items())
     where = os.environ.get(STORE_URL_VARIABLE) or root / "store"
-    yield f"{_many(found.artifacts, 'artifact')}, {_size(found.bytes)}, in {where}"
-    yield f"  {found.needed:,} of them are needed by {_many(found.runs, 'run')}: certified ones, and the newest of each series"
+    yield f"{_count(found.artifacts, 'artifact')}, {_size(found.bytes)}, in {where}"
+    yield f"  {found.needed:,} of them are needed by {_count(found.runs, 'run')}: certified ones, and the newest of each series"
     if found.emptied:
-        yield f"  {_many(found.emptied, 'older run')} had some removed: nothing needs them, and a replay computes them again"
+        yield f"  {_count(found.emptied, 'older run')} had some removed: nothing needs them, and a replay computes them again"
     if found.dangling:
-        yield f"  {_many(found.dangling, 'record')} of the cache point to what is not there: harmless, it is computed again"
+        yield f"  {_count(found.dangling, 'record')} of the cache point to what is not there: harmless, it is computed again"
     if found.torn:
-        yield f"  {_many(found.torn, 'record')} of the cache are cut off, as by a full disk: harmless, nothing reads them"
+        yield f"  {_count(found.torn, 'record')} of the cache are cut off, as by a full disk: harmless, nothing reads them"
     if found.unsealed:
-        yield f"  {_many(found.unsealed, 'record')} of the cache are of an older version, which made no seals: harmless"
+        yield f"  {_count(found.unsealed, 'record')} of the cache are of an older version, which made no seals: harmless"
     if found.findings:
-        yield f"{_many(len(found.findings), 'finding')}: {progress}"
+        yield f"{_count(len(found.findings), 'finding')}: {progress}"
     else:
         yield "Everything is what its address says, is readable by you alone, and is there where a run needs it."
 
 
-def _verification_as_dict(found: StoreVerification) -> dict[str, Any]:
+def _serialise_verification(found: StoreVerification) -> dict[str, Any]:
     return {
         "sound": not found.findings,
         "findings": [finding.as_dict() for finding in found.findings],
@@ -254,7 +254,7 @@ def _verification_as_dict(found: StoreVerification) -> dict[str, Any]:
 
 
 @contextmanager
-def _progress() -> Iterator[Callable[[int, int], None]]:
+def _show_progress() -> Iterator[Callable[[int, int], None]]:
     """A bar on the terminal while artifacts are read; nothing where stderr is no terminal."""
     from rich.progress import Progress
 
@@ -273,7 +273,7 @@ def _print_json(content: dict[str, Any]) -> None:
     sys.stdout.write(json.dumps(content, indent=1, ensure_ascii=False) + "\n")
 
 
-def _many(count: int, what: str) -> str:
+def _count(count: int, what: str) -> str:
     return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 

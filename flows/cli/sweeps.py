@@ -1,4 +1,4 @@
-"""`sdcert sweeps`: which there are, and how far they are."""
+"""`sdcert sweeps`: list the sweeps, and how far each one is."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def sweeps(
 
 def _list_sweeps(store: str | None) -> list[dict[str, Any]]:
     from flows.sweep.compute_backend import find_storage_url
-    from flows.sweep.record import compute_sweep_status, count_done_trials, records_in
+    from flows.sweep.record import compute_sweep_status, count_done_trials, read_sweep_records
     from flows.sweep.working_set import WorkingSet
 
     storage = WorkingSet(find_storage_url(store)).readable()
@@ -63,5 +63,5 @@ def _list_sweeps(store: str | None) -> list[dict[str, Any]]:
             "began": f"{record['started_at'][:16]}Z".replace("T", " "),
             "state": compute_sweep_status(record),
         }
-        for record in records_in(storage)
+        for record in read_sweep_records(storage)
     ]

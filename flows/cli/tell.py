@@ -69,18 +69,18 @@ def add(
     if sum(one is not None for one in (webhook_env, email_env, block)) != 1:
         what, allowed = "say how this receiver is reached", "one of --webhook-env, --email-env and --block"
         raise InputError("options", "sdcert tell add", what, allowed, "see `sdcert tell add --help`")
-    receiver = _receiver(name, block or name_block(name), events).model_copy(update={"internal": internal})
+    receiver = _create_receiver(name, block or name_block(name), events).model_copy(update={"internal": internal})
     address = None
     if webhook_env is not None:
-        address = create_webhook_address(_secret(webhook_env, "--webhook-env"))
+        address = create_webhook_address(_ask_address(webhook_env, "--webhook-env"))
     if email_env is not None:
-        address = create_mail_address(_secret(email_env, "--email-env"))
+        address = create_mail_address(_ask_address(email_env, "--email-env"))
     if address is not None and not internal:
         refuse_internal(address)
         address = forbid_redirects(address)
-    with _server() as client:
+    with _open_server_client() as client:
         if address is None:
-            _existing(client, receiver.block, internal=internal)
+            _require_block(client, receiver.block, internal=internal)
         else:
             _save(name, address)
         _automate(client, save_receiver(receiver))
@@ -130,7 +130,7 @@ def test(
         raise InputError("no-receiver", "sdcert tell test", what, "a receiver", remedy)
     subject, body = "sdcert: a test", "This is a test of `sdcert tell test`. Nothing happened."
     failed = 0
-    with _server():
+    with _open_server_client():
         for one in receivers:
             try:
                 run_with_timeout(SECONDS_PER_MESSAGE, lambda block=one.block: send_by_block(block, subject, body))  # type: ignore[misc]  # bound now
@@ -151,7 +151,7 @@ def remove(name: NameArgument) -> int:
     receiver = _require_receiver(name)
     telling = delete_receiver(name)
     Outbox.current().forget(receiver.block)
-    with _server() as client:
+    with _open_server_client() as client:
         _automate(client, telling)
         if receiver.block == name_block(name):
             _delete(client, receiver.block)
@@ -159,7 +159,7 @@ def remove(name: NameArgument) -> int:
     return 0
 
 
-def _receiver(name: str, block: str, events: str | None) -> Receiver:
+def _create_receiver(name: str, block: str, events: str | None) -> Receiver:
     from pydantic import ValidationError
 
     from flows.notifications.events import BY_DEFAULT, KINDS
@@ -197,7 +197,7 @@ def _require_receiver(name: str) -> Receiver:
     return found
 
 
-def _secret(variable: str, option: str) -> str:
+def _ask_address(variable: str, option: str) -> str:
     """The address: from the environment, or typed. It is never an argument, where other users could read it."""
     if variable == ASK and sys.stdin.isatty():
         return str(typer.prompt("URL (not shown)", hide_input=True, err=True)).strip()
@@ -215,7 +215,7 @@ def _secret(variable: str, option: str) -> str:
 
 
 @contextmanager
-def _server() -> Iterator[SyncPrefectClient]:
+def _open_server_client() -> Iterator[SyncPrefectClient]:
     """A client of the Prefect server that is named, or of a temporary one on this home's database."""
     import flows.environment  # noqa: F401  # prepares the process before Prefect is imported
     from flows.cli.certify import check_server
@@ -240,7 +240,7 @@ def _save(name: str, address: str) -> None:
     saved.save(name_block(name).partition("/")[2], overwrite=True, _sync=True)
 
 
-def _existing(client: SyncPrefectClient, block: str, *, internal: bool) -> None:
+def _require_block(client: SyncPrefectClient, block: str, *, internal: bool) -> None:
     from prefect.exceptions import ObjectNotFound
 
     from flows.notifications.addresses import refuse_internal

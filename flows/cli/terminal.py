@@ -1,4 +1,4 @@
-"""The one way to write to a terminal, and to ask at one: texts are texts.
+"""The only way to write to a terminal, and to ask at one: names from files are shown as plain text, whatever they contain.
 
 Rich reads `[red]` in a text as a colour and `:smile:` as an emoji, and a name may hold either.
 """
@@ -60,8 +60,8 @@ def tell_many_columns(columns: int) -> None:
 
 def find_passphrase_prompt() -> AskPassphrase | None:
     """Asks for the passphrase of a key, where somebody is there to answer."""
-    return _hidden if sys.stdin.isatty() else None
+    return _ask_hidden if sys.stdin.isatty() else None
 
 
-def _hidden(question: str) -> str:
+def _ask_hidden(question: str) -> str:
     return str(typer.prompt(question, hide_input=True, err=True))

@@ -1,4 +1,4 @@
-"""Dates that somebody writes on the command line."""
+"""Parse dates that somebody writes on the command line."""
 
 from __future__ import annotations
 

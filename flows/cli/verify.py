@@ -15,7 +15,7 @@ import typer
 from flows.cli.root import app
 from flows.cli.terminal import terminal
 from flows.cli.timestamps import parse_timestamp
-from flows.run.criterion_text import criterion_in_words
+from flows.run.criterion_text import describe_criterion
 from tasks.microdata.errors import InputError
 from tasks.microdata.escaping import escape_terminal
 from tasks.microdata.regular_files import open_regular_file
@@ -71,13 +71,13 @@ def verify(
     keys = key or []
     _check_readable(file, "RELEASED_FILE", "the released file, or a document issued with it")
     _refuse_signed(file)
-    where = certificate or _certificate_beside(file)
+    where = certificate or _find_certificate_beside(file)
     _check_readable(where, "--certificate", "a certificate as `sdcert certify` writes it")
-    keyring, as_of = _keyring(keys), parse_timestamp(at, "--at")
-    content = _content(where)
+    keyring, as_of = _read_keyring(keys), parse_timestamp(at, "--at")
+    content = _read_content(where)
     found = _read(file, lambda: verify_file(file, content, keyring, as_of, beside=where.parent, content_only=content_only))
     if as_json:
-        sys.stdout.write(json.dumps(_plain(found, file, where, as_of), indent=1) + "\n")
+        sys.stdout.write(json.dumps(_serialise_verification(found, file, where, as_of), indent=1) + "\n")
     else:
         _print(found, file)
     return 0 if found.matches else 1
@@ -92,16 +92,17 @@ def _print(found: CertificateVerification, file: Path) -> None:
     for check in found.checks:
         say(f"{'WARNING' if check.warning else _WORDS[check.matches]:<15} {check.what:<11} {check.says}")
     say("")
-    say(conclusion(found, file.name))
+    say(summarise_verification(found, file.name))
     if found.matches and found.predicate is not None:
-        for line in _claims(found.predicate):
+        for line in _describe_claims(found.predicate):
             say(line)
 
 
-def conclusion(found: CertificateVerification, name: str) -> str:
+def summarise_verification(found: CertificateVerification, name: str) -> str:
     """One sentence."""
     if found.predicate is not None and set(found.failures) in REFUSAL:
-        return f"{name} is genuine: {_signature(found)}, and it says {_refusal(found.predicate)}: nothing is certified."
+        refusal = _describe_refusal(found.predicate)
+        return f"{name} is genuine: {_describe_signature(found)}, and it says {refusal}: nothing is certified."
     if found.matches and found.predicate is not None:
         warned = (
             " BUT another certificate of the same data was revoked: ask the issuer." if found.has_revocation_warning else ""
@@ -137,21 +138,21 @@ def find_release_kind(predicate: Predicate) -> str:
     return claimed.kind if isinstance(claimed, FileClaim) else "file"
 
 
-def _signature(found: CertificateVerification) -> str:
+def _describe_signature(found: CertificateVerification) -> str:
     return next(check.says for check in found.checks if check.what == "signature")
 
 
-def _refusal(predicate: Predicate) -> str:
+def _describe_refusal(predicate: Predicate) -> str:
     return "REHEARSAL" if predicate.claim.verdict == "certified" else predicate.claim.verdict.upper()
 
 
-def _claims(predicate: Predicate) -> Iterator[str]:
+def _describe_claims(predicate: Predicate) -> Iterator[str]:
     claim, denied = predicate.claim, predicate.not_claimed
     issued, review = f"{predicate.issued_at:%Y-%m-%d}", f"{predicate.review_by:%Y-%m-%d}"
     yield f"Claimed on {issued}, to be reviewed by {review}, {_describe_attacks(claim)}:"
     for criterion in claim.criteria:
         caution = _REHEARSED if REHEARSED_FIGURE in criterion.reason else None
-        yield f"  {criterion.decision:<10}{criterion_in_words({**criterion.model_dump(), 'caution': caution})}"
+        yield f"  {criterion.decision:<10}{describe_criterion({**criterion.model_dump(), 'caution': caution})}"
     yield from _describe_insiders(predicate)
     if predicate.data.rows_belong_to == "nobody":
         yield "Its rows belong to nobody, as declared: it is fully synthetic, and who could be found again was not measured."
@@ -161,7 +162,7 @@ def _claims(predicate: Predicate) -> Iterator[str]:
         yield f"  not limited: {one.kind}. {one.found} Reason given: {one.reason}"
     for omitted in denied.attacks_omitted:
         whom = "" if omitted.intruder is None else f" by {omitted.intruder}"
-        needed = omitted.attack in denied.exceptions or not _gave_a_figure(claim, omitted)
+        needed = omitted.attack in denied.exceptions or not _has_figure(claim, omitted)
         yield f"  {'omitted' if needed else 'not omitted after all'}: {omitted.attack}{whom} ({omitted.reason})"
     for absent in denied.attacks_not_in_catalogue:
         only = " on this file (rehearsed)" if absent == MEMBERSHIP and _list_rehearsed_attacks(claim) else ""
@@ -170,7 +171,7 @@ def _claims(predicate: Predicate) -> Iterator[str]:
         yield f"  {predicate.criteria_wp29.note}"
 
 
-def _gave_a_figure(claim: Claim, omitted: OmissionClaim) -> bool:
+def _has_figure(claim: Claim, omitted: OmissionClaim) -> bool:
     """An omission stops no attack that can run: it then changed nothing."""
     ok = (one for one in claim.attacks if one.status == "ok" and one.method == omitted.attack)
     return any(omitted.intruder in (None, one.intruder) for one in ok)
@@ -199,15 +200,15 @@ def _describe_insiders(predicate: Predicate) -> Iterator[str]:
         yield f"Insiders know up to {model.insiders_know} published columns besides the quasi-identifiers{chosen}."
     if found is not None:
         whose = f"{found.intruder}, {found.attack}"
-        figure = _figure(found.reidentification, at_least=found.lower_bound)
+        figure = _format_figure(found.reidentification, at_least=found.lower_bound)
         yield f"Worst insider: reidentification {figure} ({whose}), whether a line limits it or not."
     limited = [one for one in predicate.claim.criteria if (one.intruder or "").startswith("insider")]
     worst: dict[str, CriterionClaim] = {}
     for one in limited:
         if one.deciding_value is not None and one.direction == "at_most":
-            worst[one.measure] = max(one, worst.get(one.measure, one), key=_value_and_intruder)
+            worst[one.measure] = max(one, worst.get(one.measure, one), key=_find_value_and_intruder)
     shown = [
-        f"{measure} {_figure(one.deciding_value or 0.0, at_least=one.lower_bound)} ({one.intruder})"
+        f"{measure} {_format_figure(one.deciding_value or 0.0, at_least=one.lower_bound)} ({one.intruder})"
         for measure, one in worst.items()
     ]
     if shown:
@@ -217,18 +218,18 @@ def _describe_insiders(predicate: Predicate) -> Iterator[str]:
         yield "Insiders were tried, and the policy sets them no limit: the figures are the declared intruder's."
 
 
-def _value_and_intruder(criterion: CriterionClaim) -> tuple[float, str]:
+def _find_value_and_intruder(criterion: CriterionClaim) -> tuple[float, str]:
     return criterion.deciding_value or 0.0, str(criterion.intruder)
 
 
-def _figure(value: float, *, at_least: bool) -> str:
+def _format_figure(value: float, *, at_least: bool) -> str:
     return f"{'at least ' if at_least else ''}{value:.4g}"
 
 
-def _plain(found: CertificateVerification, file: Path, certificate: Path, at: datetime) -> dict[str, Any]:
+def _serialise_verification(found: CertificateVerification, file: Path, certificate: Path, at: datetime) -> dict[str, Any]:
     return {
         "matches": found.matches,
-        "conclusion": conclusion(found, file.name),
+        "conclusion": summarise_verification(found, file.name),
         "file": str(file),
         "certificate": str(certificate),
         "certificate_sha256": found.sha256,
@@ -240,7 +241,7 @@ def _plain(found: CertificateVerification, file: Path, certificate: Path, at: da
     }
 
 
-def _keyring(paths: list[Path]) -> Keyring:
+def _read_keyring(paths: list[Path]) -> Keyring:
     from tasks.audit.signing.keyring import Keyring
 
     if paths:
@@ -263,7 +264,7 @@ def _load_home_keyring() -> Keyring:
         return Keyring()
 
 
-def _certificate_beside(file: Path) -> Path:
+def _find_certificate_beside(file: Path) -> Path:
     found = next((path for name in BESIDE if (path := file.parent / name).exists()), None)
     if found is None:
         what = f"neither {BESIDE[0]} nor {BESIDE[1]} stands beside the file"
@@ -274,10 +275,10 @@ def _certificate_beside(file: Path) -> Path:
 
 def _refuse_signed(file: Path) -> None:
     """InputError where the file is a signed statement: what speaks of a file was given in place of the file."""
-    from tasks.audit.certificates.certificate_verification import small_file, statement_in
+    from tasks.audit.certificates.certificate_verification import describe_statement, read_small_file
 
-    content = small_file(file) or b""
-    found = statement_in(content) if content[:1] == b"{" else None
+    content = read_small_file(file) or b""
+    found = describe_statement(content) if content[:1] == b"{" else None
     if found is None:
         return
     kind, names = found
@@ -300,7 +301,7 @@ def _check_readable(path: Path, where: str, allowed: str) -> None:
     raise InputError("not-a-file", where, what, allowed, "correct the path", str(path))
 
 
-def _content(path: Path) -> bytes:
+def _read_content(path: Path) -> bytes:
     """The bytes of a certificate, of one byte more than it may have at most."""
     from tasks.audit.signing.envelope import LARGEST_BYTES
 

@@ -1,4 +1,4 @@
-"""`sdcert watch`: what was seen, what was decided, and what came of it."""
+"""`sdcert watch`: look once for new versions of a source, and report what was seen, decided and done."""
 
 from __future__ import annotations
 
@@ -62,10 +62,10 @@ def watch(
     console = terminal(stderr=as_json, soft_wrap=True)
     if looked.folder is not None:
         print_verdict(console, json.loads(read_text_file(Path(looked.folder) / "scorecard.json")), Path(looked.folder))
-    for line in _lines(looked):
+    for line in _describe_look(looked):
         console.print(escape_terminal(line))
     if looked.error is not None:
-        sys.stderr.write(f"error: {_error(looked.error, watch)}\n")
+        sys.stderr.write(f"error: {_locate_in_release_file(looked.error, watch)}\n")
     if as_json:
         sys.stdout.write(json.dumps(_as_dict(looked), indent=1) + "\n")
     return looked.exit_code
@@ -75,7 +75,7 @@ def _certify_watched_release(watch: WatchDefinition, release: ReleaseSpec) -> di
     return certify_loaded(release, watch.release_file, watch.output)
 
 
-def _lines(looked: Any) -> Iterator[str]:
+def _describe_look(looked: Any) -> Iterator[str]:
     seen = "" if looked.version is None else f"{looked.version}: "
     run = "" if looked.run is None or looked.verdict is not None else f" (run {looked.run})"
     yield f"watch {looked.watch}, series {looked.series}: {seen}{_IN_WORDS[looked.action]}: {looked.reason}{run}"
@@ -106,7 +106,7 @@ _IN_WORDS = {
 }
 
 
-def _error(error: InputError, watch: WatchDefinition) -> InputError:
+def _locate_in_release_file(error: InputError, watch: WatchDefinition) -> InputError:
     from flows.release_file import locate_error
 
     return locate_error(error, watch.release_file)

@@ -1,4 +1,4 @@
-"""A table whose rows belong to people: it is attacked by linkage and membership, scored and described."""
+"""The stages of a table whose rows belong to people: attacks by linkage and membership, scores, report."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import flows.environment  # noqa: F401  # prepares the process before Prefect is
 from flows.kinds.base import AttackResults, KindFlow, MadeRelease, ReleaseJob
 from flows.release import ReleaseSpec
 from flows.run.certificate import ReleasedFile
-from flows.run.publish import sha256
+from flows.run.publish import compute_sha256
 from flows.run.stage_runner import ReleaseArtifacts, store_part
 from tasks.attack.insiders import compute_rate
 from tasks.attack.membership.inference import find_scored_linkage
@@ -147,7 +147,7 @@ def report_table(job: ReleaseJob, _: MadeRelease, found: AttackResults, score: R
 def create_table_file(made: ReleaseArtifacts, release: ReleaseSpec) -> ReleasedFile:
     table = Store().table(TableRef(made.released))
     name, content = name_released_file(release.publish.format), encode(table, release.publish.format)
-    return ReleasedFile(name, content, sha256(content), content_address(table), table.n, create_column_claims(table))
+    return ReleasedFile(name, content, compute_sha256(content), content_address(table), table.n, create_column_claims(table))
 
 
 MASKED_TABLE_FLOW = KindFlow(

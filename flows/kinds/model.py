@@ -1,4 +1,4 @@
-"""A released model: it is trained or read, asked, imitated by an intruder, attacked, scored and described."""
+"""The stages of a released model: train or read it, query it, let an intruder imitate it, attack, score, report."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Callable
 from flows.kinds.base import AttackResults, KindFlow, MadeRelease, ReleaseJob
 from flows.release import ReleaseSpec
 from flows.run.certificate import ReleasedFile
-from flows.run.publish import sha256
+from flows.run.publish import compute_sha256
 from flows.run.stage_runner import ReleaseArtifacts, StageRunner, store_part
 from tasks.attack.membership.methods import AnyModelAttack, attack_name, shadows_needed, teaching
 from tasks.attack.membership.shadow_training import TOGETHER
@@ -111,7 +111,9 @@ def report_model(job: ReleaseJob, made: MadeRelease, found: AttackResults, score
 
 def create_model_file(made: ReleaseArtifacts, _: ReleaseSpec) -> ReleasedFile:
     content, card = Store().file(FileRef(made.released)), Store().record(_require_card(made.card), ModelCard)
-    return ReleasedFile(MODEL_FILE, content, sha256(content), sha256(content), card.rows, create_model_column_claims(card))
+    return ReleasedFile(
+        MODEL_FILE, content, compute_sha256(content), compute_sha256(content), card.rows, create_model_column_claims(card)
+    )
 
 
 def _train_shadows(

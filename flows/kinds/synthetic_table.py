@@ -1,4 +1,4 @@
-"""A table whose rows belong to nobody: its stages are those of a masked table, and each asks what can be asked of such rows."""
+"""The stages of a table whose rows belong to nobody: those of a masked table, limited to what can be asked of such rows."""
 
 from __future__ import annotations
 

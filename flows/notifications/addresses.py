@@ -32,7 +32,7 @@ def refuse_internal(address: str) -> None:
         return
     if not plugin.secure and urlsplit(address).scheme not in MAIL:
         raise create_address_error("this address is not encrypted: it speaks plain http", ALLOWED)
-    for host in sorted(_hosts(address, plugin)):
+    for host in sorted(_list_hosts(address, plugin)):
         try:
             found = {str(one[4][0]) for one in socket.getaddrinfo(host, None)}
         except (OSError, ValueError):
@@ -63,7 +63,7 @@ def _is_hosted(plugin: Any) -> bool:
     return any("{host}" in template for template in plugin.templates) and getattr(plugin, "mode", None) != "cloud"
 
 
-def _hosts(address: str, plugin: Any) -> Iterator[str]:
+def _list_hosts(address: str, plugin: Any) -> Iterator[str]:
     """As Apprise and as others read it: one may take for the user's name what the other takes for the host."""
     mail = getattr(plugin, "smtp_host", None)
     named = (mail,) if mail else (plugin.host, urlsplit(address).hostname)
@@ -103,7 +103,7 @@ def create_mail_address(url: str) -> str:
     return urlunsplit(parts._replace(query="&".join([*kept, "format=text"])))
 
 
-def quiet_apprise() -> None:
+def silence_apprise() -> None:
     """Apprise names an address that it cannot read in its errors: nothing of its is logged."""
     logging.getLogger("apprise").setLevel(logging.CRITICAL + 1)
 
@@ -112,7 +112,7 @@ def load_plugin(address: str) -> Any:
     """Apprise's own object for an address; None for one that it does not know."""
     from apprise import Apprise
 
-    quiet_apprise()
+    silence_apprise()
     try:
         return Apprise.instantiate(address)
     except (TypeError, ValueError):

@@ -1,7 +1,7 @@
-"""What is told of a scheduled release, and in which words: names, the verdict, codes and figures that the public report has.
+"""The messages about scheduled releases: names, verdicts, codes, and figures that the public report shows; nothing else.
 
 No value or path of a source can be in a message: an event has no place for one, and what is written by others (names of
-columns, codes of errors) passes through `plain` and `public_code`.
+columns, codes of errors) passes through `escape_markup` and `extract_public_code`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import AwareDatetime, BeforeValidator, Field, StringConstraints
 
-from flows.run.criterion_text import criterion_in_words
+from flows.run.criterion_text import describe_criterion
 from tasks.audit.ledger.entries import RunEnded
 from tasks.audit.lookup.index import Index
 from tasks.microdata.canonical import canonical
@@ -38,7 +38,7 @@ _WITH_LOCATION = re.compile(r"[A-Za-z_]\w{0,80} in [\w<>]{1,80}, line \d{1,7}(?:
 _PUNCTUATION = frozenset(" .,;:()%/_-+='?")
 
 
-def public_code(code: object) -> object:
+def extract_public_code(code: object) -> object:
     """The kind of an error, and its place in the program where it has one.
 
     What the user gave has a place too (a file, a row), and a file can be named after a person: it is cut off.
@@ -51,25 +51,25 @@ def public_code(code: object) -> object:
     return found[0] if found else "unknown"
 
 
-def plain(text: str) -> str:
+def escape_markup(text: str) -> str:
     """The text with all that a mail, a chat or a template could take for more than text as its code (`\\u003c` for `<`)."""
     return "".join(one if one.isalnum() or one in _PUNCTUATION else f"\\u{ord(one):04x}" for one in text)
 
 
-def _plain(text: object) -> object:
-    return plain(text)[:LONGEST_NAME] if isinstance(text, str) else text
+def _escape_name(text: object) -> object:
+    return escape_markup(text)[:LONGEST_NAME] if isinstance(text, str) else text
 
 
 Id = Annotated[str, StringConstraints(pattern=r"^[0-9A-Za-z-]{1,60}$")]
-Plain = Annotated[str, BeforeValidator(_plain)]
+Plain = Annotated[str, BeforeValidator(_escape_name)]
 
 
 class Event(Spec):
     """Something that a person should know.
 
     release, series, deployment, flow_run: as far as they are known. lines: of the policy that were not kept, in words, as the
-    public report has them. code: see `public_code`. due: the day of the review. about: what tells two events apart where no
-    run does (a keyed digest of a source; the flow run, if nothing else is given); it is not told itself.
+    public report has them. code: see `extract_public_code`. due: the day of the review. about: what tells two events apart
+    where no run does (a keyed digest of a source; the flow run, if nothing else is given); it is not told itself.
     """
 
     kind: EventKind
@@ -79,7 +79,7 @@ class Event(Spec):
     deployment: Plain | None = None
     flow_run: Id | None = None
     lines: tuple[str, ...] = ()
-    code: Annotated[str, BeforeValidator(public_code)] | None = None
+    code: Annotated[str, BeforeValidator(extract_public_code)] | None = None
     due: AwareDatetime | None = None
     about: Annotated[str, StringConstraints(max_length=300)] = Field(default="", repr=False)
 
@@ -111,7 +111,7 @@ class Event(Spec):
             yield f"Review by: {self.due:%Y-%m-%d}"
         if self.lines:
             yield "Lines of the policy that were not kept:"
-            yield from (f"- {plain(line)}" for line in self.lines[:MOST_LINES])
+            yield from (f"- {escape_markup(line)}" for line in self.lines[:MOST_LINES])
         if len(self.lines) > MOST_LINES:
             yield f"- and {len(self.lines) - MOST_LINES} more"
         yield f"Where to look: {self._where_to_look()}"
@@ -141,7 +141,7 @@ def create_event(kind: EventKind | None = None, *, run: str | None = None, **kno
         return None
     if ended is None:
         return Event(kind=event_kind, run=run, **known)
-    lines = tuple(f"{line['decision']}: {criterion_in_words(line)}" for line in ended.criteria if line["decision"] != "pass")
+    lines = tuple(f"{line['decision']}: {describe_criterion(line)}" for line in ended.criteria if line["decision"] != "pass")
     due = ended.review_by if event_kind == "review_due" else None
     facts = {"release": ended.release, "series": ended.series, "lines": lines, "code": ended.code, "due": due}
     return Event(kind=event_kind, run=ended.run, **{**known, **facts})

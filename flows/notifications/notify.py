@@ -1,4 +1,4 @@
-"""`notify`: say what became of a scheduled release to those who want to know. Nothing that goes wrong in it stops a run."""
+"""Tell the receivers what became of a scheduled release. Nothing that goes wrong here stops a run."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from flows.notifications.events import Event, EventKind, create_event, plain
+from flows.notifications.events import Event, EventKind, create_event, escape_markup
 from flows.notifications.outbox import UNADDRESSED, DeliveryReport, Outbox
 from flows.notifications.receivers import BLOCK, ReceiverList
 from tasks.microdata.errors import InputError
@@ -24,11 +24,11 @@ def notify(event: Event | None, blocks: Sequence[str] = ()) -> DeliveryReport:
     event is sent to a receiver once, however often this is called. None tells only of what waits.
     """
     good = tuple(block for block in blocks if re.fullmatch(BLOCK, block))
-    wrong = tuple(f"{plain(block)[:100]}: not TYPE/NAME of a block" for block in blocks if block not in good)
+    wrong = tuple(f"{escape_markup(block)[:100]}: not TYPE/NAME of a block" for block in blocks if block not in good)
     try:
         outbox = Outbox.current()
         if event is not None and (good or not blocks):
-            outbox.put(event, _receivers(event.kind, good))
+            outbox.put(event, _find_receivers(event.kind, good))
         report = outbox.deliver()
         return replace(report, kept=report.kept + wrong)
     except Exception as error:
@@ -36,7 +36,7 @@ def notify(event: Event | None, blocks: Sequence[str] = ()) -> DeliveryReport:
         return DeliveryReport(kept=(f"nothing could be told: {type(error).__name__}",))
 
 
-def _receivers(kind: EventKind, blocks: tuple[str, ...]) -> tuple[str, ...]:
+def _find_receivers(kind: EventKind, blocks: tuple[str, ...]) -> tuple[str, ...]:
     try:
         return ReceiverList.current().for_event(kind, blocks)
     except InputError as error:  # the message waits for the file to be mended

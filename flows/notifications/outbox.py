@@ -1,4 +1,4 @@
-"""Messages that wait: written down before they are sent, sent by whoever tells next, given up when too old or too many.
+"""Messages that wait: stored before they are sent, sent by the next process that notifies, dropped if too old or too many.
 
 A message is removed when its receiver has taken it, and its key is remembered, so that the same event is not sent to it
 again. Where a sending ended without an answer (a time limit, a crash in between) it is sent again with the same key.
@@ -16,7 +16,7 @@ from pathlib import Path
 
 from pydantic import AwareDatetime, SecretStr, ValidationError
 
-from flows.notifications.addresses import quiet_apprise, refuse_internal
+from flows.notifications.addresses import refuse_internal, silence_apprise
 from flows.notifications.events import Event, EventKind
 from flows.notifications.receivers import FILE, BlockName, ReceiverList
 from tasks.microdata.errors import InputError
@@ -186,7 +186,7 @@ def send_by_block(block: str, subject: str, body: str) -> None:
     from prefect.blocks.abstract import NotificationBlock
     from prefect.blocks.core import Block as PrefectBlock
 
-    quiet_apprise()
+    silence_apprise()
     found = PrefectBlock.load(block, _sync=True)  # type: ignore[call-arg]  # of the dispatcher around it
     if not isinstance(found, NotificationBlock):
         raise TypeError("no notification block")

@@ -1,4 +1,4 @@
-"""Who is told: `telling.yaml` in the private folder names blocks of Prefect's, which hold the addresses.
+"""Who is notified: `telling.yaml` in the private folder names Prefect blocks, which hold the addresses.
 
 An address may hold a password, so it is kept by Prefect alone, encrypted in its database. The blocks are of the type «Slack
 Webhook»: it hands any address of Apprise's (a mail server, a chat, plain JSON by HTTP) on as it is, names no address in logs

@@ -1,4 +1,4 @@
-"""What is no longer as it was when a run was made: source files, the lock, what is installed, the machine."""
+"""List what changed since a run was made: source files, the lock, installed versions, the machine."""
 
 from __future__ import annotations
 
@@ -57,21 +57,21 @@ def changes(then: Provenance | None, now: Provenance) -> Changes:
         return Changes(known=False)
     return Changes(
         known=True,
-        files=tuple(sorted(_unlike(then.files, now.files))),
+        files=tuple(sorted(_find_unlike(then.files, now.files))),
         lock=then.lock != now.lock,
-        pins=_versions(then.pins, now.pins),
-        packages=_versions(then.packages, now.packages),
-        platform=_versions(_platform(then), _platform(now)),
+        pins=_describe_version_changes(then.pins, now.pins),
+        packages=_describe_version_changes(then.packages, now.packages),
+        platform=_describe_version_changes(_extract_platform(then), _extract_platform(now)),
     )
 
 
-def _versions(then: Mapping[str, str], now: Mapping[str, str]) -> tuple[str, ...]:
-    return tuple(f"{name} {then.get(name, 'none')} -> {now.get(name, 'none')}" for name in sorted(_unlike(then, now)))
+def _describe_version_changes(then: Mapping[str, str], now: Mapping[str, str]) -> tuple[str, ...]:
+    return tuple(f"{name} {then.get(name, 'none')} -> {now.get(name, 'none')}" for name in sorted(_find_unlike(then, now)))
 
 
-def _unlike(then: Mapping[str, str], now: Mapping[str, str]) -> set[str]:
+def _find_unlike(then: Mapping[str, str], now: Mapping[str, str]) -> set[str]:
     return {name for name in then.keys() | now.keys() if then.get(name) != now.get(name)}
 
 
-def _platform(provenance: Provenance) -> dict[str, str]:
+def _extract_platform(provenance: Provenance) -> dict[str, str]:
     return {name: getattr(provenance, name) for name in _PLATFORM}

@@ -1,4 +1,4 @@
-"""What the private manifest and the ledger say of a run that is to be computed again, and whether it can be."""
+"""Read a past run from its private manifest and the ledger, and check that it can be computed again."""
 
 from __future__ import annotations
 
@@ -85,9 +85,9 @@ def load_past_run(name: str) -> PastRun:
     Raises InputError where there is no such run, it still runs, its manifest is gone or cannot be read, or the store's key is
     another one; ManifestChanged where the ledger names another manifest.
     """
-    run = _only_run(name)
-    content = _content(run)
-    _same_key(_loosely(content).get("store"))
+    run = _find_only_run(name)
+    content = _read_manifest_bytes(run)
+    _require_same_store_key(_parse_leniently(content).get("store"))
     ended = find_ending(run)
     if ended is not None and ended.manifest not in (None, Store().digest(content)):
         raise ManifestChanged(run)
@@ -96,7 +96,7 @@ def load_past_run(name: str) -> PastRun:
     if status == "running":
         raise InputError("unfinished-run", WHERE, "The run has not ended.", "a run that has ended", "wait for it", run)
     stages = {stage: done.produced for stage, done in manifest.stages.items()}
-    made_by = None if manifest.provenance is None else _provenance(manifest.provenance)
+    made_by = None if manifest.provenance is None else _read_provenance(manifest.provenance)
     facts = (manifest.draw, manifest.seed, manifest.failure)
     return PastRun(run, status, release, stages, manifest.inputs, *facts, made_by, ended)
 
@@ -107,7 +107,7 @@ def bring_back_secrets(run: PastRun) -> None:
     Raises InputError where one is lost or is not what its id says.
     """
     if run.draw is not None:
-        _seed_is_there(run, run.draw)
+        _require_seed(run, run.draw)
     masked_here = run.release.adoption_plan is None
     pseudonyms = run.inputs.get("mask", [""])[-1] if masked_here else ""
     if pseudonyms and run.release.seed is None and current_pseudonym_key(run.release.series_name) != pseudonyms:
@@ -145,7 +145,7 @@ def _check_signature(line: bytes) -> None:
         raise InputError("ledger-damaged", "ledger", what, allowed, "`sdcert audit verify` says what is wrong") from None
 
 
-def _only_run(name: str) -> str:
+def _find_only_run(name: str) -> str:
     runs = sorted(path.parent.name for path in (Home.current().root / "runs").glob("*/manifest.json"))
     found = [run for run in runs if run == name] or [run for run in runs if name and run.startswith(name)]
     if len(found) > 1:
@@ -157,14 +157,14 @@ def _only_run(name: str) -> str:
     raise InputError("no-such-run", WHERE, what, allowed, remedy, name)
 
 
-def _content(run: str) -> bytes:
+def _read_manifest_bytes(run: str) -> bytes:
     try:
         return read_file(manifest_path(run))
     except OSError as error:
-        raise _unreadable(run, f"cannot be read ({error.strerror})") from None
+        raise _create_unreadable_error(run, f"cannot be read ({error.strerror})") from None
 
 
-def _loosely(content: bytes) -> dict[str, Any]:
+def _parse_leniently(content: bytes) -> dict[str, Any]:
     try:
         found = json.loads(content)
     except (ValueError, RecursionError):
@@ -172,7 +172,7 @@ def _loosely(content: bytes) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _same_key(mark: Any) -> None:
+def _require_same_store_key(mark: Any) -> None:
     path = Home.current().root / "keys" / "store.key"
     what = None if path.exists() else "The private folder has lost the key of its store."
     if what is None and mark is not None and mark != Store().digest(KEY_MARK):
@@ -186,30 +186,30 @@ def _read(run: str, content: bytes) -> tuple[_Manifest, ReleaseSpec]:
     try:
         manifest = _Manifest.model_validate_json(content)
     except ValidationError:
-        raise _unreadable(run, "is damaged, or of another version of sdcert") from None
+        raise _create_unreadable_error(run, "is damaged, or of another version of sdcert") from None
     if manifest.run != run:
-        raise _unreadable(run, "is that of another run")
+        raise _create_unreadable_error(run, "is that of another run")
     try:
         return manifest, TypeAdapter(ReleaseSpec).validate_json(json.dumps(manifest.spec))
     except ValidationError as error:
         fields = ", ".join(sorted({".".join(str(step) for step in found["loc"][:2]) for found in error.errors()})[:5])
         what = f"its release file cannot be read by this version of sdcert any more ({fields})"
-        raise _unreadable(run, f"is of another version: {what}") from None
+        raise _create_unreadable_error(run, f"is of another version: {what}") from None
 
 
-def _unreadable(run: str, why: str) -> InputError:
+def _create_unreadable_error(run: str, why: str) -> InputError:
     what, remedy = f"The private manifest {why}.", "replay with the version of sdcert that made it, or restore it from a backup"
     return InputError("unreadable-manifest", WHERE, what, "a manifest as this version writes it", remedy, run)
 
 
-def _provenance(address: str) -> Provenance | None:
+def _read_provenance(address: str) -> Provenance | None:
     try:
         return Store().record(RecordRef(address), Provenance)
     except (Damaged, ValidationError):
         return None
 
 
-def _seed_is_there(run: PastRun, draw: str) -> None:
+def _require_seed(run: PastRun, draw: str) -> None:
     try:
         read_seed(draw)
     except InputError as error:

@@ -1,4 +1,4 @@
-"""Replay: a run computed again from its private manifest and its seed, every address compared, and the ledger told."""
+"""Replay: compute a run again from its private manifest and its seed, compare every address, and record it in the ledger."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from flows.run.run_entries import identify_requester
 from tasks.audit.ledger.entries import RunReplayed
 from tasks.audit.ledger.ledger import Ledger
 from tasks.audit.maintenance.use import use_store
-from tasks.audit.signing.keys import signing, signing_key
+from tasks.audit.signing.keys import hold_signing_key, open_signing_key
 from tasks.report.predicate import MadeBy
 from tasks.runtime.artifacts import Store
 from tasks.runtime.provenance import describe_process, summarise_provenance
@@ -59,7 +59,7 @@ def replay(
         bring_back_secrets(run)
         Store().put_record(run.release)  # the ledger names the release file by its address
         Ledger.current().refuse_clock_behind()
-        signing_key()  # whoever cannot sign what came of it is told before the work, not after it
+        open_signing_key()  # whoever cannot sign what came of it is told before the work, not after it
         given = GivenPaths(source, released, files or {})
         again = rerun(run, given)
         moved = given.files_moved
@@ -75,7 +75,7 @@ def write_down(done: ReplayResult) -> None:
     event = RunReplayed(
         run=done.run, outcome=done.outcome, differs=done.differs, causes=done.causes, asked_by=who, made_by=what
     )
-    with signing() as key:
+    with hold_signing_key() as key:
         Ledger.current().append(event, key)
 
 

@@ -1,4 +1,4 @@
-"""Which stages of a run come out otherwise, and why: what their inputs, code, lock, data and platform were, and are."""
+"""Explain which stages of a run come out otherwise in a replay: changed inputs, code, lock, data or platform."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from flows.kinds.model import FITTED_MODEL
 from flows.mask_stages import CONTROL_TABLE, RELEASED_TABLE
 from flows.replay.environment_changes import Changes
 from flows.replay.past_run import PastRun
-from flows.replay.rerun import Rerun, failure_in_words, strip_token
-from flows.replay.table_difference import row_change
+from flows.replay.rerun import Rerun, describe_failure, strip_token
+from flows.replay.table_difference import compare_rows
 from tasks.attack.linkage.external_files import FILE
 from tasks.audit.ledger.entries import ReleasedTable
 from tasks.microdata.errors import SdcertError
@@ -74,7 +74,7 @@ def compare_with_replay(run: PastRun, again: Rerun, changes: Changes, *, moved: 
     found = tuple(_stage(name, run, again, changes, moved) for name in run.stages)
     if run.ended is not None and run.ended.released is not None:
         found += (_compare_released_file(run.ended.released, again, changes),)
-    return ReplayComparison((*found, *_ending(run, again, changes)), changes, tuple(_remarks(run, again)))
+    return ReplayComparison((*found, *_compare_endings(run, again, changes)), changes, tuple(_list_remarks(run, again)))
 
 
 def _stage(name: str, run: PastRun, again: Rerun, changes: Changes, moved: tuple[str, ...]) -> StageFound:
@@ -84,11 +84,11 @@ def _stage(name: str, run: PastRun, again: Rerun, changes: Changes, moved: tuple
     outputs = tuple(sorted(part for part in then.keys() | now.keys() if then.get(part) != now.get(part)))
     if not outputs:
         return StageFound(name, "identical")
-    inputs = _inputs(name, run, again)
+    inputs = _compare_inputs(name, run, again)
     if inputs.products:
         return StageFound(name, "follows", outputs, (Cause("inputs", ", ".join(inputs.products)),))
     given = inputs.given - _find_moved_arguments(name, run, moved)
-    data = tuple(_data(name, run, again) for position in given if position == _digest_position(name, run))
+    data = tuple(_compare_data(name, run, again) for position in given if position == _digest_position(name, run))
     plan = given - {_digest_position(name, run)}
     return StageFound(name, "differs", outputs, (*data, *_find_causes(again.rooms[name], changes, bool(plan), bool(data))))
 
@@ -117,28 +117,28 @@ class _Inputs:
     given: frozenset[int]
 
 
-def _inputs(name: str, run: PastRun, again: Rerun) -> _Inputs:
+def _compare_inputs(name: str, run: PastRun, again: Rerun) -> _Inputs:
     """What a stage was given otherwise. A manifest that kept no inputs: whatever differs before the stage."""
     origin = {address: stage for stage, produced in run.stages.items() for address in produced.values()}
     if name not in run.inputs:
         names = list(run.stages)
         before = [stage for stage in names[: names.index(name)] if again.stages.get(stage) != run.stages[stage]]
         return _Inputs(tuple(before), frozenset({_digest_position(name, run)} if name == "ingest" else ()))
-    pairs = list(zip_longest(_flat(run.inputs[name]), _flat(again.inputs[name])))
+    pairs = list(zip_longest(_flatten_texts(run.inputs[name]), _flatten_texts(again.inputs[name])))
     unlike = [position for position, (then, now) in enumerate(pairs) if then != now]
     products = dict.fromkeys(origin[pairs[position][0]] for position in unlike if pairs[position][0] in origin)
     return _Inputs(tuple(products), frozenset(position for position in unlike if pairs[position][0] not in origin))
 
 
-def _flat(arguments: Any) -> Iterator[str]:
+def _flatten_texts(arguments: Any) -> Iterator[str]:
     """The texts of nested arguments, in an order that does not depend on how a dict was built."""
     match arguments:
         case dict():
             for name in sorted(arguments):
-                yield from _flat(arguments[name])
+                yield from _flatten_texts(arguments[name])
         case list() | tuple():
             for part in arguments:
-                yield from _flat(part)
+                yield from _flatten_texts(part)
         case _:
             yield arguments
 
@@ -166,7 +166,7 @@ def _find_moved_arguments(name: str, run: PastRun, moved: tuple[str, ...]) -> fr
     return frozenset({position}) if position >= 0 and file in moved else frozenset()
 
 
-def _data(name: str, run: PastRun, again: Rerun) -> Cause:
+def _compare_data(name: str, run: PastRun, again: Rerun) -> Cause:
     part, whose, key = (
         "masked" if name == "mask" else "data",
         _name_stage_file(name),
@@ -181,7 +181,7 @@ def _data(name: str, run: PastRun, again: Rerun) -> Cause:
         then = store.table(TableRef(run.stages[name][part]))
     except Damaged:
         return Cause("data", f"{whose} has other content; which rows is not known, the store no longer has the earlier table")
-    return Cause("data", f"{whose}: {row_change(then, store.table(TableRef(now)), key)}")
+    return Cause("data", f"{whose}: {compare_rows(then, store.table(TableRef(now)), key)}")
 
 
 def _name_stage_file(stage: str) -> str:
@@ -208,10 +208,10 @@ def _compare_released_file(then: ReleasedTable, again: Rerun, changes: Changes) 
     return StageFound(RELEASED_FILE, "differs", unlike, causes)
 
 
-def _ending(run: PastRun, again: Rerun, changes: Changes) -> Iterator[StageFound]:
+def _compare_endings(run: PastRun, again: Rerun, changes: Changes) -> Iterator[StageFound]:
     """How it ended, where the run or its replay ended otherwise than with its last stage."""
     then = None if run.failure is None or run.status != "failed" else strip_token(run.failure)
-    now = None if again.failure is None else failure_in_words(again.failure)
+    now = None if again.failure is None else describe_failure(again.failure)
     further = bool(again.stages.keys() - run.stages.keys())
     if then == now or (now is None and not further):
         if then is not None and then == now:
@@ -221,28 +221,30 @@ def _ending(run: PastRun, again: Rerun, changes: Changes) -> Iterator[StageFound
     if first is not None and first in again.stages:
         yield StageFound(ENDING, "follows", (), (Cause("inputs", first),))
         return
-    stuck = _stuck(again if again.failure else run)
+    stuck = _find_last_stage(again if again.failure else run)
     explanation = (
-        f"the replay ended with {_public(again.failure)}" if again.failure else "the run failed, and its replay does not"
+        f"the replay ended with {_describe_publicly(again.failure)}"
+        if again.failure
+        else "the run failed, and its replay does not"
     )
     rooms = again.rooms.get(stuck) or tuple({name.split("/")[1] for name in changes.files})
-    data = (Cause("data", f"{_name_stage_file(stuck)} has other content"),) if _other_data(stuck, run, again) else ()
+    data = (Cause("data", f"{_name_stage_file(stuck)} has other content"),) if _has_read_other_data(stuck, run, again) else ()
     yield StageFound(ENDING, "differs", (explanation,), (*data, *_find_causes(rooms, changes, True, bool(data))))
 
 
-def _stuck(run: PastRun | Rerun) -> str:
+def _find_last_stage(run: PastRun | Rerun) -> str:
     """The stage in which a run ended; empty: between two."""
     return next((name for name in run.inputs if name not in run.stages), "")
 
 
-def _other_data(stage: str, run: PastRun, again: Rerun) -> bool:
+def _has_read_other_data(stage: str, run: PastRun, again: Rerun) -> bool:
     """Did a stage read a file with other content?"""
     position = _digest_position(stage, run)
     then, now = (inputs.get(stage, []) for inputs in (run.inputs, again.inputs))
     return 0 <= position < min(len(then), len(now)) and then[position] != now[position]
 
 
-def _public(error: Exception) -> str:
+def _describe_publicly(error: Exception) -> str:
     match error:
         case StageFailure():
             return str(error)
@@ -252,11 +254,11 @@ def _public(error: Exception) -> str:
             return type(error).__name__
 
 
-def _remarks(run: PastRun, again: Rerun) -> Iterator[str]:
+def _list_remarks(run: PastRun, again: Rerun) -> Iterator[str]:
     """What a reader should know besides."""
     released = RELEASED_TABLE if RELEASED_TABLE in run.inputs else "mask"  # earlier versions read it where it is aligned
     for name in ("ingest", CONTROL_TABLE, released, *(name for name in run.inputs if is_file_stage(name))):
-        if _other_data(name, run, again) and again.stages.get(name) == run.stages.get(name, {}):
+        if _has_read_other_data(name, run, again) and again.stages.get(name) == run.stages.get(name, {}):
             yield f"the file of {_name_stage_file(name)} has other bytes than then, and the same content"
     if run.ended is None:
         yield "the ledger does not say how this run ended: that its manifest is unchanged is not proved"

@@ -1,4 +1,4 @@
-"""Computing the stages of a run again: by the functions themselves, beside Prefect and its cache.
+"""Compute the stages of a run again: by the functions themselves, beside Prefect and its cache.
 
 Nothing is served from the cache and nothing is written to it, no attempt is counted, nothing is issued or published. The store
 gets what it has not: nothing, where everything comes out as it was.
@@ -130,7 +130,7 @@ def rerun(run: PastRun, given: GivenPaths) -> Rerun:
     with link_moved_files(run.release, given) as release:
         _refuse_absent(release.source, "source")
         _refuse_absent(release.released, "released")
-        for i, (name, file) in enumerate(_files(release).items()):
+        for i, (name, file) in enumerate(_find_external_files(release).items()):
             with relocate_errors(f"intruder.files[{i}]"):
                 _refuse_absent(file, f"file {name}=")
         try:
@@ -158,7 +158,7 @@ def _belongs_to_attack(stage: str, attack: str) -> bool:
     return stage.startswith(f"attack {attack} (")
 
 
-def failure_in_words(error: Exception) -> str:
+def describe_failure(error: Exception) -> str:
     """A failure as a manifest writes it down, without what differs from one time to another."""
     return strip_token(f"{type(error).__name__}: {error}")
 
@@ -180,20 +180,20 @@ def link_moved_files(release: ReleaseSpec, given: GivenPaths) -> Iterator[Releas
         }
         files = tuple(
             file if name not in given.files else _link_file(file, given.files[name], root / f"file-{i}", f"file {name}=")
-            for i, (name, file) in enumerate(_files(release).items())
+            for i, (name, file) in enumerate(_find_external_files(release).items())
         )
         update["intruder"] = release.intruder.model_copy(update={"files": files})
         yield release.model_copy(update=update)
 
 
-def _files(release: ReleaseSpec) -> dict[str, FileSpec]:
+def _find_external_files(release: ReleaseSpec) -> dict[str, FileSpec]:
     """The external files of the intruder, by what `--file` calls them."""
     names = (name.removeprefix(f"{FILE}:") for name in name_files(release.intruder.files))
     return dict(zip(names, release.intruder.files, strict=True))
 
 
 def _refuse_unknown(release: ReleaseSpec, given: GivenPaths) -> None:
-    there = tuple(_files(release))
+    there = tuple(_find_external_files(release))
     for name, path in given.files.items():
         if name not in there:
             what, allowed = f"this run read no external file `{name}`", ", ".join(there) or "none: leave --file out"

@@ -40,7 +40,7 @@ class RowChange:
         return "; ".join(parts) or "the same rows"
 
 
-def row_change(old: Microdata, new: Microdata, key: str | None = None) -> RowChange:
+def compare_rows(old: Microdata, new: Microdata, key: str | None = None) -> RowChange:
     """What became of a table, its rows matched by a key or, where there is none that tells rows apart, by what they hold.
 
     Without a key, a row in which one cell changed is told from a row removed and another added only where the two tables are
@@ -87,14 +87,14 @@ def _match_by_content(columns: Iterable[tuple[Integers, ...]], n_old: int, n_new
     """Equal rows belong together; what is left at the same places of two tables of one length was changed."""
     codes = joint_codes(map(np.concatenate, columns), n_old + n_new)
     old, new = codes[:n_old], codes[n_old:]
-    if n_old == n_new and 0 < np.count_nonzero(old != new) == _missing(old, new):
+    if n_old == n_new and 0 < np.count_nonzero(old != new) == _count_missing(old, new):
         rows = np.arange(n_old, dtype=np.int64)
         return rows, rows, 0, 0
     before, after = _pair_equal_rows(old, new)
     return before, after, n_old - len(before), n_new - len(after)
 
 
-def _missing(old: Integers, new: Integers) -> int:
+def _count_missing(old: Integers, new: Integers) -> int:
     """How many rows of the old table the new one lacks, each counted as often as it is lacking."""
     size = int(max(old.max(initial=0), new.max(initial=0))) + 1
     return int(np.maximum(np.bincount(old, minlength=size) - np.bincount(new, minlength=size), 0).sum())
@@ -103,12 +103,12 @@ def _missing(old: Integers, new: Integers) -> int:
 def _pair_equal_rows(old: Integers, new: Integers) -> tuple[Integers, Integers]:
     """Rows with equal codes, paired one to one: the first with the first, the second with the second."""
     most = max(len(old), len(new)) + 1
-    earlier, later = (codes * most + _occurrence(codes) for codes in (old, new))
+    earlier, later = (codes * most + _number_repeats(codes) for codes in (old, new))
     _, before, after = np.intersect1d(earlier, later, assume_unique=True, return_indices=True)
     return before, after
 
 
-def _occurrence(codes: Integers) -> Integers:
+def _number_repeats(codes: Integers) -> Integers:
     """How many equal codes stand before each."""
     order = np.argsort(codes, kind="stable")
     in_order = codes[order]

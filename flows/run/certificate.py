@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from flows.release import ReleaseSpec
-from flows.run.publish import CERTIFICATE, UNCERTIFIED, sha256
+from flows.run.publish import CERTIFICATE, UNCERTIFIED, compute_sha256
 from flows.run.run_entries import Trail
 from tasks.audit.ledger.entries import MaskedAttribute, ReleasedTable, RunEnded, StageDone
 from tasks.audit.signing.envelope import STATEMENT, sign_envelope
@@ -14,7 +14,7 @@ from tasks.audit.signing.keys import SigningKey
 from tasks.report.content import Content
 from tasks.report.page import Stamp
 from tasks.report.predicate import ATTACK_CATALOGUE_VERSION, ColumnClaim, DocumentClaim, SweepClaim
-from tasks.report.statement import REVIEW_MONTHS, months_later, predicate, statement
+from tasks.report.statement import REVIEW_MONTHS, add_months, create_predicate, create_statement
 from tasks.runtime.draws import SEED_ENTROPY_BITS
 
 
@@ -75,14 +75,14 @@ class RunConclusion:
         last = self.trail.series.find_last_release()
         previous = None if last is None or last.ending is None else last.ending.certificate
         envelope = sign_envelope(self._statement(previous), STATEMENT, key.signer)
-        return envelope, self._entry(sha256(envelope), previous)
+        return envelope, self._entry(compute_sha256(envelope), previous)
 
     def _statement(self, previous: str | None) -> dict[str, Any]:
         if self.trail.recorded is None:
             raise RuntimeError("a statement was asked for before an attempt was written down")
         secret = self.release.seed is None and self.release.released is None
         chosen = self.release.sweep
-        certified = predicate(
+        certified = create_predicate(
             self.content,
             self.stamp,
             source_digest=self.source.partition(":")[2],
@@ -97,7 +97,7 @@ class RunConclusion:
             sweep=None if chosen is None else SweepClaim(name=chosen.name, points_tried=chosen.points_tried),
         )
         report = self.documents[0]
-        return statement(certified, *((report.name, report.sha256) if self.file is None else self.file.subject))
+        return create_statement(certified, *((report.name, report.sha256) if self.file is None else self.file.subject))
 
     def _entry(self, digest: str, previous: str | None) -> RunEnded:
         return RunEnded(
@@ -110,17 +110,17 @@ class RunConclusion:
             documents=self.documents,
             certificate=digest,
             previous_certificate=previous,
-            review_by=months_later(self.stamp.issued_at, REVIEW_MONTHS),
+            review_by=add_months(self.stamp.issued_at, REVIEW_MONTHS),
             attack_catalogue_version=ATTACK_CATALOGUE_VERSION,
             exceptions=tuple(name for name, _ in self.content.exceptions),
             criteria=tuple(self.criteria),
-            attributes=_attributes(self.content),
+            attributes=_list_attributes(self.content),
             stages={name: StageDone(cached=one["cached"], produced=one["produced"]) for name, one in self.stages.items()},
             manifest=self.manifest,
         )
 
 
-def _attributes(content: Content) -> tuple[MaskedAttribute, ...]:
+def _list_attributes(content: Content) -> tuple[MaskedAttribute, ...]:
     taught = set() if content.model is None else {content.model.target, *(one.name for one in content.model.inputs)}
     return tuple(
         MaskedAttribute(

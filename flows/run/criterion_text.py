@@ -1,11 +1,11 @@
-"""One line of a policy and what became of it, for a terminal, a table and Prefect's interface."""
+"""Describe one line of a policy and what became of it, for a terminal, a table and Prefect's interface."""
 
 from __future__ import annotations
 
 from typing import Any
 
 
-def criterion_in_words(line: dict[str, Any]) -> str:
+def describe_criterion(line: dict[str, Any]) -> str:
     """`reidentification 0.082 (limit at most 0.15), by transparency`; a lower bound: `reidentification at least 0.37; ...`"""
     value = "has no figure" if line["deciding_value"] is None else f"{line['deciding_value']:.4g}"
     end = " (one-sided 95 % bound)" if line["deciding_bound"] in ("low", "high") else ""

@@ -1,4 +1,4 @@
-"""What earlier runs left in the private folder."""
+"""Read the private manifests that earlier runs left, and the state of each run."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def has_runs(root: Path) -> bool:
     return any((root / "runs").glob(f"*/{MANIFEST}"))
 
 
-def manifests() -> list[dict[str, Any]]:
+def read_manifests() -> list[dict[str, Any]]:
     """The private manifests of all runs, newest first; one that a crash left unreadable is passed over."""
     found = []
     for path in sorted((Home.current().root / "runs").glob(f"*/{MANIFEST}"), reverse=True):
@@ -61,10 +61,10 @@ def compute_run_status(manifest: dict[str, Any]) -> str:
 
 def _read(path: Path) -> dict[str, Any]:
     later = path.with_name(LATER)
-    return _facts(path) | (_facts(later) if later.exists() else {})
+    return _read_facts(path) | (_read_facts(later) if later.exists() else {})
 
 
-def _facts(path: Path) -> dict[str, Any]:
+def _read_facts(path: Path) -> dict[str, Any]:
     """Raises ValueError where the file is not whole."""
     try:
         found = json.loads(read_text_file(path))

@@ -1,4 +1,4 @@
-"""The end of a run: the flow, never a cached task, stamps, publishes and records what a release leaves."""
+"""The end of a run: stamp, publish and record what a release leaves. The flow does it, never a cached task."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from flows.kinds import find_kind
 from flows.release import ReleaseSpec
 from flows.run.agreement import refuse_disagreement
 from flows.run.certificate import RunConclusion
-from flows.run.criterion_text import criterion_in_words
-from flows.run.publish import FolderDraft, as_json, draft_release_folder, settle_latest, sha256
+from flows.run.criterion_text import describe_criterion
+from flows.run.publish import FolderDraft, as_json, compute_sha256, draft_release_folder, settle_latest
 from flows.run.recorder import RunRecorder
 from flows.run.stage_runner import ReleaseArtifacts
 from tasks.audit.ledger.entries import RunEnded
@@ -29,14 +29,14 @@ from tasks.report.content import Content
 from tasks.report.page import Stamp, stamp_page
 from tasks.report.predicate import DocumentClaim
 from tasks.report.views.exceptions import summarise_for_terminal
-from tasks.report.views.insider_curve import curve_as_json
+from tasks.report.views.insider_curve import serialise_curve
 from tasks.runtime.artifacts import Store, create_adapter
 from tasks.runtime.draws import read_seed
 from tasks.runtime.files import write_whole
 from tasks.runtime.tracking import AT_LEAST
 from tasks.score.release_figures import Score
 from tasks.score.verdict import Criterion
-from tasks.score.verdict_word import verdict_word
+from tasks.score.verdict_word import format_verdict
 
 SCORECARD_SCHEMA = "1"
 _MARKDOWN = re.compile(r"[!-/:-@\[-`{-~]")  # all that a backslash makes plain
@@ -64,20 +64,20 @@ def issue(recorder: RunRecorder, release: ReleaseSpec, made: ReleaseArtifacts, o
     )
     excepted = tuple(name for name, _ in content.exceptions)
     scorecard = create_scorecard(release.name, recorder.run_id, verdict, excepted, content.estimates, content.verdict.criteria)
-    scorecard |= _curve(content)
+    scorecard |= _serialise_insider_curve(content)
     documents = {
         "report.html": stamp_page(store.page(made.page["page"]), stamp).encode(),
         "scorecard.json": as_json(scorecard),
     }
     private = create_scorecard(release.name, recorder.run_id, verdict, excepted, measured.estimates, measured.verdict.criteria)
-    private |= _curve(replace(content, estimates=measured.estimates, edition="internal"))
+    private |= _serialise_insider_curve(replace(content, estimates=measured.estimates, edition="internal"))
     write_whole(recorder.folder / "scorecard.json", as_json(private))
     write_whole(recorder.folder / "report-internal.html", stamp_page(store.page(made.page["internal"]), stamp).encode())
     with draft_release_folder(output.absolute(), release.name, recorder.run_id) as draft:
         for name, written in {**documents, **({file.name: file.content} if file else {})}.items():
             draft.add(name, written)
         reported = {"verdict": verdict, "exceptions": excepted, "criteria": scorecard["criteria"]}
-        reported |= {"summary": summarise_for_terminal(content), "worst_insider": _worst_insider(content)}
+        reported |= {"summary": summarise_for_terminal(content), "worst_insider": _describe_worst_insider(content)}
         reported |= {"insider_curve": scorecard["insider_curve"]} if "insider_curve" in scorecard else {}
         manifest = recorder.conclude(**reported, folder=str(draft.final), seed=read_seed(made.draw).hex())
         ending = RunConclusion(
@@ -87,7 +87,7 @@ def issue(recorder: RunRecorder, release: ReleaseSpec, made: ReleaseArtifacts, o
             stamp=stamp,
             source=made.source,
             file=file,
-            documents=tuple(DocumentClaim(name=name, sha256=sha256(content)) for name, content in documents.items()),
+            documents=tuple(DocumentClaim(name=name, sha256=compute_sha256(content)) for name, content in documents.items()),
             criteria=scorecard["criteria"],
             stages=recorder.stages,
             manifest=manifest,
@@ -127,8 +127,8 @@ def create_scorecard(
     criteria: tuple[Criterion, ...],
 ) -> dict[str, Any]:
     """`scorecard.json`: every figure with its id, every criterion of the policy, and what the verdict excepts."""
-    figures = [{"id": estimate.id, **_plain(estimate)} for estimate in estimates]
-    lines = [_plain(criterion) for criterion in criteria]
+    figures = [{"id": estimate.id, **_serialise_record(estimate)} for estimate in estimates]
+    lines = [_serialise_record(criterion) for criterion in criteria]
     return {
         "schema": SCORECARD_SCHEMA,
         "release": release,
@@ -140,19 +140,19 @@ def create_scorecard(
     }
 
 
-def _worst_insider(content: Content) -> dict[str, Any] | None:
+def _describe_worst_insider(content: Content) -> dict[str, Any] | None:
     """The figure of the insider who finds most, for who lists runs; None: no insider gave one."""
     worst = find_worst_insider(content)
     return None if worst is None else worst.model_dump(mode="json")
 
 
-def _curve(content: Content) -> dict[str, Any]:
+def _serialise_insider_curve(content: Content) -> dict[str, Any]:
     """`insider_curve`: the worst insider by how many columns they know, where they may know more than one."""
-    curve = curve_as_json(content)
+    curve = serialise_curve(content)
     return {} if curve is None else {"insider_curve": curve}
 
 
-def _plain(record: Estimate | Criterion) -> dict[str, Any]:
+def _serialise_record(record: Estimate | Criterion) -> dict[str, Any]:
     plain: dict[str, Any] = json.loads(create_adapter(type(record)).dump_json(record))
     if isinstance(record, Estimate):
         plain["parameters"] = dict(record.parameters)
@@ -175,10 +175,10 @@ def _track(recorder: RunRecorder, content: Content, folder: Path, released: str,
 
 def _show_in_prefect(recorder: RunRecorder, scorecard: dict[str, Any], folder: Path) -> None:
     """A page in Prefect's interface: the verdict and what decided it."""
-    word = verdict_word(scorecard["verdict"], scorecard["exceptions"])
+    word = format_verdict(scorecard["verdict"], scorecard["exceptions"])
     lines = [f"# {scorecard['release']}: {word}", "", f"Run `{recorder.run_id}`, folder `{folder.name}`", ""]
-    lines += [f"- **{line['decision']}**: {as_markdown(criterion_in_words(line))}" for line in scorecard["criteria"]]
-    create_markdown_artifact("\n".join(lines), key=_page_key(scorecard["release"]), description="Verdict of a release")
+    lines += [f"- **{line['decision']}**: {as_markdown(describe_criterion(line))}" for line in scorecard["criteria"]]
+    create_markdown_artifact("\n".join(lines), key=_create_page_key(scorecard["release"]), description="Verdict of a release")
 
 
 def as_markdown(text: str) -> str:
@@ -186,7 +186,7 @@ def as_markdown(text: str) -> str:
     return _MARKDOWN.sub(r"\\\g<0>", escape_terminal(text))
 
 
-def _page_key(release: str) -> str:
+def _create_page_key(release: str) -> str:
     """The key of a release's page in Prefect, which takes small letters, digits and - alone; no two share one."""
     plain = re.sub(r"[^a-z0-9]+", "-", release).strip("-")
-    return f"release-{plain}" if plain == release else f"release-{plain}-{sha256(release.encode())[:12]}"
+    return f"release-{plain}" if plain == release else f"release-{plain}-{compute_sha256(release.encode())[:12]}"

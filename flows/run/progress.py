@@ -1,4 +1,4 @@
-"""Telling who waits how far a release is: bars on a terminal, plain lines elsewhere, nothing where nobody listens."""
+"""Show how far a release is: bars on a terminal, plain lines elsewhere, nothing where nobody listens."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Lines:
     def advance_step(self, step: str, done: int, of: int, seconds: float, *, cached: int = 0) -> None:
         text = f"{step}: {done} of {of}"
         if done > cached:
-            text += f", about {_duration(self._seconds_each(done - cached, seconds) * (of - done))} left"
+            text += f", about {_format_duration(self._seconds_each(done - cached, seconds) * (of - done))} left"
         if self._status is not None:
             self._status.update(Text(text))
         elif seconds - self._told_at >= EVERY_SECONDS and done < of:
@@ -78,7 +78,7 @@ class Lines:
             self._status.stop()
 
 
-def _duration(seconds: float) -> str:
+def _format_duration(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"
 
 

@@ -138,7 +138,7 @@ def _is_written_down(draft: Path, run: str) -> bool:
     with Index.current() as index:
         ended = index.run(run).ending if index.begin_so(run) == [run] and not index.run(run).revocations else None
     statements = (draft / name for name in (CERTIFICATE, UNCERTIFIED) if (draft / name).is_file())
-    return ended is not None and any(sha256(read_file(path)) == ended.certificate for path in statements)
+    return ended is not None and any(compute_sha256(read_file(path)) == ended.certificate for path in statements)
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +193,7 @@ def _choose_latest_run(parent: Path, release: str, before: str | None) -> str | 
 def _is_there(folder: Path, row: dict[str, Any]) -> bool:
     try:
         here = not folder.is_symlink()
-        return here and bool(sha256(read_file(folder / CERTIFICATE)) == row["certificate"])
+        return here and bool(compute_sha256(read_file(folder / CERTIFICATE)) == row["certificate"])
     except OSError:
         return False
 
@@ -215,7 +215,7 @@ def _clear_links(parent: Path) -> None:
 
 
 def _find_lock_path(parent: Path) -> Path:
-    return Home.current().locks / f"latest-{sha256(str(parent.absolute()).encode())[:16]}.lock"
+    return Home.current().locks / f"latest-{compute_sha256(str(parent.absolute()).encode())[:16]}.lock"
 
 
 def as_json(content: Any) -> bytes:
@@ -223,5 +223,5 @@ def as_json(content: Any) -> bytes:
     return json.dumps(content, indent=1, sort_keys=True, allow_nan=False, ensure_ascii=False).encode() + b"\n"
 
 
-def sha256(content: bytes) -> str:
+def compute_sha256(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()

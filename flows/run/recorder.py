@@ -48,7 +48,7 @@ def _get_record_name(state: State[Any]) -> str | None:
     return None if metadata is None or metadata.storage_key is None else Path(metadata.storage_key).name
 
 
-def new_run_id() -> str:
+def create_run_id() -> str:
     """A name that sorts by time and that no two runs share: `20261121T093000Z-1f2e3d`."""
     return f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(3)}"
 
@@ -57,7 +57,7 @@ class RunRecorder:
     """Runs the stages of one release and writes down what they did. Use as a context."""
 
     def __init__(self, release: ReleaseSpec, *, refresh: bool) -> None:
-        self.run_id = new_run_id()
+        self.run_id = create_run_id()
         self.started = datetime.now(UTC)
         self.computed: list[str] = []
         self.cached: list[str] = []

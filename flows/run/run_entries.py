@@ -1,4 +1,4 @@
-"""What one run writes in the ledger: that it began, each attempt before it is made, and what became of it."""
+"""The ledger entries of one run: that it began, each attempt before it is made, and how it ended."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from tasks.audit.ledger.ledger import Appended, Ledger
 from tasks.audit.lookup.index import Index
 from tasks.audit.series.attempts import count_attempts
 from tasks.audit.series.series import Series
-from tasks.audit.signing.keys import SigningKey, signing, signing_key
+from tasks.audit.signing.keys import SigningKey, hold_signing_key, open_signing_key
 from tasks.microdata.errors import SdcertError
 from tasks.microdata.regular_files import read_file
 from tasks.report.predicate import LedgerClaim, MadeBy
-from tasks.report.statement import policy_digest
+from tasks.report.statement import digest_policy
 from tasks.runtime.artifacts import Store
 from tasks.runtime.draws import read_seed
 from tasks.runtime.failures import StageFailure
@@ -44,7 +44,7 @@ class Trail:
         self.run = run
         self.release = release
         self.series = Series(release.series_name)
-        signing_key()  # a key that cannot be opened is told before anything is computed
+        open_signing_key()  # a key that cannot be opened is told before anything is computed
         refuse_unsound_ledger(Home.current())  # and so is a ledger on which nothing can be built
         self.made_by = MadeBy(**summarise_provenance())
         self.recorded: LedgerClaim | None = None
@@ -65,7 +65,7 @@ class Trail:
 
     def attempt(self, *, source: str, source_file: str, masking: str, draw: str) -> int:
         """Write an attempt down before it is made; returns how many different ones the series has made on this source."""
-        policy = policy_digest(self.release.policy)
+        policy = digest_policy(self.release.policy)
 
         def create_attempt(_: Ledger) -> AttemptMade:
             self.attempts = count_attempts(self.series.list_attempts(), source_file, (source, masking, draw, policy))
@@ -109,7 +109,7 @@ class Trail:
             refuse_unsound_ledger(Home.current(), is_held=True)
             return ending(key)
 
-        with signing() as key:
+        with hold_signing_key() as key:
             self._ledger.append(create_ending, key)
 
     @property
@@ -137,11 +137,11 @@ class Trail:
 
     def _append(self, event: EntryEvent | Callable[[Ledger], EntryEvent]) -> Appended:
         """Append with the key that is current now: it may have been rotated since the run began."""
-        with signing() as key:
+        with hold_signing_key() as key:
             return self._ledger.append(event, key)
 
 
-def last_pseudonym_key(series: str) -> str | None:
+def find_last_pseudonym_key(series: str) -> str | None:
     """The key of pseudonyms that the series' last run with one was given, by the private manifest that the ledger names."""
     for found in Series(series).list_serious_runs():
         if found.ending is not None and found.ending.manifest is not None:

@@ -1,4 +1,4 @@
-"""What MLflow's registered model of a series is to say, read from the ledger."""
+"""What MLflow's registered model of a series shows, read from the ledger."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tasks.audit.series.series import Series
 from tasks.runtime.deadlines import run_with_timeout
 from tasks.runtime.registry import EndedRun, Registry, SeriesState
 from tasks.runtime.settings import Home
-from tasks.score.verdict_word import verdict_word
+from tasks.score.verdict_word import format_verdict
 
 NEWEST = 20  # so many of the last runs are made good where they are missing
 SECONDS = 30.0
@@ -48,16 +48,16 @@ def _follow(series: str) -> None:
 
 
 def _create_ended_run(found: RunEntries) -> EndedRun:
-    return EndedRun(found.run, dict(_tags(found)), revoked=bool(found.revocations))
+    return EndedRun(found.run, dict(_list_tags(found)), revoked=bool(found.revocations))
 
 
-def _tags(found: RunEntries) -> Iterator[tuple[str, str]]:
+def _list_tags(found: RunEntries) -> Iterator[tuple[str, str]]:
     ended = found.ending
     if ended is None:
         return
     yield "sdcert.release", ended.release
     yield "sdcert.verdict", ended.outcome
-    yield "sdcert.verdict_word", verdict_word(ended.outcome, ended.exceptions)
+    yield "sdcert.verdict_word", format_verdict(ended.outcome, ended.exceptions)
     if ended.is_release and ended.certificate is not None:
         yield "sdcert.certificate", ended.certificate
     if ended.not_for_publication:

@@ -1,4 +1,4 @@
-"""What the stages of a release share: who runs them, what the masking made, and what came of it all."""
+"""What the stages of every release share: the interface that runs them, and the addresses of what they made."""
 
 from __future__ import annotations
 

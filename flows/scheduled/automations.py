@@ -1,4 +1,4 @@
-"""What dies without a word is told by Prefect itself: automations of its server for runs that crash, vanish or never start.
+"""Automations of the Prefect server, which report runs that crash, vanish or never start and so cannot report it themselves.
 
 A run that ends in its own words (refused, quarantined, stopped at its limit) is told by `tell`, and not by these: nobody is
 told twice. They watch the flow runs with the tag `sdcert`, which deployments give to their runs.
@@ -47,7 +47,7 @@ def ensure_automations(
     blocks: the notification blocks that send (`slack-webhook/sdcert-stewards`); without any, only the last is made, and the
     others are removed. One that the server does not have is passed over: `sdcert tell test` says so.
     """
-    wanted = tuple(_create_automations(list(_documents(client, blocks)), late, silent))
+    wanted = tuple(_create_automations(list(_find_block_ids(client, blocks)), late, silent))
     for name in {CRASHED_NAME, LATE_NAME, LOST_NAME} - {one.name for one in wanted}:
         for automation in client.read_automations_by_name(name):
             client.delete_automation(automation.id)
@@ -66,7 +66,7 @@ def _ensure(client: SyncPrefectClient, wanted: AutomationCore) -> None:
         client.update_automation(found[0].id, wanted)
 
 
-def _documents(client: SyncPrefectClient, blocks: Sequence[str]) -> Iterator[UUID]:
+def _find_block_ids(client: SyncPrefectClient, blocks: Sequence[str]) -> Iterator[UUID]:
     """The ids of the blocks; no address is asked for."""
     for block in blocks:
         kind, _, name = block.partition("/")

@@ -1,4 +1,4 @@
-"""`sdcert ...` in a process of its own: what may hang is in there, and a limit ends it, whatever it is doing."""
+"""Run `sdcert ...` in a process of its own, so that a time limit ends it even if it hangs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from flows.run.recorder import new_run_id
+from flows.run.recorder import create_run_id
 from flows.run.run_entries import ASKED_BY_DEPLOYMENT, ASKED_BY_FLOW_RUN
 from flows.scheduled.closing import close_unfinished
 from flows.scheduled.command_requests import CODE_FILE, FOLDER, CommandRequest
@@ -61,7 +61,7 @@ def run_in_process(
     after the grace SIGKILL. asked_by: `deployment` and `flow_run` as the ledger is to name them. Costs a second of a processor
     for the interpreter, and what the command costs.
     """
-    folder, asked_by = _folder(), asked_by or {}
+    folder, asked_by = _create_folder(), asked_by or {}
     asked = _remember_request(asked_by, folder)
     kept = ProcessTree(
         [sys.executable, "-P", "-m", "flows.cli", *words],
@@ -119,13 +119,13 @@ def _close_runs(asked: CommandRequest, ending: ProcessExit) -> bool:
     return True
 
 
-def _folder() -> Path:
+def _create_folder() -> Path:
     """A private folder for what one command prints; those of a month ago are removed."""
     parent = Home.current().folder(FOLDER)
     for old in parent.iterdir():
         if old.is_dir() and time.time() - old.stat().st_mtime > KEPT_DAYS * 86_400:
             shutil.rmtree(old, ignore_errors=True)
-    return Home.current().folder(FOLDER, new_run_id())
+    return Home.current().folder(FOLDER, create_run_id())
 
 
 def _code(path: Path) -> str | None:

@@ -1,4 +1,4 @@
-"""The last word on runs whose process was killed: whoever saw it end writes it into the ledger, for they cannot any more."""
+"""Write the last ledger entry of runs whose process was killed, because they cannot write it any more."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tasks.audit.ledger.ledger import Ledger
 from tasks.audit.lookup.index import Index
 from tasks.audit.lookup.index_rows import RunEntries
 from tasks.audit.lookup.query import Query
-from tasks.audit.signing.keys import signing
+from tasks.audit.signing.keys import hold_signing_key
 from tasks.microdata.refs import RecordRef
 from tasks.runtime.artifacts import Damaged, Store
 from tasks.runtime.tracking import Tracking
@@ -61,7 +61,7 @@ def _close(began: RunBegan, code: str) -> bool:
         return ended
 
     try:
-        with signing() as key:
+        with hold_signing_key() as key:
             Ledger.current().append(unless_it_ended, key)
     except _HasEnded:
         return False

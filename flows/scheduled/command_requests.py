@@ -1,4 +1,4 @@
-"""Which flow run asked for which command, written down beside its output: after a kill -9 of all, who comes next knows."""
+"""Record which flow run asked for which command, so that after a kill -9 of all processes the next one knows."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ def load_deployments(path: Path) -> Deployments:
     folder = path.absolute().parent
     resolved = []
     for number, deployment in enumerate(found.deployments):
-        parameters = {name: _absolute(name, value, folder) for name, value in deployment.parameters.items()}
+        parameters = {name: _make_absolute(name, value, folder) for name, value in deployment.parameters.items()}
         for name in READ:
             if isinstance(file := parameters.get(name), str) and not Path(file).is_file():
                 where = document.where(("deployments", number, "parameters", name))
@@ -110,7 +110,7 @@ def load_deployments(path: Path) -> Deployments:
     return found.model_copy(update={"deployments": tuple(resolved)})
 
 
-def for_prefect(found: Deployments, folder: Path) -> str:
+def format_for_prefect(found: Deployments, folder: Path) -> str:
     """The file as `prefect deploy` is to read it: in YAML 1.1, where `off` is quoted."""
     content = found.model_dump(mode="json", by_alias=True, exclude_none=True)
     for deployment in content["deployments"]:
@@ -121,5 +121,5 @@ def for_prefect(found: Deployments, folder: Path) -> str:
     return written.getvalue()
 
 
-def _absolute(name: str, value: Any, folder: Path) -> Any:
+def _make_absolute(name: str, value: Any, folder: Path) -> Any:
     return str(folder / value) if name in (*READ, *WRITTEN) and isinstance(value, str) else value

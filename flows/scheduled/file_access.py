@@ -54,7 +54,9 @@ class FileAccess:
         path = self._path(name, value)
         resolved = _resolve(name, path)
         if _is_private(resolved) or (not resolved.is_relative_to(self.folder) and resolved not in self.files):
-            raise _refusal(name, "the file lies outside the folder that is served", "put the file there, or state it there")
+            raise _create_refusal(
+                name, "the file lies outside the folder that is served", "put the file there, or state it there"
+            )
         return str(path)
 
     def output(self, name: str, value: str) -> str:
@@ -62,13 +64,13 @@ class FileAccess:
         path = self._path(name, value)
         resolved = _resolve(name, path)
         if _is_private(resolved) or not any(resolved.is_relative_to(one) for one in (self.folder, *self.outputs)):
-            raise _refusal(name, "the folder lies outside the one that is served", "choose one there, or state it there")
+            raise _create_refusal(name, "the folder lies outside the one that is served", "choose one there, or state it there")
         return str(path)
 
     def _path(self, name: str, value: str) -> Path:
         if value.startswith("-") or not value.strip() or any(ord(sign) < _FIRST_PRINTED for sign in value):
             what = "this is no path: it begins with a dash, is blank, or holds a control character"
-            raise _refusal(name, what, "give a path")
+            raise _create_refusal(name, what, "give a path")
         return self.folder / value
 
 
@@ -76,7 +78,7 @@ def _resolve(name: str, path: Path) -> Path:
     try:
         return path.resolve()
     except (OSError, RuntimeError):  # a link that leads to itself
-        raise _refusal(name, "the path cannot be followed", "give a path") from None
+        raise _create_refusal(name, "the path cannot be followed", "give a path") from None
 
 
 def _is_private(path: Path) -> bool:
@@ -89,6 +91,6 @@ def _resolve_paths(stated: Iterable[dict[str, object]], names: Iterable[str]) ->
     return tuple(sorted(paths))
 
 
-def _refusal(name: str, what: str, remedy: str) -> InputError:
+def _create_refusal(name: str, what: str, remedy: str) -> InputError:
     """The value is not allowed: the message of a run is in Prefect's database, and may be sent."""
     return InputError("parameter", name, what, ALLOWED, remedy)

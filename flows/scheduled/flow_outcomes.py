@@ -1,16 +1,16 @@
-"""What a deployed flow says of what became of its command: a state of Prefect's, a sentence without a value, an event."""
+"""Turn the outcome of a command into what its flow reports: a Prefect state, a sentence without values, an event."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from flows.notifications.events import KINDS, public_code
+from flows.notifications.events import KINDS, extract_public_code
 from flows.notifications.events import EventKind as EventKind
 from flows.run.history import has_runs
 from flows.scheduled.child import CommandOutcome
 from tasks.runtime.settings import Home
-from tasks.score.verdict_word import verdict_word
+from tasks.score.verdict_word import format_verdict
 
 FlowState = Literal["COMPLETED", "FAILED"]
 OK, WRONG_INPUT = 0, 2
@@ -53,77 +53,84 @@ def interpret_common(outcome: CommandOutcome) -> FlowOutcome | None:
     """
     if outcome.timed_out:
         says = f"stopped at its limit, after {outcome.seconds / 60:.1f} minutes; nothing half-made was published"
-        return FlowOutcome("FAILED", "TimedOut", f"{says}. {_details(outcome)}", ("timed_out",))
+        return FlowOutcome("FAILED", "TimedOut", f"{says}. {_locate_details(outcome)}", ("timed_out",))
     match outcome.exit_code:
         case 0 | 1:
             return None
-        case 2 if _kind(outcome) in AWAY:  # no mistake in the input, but something that does not answer just now
-            raise Broke(f"{outcome.code}. {_details(outcome)}")
-        case 2 if _kind(outcome) in OF_THE_HOME:  # nothing is wrong with the source, and another try does not mend it
-            says = f"the home is not as it should be, and nothing was certified: {outcome.code}. {_details(outcome)}"
+        case 2 if _extract_error_kind(outcome) in AWAY:  # no mistake in the input, but something that does not answer just now
+            raise Broke(f"{outcome.code}. {_locate_details(outcome)}")
+        case 2 if (
+            _extract_error_kind(outcome) in OF_THE_HOME
+        ):  # nothing is wrong with the source, and another try does not mend it
+            says = f"the home is not as it should be, and nothing was certified: {outcome.code}. {_locate_details(outcome)}"
             return FlowOutcome("FAILED", "Failed", says, ("failed",), code=outcome.code)
         case 2:
-            says = f"the input is wrong, and nothing was certified: {outcome.code or 'no code'}. {_details(outcome)}"
+            says = f"the input is wrong, and nothing was certified: {outcome.code or 'no code'}. {_locate_details(outcome)}"
             return FlowOutcome("FAILED", "Quarantined", says, ("quarantined",), code=outcome.code)
         case 130:
-            return FlowOutcome("FAILED", "Interrupted", f"somebody ended the command. {_details(outcome)}", ("failed",))
+            return FlowOutcome("FAILED", "Interrupted", f"somebody ended the command. {_locate_details(outcome)}", ("failed",))
         case None:
-            raise Broke(f"the process was lost. {_details(outcome)}")
+            raise Broke(f"the process was lost. {_locate_details(outcome)}")
         case code if code < 0:
-            raise Broke(f"the process was ended by signal {-code} (no memory?). {_details(outcome)}")
+            raise Broke(f"the process was ended by signal {-code} (no memory?). {_locate_details(outcome)}")
         case code:
-            raise Broke(f"the command broke (exit code {code}). {_details(outcome)}")
+            raise Broke(f"the command broke (exit code {code}). {_locate_details(outcome)}")
 
 
 def interpret_certify(outcome: CommandOutcome) -> FlowOutcome:
     """Certified, refused or undecided: the machine did its work, and there is nothing to try again."""
-    return interpret_common(outcome) or _verdict(_facts(outcome), outcome)
+    return interpret_common(outcome) or _interpret_verdict(_parse_facts(outcome), outcome)
 
 
 def interpret_watch(outcome: CommandOutcome) -> FlowOutcome:
     """What a look found, and what became of it. A source that cannot be reached just now is tried again."""
-    facts = _facts(outcome)
+    facts = _parse_facts(outcome)
     if not facts:
-        return interpret_common(outcome) or _silent(outcome)
-    reason, code = str(facts.get("reason")), public_code(facts.get("code"))  # a dropped file can be named after a person
+        return interpret_common(outcome) or _refuse_silent_command(outcome)
+    reason, code = (
+        str(facts.get("reason")),
+        extract_public_code(facts.get("code")),
+    )  # a dropped file can be named after a person
     if facts.get("action") == "away" and not outcome.timed_out:
-        raise Broke(f"{code or reason}. {_details(outcome)}")
+        raise Broke(f"{code or reason}. {_locate_details(outcome)}")
     common = interpret_common(outcome)
     if common is not None:
         return _add_facts(replace(common, code=facts.get("code") or common.code), facts, f"{reason}: {code or common.says}")
     if facts.get("verdict"):
-        return _verdict(facts, outcome)
-    return _add_facts(FlowOutcome("COMPLETED", _camel(str(facts.get("action"))), ""), facts, reason)
+        return _interpret_verdict(facts, outcome)
+    return _add_facts(FlowOutcome("COMPLETED", _join_in_camel_case(str(facts.get("action"))), ""), facts, reason)
 
 
 def interpret_sweep(outcome: CommandOutcome) -> FlowOutcome:
-    return interpret_common(outcome) or FlowOutcome("COMPLETED", "Completed", f"the sweep is complete. {_details(outcome)}")
+    return interpret_common(outcome) or FlowOutcome(
+        "COMPLETED", "Completed", f"the sweep is complete. {_locate_details(outcome)}"
+    )
 
 
 def interpret_check(outcome: CommandOutcome) -> FlowOutcome:
     """Of `audit verify` and `store verify`: whatever they find, a person must look at."""
-    if outcome.exit_code == WRONG_INPUT and _kind(outcome) == "no-ledger" and not has_runs(Home.current().root):
+    if outcome.exit_code == WRONG_INPUT and _extract_error_kind(outcome) == "no-ledger" and not has_runs(Home.current().root):
         return FlowOutcome("COMPLETED", "Completed", "nothing was certified in this home yet")
     common = interpret_common(outcome)
     if common is not None:
         return replace(common, name="Failed", events=("failed",)) if common.name == "Quarantined" else common
     if outcome.exit_code == OK:
         return FlowOutcome("COMPLETED", "Completed", "nothing was found")
-    return FlowOutcome("FAILED", "Found", f"something is wrong. {_details(outcome)}", ("failed",))
+    return FlowOutcome("FAILED", "Found", f"something is wrong. {_locate_details(outcome)}", ("failed",))
 
 
-def _verdict(facts: dict[str, Any], outcome: CommandOutcome) -> FlowOutcome:
+def _interpret_verdict(facts: dict[str, Any], outcome: CommandOutcome) -> FlowOutcome:
     verdict = facts.get("verdict")
     if outcome.exit_code == OK:
-        word = verdict_word("certified", facts.get("exceptions", ()))
+        word = format_verdict("certified", facts.get("exceptions", ()))
         return _add_facts(FlowOutcome("COMPLETED", "Completed", "", ("certified",)), facts, word)
     if verdict not in ("refused", "undecided"):
-        return _silent(outcome)
+        return _refuse_silent_command(outcome)
     return _add_facts(FlowOutcome("COMPLETED", verdict.capitalize(), "", (verdict,)), facts, f"{verdict}: nothing was released")
 
 
-def _silent(outcome: CommandOutcome) -> FlowOutcome:
-    raise Broke(f"the command did not say what became of the release. {_details(outcome)}")
+def _refuse_silent_command(outcome: CommandOutcome) -> FlowOutcome:
+    raise Broke(f"the command did not say what became of the release. {_locate_details(outcome)}")
 
 
 def _add_facts(ended: FlowOutcome, facts: dict[str, Any], says: str) -> FlowOutcome:
@@ -135,18 +142,18 @@ def _add_facts(ended: FlowOutcome, facts: dict[str, Any], says: str) -> FlowOutc
     return replace(ended, release=facts.get("release"), series=facts.get("series"), due=facts.get("review_due"))
 
 
-def _kind(outcome: CommandOutcome) -> str:
+def _extract_error_kind(outcome: CommandOutcome) -> str:
     """Of a mistake in the input, without its place; empty where there is none."""
     return (outcome.code or "").partition(" at ")[0]
 
 
-def _facts(outcome: CommandOutcome) -> dict[str, Any]:
+def _parse_facts(outcome: CommandOutcome) -> dict[str, Any]:
     return outcome.json if isinstance(outcome.json, dict) else {}
 
 
-def _details(outcome: CommandOutcome) -> str:
+def _locate_details(outcome: CommandOutcome) -> str:
     return f"Private details: scheduled/{outcome.folder.name} in the home"
 
 
-def _camel(words: str) -> str:
+def _join_in_camel_case(words: str) -> str:
     return "".join(word.capitalize() for word in words.split("_"))

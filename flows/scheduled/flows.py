@@ -112,7 +112,7 @@ def _state(words: CommandWords, says: Saying, limit_minutes: float, tell: list[s
     return State(type=StateType[ended.kind], name=ended.name, message=ended.says)
 
 
-def _worth_another_try(_: Any, __: Any, state: State[Any]) -> bool:
+def _is_worth_another_try(_: Any, __: Any, state: State[Any]) -> bool:
     """A wrong home or key stays wrong; what broke, or lost its process or its disk, may go well the next time."""
     error = state.result(raise_on_failure=False)
     return not (isinstance(error, StageFailure) and isinstance(error.cause, SdcertError))
@@ -123,40 +123,40 @@ def _worth_another_try(_: Any, __: Any, state: State[Any]) -> bool:
     persist_result=False,
     cache_policy=NO_CACHE,
     retry_jitter_factor=0.5,
-    retry_condition_fn=_worth_another_try,
+    retry_condition_fn=_is_worth_another_try,
 )
 def run_command(words: list[str], says: Saying, limit_minutes: float) -> FlowOutcome:
     """Run `sdcert <words>` and say what became of it. Raises Broke, or a StageFailure, where trying again may help."""
-    return says(_ran(words, limit_minutes))
+    return says(_run_command(words, limit_minutes))
 
 
 @hide_exceptions("process")
-def _ran(words: list[str], limit_minutes: float) -> CommandOutcome:
+def _run_command(words: list[str], limit_minutes: float) -> CommandOutcome:
     me = flow_run.id
     outcome = run_in_process(words, limit_seconds=60 * limit_minutes, asked_by={"deployment": deployment.name, "flow_run": me})
     if me and outcome.exit_code is None:
-        _quietly(lambda: end_inside(me))
+        _ask_quietly(lambda: end_inside(me))
     return outcome
 
 
 def _tell(ended: FlowOutcome, blocks: Sequence[str]) -> None:
     """Tell of it, and of what could not be told before. Whatever goes wrong here, the run has ended as it has."""
     known = {"release": ended.release, "series": ended.series, "code": ended.code}
-    known |= {"flow_run": flow_run.id, "deployment": _quietly(lambda: deployment.name)}
-    run = ended.run or _quietly(_newest_run)
+    known |= {"flow_run": flow_run.id, "deployment": _ask_quietly(lambda: deployment.name)}
+    run = ended.run or _ask_quietly(_find_newest_run)
     for kind in ended.events:
         about = ended.due or run if kind == "review_due" else run
         notify_outcome(kind, blocks=blocks, run=about, **{name: value for name, value in known.items() if value})
     tell_waiting()
 
 
-def _newest_run() -> str | None:
+def _find_newest_run() -> str | None:
     """Of the ledger's, where this flow run came so far as to begin one."""
     found = find_runs_of_flow(flow_run.id, psutil.Process().create_time()) if flow_run.id else []
     return found[0].run if found else None
 
 
-def _quietly(ask: Callable[[], str | None]) -> str | None:
+def _ask_quietly(ask: Callable[[], str | None]) -> str | None:
     """What is good to know or to tell, and never worth the run."""
     try:
         return ask()

@@ -1,4 +1,4 @@
-"""The port of a server that is started here: listened at before anybody is told of it, and never let go while it serves.
+"""Open the port of a server before its address is given to anybody, and hold it as long as the server runs.
 
 Clients send a password to whoever listens there. Between a look for a free port and the server's own bind, and whenever a
 server ends by itself, another user of the machine could take the port. So the socket is made here, and handed on to the server.

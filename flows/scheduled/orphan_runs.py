@@ -66,7 +66,7 @@ def end_vanished(client: SyncPrefectClient, looks: Looks) -> Iterator[str]:
             yield from _end(client, run)
         except Exception as error:
             errors.append(error)
-    for run in _runs(client, {"tags": {"all_": [TO_REPEAT]}, "state": {"type": {"any_": _FINAL}}}):
+    for run in _fetch_runs(client, {"tags": {"all_": [TO_REPEAT]}, "state": {"type": {"any_": _FINAL}}}):
         try:
             yield from _let_run_again(client, run)
         except Exception as error:
@@ -80,15 +80,15 @@ def _end(client: SyncPrefectClient, run: FlowRun) -> Iterator[str]:
     if runs_again:
         client.update_flow_run(run.id, tags=[*run.tags, TO_REPEAT])
     if end_run(client, run, ONCE_MORE if runs_again else NOT_AGAIN) and not runs_again:
-        yield f"a run of {_deployment(client, run)} had been killed: it is shown as crashed now, and does not run again"
-    close_unfinished(str(run.id), _since(run), "killed")
+        yield f"a run of {_find_deployment(client, run)} had been killed: it is shown as crashed now, and does not run again"
+    close_unfinished(str(run.id), _find_expected_start(run), "killed")
 
 
 def _let_run_again(client: SyncPrefectClient, run: FlowRun) -> Iterator[str]:
     """Unless the run ended in its own way meanwhile."""
     if run.state_type == StateType.CRASHED:
         consequence = "and runs again" if _repeat(client, run) else "but cannot run again: its deployment has changed"
-        yield f"a run of {_deployment(client, run)} was killed before it began: it is shown as crashed, {consequence}"
+        yield f"a run of {_find_deployment(client, run)} was killed before it began: it is shown as crashed, {consequence}"
     client.update_flow_run(run.id, tags=[tag for tag in run.tags if tag != TO_REPEAT])
 
 
@@ -104,15 +104,15 @@ def end_run(client: SyncPrefectClient, run: FlowRun, message: str) -> bool:
 def _find_vanished(client: SyncPrefectClient, looks: Looks) -> list[FlowRun]:
     """Of the runs that have not ended. First what the server says, then what is there: a process may start in between."""
     states = [one.value for one in (StateType.PENDING, StateType.RUNNING, StateType.CANCELLING)]
-    unended = list(_runs(client, {"tags": {"all_": [TAG]}, "state": {"type": {"any_": states}}}))
+    unended = list(_fetch_runs(client, {"tags": {"all_": [TAG]}, "state": {"type": {"any_": states}}}))
     behind = {environment.get(name) for _, environment in own_processes() for name in (FLOW_RUN, ASKED_BY_FLOW_RUN)}
     behind |= {one.flow_run for one in list_requests()}  # their command has begun
     silent = [run for run in unended if str(run.id) not in behind and run.state_id is not None]
-    waited, living = looks.measure_waiting([run.state_id for run in silent if run.state_id]), workers.living()
-    return [run for run in silent if run.state_id and _nobody_comes(run, waited[run.state_id], living)]
+    waited, living = looks.measure_waiting([run.state_id for run in silent if run.state_id]), workers.find_living_workers()
+    return [run for run in silent if run.state_id and _is_abandoned(run, waited[run.state_id], living)]
 
 
-def _nobody_comes(run: FlowRun, waited: float, living: set[str]) -> bool:
+def _is_abandoned(run: FlowRun, waited: float, living: set[str]) -> bool:
     """Whether no worker can still start, or speak for, a run without a process."""
     worker = run.labels.get(TAKEN_BY)
     if worker is None:  # taken a moment ago, or by one that died in that moment
@@ -127,13 +127,13 @@ def _may_run_again(run: FlowRun) -> bool:
     if (run.idempotency_key or "").startswith(REPEATS):
         return False
     try:
-        return not (Ledger.current().exists() and find_runs_of_flow(str(run.id), _since(run)))
+        return not (Ledger.current().exists() and find_runs_of_flow(str(run.id), _find_expected_start(run)))
     except Exception as error:  # a ledger that cannot be read holds up no run, and nobody repeats what it may have had
         write_private_trace("vanished", secrets.token_hex(8), error)
         return False
 
 
-def _since(run: FlowRun) -> float:
+def _find_expected_start(run: FlowRun) -> float:
     return (run.expected_start_time or run.created).timestamp()  # type: ignore[union-attr]  # of the server: it has one
 
 
@@ -157,14 +157,14 @@ def _repeat(client: SyncPrefectClient, run: FlowRun) -> bool:
     return True
 
 
-def _deployment(client: SyncPrefectClient, run: FlowRun) -> str:
+def _find_deployment(client: SyncPrefectClient, run: FlowRun) -> str:
     try:
         return "a deployment" if run.deployment_id is None else client.read_deployment(run.deployment_id).name
     except ObjectNotFound:
         return "a deployment"
 
 
-def _runs(client: SyncPrefectClient, wanted: dict[str, object]) -> Iterator[FlowRun]:
+def _fetch_runs(client: SyncPrefectClient, wanted: dict[str, object]) -> Iterator[FlowRun]:
     yield from client.read_flow_runs(flow_run_filter=FlowRunFilter.model_validate(wanted), limit=200)
 
 

@@ -1,4 +1,4 @@
-"""Starting a process that is kept: it never outlives the process that asked for it, however that one ends."""
+"""Start a process that never outlives the process that asked for it, however that one ends."""
 
 from __future__ import annotations
 

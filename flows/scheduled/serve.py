@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import httpx
 
 from flows.scheduled import workers
-from flows.scheduled.deployments import Deployments, for_prefect
+from flows.scheduled.deployments import Deployments, format_for_prefect
 from flows.scheduled.file_access import SERVED, FileAccess
 from flows.scheduled.listening import format_address as listened_at
 from flows.scheduled.listening import listen
@@ -153,7 +153,7 @@ class ServerAddress:
 
 
 @contextmanager
-def alone() -> Iterator[None]:
+def hold_home() -> Iterator[None]:
     """One of each home. Raises InputError where another serves it; ends first what a killed one left."""
     home = Home.current()
     descriptor = try_lock(home.locks / "serve.lock")
@@ -163,7 +163,7 @@ def alone() -> Iterator[None]:
         what, remedy = f"one is running for this home ({where})", "stop that one, or set SDCERT_HOME to another home"
         raise InputError("serving", "sdcert serve", what, "one `sdcert serve` of each home", remedy)
     try:
-        for mark in _marks():
+        for mark in _list_marks():
             end_marked(mark)
         yield
     finally:
@@ -197,12 +197,12 @@ def guard() -> Path:
     return keep_password(Home.current().root, os.environ[CLIENT])
 
 
-def server(address: ServerAddress) -> RestartingProcess:
+def start_server(address: ServerAddress) -> RestartingProcess:
     """Start the server and wait until it answers. Raises InputError if it does not."""
     assert address.listening is not None  # noqa: S101  # it is ours
     descriptor = address.listening.fileno()
     guarded = create_server_settings(os.environ[CLIENT], address.root)
-    environment = {**_environment(None), **guarded, "PREFECT_SERVER_CONCURRENCY_LEASE_STORAGE": LEASES}
+    environment = {**_create_environment(None), **guarded, "PREFECT_SERVER_CONCURRENCY_LEASE_STORAGE": LEASES}
     command = [sys.executable, "-m", "flows.scheduled.listening", str(descriptor)]
     started = RestartingProcess("server", command, environment, leave=False, limit=SECONDS_TO_STOP, descriptors=(descriptor,))
     deadline = time.monotonic() + SECONDS_TO_ANSWER
@@ -224,17 +224,17 @@ def answers(address: ServerAddress) -> bool:
 
 def deploy(found: Deployments, folder: Path, address: ServerAddress) -> None:
     """Let Prefect deploy the file. Raises InputError with what is missing afterwards: Prefect skips what it cannot deploy."""
-    from flows.scheduled.server_client import automate, prepare_pools, tidy
+    from flows.scheduled.server_client import automate, prepare_pools, remove_stale_schedules
 
     private_folder = Home.current().folder(FOLDER)
-    write_whole(private_folder / "prefect.yaml", for_prefect(found, folder).encode())
+    write_whole(private_folder / "prefect.yaml", format_for_prefect(found, folder).encode())
     prepare_pools(found, ours=address.ours)
     command = [*_PREFECT, "--no-prompt", "deploy", "--all", "--prefect-file", str(private_folder / "prefect.yaml")]
     for name in ("deploy.out", "deploy.err"):
         (private_folder / name).unlink(missing_ok=True)
     kept = ProcessTree(
         command,
-        environment=_environment(address),
+        environment=_create_environment(address),
         out=private_folder / "deploy.out",
         err=private_folder / "deploy.err",
         limit_seconds=SECONDS_TO_DEPLOY,
@@ -243,7 +243,7 @@ def deploy(found: Deployments, folder: Path, address: ServerAddress) -> None:
     )
     with kept:
         kept.wait()
-    missing = tidy(found)
+    missing = remove_stale_schedules(found)
     if missing:
         what = f"Prefect did not deploy as written: {', '.join(missing)}"
         remedy = f"read {FOLDER}/deploy.out in the home; check the entrypoint, the parameters and the cron"
@@ -251,7 +251,7 @@ def deploy(found: Deployments, folder: Path, address: ServerAddress) -> None:
     automate()
 
 
-def worker(pool: str, limit: int | None, address: ServerAddress, served: FileAccess) -> RestartingProcess:
+def start_worker(pool: str, limit: int | None, address: ServerAddress, served: FileAccess) -> RestartingProcess:
     """Start a worker of a pool. What it runs goes on when it dies and is started again, and ends when it is stopped.
 
     served: the files that its runs may name.
@@ -260,9 +260,9 @@ def worker(pool: str, limit: int | None, address: ServerAddress, served: FileAcc
     command = [*_PREFECT, "worker", "start", "--pool", pool, "--type", "process", "--install-policy", "never", *most]
 
     def build_command() -> list[str]:
-        return [*command, "--name", workers.new_name()]
+        return [*command, "--name", workers.create_worker_name()]
 
-    environment = {**_environment(address), SERVED: served.as_variable()}
+    environment = {**_create_environment(address), SERVED: served.as_variable()}
     return RestartingProcess(f"worker-{pool}", build_command, environment, leave=True, limit=SECONDS_TO_STOP)
 
 
@@ -311,7 +311,7 @@ def _state() -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _marks() -> list[str]:
+def _list_marks() -> list[str]:
     """Of the processes that a killed one left. Text of another form marks nothing that was started here."""
     marks = _state().get("marks")
     return [one for one in marks if isinstance(one, str) and is_mark(one)] if isinstance(marks, list) else []
@@ -320,7 +320,7 @@ def _marks() -> list[str]:
 _PREFECT = [sys.executable, "-m", "prefect"]
 
 
-def _environment(address: ServerAddress | None) -> dict[str, str]:
+def _create_environment(address: ServerAddress | None) -> dict[str, str]:
     """Of the processes that are started: this one's, the code of this one, and the address of the server."""
     environment = {**os.environ, "PYTHONPATH": create_python_path(os.environ), "SDCERT_HOME": str(Home.current().root)}
     if address is None:

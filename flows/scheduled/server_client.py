@@ -1,4 +1,4 @@
-"""What `sdcert serve` asks of a Prefect server and puts right there. Imported when PREFECT_API_URL is set."""
+"""What `sdcert serve` reads and corrects on a Prefect server. Imported when PREFECT_API_URL is set."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def prepare_pools(found: Deployments, *, ours: bool) -> None:
                 client.update_work_pool(name, WorkPoolUpdate(base_job_template=JOB_TEMPLATE))
 
 
-def tidy(found: Deployments) -> list[str]:
+def remove_stale_schedules(found: Deployments) -> list[str]:
     """Remove the schedules that the file no longer has; returns the deployments of the file that did not arrive as written.
 
     Prefect itself keeps what is not named any more.
@@ -78,11 +78,11 @@ def tidy(found: Deployments) -> list[str]:
     return missing
 
 
-def standings(found: Deployments) -> list[Standing]:
+def list_standings(found: Deployments) -> list[Standing]:
     """The deployments in the file's work pools, and when each runs next; those that the file does not have come last."""
     ours = {one.name for one in found.deployments}
     with get_client(sync_client=True) as client:
-        there = [Standing(one.name, _next_run(one), one.name in ours) for one in _read_deployments(client, found)]
+        there = [Standing(one.name, _find_next_run(one), one.name in ours) for one in _read_deployments(client, found)]
     return sorted(there, key=lambda one: (not one.ours, one.name))
 
 
@@ -152,14 +152,14 @@ def _sync_schedules(client: SyncPrefectClient, wanted: Deployment, one: Deployme
     return all(there.get(slug) == schedule.active for slug, schedule in slugs.items())
 
 
-def _next_run(one: DeploymentResponse) -> datetime | None:
+def _find_next_run(one: DeploymentResponse) -> datetime | None:
     if one.paused:
         return None
-    dates = [date for schedule in one.schedules if schedule.active for date in _dates(schedule.schedule)]
+    dates = [date for schedule in one.schedules if schedule.active for date in _list_dates(schedule.schedule)]
     return min(dates, default=None)
 
 
-def _dates(schedule: object) -> list[datetime]:
+def _list_dates(schedule: object) -> list[datetime]:
     cron = getattr(schedule, "cron", None)
     if cron is None:
         return []

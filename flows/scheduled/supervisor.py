@@ -1,4 +1,4 @@
-"""Keeps one process: ends it, and all that it started, at its limit, when asked, and when who asked for it is gone.
+"""Supervise one process: end it and all that it started at its limit, on request, or if who asked for it is gone.
 
 `flows.scheduled.process_tree` starts this as a process of its own, and it imports little: it must answer while the process
 it supervises holds every lock that a process can hold. The process that asked holds the other end of standard input, which the

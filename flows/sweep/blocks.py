@@ -39,7 +39,7 @@ class Candidate:
             return
         made, trial = self.group, self.group.trials[0]
         for seed, key in enumerate(self.keys):
-            yield key, TrialGroup(made.masking, seed, (Trial(key, *_parts(trial)),), made.keeps_row_order)
+            yield key, TrialGroup(made.masking, seed, (Trial(key, *_list_attack_parts(trial)),), made.keeps_row_order)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,12 +80,14 @@ def list_candidates(
     alike: dict[bytes, Trial] = {}
     for point in points:
         try:
-            yield _candidate(point, basis, seeds, variant(point), alike)
+            yield _create_candidate(point, basis, seeds, variant(point), alike)
         except InputError as error:
             yield Candidate(point, reason=error.public)
 
 
-def _candidate(point: SweepPoint, basis: SweepBasis, seeds: int, release: ReleaseSpec, alike: dict[bytes, Trial]) -> Candidate:
+def _create_candidate(
+    point: SweepPoint, basis: SweepBasis, seeds: int, release: ReleaseSpec, alike: dict[bytes, Trial]
+) -> Candidate:
     schema = basis.schema_of(release.classify_plan)
     trial = Trial(
         "", release.attacks_to_run, drop_curve_and_files(release.intruder), release.measures, basis.holders_of(release)
@@ -105,7 +107,7 @@ def list_jobs(candidates: Iterable[Candidate], held: Callable[[str], bool]) -> l
         for key, group in candidate.groups():
             if held(key):
                 continue
-            masked = (candidate.schema, _masking(group), group.keeps_row_order, group.seed)
+            masked = (candidate.schema, _serialise_masking(group), group.keeps_row_order, group.seed)
             entry = together.setdefault(masked, (candidate.point.pipeline, candidate.schema, group, {}))
             entry[3].setdefault(key, group.trials[0])
     return [
@@ -128,9 +130,9 @@ def split_into_blocks(jobs: Iterable[Job], seconds: Callable[[Job], float], firs
         yield Block(first, tuple(gathered))
 
 
-def _masking(group: TrialGroup) -> str:
+def _serialise_masking(group: TrialGroup) -> str:
     return "\n".join(step.model_dump_json(by_alias=True) for step in group.masking)
 
 
-def _parts(trial: Trial) -> tuple[Any, ...]:
+def _list_attack_parts(trial: Trial) -> tuple[Any, ...]:
     return trial.attacks, trial.intruder, trial.measures, trial.holders

@@ -28,7 +28,7 @@ class Prepared(WorkerPlugin):
         os.environ.update(self.environment)
 
 
-def runner_at(address: str) -> Any:
+def create_cluster_runner(address: str) -> Any:
     """The task runner of Prefect for a cluster that was prepared."""
     from prefect_dask import DaskTaskRunner  # type: ignore[attr-defined]  # it does not say that it exports it
 

@@ -1,4 +1,4 @@
-"""With what the blocks of a sweep are computed. Light: it is imported by the command line."""
+"""Where the blocks of a sweep are computed: local processes or a Dask cluster. Light to import, for the command line."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ class ComputeBackend:
             raise InputError("runner", "--address", what, "--runner dask --address tcp://host:8786", "give both, or neither")
         if runner == "dask":
             _refuse_without_dask()
-        return cls(workers or _cores(), runner, address)
+        return cls(workers or _count_cores(), runner, address)
 
 
-def _cores() -> int:
+def _count_cores() -> int:
     """Those that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 

@@ -15,7 +15,7 @@ from tasks.microdata.document import Document
 from tasks.microdata.public_paths import SpecPath
 from tasks.microdata.spec import Name, Public, Slug, Spec
 from tasks.sweep.axes import AxisSpec
-from tasks.sweep.points import LARGEST, Space, SweepPoint, grid, n_points, random
+from tasks.sweep.points import LARGEST, Space, SweepPoint, count_points, draw_points, expand_grids
 from tasks.sweep.views import FigureLoss, LossView, RiskView, WorstRisk
 
 Axes = Annotated[dict[Name, AxisSpec], Field(default_factory=dict, max_length=20)]
@@ -118,15 +118,15 @@ class SweepDefinition:
     def n_points(self) -> int:
         """How many points will be tried; of a frontier, at most."""
         strategy = self.spec.strategy
-        return n_points(self.spaces, None if isinstance(strategy, Grid) else strategy.points)
+        return count_points(self.spaces, None if isinstance(strategy, Grid) else strategy.points)
 
     def points(self) -> Iterator[SweepPoint]:
         """The points of a grid or random sweep. ValueError for a frontier, whose points come from what was found before."""
         match self.spec.strategy:
             case Grid():
-                return grid(self.spaces)
+                return expand_grids(self.spaces)
             case Random(points=points, seed=seed):
-                return random(self.spaces, points, seed)
+                return draw_points(self.spaces, points, seed)
         raise ValueError("the points of a frontier search are not known before it runs")
 
     def template(self, pipeline: str) -> Template:

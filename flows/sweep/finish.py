@@ -19,8 +19,8 @@ from flows.sweep.promote import PointOrigin as Origin
 from flows.sweep.promote import SweepFiles, format_promoted_release
 from flows.sweep.record import PAGE, TABLE
 from tasks.sweep.evaluation import TrialGroup
-from tasks.sweep.frontier import Region, Required, compute_map_coordinates, find_required, frontier, policy_region
-from tasks.sweep.page.page_data import SweepDescription, page_data
+from tasks.sweep.frontier import Region, Required, compute_map_coordinates, find_frontier, find_policy_region, find_required
+from tasks.sweep.page.page_data import SweepDescription, create_page_data
 from tasks.sweep.page.render import render_sweep_page
 from tasks.sweep.results import Results
 from tasks.sweep.views import compute_loss, compute_risk
@@ -75,9 +75,9 @@ def finish_sweep(execution: SweepExecution) -> SweepResult:
     risk, loss = compute_risk(results, execution.sweep.spec.risk), compute_loss(results, execution.sweep.spec.loss)
     risks, losses = compute_map_coordinates(results.aggregate_seeds(risk.values), results.aggregate_seeds(loss.values))
     points = {candidate.point.number: candidate.point for candidate in execution.candidates}
-    best = [(int(results.points[i]), risks[i], losses[i]) for i in np.flatnonzero(frontier(risks, losses))]
+    best = [(int(results.points[i]), risks[i], losses[i]) for i in np.flatnonzero(find_frontier(risks, losses))]
     groups = {candidate.point.number: candidate.group for candidate in execution.candidates}
-    decided = policy_region(results, execution.sweep.base.policy, lambda number: _find_required_attacks(groups[number]))
+    decided = find_policy_region(results, execution.sweep.base.policy, lambda number: _find_required_attacks(groups[number]))
     regions = dict(zip(results.points.tolist(), decided, strict=True))
     members = (
         FrontierPoint(n, points[n].pipeline, dict(points[n].values), float(r), float(at), regions[n]) for n, r, at in best
@@ -94,7 +94,7 @@ def finish_sweep(execution: SweepExecution) -> SweepResult:
         int(np.sum(~np.isnan(risks))),
         Counter(one for one in missing if one is not None),
         results.n_points,
-        (TABLE, *_page(execution, results, decided)),
+        (TABLE, *_write_page(execution, results, decided)),
     )
 
 
@@ -105,30 +105,30 @@ def _find_required_attacks(group: TrialGroup | None) -> Required:
     return find_required(group.trials[0].attacks, group.masking, keeps_row_order=group.keeps_row_order)
 
 
-def _page(execution: SweepExecution, results: Results, regions: tuple[Region, ...]) -> tuple[str, ...]:
+def _write_page(execution: SweepExecution, results: Results, regions: tuple[Region, ...]) -> tuple[str, ...]:
     """Write the page; it is left out where it would have nothing to show."""
     spec, facts = execution.sweep.spec, execution.record.facts
     description = SweepDescription(
         name=spec.name,
         id=execution.record.id,
         base=execution.sweep.base.name,
-        strategy=strategy_in_words(spec),
+        strategy=describe_strategy(spec),
         seeds=spec.seeds,
         began_at=_format_time(facts["started_at"]),
         written_at=_format_time(datetime.now(UTC).isoformat()),
-        methods=_methods(execution),
+        methods=_describe_methods(execution),
         risk=spec.risk,
         loss=spec.loss,
         policy=execution.sweep.base.policy,
         release_of=_release_texts(execution),
     )
     execution.basis.storage.write(
-        f"{execution.record.id}/{PAGE}", render_sweep_page(page_data(results, description, regions)).encode()
+        f"{execution.record.id}/{PAGE}", render_sweep_page(create_page_data(results, description, regions)).encode()
     )
     return (PAGE,)
 
 
-def strategy_in_words(spec: SweepSpec) -> str:
+def describe_strategy(spec: SweepSpec) -> str:
     match spec.strategy:
         case Grid():
             return "every combination of the values"
@@ -140,7 +140,7 @@ def strategy_in_words(spec: SweepSpec) -> str:
             assert_never(spec.strategy)
 
 
-def _methods(execution: SweepExecution) -> dict[str, str]:
+def _describe_methods(execution: SweepExecution) -> dict[str, str]:
     """The masks of each pipeline, e.g. `microaggregation + noise`."""
     made = ((one.point.pipeline, one.group) for one in execution.candidates if one.group is not None)
     return {name: " + ".join(step.method for step in group.masking) for name, group in made}

@@ -1,4 +1,4 @@
-"""What `results` holds of the trials of a sweep, brought together in one table."""
+"""Collect the results of all trials of a sweep in one table."""
 
 from __future__ import annotations
 

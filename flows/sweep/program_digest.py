@@ -1,4 +1,4 @@
-"""By what a sweep computes: its code, Python and the installed versions, taken when this module is imported.
+"""The digest of the program that computes a sweep: its code, Python and installed versions, taken at import.
 
 Light to import: every worker compares its own with that of who planned the sweep.
 """

@@ -1,4 +1,4 @@
-"""A point of a sweep as a release file of its own: to be read by a person, and certified with a fresh seed."""
+"""Write a point of a sweep as a release file of its own: for a person to read, and to be certified with a fresh seed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 
-from flows.cli.draft.text import comment, dump_yaml, quote_text
+from flows.cli.draft.text import dump_yaml, format_comment, quote_text
 from flows.sweep.file import SweepSpec, Template
 from flows.sweep.spec import create_templates_and_spaces
 from tasks.microdata.canonical import canonical
@@ -82,7 +82,7 @@ def find_point(table: pa.Table, number: int, spaces: tuple[Space, ...]) -> Sweep
         what = f"point {number} was never measured: it was {row['status']} ({row['reason']})"
         raise InputError("no-figures", "POINT", what, "a point with figures", "choose another point")
     space = next(space for space in spaces if space.pipeline == row["pipeline"])
-    found = ((axis.path, _value(axis, row.get(AXIS + axis.path))) for axis in space.axes)
+    found = ((axis.path, _parse_value(axis, row.get(AXIS + axis.path))) for axis in space.axes)
     values: AxisValues = tuple((path, value) for path, value in found if value is not None)
     return SweepPoint(number, space.pipeline, values)
 
@@ -93,27 +93,27 @@ def format_promoted_release(files: SweepFiles, point: SweepPoint, point_origin: 
     It is the base release as it was when the sweep ran, with the point's masking, intruder, attacks and measures; of the same
     series, so that attempts are counted together; without a seed. Paths lead from `folder` to where they led before.
     """
-    content = _content(files, point, point_origin, folder)
+    content = _create_content(files, point, point_origin, folder)
     axes = "".join(f", {path} {escape_terminal(canonical(value).decode())}" for path, value in point.values)
     words = {"point": point.number, "name": point_origin.name, "id": point_origin.id, "tried": f"{point_origin.points_tried:,}"}
     words["base"] = files.base.content["name"]
-    root = CommentedMap({quote_text(key): _yaml(part) for key, part in content.items()})
-    root.yaml_set_start_comment(comment([line.format(**words) for line in HEAD]))
+    root = CommentedMap({quote_text(key): _to_yaml_node(part) for key, part in content.items()})
+    root.yaml_set_start_comment(format_comment([line.format(**words) for line in HEAD]))
     comments = [line.format(pipeline=point.pipeline, values=axes) for line in MASKING]
     before = _count_earlier_points(files.base.content)
     origin = [*ORIGIN, *(line.format(before=f"{before:,}") for line in ORIGINS if before)]
     for key, lines in (("masking", comments), ("sweep", origin)):
-        root.yaml_set_comment_before_after_key(key, before="\n" + comment(lines))
-    return dump_yaml(root, plain=_prints(content))
+        root.yaml_set_comment_before_after_key(key, before="\n" + format_comment(lines))
+    return dump_yaml(root, plain=_is_printable(content))
 
 
-def _content(files: SweepFiles, point: SweepPoint, point_origin: PointOrigin, folder: Path) -> dict[str, Any]:
+def _create_content(files: SweepFiles, point: SweepPoint, point_origin: PointOrigin, folder: Path) -> dict[str, Any]:
     template, base = files.template(point.pipeline), files.base.content
     parts = replace_values(template.content, dict(point.values))
-    parts["masking"] = [_step_moved(step, _mover(template.folder, folder)) for step in parts["masking"]]
-    move = _mover(files.base.path.parent, folder)
+    parts["masking"] = [_step_moved(step, _create_path_mover(template.folder, folder)) for step in parts["masking"]]
+    move = _create_path_mover(files.base.path.parent, folder)
     if (parts.get("intruder") or {}).get("files"):
-        parts["intruder"] = _intruder_moved(parts["intruder"], move)
+        parts["intruder"] = _move_intruder_files(parts["intruder"], move)
     changed = {name: parts[name] for name in Parts.model_fields if parts.get(name) or name in base}
     name = f"{base['name']}-{point.pipeline}-{point.number}"[-LONGEST_NAME:].lstrip("._-")
     first = {"name": name, "series": base.get("series", base["name"])}
@@ -128,7 +128,7 @@ def _count_earlier_points(base: Mapping[str, Any]) -> int:
     return int((base.get("sweep") or {}).get("points_tried", 0))
 
 
-def _mover(old: Path, new: Path) -> Callable[[str], str]:
+def _create_path_mover(old: Path, new: Path) -> Callable[[str], str]:
     def move_path(path: str) -> str:
         if Path(path).is_absolute():
             return path
@@ -149,7 +149,7 @@ def _move_paths(base: Mapping[str, Any], move: Callable[[str], str]) -> dict[str
     return content
 
 
-def _intruder_moved(intruder: Mapping[str, Any], move: Callable[[str], str]) -> dict[str, Any]:
+def _move_intruder_files(intruder: Mapping[str, Any], move: Callable[[str], str]) -> dict[str, Any]:
     files = [{**one, "table": move(one["table"])} if one.get("table") else one for one in intruder["files"]]
     return {**intruder, "files": files}
 
@@ -161,7 +161,7 @@ def _step_moved(step: Mapping[str, Any], move: Callable[[str], str]) -> dict[str
     return {**step, "recode": recode}
 
 
-def _value(axis: SweepAxis, cell: Any) -> Value | None:
+def _parse_value(axis: SweepAxis, cell: Any) -> Value | None:
     """The value of an axis from its cell, where it may have become a float or canonical JSON; None: the axis does not exist."""
     if cell is None:
         return None
@@ -170,15 +170,15 @@ def _value(axis: SweepAxis, cell: Any) -> Value | None:
     return next((one for one in axis.choices if is_one_of(one, (cell,)) or canonical(one).decode() == cell), None)
 
 
-def _yaml(part: Any) -> Any:
+def _to_yaml_node(part: Any) -> Any:
     """What holds no more than plain values and lists of them stands on one line."""
     if isinstance(part, str):
         return quote_text(part)
     if isinstance(part, Mapping):
-        found: Any = CommentedMap({quote_text(key): _yaml(one) for key, one in part.items()})
+        found: Any = CommentedMap({quote_text(key): _to_yaml_node(one) for key, one in part.items()})
         inner = list(part.values())
     elif isinstance(part, list | tuple):
-        found = CommentedSeq([_yaml(one) for one in part])
+        found = CommentedSeq([_to_yaml_node(one) for one in part])
         inner = list(part)
     else:
         return part
@@ -191,9 +191,9 @@ def _is_plain(part: list[Any]) -> bool:
     return not any(isinstance(one, Mapping | list) for one in part)
 
 
-def _prints(part: Any) -> bool:
+def _is_printable(part: Any) -> bool:
     if isinstance(part, str):
         return part.isprintable()
     if isinstance(part, Mapping):
-        return all(_prints(key) and _prints(one) for key, one in part.items())
-    return not isinstance(part, list) or all(map(_prints, part))
+        return all(_is_printable(key) and _is_printable(one) for key, one in part.items())
+    return not isinstance(part, list) or all(map(_is_printable, part))

@@ -1,4 +1,4 @@
-"""What is written down of a sweep beside its results: `sweep.json` and `plan.json` in its folder."""
+"""Read and write `sweep.json` and `plan.json`, which describe a sweep beside its results."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class SweepRecord:
         self.storage.put_json(f"{self.id}/{RECORD}", self.facts)
 
 
-def records_in(storage: WorkingSet) -> list[dict[str, Any]]:
+def read_sweep_records(storage: WorkingSet) -> list[dict[str, Any]]:
     """The records of all sweeps of a place, newest first; one that cannot be read, or is of another folder, is passed over."""
     found = []
     for name in storage.names(""):
@@ -88,7 +88,7 @@ def records_in(storage: WorkingSet) -> list[dict[str, Any]]:
 
 def read_sweep_record(storage: WorkingSet, asked: str) -> dict[str, Any]:
     """The record of the sweep with this id, a beginning of it that no other has, or this name (its newest)."""
-    records = records_in(storage)
+    records = read_sweep_records(storage)
     found = [one for one in records if one["id"] == asked] or [one for one in records if one["name"] == asked][:1]
     found = found or [one for one in records if one["id"].startswith(asked)]
     if len(found) != 1:

@@ -78,7 +78,7 @@ def run_sweep(execution: SweepExecution, listener: TrialListener, backend: Compu
             stack.callback(_pools.pop)
         stack.enter_context(tags(f"sweep:{execution.sweep.spec.name}"))
         try:
-            compute_remaining_trials.with_options(task_runner=_runner(backend), flow_run_name=name)(name)
+            compute_remaining_trials.with_options(task_runner=_create_runner(backend), flow_run_name=name)(name)
         except StageFailure as failure:
             if not isinstance(failure.cause, NothingComputed):
                 raise
@@ -90,11 +90,11 @@ def run_sweep(execution: SweepExecution, listener: TrialListener, backend: Compu
         raise StageFailure("sweep", code, code.rpartition("(")[2].rstrip(")"))
 
 
-def _runner(backend: ComputeBackend) -> Any:
+def _create_runner(backend: ComputeBackend) -> Any:
     if backend.runner == "dask":
-        from flows.sweep.cluster import runner_at
+        from flows.sweep.cluster import create_cluster_runner
 
-        return runner_at(backend.address or "")
+        return create_cluster_runner(backend.address or "")
     return ThreadPoolTaskRunner(max_workers=backend.workers)
 
 

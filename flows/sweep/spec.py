@@ -1,4 +1,4 @@
-"""Reading a sweep file: everything that can be wrong with it is told before anything is computed."""
+"""Read a sweep file, and report everything that is wrong with it before anything is computed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from flows.sweep.variants import refuse_impossible, refuse_unfit_value
 from tasks.microdata.document import EXAMPLE, Document, format_dotted_path, read_document, validate_document
 from tasks.microdata.errors import InputError
 from tasks.microdata.public_paths import SpecPath
-from tasks.sweep.axes import AxisSpec, SweepAxis, axis
+from tasks.sweep.axes import AxisSpec, SweepAxis, create_axis
 from tasks.sweep.parts import Parts, find_number_kind, parse_axis_path
 from tasks.sweep.points import LARGEST, Space
 
@@ -35,7 +35,7 @@ def load_sweep(path: Path) -> Sweep:
     """
     document = read_document(path)
     spec = _validate_sweep(document)
-    base_document, base = _base(spec, document)
+    base_document, base = _load_base(spec, document)
     templates, spaces = create_templates_and_spaces(spec, document, base_document)
     sweep = Sweep(spec, base, spaces, templates, document, base_document)
     _refuse_endless(sweep)
@@ -50,7 +50,7 @@ def refuse_pipelines(sweep: Sweep, fits: Callable[[ReleaseSpec], object] = lambd
         for pipeline in sweep.spec.pipelines:
             refuse_impossible(sweep, pipeline.name, fits)
     except InputError as error:
-        raise _about_a_sweep(error) from None
+        raise _advise_on_sweep(error) from None
 
 
 def create_templates_and_spaces(
@@ -60,8 +60,8 @@ def create_templates_and_spaces(
 
     Raises InputError, with its place in the sweep file, for an axis that cannot be.
     """
-    templates = tuple(_template(spec, i, document, base) for i in range(len(spec.pipelines)))
-    return templates, tuple(_space(spec, i, template, document) for i, template in enumerate(templates))
+    templates = tuple(_create_template(spec, i, document, base) for i in range(len(spec.pipelines)))
+    return templates, tuple(_create_space(spec, i, template, document) for i, template in enumerate(templates))
 
 
 def create_sweep_schema() -> dict[str, Any]:
@@ -73,10 +73,10 @@ def _validate_sweep(document: Document) -> SweepSpec:
     try:
         return validate_document(SweepSpec, document)
     except InputError as error:
-        raise _about_a_sweep(error) from None
+        raise _advise_on_sweep(error) from None
 
 
-def _base(spec: SweepSpec, document: Document) -> tuple[Document, ReleaseSpec]:
+def _load_base(spec: SweepSpec, document: Document) -> tuple[Document, ReleaseSpec]:
     path = document.path.parent / spec.base
     if not os.path.isfile(path):  # noqa: PTH113  Path.is_file raises for a name that is too long
         remedy = "correct `base`; it is relative to the sweep file"
@@ -100,7 +100,7 @@ def _base(spec: SweepSpec, document: Document) -> tuple[Document, ReleaseSpec]:
     return read_document(path), base
 
 
-def _template(spec: SweepSpec, i: int, document: Document, base: Document) -> Template:
+def _create_template(spec: SweepSpec, i: int, document: Document, base: Document) -> Template:
     """Each point is made from the files as they were written, so that a release file can be written from it again."""
     pipeline, content = spec.pipelines[i], {name: base.content[name] for name in Parts.model_fields if name in base.content}
     content.setdefault("intruder", {})
@@ -110,12 +110,12 @@ def _template(spec: SweepSpec, i: int, document: Document, base: Document) -> Te
     return Template(pipeline.name, content, folder, ("pipelines", i))
 
 
-def _space(spec: SweepSpec, i: int, template: Template, document: Document) -> Space:
+def _create_space(spec: SweepSpec, i: int, template: Template, document: Document) -> Space:
     own = {path: (*template.location, "axes", path) for path in spec.pipelines[i].axes}
     common = {path: ("axes", path) for path in spec.axes}
     locations = own | common
     _refuse_overlap(own, common, document)
-    found = tuple(_axis(path, one, template, document, locations[path]) for path, one in _axes(spec, i))
+    found = tuple(_create_axis(path, one, template, document, locations[path]) for path, one in _list_axes(spec, i))
     try:
         return Space.from_axes(template.pipeline, found)
     except InputError as error:
@@ -123,17 +123,17 @@ def _space(spec: SweepSpec, i: int, template: Template, document: Document) -> S
         raise _move_error(error, document, (*locations[path], *(["when"] if when else []))) from None
 
 
-def _axes(spec: SweepSpec, i: int) -> tuple[tuple[str, AxisSpec], ...]:
+def _list_axes(spec: SweepSpec, i: int) -> tuple[tuple[str, AxisSpec], ...]:
     return (*spec.pipelines[i].axes.items(), *spec.axes.items())
 
 
-def _axis(path: str, spec: AxisSpec, template: Template, document: Document, location: SpecPath) -> SweepAxis:
+def _create_axis(path: str, spec: AxisSpec, template: Template, document: Document, location: SpecPath) -> SweepAxis:
     try:
         whole, real = find_number_kind(path, template.content)
     except InputError as error:
         raise _move_error(error, document, location) from None
     try:
-        found = axis(path, spec, whole=whole, real=real)
+        found = create_axis(path, spec, whole=whole, real=real)
     except InputError as error:
         raise _move_error(error, document, (*location, error.where)) from None
     form = next(name for name in ("values", "range", "log_range") if getattr(spec, name) is not None)
@@ -147,7 +147,7 @@ def _refuse_overlap(own: Mapping[str, SpecPath], common: Mapping[str, SpecPath],
     """Two axes must not set one thing: neither the same field twice, nor a field and something inside it."""
     placed = [(path, where) for paths in (own, common) for path, where in paths.items()]
     for i, (path, where) in enumerate(placed):
-        steps = _steps(path, where, document)
+        steps = _find_steps(path, where, document)
         for other, _ in placed[:i]:
             shorter = min(len(steps), len(parse_axis_path(other)))
             if steps[:shorter] == parse_axis_path(other)[:shorter]:
@@ -155,7 +155,7 @@ def _refuse_overlap(own: Mapping[str, SpecPath], common: Mapping[str, SpecPath],
                 raise _create_sweep_error(document, where, what, "one axis for each parameter", "take one of them out")
 
 
-def _steps(path: str, where: SpecPath, document: Document) -> SpecPath:
+def _find_steps(path: str, where: SpecPath, document: Document) -> SpecPath:
     try:
         return parse_axis_path(path)
     except InputError as error:
@@ -201,7 +201,7 @@ def _move_error(error: InputError, document: Document, location: SpecPath) -> In
     )
 
 
-def _about_a_sweep(error: InputError) -> InputError:
+def _advise_on_sweep(error: InputError) -> InputError:
     """The error of a YAML file, with advice that fits a sweep file."""
     texts = (text.replace("schema/release.json", "schema/sweep.json") for text in (error.allowed, error.remedy))
     allowed, remedy = (text.replace(EXAMPLE, SWEEP_EXAMPLE).replace("a release file", "a sweep file") for text in texts)

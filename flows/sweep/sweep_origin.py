@@ -1,4 +1,4 @@
-"""Where the parameters of a release come from that a sweep chose."""
+"""The sweep and the point from which a release has its parameters, as its release file states them."""
 
 from __future__ import annotations
 

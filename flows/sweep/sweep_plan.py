@@ -1,4 +1,4 @@
-"""What a sweep is about to do: how many trials, how many of them are there already, and how long the others will take."""
+"""Plan a sweep: how many trials it has, how many are done already, and how long the others will take."""
 
 from __future__ import annotations
 

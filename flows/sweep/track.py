@@ -1,4 +1,4 @@
-"""What goes to MLflow of a sweep: one run, its table as one artifact, and a run below it for each point of the frontier.
+"""Log a sweep to MLflow: one run, its table as one artifact, and a run below it for each point of the frontier.
 
 Figures are those of the public edition, as for a release. A tracking server that is away costs nothing: the table stands in
 the working set, what went wrong is told at the end, and the same sweep started again records it.
@@ -27,7 +27,7 @@ from tasks.score.figure_rounding import (
     DECIMALS,
     ERRORS,
     STATISTICS,
-    digits,
+    choose_digits,
     find_classes,
     is_share_of_people,
     round_significant,
@@ -62,7 +62,7 @@ class SweepTracking:
 
         rows: of the source. frontier: the parameters of each of its points, by number.
         """
-        public = public_table(table, rows)
+        public = round_table(table, rows)
         for name, count in counts.items():
             self._tracking.metric(name, count)
         with tempfile.TemporaryDirectory(dir=Home.current().folder("tmp")) as folder:
@@ -82,7 +82,7 @@ class SweepTracking:
 
 def list_parameters(sweep: SweepDefinition) -> dict[str, Any]:
     """The sweep file and the release it starts from, as far as a release shows of itself."""
-    spaces = [{"name": space.pipeline, "axes": [public_axis(axis.path) for axis in space.axes]} for space in sweep.spaces]
+    spaces = [{"name": space.pipeline, "axes": [trim_axis(axis.path) for axis in space.axes]} for space in sweep.spaces]
     base = sweep.base.public()
     shown = {name: base[name] for name in base if name != "masking"}
     return {"sweep": {**sweep.spec.public(), "pipelines": spaces}, "release": shown}
@@ -93,12 +93,12 @@ def is_public_axis(path: str) -> bool:
     return is_public_path(Parts, parse_steps(path.removeprefix(AXIS)))
 
 
-def public_axis(path: str) -> str:
+def trim_axis(path: str) -> str:
     """The path up to where it could name a value: `masking[0].recode.town.map["Ys"]` is `masking[0].recode.town.map`."""
     return format_dotted_path(cut_at_private(Parts, parse_steps(path)))
 
 
-def public_table(table: pa.Table, rows: int) -> pa.Table:
+def round_table(table: pa.Table, rows: int) -> pa.Table:
     """The table with its figures rounded as `tasks.score.figure_rounding` rounds those of a release; of the axes the public
     ones.
 
@@ -106,7 +106,7 @@ def public_table(table: pa.Table, rows: int) -> pa.Table:
     """
     table = table.drop_columns([name for name in table.column_names if name.startswith(AXIS) and not is_public_axis(name)])
     results = Results.from_table(table)
-    parts = {measure: _parts(results, measure) for measure in ERRORS}
+    parts = {measure: _count_parts(results, measure) for measure in ERRORS}
     for name, subject in results.figures.items():
         exact = results.values(name)
         for column in (name, *(f"{prefix}{name}" for prefix in BESIDE if prefix != "status:")):
@@ -114,7 +114,7 @@ def public_table(table: pa.Table, rows: int) -> pa.Table:
                 if is_share_of_people(subject.measure):
                     values = _round_to_classes(exact, results.values(column), subject, column.removesuffix(name), rows)
                 else:
-                    values = _public(results.values(column), subject, parts.get(subject.measure))
+                    values = _round_values(results.values(column), subject, parts.get(subject.measure))
                 position = table.column_names.index(column)
                 table = table.set_column(position, table.schema.field(column), pa.array(values, from_pandas=True))
     return table
@@ -131,7 +131,7 @@ def compute_point_means(table: pa.Table, points: list[int]) -> dict[int, dict[st
     }
 
 
-def _parts(results: Results, measure: str) -> Floats:
+def _count_parts(results: Results, measure: str) -> Floats:
     """Shape (trials,): of how many attributes each trial has the figure."""
     own = [name for name, subject in results.figures.items() if subject.measure == measure and subject.attribute is not None]
     return np.sum([~np.isnan(results.values(name)) for name in own], axis=0, dtype=np.float64) if own else np.zeros(1)
@@ -141,7 +141,7 @@ def _round_to_classes(exact: Floats, values: Floats, subject: FigureSubject, end
     """What is shown of shares of people, or of the ends of their intervals; end: `low:`, `high:`, or empty for the share."""
     if rows < FEWEST:
         return np.full(len(values), np.nan)
-    classes, few = find_classes(subject.measure, rows), _digits(subject, 1)
+    classes, few = find_classes(subject.measure, rows), _choose_digits(subject, 1)
 
     def round_share(share: float) -> float:
         position = classes.find_class(share)
@@ -152,10 +152,10 @@ def _round_to_classes(exact: Floats, values: Floats, subject: FigureSubject, end
     return found if few is None else np.array([value if np.isnan(value) else round_significant(value, few) for value in found])
 
 
-def _public(values: Floats, subject: FigureSubject, parts: Floats | None) -> Floats:
+def _round_values(values: Floats, subject: FigureSubject, parts: Floats | None) -> Floats:
     several = np.zeros(len(values), dtype=bool) if parts is None else np.broadcast_to(parts >= 2, values.shape)
     positions = DECIMALS if subject.measure in STATISTICS else None
-    by_parts = {many: _digits(subject, 2 if many else 1) for many in (False, True)}
+    by_parts = {many: _choose_digits(subject, 2 if many else 1) for many in (False, True)}
     return np.array(
         [
             value if np.isnan(value) or (few := by_parts[bool(many)]) is None else round_significant(value, few, positions)
@@ -164,7 +164,7 @@ def _public(values: Floats, subject: FigureSubject, parts: Floats | None) -> Flo
     )
 
 
-def _digits(subject: FigureSubject, parts: int) -> int | None:
+def _choose_digits(subject: FigureSubject, parts: int) -> int | None:
     """How many digits are public where so many attributes have the figure."""
     others = tuple(Estimate(measure=subject.measure, attribute=f"{i}", value=0.0, unit="") for i in range(parts))
-    return digits(subject.measure, subject.attribute, others)
+    return choose_digits(subject.measure, subject.attribute, others)

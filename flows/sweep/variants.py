@@ -1,4 +1,4 @@
-"""The release that a point of a sweep is, and what is wrong with points that cannot be one."""
+"""Create the release of a point of a sweep, and say what is wrong with points that cannot be one."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from tasks.mask.coding.recoding import load_mappings
 from tasks.microdata.document import (
     Document,
     find_error_path,
+    find_value,
     format_dotted_path,
     format_model_error,
     validate_document,
-    value_at,
 )
 from tasks.microdata.errors import InputError
 from tasks.microdata.public_paths import SpecPath
@@ -34,14 +34,14 @@ SAMPLE = 200  # points of a pipeline that are looked at when its file is read
 _UNWRITTEN = Path("point")
 
 
-def variant(sweep: SweepDefinition, point: SweepPoint) -> ReleaseSpec:
+def create_variant(sweep: SweepDefinition, point: SweepPoint) -> ReleaseSpec:
     """The release of one point: the base, masked and attacked as the point says. It is a rehearsal: nothing is published.
 
     Raises InputError for a point that is wrong in itself, as far as this shows without the table: parameters that do not fit
     together, masks that must face an attack which is not planned. Cost: below a millisecond.
     """
     template = sweep.template(point.pipeline)
-    parts = _parts(template, point)
+    parts = _fill_parts(template, point)
     changed: dict[str, Any] = {name: getattr(parts, name) for name in Parts.model_fields}
     changed["masking"] = load_mappings(parts.masking, template.folder, "masking")
     files = tuple(file.resolve_path(sweep.base_document.path.parent) for file in parts.intruder.files)
@@ -65,13 +65,13 @@ def refuse_impossible(
     """
     template, space = sweep.template(pipeline), sweep.space(pipeline)
     first = SweepPoint(0, pipeline, space.assign_values(lambda axis: axis.get_value_at(0.0)))
-    problem = _problem(sweep, first, fits)
+    problem = _find_problem(sweep, first, fits)
     if problem is None:
         return
     rng = stream(bytes(SEED_BYTES), "points that are looked at")
     for _ in range(SAMPLE):
         values = space.assign_values(lambda axis: axis.get_value_at(float(rng.random())))
-        if _problem(sweep, SweepPoint(0, pipeline, values), fits) is None:
+        if _find_problem(sweep, SweepPoint(0, pipeline, values), fits) is None:
             return
     raise _locate_point_error(problem, sweep, template, first)
 
@@ -93,7 +93,7 @@ def refuse_unfit_value(template: Template, axis: SweepAxis, value: Value, docume
                 ) from None
 
 
-def _parts(template: Template, point: SweepPoint) -> Parts:
+def _fill_parts(template: Template, point: SweepPoint) -> Parts:
     content = replace_values(template.content, dict(point.values))
     try:
         return validate_document(Parts, Document(_UNWRITTEN, content, {}))
@@ -102,9 +102,9 @@ def _parts(template: Template, point: SweepPoint) -> Parts:
         raise dataclasses.replace(error, code="point", where=where) from None
 
 
-def _problem(sweep: SweepDefinition, point: SweepPoint, fits: Callable[[ReleaseSpec], object]) -> InputError | None:
+def _find_problem(sweep: SweepDefinition, point: SweepPoint, fits: Callable[[ReleaseSpec], object]) -> InputError | None:
     try:
-        fits(variant(sweep, point))
+        fits(create_variant(sweep, point))
     except InputError as error:
         return error
     return None
@@ -117,9 +117,9 @@ def _locate_point_error(error: InputError, sweep: SweepDefinition, template: Tem
     if axis is not None:
         own = (*template.location, "axes", axis)
         return _relocate_error(
-            error, sweep.document, own if value_at(sweep.document.content, own) is not None else ("axes", axis)
+            error, sweep.document, own if find_value(sweep.document.content, own) is not None else ("axes", axis)
         )
-    if location[0] == "masking" and value_at(sweep.document.content, (*template.location, "masking")) is not None:
+    if location[0] == "masking" and find_value(sweep.document.content, (*template.location, "masking")) is not None:
         return _relocate_error(error, sweep.document, (*template.location, *location))
     return _relocate_error(error, sweep.base_document, location)
 

@@ -1,4 +1,4 @@
-"""What a worker does: one block from the working set, computed on one thread, its results written in one file.
+"""Compute one block of a sweep in a worker: read the working set, use one thread, write the results to one file.
 
 Light: it is imported by every worker process, and knows neither Prefect nor MLflow.
 """
@@ -68,11 +68,11 @@ def _end_with_parent() -> None:
 
 
 def _compute_job(url: str, base: str, job: dict[str, Any]) -> list[TrialResult]:
-    table, source = _table(url, base)
+    table, source = _read_table(url, base)
     group = GROUP.validate_json(canonical(job["group"]))
     names = {holder.table for trial in group.trials for holder in trial.holders}
-    files = ExternalFiles({name: _file(url, base, name) for name in names}, content_address)
-    return evaluate(table, _schema(url, base, job["schema"]), group, source=source, files=files)
+    files = ExternalFiles({name: _read_file(url, base, name) for name in names}, content_address)
+    return evaluate(table, _read_schema(url, base, job["schema"]), group, source=source, files=files)
 
 
 @cache
@@ -81,18 +81,18 @@ def _place(url: str) -> WorkingSet:
 
 
 @cache
-def _table(url: str, base: str) -> tuple[Microdata, str]:
+def _read_table(url: str, base: str) -> tuple[Microdata, str]:
     """The table and its content address, which is a plain hash of a private table and therefore nowhere written down."""
     table = _place(url).table(base)
     return table, content_address(table)
 
 
 @cache
-def _file(url: str, base: str, name: str) -> Microdata:
+def _read_file(url: str, base: str, name: str) -> Microdata:
     return _place(url).table(name_external_file(base, name))
 
 
 @cache
-def _schema(url: str, base: str, digest: str) -> Schema:
+def _read_schema(url: str, base: str, digest: str) -> Schema:
     schema: Schema = TypeAdapter(Schema).validate_json(_place(url).read(schema_name(base, digest)))
     return schema

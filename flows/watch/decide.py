@@ -1,4 +1,4 @@
-"""What is to be done about a version of a source, given what was done before. Pure."""
+"""Decide what to do about a version of a source, given what was done before. Pure."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def decide_action(here: Sequence[PastAttempt], same_release: SameRelease, *, dra
     return _decide_certified_version(last, draw, now)
 
 
-def overdue(past: Sequence[PastAttempt], now: datetime) -> PastAttempt | None:
+def find_overdue(past: Sequence[PastAttempt], now: datetime) -> PastAttempt | None:
     """The last certificate of a series that stands, if its review is overdue."""
     standing = [one for one in past if one.has_certificate and not one.revoked]
     return standing[-1] if standing and _is_overdue(standing[-1], now) else None

@@ -1,4 +1,4 @@
-"""Whether two runs are of one release file: by everything in it that decides, whatever table it was applied to."""
+"""Tell whether two runs are of the same release file: by everything in it that decides, whatever table it was applied to."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def declare_other_versions(release: ReleaseSpec, count: int, last: str) -> Relea
     """
     declared = _extract_prior_releases(release)
     versions = "one other version" if count == 1 else f"{count:,} other versions"
-    described = f"{_series(release)}{versions}, the last certified in run {last}{_MORE if declared is None else ''}"
+    described = f"{_find_series(release)}{versions}, the last certified in run {last}{_MORE if declared is None else ''}"
     context = release.context.model_copy(update={"prior_releases": (*(declared or ()), described)})
     return release.model_copy(update={"context": context})
 
@@ -52,10 +52,10 @@ def _extract_prior_releases(release: ReleaseSpec) -> tuple[str, ...] | None:
     before = release.context.prior_releases
     if before is None:
         return None
-    added = [one for one in before if one.startswith(_series(release))]
+    added = [one for one in before if one.startswith(_find_series(release))]
     kept = tuple(one for one in before if one not in added)
     return None if not kept and any(one.endswith(_MORE) for one in added) else kept
 
 
-def _series(release: ReleaseSpec) -> str:
+def _find_series(release: ReleaseSpec) -> str:
     return f"series {release.series_name}: "

@@ -1,4 +1,4 @@
-"""One look of a watch: see what is there, decide by what the ledger remembers, and certify what is due."""
+"""One look of a watch: find the newest version of a source, decide by the ledger, and certify it if that is due."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from flows.run.publish import settle_latest
 from flows.run.run_entries import ASKED_BY_FLOW_RUN
 from flows.run.stage_runner import expected_digests
 from flows.watch import quarantine
-from flows.watch.decide import Look, decide_action, overdue
+from flows.watch.decide import Look, decide_action, find_overdue
 from flows.watch.identity import declare_other_versions, find_past_release_key, release_key
 from flows.watch.quarantine import QuarantineRecord
 from flows.watch.source_poll import SourceSnapshot, SourceUnavailable, Version, is_away, poll_source
@@ -103,7 +103,7 @@ def poll_once(watch: WatchDefinition, certify: Certify, *, again: bool = False, 
     blank = WatchResult(
         watch=watch.spec.name, release=watch.release.name, series=watch.release.series_name, action="nothing", reason=""
     )
-    with _alone(watch.release.series_name) as mine, use_store():
+    with _hold_series(watch.release.series_name) as mine, use_store():
         if not mine:
             return replace(blank, action="busy", reason="another look of the series is going on")
         try:
@@ -118,15 +118,15 @@ def _poll_and_certify(
     there, past = poll_source(watch, now), Series(watch.release.series_name).list_past_attempts()
     version = there.version
     _settle(watch.output / watch.release.name, watch.release.name)
-    here = [] if version is None else _here(watch.release, version, past)
+    here = [] if version is None else _find_runs_on_version(watch.release, version, past)
     look = Look("nothing", there.reason) if version is None else _decide_version(watch, version, here, again=again, now=now)
-    late = overdue(past, now)
+    late = find_overdue(past, now)
     looked = replace(_fill_result(blank, look, there, past), review_due=None if late is None else late.run)
     if version is None or not (look.action == "certify" or (look.action == "review_due" and watch.spec.review == "certify")):
         if version is not None and look.action in DECIDED:  # by a run that may be older than the rule
             refuse_silence_of_decided(watch.release.model_copy(update={"source": version.source}))
         return looked
-    return _certify_version(watch, version, _declaring(watch.release, past, here), certify, looked)
+    return _certify_version(watch, version, _declare_past_releases(watch.release, past, here), certify, looked)
 
 
 def _fill_result(blank: WatchResult, look: Look, there: SourceSnapshot, past: Sequence[PastAttempt]) -> WatchResult:
@@ -168,7 +168,7 @@ def _settle(parent: Path, release: str) -> None:
         ) from None
 
 
-def _here(release: ReleaseSpec, version: Version, past: Sequence[PastAttempt]) -> list[PastAttempt]:
+def _find_runs_on_version(release: ReleaseSpec, version: Version, past: Sequence[PastAttempt]) -> list[PastAttempt]:
     """The earlier runs on this version: of the same bytes or, where there is none, of the same table in other bytes."""
     tried = [one for one in past if one.source is not None and one.adopted == version.adopted]
     same = [one for one in tried if one.source_file == version.source_file]
@@ -176,21 +176,21 @@ def _here(release: ReleaseSpec, version: Version, past: Sequence[PastAttempt]) -
         same
         or not tried
         or version.refusal is not None
-        or quarantine.is_quarantined(release.series_name, _id(release, version))
+        or quarantine.is_quarantined(release.series_name, _create_record_id(release, version))
     ):
         return same
-    address = _address(release.model_copy(update={"source": version.source}), version.source_file)
+    address = _find_address(release.model_copy(update={"source": version.source}), version.source_file)
     return [one for one in tried if one.source == address]
 
 
-def _address(release: ReleaseSpec, digest: str) -> str | None:
+def _find_address(release: ReleaseSpec, digest: str) -> str | None:
     """The address of the table; None where it cannot be made: the run that follows says why."""
-    return table_address(Store().put_record(release.ingest_plan), digest)
+    return compute_table_address(Store().put_record(release.ingest_plan), digest)
 
 
 @flow(name="look", persist_result=False)
 @hide_exceptions("look")
-def table_address(plan: str, digest: str) -> str | None:
+def compute_table_address(plan: str, digest: str) -> str | None:
     """The address of a source's table by the cached stage, so that a run that follows need not read it again."""
     state = ingest_source.bind(RecordRef(plan), digest).run("ingest", refresh=False)
     outputs: IngestOutputs | None = state.result() if state.is_completed() else None
@@ -203,7 +203,7 @@ def _decide_version(
     release = watch.release
     if again:
         return Look("certify", "somebody asked for it again")
-    if quarantine.is_quarantined(release.series_name, _id(release, version)):
+    if quarantine.is_quarantined(release.series_name, _create_record_id(release, version)):
         return Look("quarantined_before", "this version is in quarantine with this release file")
     key = release_key(release)
 
@@ -216,7 +216,7 @@ def _decide_version(
     return decide_action(of_this, same_release, draw=current_draw(release.series_name), now=now)
 
 
-def _declaring(release: ReleaseSpec, past: Sequence[PastAttempt], here: Sequence[PastAttempt]) -> ReleaseSpec:
+def _declare_past_releases(release: ReleaseSpec, past: Sequence[PastAttempt], here: Sequence[PastAttempt]) -> ReleaseSpec:
     """The release that says that other versions of its series were released: the same persons are in them."""
     others = [one for one in past if one.has_certificate and one not in here]
     return declare_other_versions(release, len({one.source for one in others}), others[-1].run) if others else release
@@ -225,8 +225,8 @@ def _declaring(release: ReleaseSpec, past: Sequence[PastAttempt], here: Sequence
 def _certify_version(
     watch: WatchDefinition, version: Version, release: ReleaseSpec, certify: Certify, looked: WatchResult
 ) -> WatchResult:
-    series, name = watch.release.series_name, _id(watch.release, version)
-    refusal = _not_to_be_run(version, quarantine.deaths(series, name))
+    series, name = watch.release.series_name, _create_record_id(watch.release, version)
+    refusal = _explain_no_run(version, quarantine.count_deaths(series, name))
     if refusal is not None:
         return _quarantine_version(watch, version, refusal, None, looked)
     release, began = release.model_copy(update={"source": version.source}), datetime.now(UTC)
@@ -235,7 +235,7 @@ def _certify_version(
         with _as_seen(version):
             done = certify(release)
     except StageFailure as failure:
-        refusal = _refusal(failure, version)
+        refusal = _find_refusal(failure, version)
         return _quarantine_version(watch, version, refusal, _find_run(release, began), looked)
     except InputError as error:
         if error.code in UNREACHABLE or is_away(error):
@@ -267,7 +267,7 @@ def _as_seen(version: Version) -> Iterator[None]:
         expected_digests.reset(token)
 
 
-def _not_to_be_run(version: Version, deaths: int) -> InputError | None:
+def _explain_no_run(version: Version, deaths: int) -> InputError | None:
     """Why a version goes into quarantine without a run."""
     if version.refusal is not None and version.refusal.code in UNREAD:
         return version.refusal
@@ -278,7 +278,7 @@ def _not_to_be_run(version: Version, deaths: int) -> InputError | None:
     return InputError("runs-killed", "source", what, "a run that ends", remedy)
 
 
-def _refusal(failure: StageFailure, version: Version) -> InputError:
+def _find_refusal(failure: StageFailure, version: Version) -> InputError:
     """What a version is quarantined for; raises where the failure is not about it."""
     cause = failure.cause
     if not isinstance(cause, InputError):
@@ -297,7 +297,7 @@ def _quarantine_version(
     watch: WatchDefinition, version: Version, error: InputError, run: str | None, looked: WatchResult
 ) -> WatchResult:
     record = QuarantineRecord(
-        id=_id(watch.release, version),
+        id=_create_record_id(watch.release, version),
         watch=watch.spec.name,
         release=watch.release.name,
         series=watch.release.series_name,
@@ -319,12 +319,12 @@ def _find_run(release: ReleaseSpec, since: datetime) -> str | None:
     return found[-1] if found else None
 
 
-def _id(release: ReleaseSpec, version: Version) -> str:
+def _create_record_id(release: ReleaseSpec, version: Version) -> str:
     return quarantine.record_id(release, version)
 
 
 @contextmanager
-def _alone(series: str) -> Iterator[bool]:
+def _hold_series(series: str) -> Iterator[bool]:
     """Whether this is the only look of the series; for as long as it lasts."""
     descriptor = try_lock(Home.current().locks / f"watch-{series}.lock")
     try:

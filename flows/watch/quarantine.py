@@ -72,7 +72,7 @@ def put(record: QuarantineRecord) -> QuarantineRecord:
     return counted
 
 
-def records() -> list[QuarantineRecord]:
+def read_quarantine_records() -> list[QuarantineRecord]:
     """Every record of this home that waits for somebody, newest first; one that cannot be read as well as it can be told."""
     found = (_read(path) or _create_damaged_record(path) for path in sorted((Home.current().root / FOLDER).glob("*/*.json")))
     return sorted(
@@ -82,7 +82,7 @@ def records() -> list[QuarantineRecord]:
 
 def record(beginning: str) -> QuarantineRecord:
     """The record of an id, or the only one whose id begins so; InputError where there is none, or more than one."""
-    found = [one for one in records() if beginning and one.id.startswith(beginning)]
+    found = [one for one in read_quarantine_records() if beginning and one.id.startswith(beginning)]
     if len(found) == 1:
         return found[0]
     what = f"{len(found)} records begin so" if found else "there is no such record"
@@ -106,12 +106,12 @@ def lift(series: str, name: str) -> None:
 
 def close_older_records(series: str, watch: str, run: str) -> None:
     """A later version of a watch's source was certified: those before it are nobody's business any more."""
-    for one in records():
+    for one in read_quarantine_records():
         if (one.series, one.watch) == (series, watch):
             write_whole(_path(series, one.id), one.model_copy(update={"passed_by": run}).model_dump_json(indent=1).encode())
 
 
-def deaths(series: str, name: str) -> int:
+def count_deaths(series: str, name: str) -> int:
     """How many runs on this version began and were killed without a word since the last that was not."""
     with suppress(OSError, ValueError):
         return int(read_text_file(_get_starts_path(series, name)))
@@ -121,7 +121,7 @@ def deaths(series: str, name: str) -> int:
 def count_start(series: str, name: str) -> None:
     """Written before a run, so that one that takes the whole process with it is not begun for ever."""
     Home.current().folder(FOLDER, series)
-    write_whole(_get_starts_path(series, name), str(deaths(series, name) + 1).encode())
+    write_whole(_get_starts_path(series, name), str(count_deaths(series, name) + 1).encode())
 
 
 def clear_starts(series: str, name: str) -> None:

@@ -1,4 +1,4 @@
-"""What is there now: the newest version of a source, in a drop folder or where the release has it.
+"""Find the newest version of a source, in a drop folder or where the release has it.
 
 The newest settled file decides; older ones that came in the meantime are named and not certified. Only plain files directly in
 the folder count: a link could point anywhere, and is never followed.
@@ -96,7 +96,7 @@ def poll_source(watch: WatchDefinition, now: datetime) -> SourceSnapshot:
         return SourceSnapshot(
             None, BEING_WRITTEN if waiting else "no file in the folder matches the pattern", waiting, ignored=ignored
         )
-    *older, newest = sorted(settled, key=lambda one: _age(one, watch.spec.look_at))
+    *older, newest = sorted(settled, key=lambda one: _rank_by_age(one, watch.spec.look_at))
     passed = tuple((one.path.name, datetime.fromtimestamp(one.came, now.tzinfo)) for one in older)
     version = _read_file_version(newest, watch)
     if version is None:
@@ -136,14 +136,14 @@ def _stat_files(folder: Path, names: list[str]) -> Iterator[IncomingFile]:
             continue
 
 
-def _age(one: IncomingFile, look_at: LookAt) -> tuple[int, str]:
+def _rank_by_age(one: IncomingFile, look_at: LookAt) -> tuple[int, str]:
     return (one.seen.st_mtime_ns if look_at.newest_by == "modified" else 0, one.path.name)
 
 
 def _read_file_version(newest: IncomingFile, watch: WatchDefinition) -> Version | None:
     """The version in a file; None where the file changes meanwhile."""
     source = watch.release.source.model_copy(update={"table": str(newest.path)})
-    refusal = _refusal(newest, watch.spec.look_at)
+    refusal = _find_refusal(newest, watch.spec.look_at)
     if refusal is not None:
         return Version(source, _compute_digest(repr((newest.path, *newest.identity))), newest.path.name, refusal=refusal)
     try:
@@ -156,7 +156,7 @@ def _read_file_version(newest: IncomingFile, watch: WatchDefinition) -> Version 
     return Version(source, digest, newest.path.name) if unchanged else None
 
 
-def _refusal(newest: IncomingFile, look_at: LookAt) -> InputError | None:
+def _find_refusal(newest: IncomingFile, look_at: LookAt) -> InputError | None:
     """What is wrong with a file before a byte of it is read."""
     name = newest.path.name
     if not name.isprintable() or len(name) > LONGEST_NAME or len(str(newest.path)) > LONGEST_PATH:

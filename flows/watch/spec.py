@@ -79,7 +79,7 @@ def load_watch(path: Path) -> WatchDefinition:
     try:
         spec = validate_document(WatchSpec, document)
     except InputError as error:
-        raise _about_a_watch(error) from None
+        raise _advise_on_watch(error) from None
     base = path.absolute().parent
     release_file = base / spec.release
     if not os.path.isfile(release_file):  # noqa: PTH113  Path.is_file raises for a name that is too long
@@ -120,7 +120,7 @@ def _create_watch_error(
     return InputError("watch-file", document.where((field,)), what, allowed, remedy, value)
 
 
-def _about_a_watch(error: InputError) -> InputError:
+def _advise_on_watch(error: InputError) -> InputError:
     """The error of a YAML file, with advice that fits a watch file."""
     texts = (text.replace("schema/release.json", "schema/watch.json") for text in (error.allowed, error.remedy))
     allowed, remedy = (text.replace(EXAMPLE, WATCH_EXAMPLE).replace("a release file", "a watch file") for text in texts)

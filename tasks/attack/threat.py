@@ -29,7 +29,7 @@ from tasks.microdata.table import Microdata
 MOST_RUNGS = 13  # of the knowledge curve one by one; with more attributes these many are known
 RUNGS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
 INSIDER_ROLES = (Role.CONFIDENTIAL, Role.WEIGHT, Role.OTHER)
-CURVE = "knowing"
+CURVE_PREFIX = "knowing:"
 
 
 class IntruderSpec(Spec):
@@ -81,6 +81,11 @@ class Intruder:
     greedy: bool = False
     holds: tuple[tuple[str, Holding], ...] = ()
     file: FileUse | None = None
+
+
+def is_on_knowledge_curve(intruder: str | None) -> bool:
+    """Is this the name of an intruder who knows only the first of the declared intruder's attributes?"""
+    return (intruder or "").startswith(CURVE_PREFIX)
 
 
 def holders(spec: IntruderSpec, schema: Schema, columns: tuple[tuple[str, ...], ...]) -> tuple[Intruder, ...]:
@@ -179,7 +184,7 @@ def _curve(declared: Intruder, released: Microdata) -> tuple[Intruder, ...]:
     sizes = range(1, len(order)) if len(order) <= MOST_RUNGS else [size for size in RUNGS if size < len(order)]
     firsts = (order[:size] for size in sizes)
     return tuple(
-        replace(declared, name=f"{CURVE}:{len(names)}", knows=names, greedy=True, holds=_select_holdings(declared, names))
+        replace(declared, name=f"{CURVE_PREFIX}{len(names)}", knows=names, greedy=True, holds=_select_holdings(declared, names))
         for names in firsts
     )
 

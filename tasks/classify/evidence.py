@@ -1,4 +1,4 @@
-"""What can be counted about a column: the ground on which role and scale are proposed. Counts and shares, never a value."""
+"""Count what the proposal of a column's role and scale rests on. Counts and shares, never a value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a finding is, and what every search for one shares: columns as codes and numbers, screening, and the rule of luck."""
+"""What all searches for dependences between columns share: columns as codes and numbers, screening, the test against chance."""
 
 from __future__ import annotations
 

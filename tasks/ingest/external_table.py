@@ -1,4 +1,4 @@
-"""A table beside the source: of its columns those alone are read that are asked for, as the source's are read."""
+"""Read a table beside the source, such as an external file: only the columns asked for, typed as the source's are."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which released row is whose, or that none is anybody's: the evaluator's knowledge, never an intruder's."""
+"""Which released row belongs to which source record, or that none does: the evaluator's knowledge, never an intruder's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JSON with one form, so that equal values have equal bytes: what is hashed and signed."""
+"""Canonical JSON: equal values have equal bytes, so that they can be hashed and signed."""
 
 from __future__ import annotations
 

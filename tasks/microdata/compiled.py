@@ -1,4 +1,4 @@
-"""The only door to numba: compiled functions are cached in a folder named by the fingerprint of all rooms.
+"""Compile functions with numba, here and nowhere else; they are cached under a fingerprint of the whole source code.
 
 Numba's own cache looks at the file of the compiled function alone: when a compiled function of ANOTHER file that it calls
 is changed, it goes on serving the old machine code, and with it old numbers. A folder per fingerprint cannot.

@@ -75,7 +75,7 @@ def read_document(path: Path) -> Document:
     Raises InputError (with the line) for everything that is not one plain YAML 1.2 mapping. Linear in the file, which may
     have at most 1 MB.
     """
-    text = _text(path)
+    text = _read_text(path)
     try:
         _check_events(text, path)
         nodes = list(YAML(typ="safe", pure=True).compose_all(text))
@@ -88,7 +88,7 @@ def read_document(path: Path) -> Document:
     if len(nodes) != 1 or not isinstance(nodes[0], MappingNode):
         raise _create_refusal(path, 1, "the file must hold one mapping (`name: ...`, `source: ...`)", f"see {EXAMPLE}")
     lines: dict[Path_, int] = {}
-    return Document(path, _plain(nodes[0], (), path, lines), lines)
+    return Document(path, _convert_node(nodes[0], (), path, lines), lines)
 
 
 def validate_document(model: type[ModelT], document: Document) -> ModelT:
@@ -99,7 +99,7 @@ def validate_document(model: type[ModelT], document: Document) -> ModelT:
         raise _explain_validation_error(error, model, document) from None
 
 
-def _text(path: Path) -> str:
+def _read_text(path: Path) -> str:
     try:
         there = path.is_file()
     except OSError as error:
@@ -130,23 +130,23 @@ def _check_events(text: str, path: Path) -> None:
             raise _create_refusal(path, event.start_mark.line + 1, f"nested deeper than {DEEPEST} levels", "flatten it")
 
 
-def _plain(node: Node, location: Path_, path: Path, lines: dict[Path_, int]) -> Any:
+def _convert_node(node: Node, location: Path_, path: Path, lines: dict[Path_, int]) -> Any:
     line = node.start_mark.line + 1
     lines[location] = line
     if not isinstance(node, ScalarNode) and str(node.tag) not in ("tag:yaml.org,2002:map", "tag:yaml.org,2002:seq"):
         raise _create_refusal(path, line, f"{format_dotted_path(location)} is no plain value (it has a tag)", "remove the tag")
     if isinstance(node, SequenceNode):
-        return [_plain(child, (*location, i), path, lines) for i, child in enumerate(node.value)]
+        return [_convert_node(child, (*location, i), path, lines) for i, child in enumerate(node.value)]
     if isinstance(node, MappingNode):
-        return _mapping(node, location, path, lines)
+        return _convert_mapping(node, location, path, lines)
     if not isinstance(node, ScalarNode):
         raise _create_refusal(
             path, line, f"{format_dotted_path(location)} is no plain value", "write a text, a number, a list or a mapping"
         )
-    return _scalar(node, location, path, line)
+    return _convert_scalar(node, location, path, line)
 
 
-def _mapping(node: MappingNode, location: Path_, path: Path, lines: dict[Path_, int]) -> dict[str, Any]:
+def _convert_mapping(node: MappingNode, location: Path_, path: Path, lines: dict[Path_, int]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for key_node, value_node in node.value:
         line = key_node.start_mark.line + 1
@@ -163,11 +163,11 @@ def _mapping(node: MappingNode, location: Path_, path: Path, lines: dict[Path_, 
             raise _create_refusal(
                 path, line, f"`{key}` stands twice under {format_dotted_path(location) or 'the top'}", "keep one of the two"
             )
-        found[key] = _plain(value_node, (*location, key), path, lines)
+        found[key] = _convert_node(value_node, (*location, key), path, lines)
     return found
 
 
-def _scalar(node: ScalarNode, location: Path_, path: Path, line: int) -> Any:
+def _convert_scalar(node: ScalarNode, location: Path_, path: Path, line: int) -> Any:
     text, tag = node.value, str(node.tag).rpartition(":")[2]
     if node.style is None and _YAML_1_1.match(text):
         why = f"`{text}` at {format_dotted_path(location)} means different things to different YAML readers"
@@ -183,7 +183,7 @@ def _scalar(node: ScalarNode, location: Path_, path: Path, line: int) -> Any:
             return text.lower() == "true"
         case "int" if len(text) <= LONGEST_NUMBER:
             return int(text, 0)
-        case "float" if _finite(text):
+        case "float" if _is_finite(text):
             return float(text)
         case "timestamp":
             return text
@@ -193,7 +193,7 @@ def _scalar(node: ScalarNode, location: Path_, path: Path, line: int) -> Any:
             )
 
 
-def _finite(text: str) -> bool:
+def _is_finite(text: str) -> bool:
     try:
         return math.isfinite(float(text))
     except ValueError:  # .nan and .inf
@@ -203,14 +203,14 @@ def _finite(text: str) -> bool:
 def _explain_validation_error(error: ValidationError, model: type[BaseModel], document: Document) -> InputError:
     details = error.errors(include_url=False)
     locations = [find_error_path(detail, document.content) for detail in details]
-    chosen = _first_worth_telling(details, locations)
+    chosen = _find_first_worth_telling(details, locations)
     first, location, shown_path = details[chosen], locations[chosen], _cut_at_categories(locations[chosen])
-    value = value_at(document.content, location)
-    more = _describe_other_errors([other for other in locations if not _same(other, location)], document)
+    value = find_value(document.content, location)
+    more = _describe_other_errors([other for other in locations if not _is_one_inside_other(other, location)], document)
     unknown = first["type"] == "extra_forbidden"
     named = format_dotted_path(document.find_in_file(shown_path))
     what = f"unknown field `{location[-1]}`{more}" if unknown else f"{named or 'the file'}: {format_model_error(first)}{more}"
-    allowed, remedy = _guidance(first, model, location, value)
+    allowed, remedy = _describe_guidance(first, model, location, value)
     shown = None if unknown or first["type"] == "missing" or isinstance(value, dict | list) else value
     if shown_path != location:
         shown = functools.reduce(lambda inner, step: {step: inner}, reversed(location[len(shown_path) :]), value)
@@ -233,7 +233,7 @@ def _describe_other_errors(locations: list[Path_], document: Document) -> str:
     return f" ({len(locations)} more after this one: line{'s' * (len(lines) > 1)} {shown})"
 
 
-def _first_worth_telling(details: list[ErrorDetails], locations: list[Path_]) -> int:
+def _find_first_worth_telling(details: list[ErrorDetails], locations: list[Path_]) -> int:
     """An unknown field, which explains a gap; else the first, or what lies deeper in the same location: of the forms that a
     value
     can have that is the one which was meant."""
@@ -277,15 +277,15 @@ def format_model_error(detail: ErrorDetails) -> str:
             return _lower(detail["msg"])
 
 
-def _same(other: Path_, location: Path_) -> bool:
+def _is_one_inside_other(other: Path_, location: Path_) -> bool:
     """Is one place inside the other? A value that fits no member of a union is told once for each."""
     shorter = min(len(other), len(location))
     return other[:shorter] == location[:shorter]
 
 
-def _guidance(detail: ErrorDetails, model: type[BaseModel], location: Path_, value: object) -> tuple[str, str]:
+def _describe_guidance(detail: ErrorDetails, model: type[BaseModel], location: Path_, value: object) -> tuple[str, str]:
     if detail["type"] == "extra_forbidden":
-        fields = _field_names(model, detail["loc"])
+        fields = _list_field_names(model, detail["loc"])
         return ", ".join(fields) or "see params/schema/release.json", did_you_mean(str(location[-1]), fields, "remove it")
     if detail["type"] == "missing":
         return f"`{location[-1]}` must be given", f"add it; params/schema/release.json describes it, {EXAMPLE} is an example"
@@ -301,7 +301,7 @@ def _guidance(detail: ErrorDetails, model: type[BaseModel], location: Path_, val
     return format_model_error(detail), "correct the value; params/schema/release.json describes every field"
 
 
-def _field_names(model: type[BaseModel], loc: Path_) -> list[str]:
+def _list_field_names(model: type[BaseModel], loc: Path_) -> list[str]:
     """The fields allowed where an unknown one stood, found by walking the JSON schema along the error's place."""
     schema = model.model_json_schema(by_alias=True)
     definitions = schema.get("$defs", {})
@@ -355,7 +355,7 @@ def _holds(here: Any, step: str | int) -> bool:
     return isinstance(here, list) and isinstance(step, int) and step < len(here)
 
 
-def value_at(content: Any, location: Path_) -> Any:
+def find_value(content: Any, location: Path_) -> Any:
     here = content
     for step in location:
         try:

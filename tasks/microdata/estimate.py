@@ -62,15 +62,15 @@ class Estimate:
 
     @property
     def id(self) -> str:
-        """What tells this figure from every other of the same release; `id_parts` takes it apart."""
+        """What tells this figure from every other of the same release; `split_id` takes it apart."""
         by = [part for part in (self.attack, self.intruder) if part is not None]
         of = [] if self.attribute is None else [self.attribute]
-        given = [f"{name}={_shortest(number)}" for name, number in self.parameters]
+        given = [f"{name}={_format_shortest(number)}" for name, number in self.parameters]
         part = [] if self.subgroup is None else [self.subgroup]
         return "|".join(one.replace("~", "~0").replace("|", "~1") for one in (self.measure, *by, *of, *part, *given))
 
 
-def several(names: Iterable[str]) -> str:
+def join_attributes(names: Iterable[str]) -> str:
     """Several attributes as the one `attribute` of a figure: `a,b`; a comma inside a name is `\\,`, a backslash `\\\\`.
 
     So the list of a and b is another attribute than a column that is called `a,b`.
@@ -78,7 +78,7 @@ def several(names: Iterable[str]) -> str:
     return ",".join(name.replace("\\", "\\\\").replace(",", "\\,") for name in names)
 
 
-def id_parts(figure_id: str) -> tuple[str, ...]:
+def split_id(figure_id: str) -> tuple[str, ...]:
     """The parts of an id in their order: measure, attack, intruder, attribute, subgroup, parameters; those that it has.
 
     Example: the bar inside a column's name is `~1` in the id, and a bar again here.
@@ -86,6 +86,6 @@ def id_parts(figure_id: str) -> tuple[str, ...]:
     return tuple(part.replace("~1", "|").replace("~0", "~") for part in figure_id.split("|"))
 
 
-def _shortest(number: float) -> str:
+def _format_shortest(number: float) -> str:
     short = f"{number:g}"
     return short if float(short) == number else repr(number)

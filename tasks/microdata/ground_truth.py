@@ -133,12 +133,12 @@ class GroundTruth:
         records = np.bincount(self.units.of_row, minlength=self.units.n_units)
         held: npt.NDArray[Any] = records * (released > 0) if searched else released
         if n_given is not None:
-            held = held * (n_given / self.masked.n if searched else _some_of(records, n_given, self.original.n))
+            held = held * (n_given / self.masked.n if searched else _compute_chance_of_any(records, n_given, self.original.n))
         chosen = held if of is None else held[of]
         return float(chosen.sum()) / (len(chosen) * (self.original.n if searched else self.masked.n))
 
 
-def _some_of(records: Integers, drawn: int, n: int) -> Floats:
+def _compute_chance_of_any(records: Integers, drawn: int, n: int) -> Floats:
     """How likely one of the records of each unit is among those drawn from n at random."""
     counts, position = np.unique(records, return_inverse=True)
     chances: Floats = np.asarray(hypergeom.sf(0, n, drawn, counts))

@@ -57,8 +57,8 @@ def hypergeometric_interval(successes: int, n: int, population: int) -> Interval
     _check_counts(n, population)
     if not 0 <= successes <= n:
         raise ValueError("the successes are some of those drawn")
-    fewest = _fewest_successes(successes, n, population)
-    fewest_failures = _fewest_successes(n - successes, n, population)
+    fewest = _find_fewest_successes(successes, n, population)
+    fewest_failures = _find_fewest_successes(n - successes, n, population)
     return Interval(low=fewest / population, high=(population - fewest_failures) / population)
 
 
@@ -106,7 +106,7 @@ def _check_counts(n: int, population: int) -> None:
         raise ValueError("a sample has 1 to N members")
 
 
-def _fewest_successes(successes: int, n: int, population: int) -> int:
+def _find_fewest_successes(successes: int, n: int, population: int) -> int:
     def credible(k: int) -> bool:
         return bool(
             hypergeom.sf(successes - 1, population, k, n) > ERROR * (1 - 1e-9)
@@ -116,21 +116,21 @@ def _fewest_successes(successes: int, n: int, population: int) -> int:
 
 
 def _lower_bound(values: Floats, mean: float, population: int) -> float:
-    deviations = _deviations(values)
+    deviations = _predict_deviations(values)
     weights = 1.0 / (population - 1.0 - np.arange(len(values)))
     spread_left = np.sqrt(np.cumsum(weights[::-1] ** 2)[::-1])
     scale = weights / (deviations * spread_left)
     rejected, kept = math.fsum(values) / population, mean
     for _ in range(_HALVINGS):
         middle = (rejected + kept) / 2
-        if _price(values, middle, population, scale, _PRICES, _HEDGES) >= 1 / _GOAL:
+        if _compute_price(values, middle, population, scale, _PRICES, _HEDGES) >= 1 / _GOAL:
             rejected = middle
         else:
             kept = middle
     return rejected
 
 
-def _deviations(values: Floats) -> Floats:
+def _predict_deviations(values: Floats) -> Floats:
     """The standard deviation that each value is expected to have, from the values before it alone."""
     count = np.arange(len(values))
     running_mean = (0.5 + np.cumsum(values)) / (count + 2.0)
@@ -139,7 +139,7 @@ def _deviations(values: Floats) -> Floats:
 
 
 @njit
-def _price(values: Floats, mean: float, population: int, scale: Floats, prices: Floats, hedges: Floats) -> float:
+def _compute_price(values: Floats, mean: float, population: int, scale: Floats, prices: Floats, hedges: Floats) -> float:
     """The final capital as a share of what the option pays; the gambler stops once it is 1 / _GOAL, which rejects `mean`."""
     price = ERROR / _GOAL
     total = 0.0

@@ -33,7 +33,7 @@ def read_parquet(content: bytes, *, page_checksum_verification: bool = False) ->
     schema = file.schema_arrow
     if any(pa.types.is_nested(field.type) for field in schema):
         raise TypeError("lists and structures are not read")
-    if file.metadata.num_rows * sum(map(_width, schema.types)) > LARGEST_TABLE:
+    if file.metadata.num_rows * sum(map(_estimate_width, schema.types)) > LARGEST_TABLE:
         raise TooExpansive
     repeated = _may_expand(file.metadata, schema)
     if repeated:
@@ -48,7 +48,7 @@ def read_parquet(content: bytes, *, page_checksum_verification: bool = False) ->
     return table
 
 
-def _width(kind: pa.DataType) -> int:
+def _estimate_width(kind: pa.DataType) -> int:
     """Bytes of a cell in memory, but for the length of a text."""
     try:
         bits: int = kind.bit_width

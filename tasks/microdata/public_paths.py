@@ -1,4 +1,4 @@
-"""Paths into a `Spec`, as a sweep's axes have them: does one lead to a parameter that may be told to anybody?"""
+"""Does a path into a `Spec`, such as the axis of a sweep, lead to a parameter that may be told to anybody?"""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ def _step_into(kinds: list[Any], step: str | int) -> list[Any]:
             mark = None if field is None else find_declaration(field)
             if field is not None and (mark is None or mark.summarise is not None):
                 return []
-            found += [] if field is None else _alternatives(field.annotation)
+            found += [] if field is None else _list_alternatives(field.annotation)
         elif get_origin(kind) is tuple:
-            items = _alternatives(get_args(kind)[0])
+            items = _list_alternatives(get_args(kind)[0])
             found += items if isinstance(step, int) else [value for item in items for value in _list_value_of_pair(item)]
     return found
 
@@ -59,14 +59,14 @@ def _step_into(kinds: list[Any], step: str | int) -> list[Any]:
 def _list_value_of_pair(item: Any) -> list[Any]:
     """The second of a name and a value, where a mapping is kept as such pairs."""
     is_pair = get_origin(item) is tuple and len(get_args(item)) == 2 and get_args(item)[1] is not ...
-    return _alternatives(get_args(item)[1]) if is_pair else []
+    return _list_alternatives(get_args(item)[1]) if is_pair else []
 
 
-def _alternatives(annotation: Any) -> list[Any]:
+def _list_alternatives(annotation: Any) -> list[Any]:
     if get_origin(annotation) is Annotated:
-        return _alternatives(get_args(annotation)[0])
+        return _list_alternatives(get_args(annotation)[0])
     if get_origin(annotation) in (Union, UnionType):
-        return [kind for argument in get_args(annotation) for kind in _alternatives(argument)]
+        return [kind for argument in get_args(annotation) for kind in _list_alternatives(argument)]
     return [annotation]
 
 

@@ -1,4 +1,4 @@
-"""The only maker of random generators.
+"""Create random generators, here and nowhere else.
 
 A stream is named by a path (`("mask", source address, "0:rank_swapping", ...)`). Streams of different paths are independent,
 so that adding an attack or a masking step moves no other number.

@@ -1,4 +1,4 @@
-"""The one way in which files are opened for reading: regular files alone, and no more of them than a stated number of bytes.
+"""Open files for reading, here and nowhere else: regular files alone, and at most a stated number of bytes of them.
 
 What lies where a file is expected may be a device that never ends, or a pipe that nobody writes to, also behind a link. Neither
 is opened. A file that is larger than what it can be, or grows while it is read, is not read to its end. A read from a disk of

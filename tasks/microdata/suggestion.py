@@ -1,4 +1,4 @@
-"""What somebody probably meant who wrote a name that does not exist."""
+"""Suggest the name that somebody probably meant who wrote one that does not exist."""
 
 from __future__ import annotations
 

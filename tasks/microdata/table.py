@@ -51,7 +51,7 @@ class Microdata:
     @classmethod
     def from_columns(cls, columns: Mapping[str, Sequence[object] | npt.NDArray[np.generic] | pa.Array]) -> Microdata:
         """Build a table from columns; None and NaN become missing. Python's and NumPy's dates and times are taken."""
-        return cls(pa.table({name: _array(values) for name, values in columns.items()}))
+        return cls(pa.table({name: _create_array(values) for name, values in columns.items()}))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -108,11 +108,11 @@ class Microdata:
         """
         field = self.arrow.schema.field(attribute.name)
         if field.type in CALENDAR_TYPES:
-            values = _calendar_values(positions, field.type, attribute.name)
+            values = _create_calendar_values(positions, field.type, attribute.name)
         elif field.type == pa.float64():
             values = pa.array(positions, from_pandas=True)
         else:
-            whole = _whole(positions, attribute.name)
+            whole = _round_to_whole(positions, attribute.name)
             if pa.types.is_string(field.type):
                 values = pa.array(attribute.order or (), type=pa.string()).take(whole)
             else:
@@ -177,12 +177,12 @@ def encode_jointly(*columns: pa.Array) -> tuple[Integers, ...]:
     return tuple(np.array(code.to_numpy(zero_copy_only=False), dtype=np.int64) for code in codes)
 
 
-def _array(values: Sequence[object] | npt.NDArray[np.generic] | pa.Array) -> pa.Array:
+def _create_array(values: Sequence[object] | npt.NDArray[np.generic] | pa.Array) -> pa.Array:
     array = values if isinstance(values, pa.Array) else pa.array(values, from_pandas=True)
-    return array if array.type in LOGICAL_TYPES else array.cast(_logical_type(array.type))
+    return array if array.type in LOGICAL_TYPES else array.cast(_choose_logical_type(array.type))
 
 
-def _logical_type(kind: pa.DataType) -> pa.DataType:
+def _choose_logical_type(kind: pa.DataType) -> pa.DataType:
     families = (
         (pa.types.is_integer, pa.int64()),
         (pa.types.is_floating, pa.float64()),
@@ -193,7 +193,7 @@ def _logical_type(kind: pa.DataType) -> pa.DataType:
     return next((logical for belongs, logical in families if belongs(kind)), pa.string())
 
 
-def _calendar_values(positions: Floats, kind: pa.DataType, name: str) -> pa.Array:
+def _create_calendar_values(positions: Floats, kind: pa.DataType, name: str) -> pa.Array:
     missing = np.isnan(positions)
     numbers = np.where(missing, 0.0, positions)
     if kind == DATE and not np.array_equal(np.rint(numbers), numbers):
@@ -201,11 +201,11 @@ def _calendar_values(positions: Floats, kind: pa.DataType, name: str) -> pa.Arra
     low, high = (end / _UNITS[kind] for end in _ENDS[kind])
     if ((numbers < low) | (numbers > high)).any():
         raise ValueError(f"column {name} takes the years 1 to 9999, or times of one day")
-    whole = _microseconds(numbers) if kind == MOMENT else np.rint(numbers * _UNITS[kind]).astype(np.int64)
+    whole = _to_microseconds(numbers) if kind == MOMENT else np.rint(numbers * _UNITS[kind]).astype(np.int64)
     return from_stored_integers(pa.array(whole, mask=missing), kind)
 
 
-def _microseconds(days: Floats) -> Integers:
+def _to_microseconds(days: Floats) -> Integers:
     """Days apart from their fraction, so that nothing is lost in a product; far from 1970 a float64 holds milliseconds."""
     day = np.floor(days)
     within = np.rint((days - day) * _UNITS[MOMENT])
@@ -214,7 +214,7 @@ def _microseconds(days: Floats) -> Integers:
     return microseconds
 
 
-def _whole(positions: Floats, name: str) -> pa.Array:
+def _round_to_whole(positions: Floats, name: str) -> pa.Array:
     missing = np.isnan(positions)
     numbers = np.where(missing, 0.0, positions)
     if not np.array_equal(np.rint(numbers), numbers) or (np.abs(numbers) >= WHOLE_NUMBERS).any():

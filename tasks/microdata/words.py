@@ -1,4 +1,4 @@
-"""Lists in words."""
+"""Write lists in words: `a, b and c`."""
 
 from __future__ import annotations
 

@@ -1,13 +1,13 @@
-"""What a certificate says of the intruders and of the strongest among them."""
+"""Describe the intruders, and the strongest among them, for the certificate."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 from tasks.microdata.estimate import Estimate
-from tasks.report.content import Content, extra_knowledge
+from tasks.report.content import Content, extract_extra_knowledge
 from tasks.report.predicate import NOT_ASSESSED, AttackModel, InsiderClaim, NotAssessed, Texts
-from tasks.report.views.insider_curve import complete_size
+from tasks.report.views.insider_curve import find_complete_size
 from tasks.score.catalogue import MEASURES
 from tasks.score.measures.linkage import MAX_RECORD_RISK, REIDENTIFICATION
 
@@ -15,7 +15,7 @@ from tasks.score.measures.linkage import MAX_RECORD_RISK, REIDENTIFICATION
 def build_attack_model(content: Content) -> AttackModel:
     """Who attacked, and what the strongest of them found, as the certificate says it."""
     ran = [result for result in content.attacks if result.status == "ok"]
-    insiders = dict.fromkeys(extra_knowledge(result.intruder) for result in content.attacks)
+    insiders = dict.fromkeys(extract_extra_knowledge(result.intruder) for result in content.attacks)
     most, average = (find_worst_risk(content, measure) for measure in (MAX_RECORD_RISK.name, REIDENTIFICATION.name))
     return AttackModel(
         declared_knows=content.intruder_knowledge,
@@ -32,7 +32,7 @@ def build_attack_model(content: Content) -> AttackModel:
         credit=_list_distinct(result.credit_rule for result in ran),
         worst_insider=find_worst_insider(content),
         insiders_know=content.intruder.insiders_know,
-        insiders_all_sets_up_to=complete_size(content),
+        insiders_all_sets_up_to=find_complete_size(content),
     )
 
 

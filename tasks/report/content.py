@@ -22,15 +22,20 @@ from tasks.microdata.words import join_with_and
 from tasks.report.charts.data import ChartData
 from tasks.report.charts.editions import Edition
 from tasks.report.publication import Context, Publish
-from tasks.score.attack_coverage import LINKAGE, attacks_beyond_the_share, omissions_in_effect, tries_original_values
+from tasks.score.attack_coverage import (
+    LINKAGE,
+    list_attacks_beyond_the_share,
+    select_omissions_in_effect,
+    tries_original_values,
+)
 from tasks.score.catalogue import LOSS
-from tasks.score.figure_rounding import public, public_criteria
-from tasks.score.kinds import NotLimited, find_disclosure_subject, kinds_not_limited
+from tasks.score.figure_rounding import round_criteria, round_for_publication
+from tasks.score.kinds import NotLimited, find_disclosure_subject, list_kinds_not_limited
 from tasks.score.measures.loss import RECORDS_ABSENT
 from tasks.score.policy import DECLARED, FILE, INSIDER, ROUNDING_ERROR, PolicyLine
 from tasks.score.release_kinds import MASKED_TABLE, MODEL, SYNTHETIC_TABLE, ReleaseKind
 from tasks.score.verdict import Criterion, Verdict
-from tasks.score.verdict_word import verdict_word
+from tasks.score.verdict_word import format_verdict
 from tasks.train.card import ModelCard
 
 NOTHING_EXCEPTED = NotLimited()
@@ -130,7 +135,7 @@ class Content:
             file_holders=tuple({one.intruder: None for one in self.attacks if one.intruder.startswith(f"{FILE}:")}),
             adopted_share=1 - self.absent / self.rows_in if self.persons is None else 1.0,
         )
-        kinds = kinds_not_limited(self.policy, self.not_limited, subject) if self.not_limited != NOTHING_EXCEPTED else ()
+        kinds = list_kinds_not_limited(self.policy, self.not_limited, subject) if self.not_limited != NOTHING_EXCEPTED else ()
         attacks = dict.fromkeys(one.attack for one in (*self.omissions, *self.undeclared_knowledge_omissions))
         return (*kinds, *((attack, self._why_omitted(attack)) for attack in attacks))
 
@@ -138,12 +143,12 @@ class Content:
     def omissions(self) -> tuple[Omission, ...]:
         """The omissions of required attacks that gave no figure, for whom the verdict excepts them."""
         keeps_row_order = self.keep_row_order is not None
-        return omissions_in_effect(self.attacks, self.omitted, self.mechanisms, keeps_row_order=keeps_row_order)
+        return select_omissions_in_effect(self.attacks, self.omitted, self.mechanisms, keeps_row_order=keeps_row_order)
 
     @property
     def undeclared_knowledge_omissions(self) -> tuple[Omission, ...]:
         """Required attacks that somebody could carry further who holds more than is declared, as omissions with that reason."""
-        names = dict.fromkeys(one.method for one in attacks_beyond_the_share(self.attacks, self.mechanisms))
+        names = dict.fromkeys(one.method for one in list_attacks_beyond_the_share(self.attacks, self.mechanisms))
         held = f"the intruder is declared to hold {100 * self.intruder.records:.6g} % of the records"
         omissions = [Omission(attack=name, reason=held) for name in names]
         if self.intruder.holds and self.kind.is_table and not tries_original_values(self.attacks):
@@ -159,7 +164,7 @@ class Content:
     @property
     def word(self) -> str:
         """The verdict's word: `is_certified`, or `certified except membership`."""
-        return verdict_word(self.verdict.verdict, (name for name, _ in self.exceptions))
+        return format_verdict(self.verdict.verdict, (name for name, _ in self.exceptions))
 
     @property
     def counts(self) -> Counts:
@@ -213,12 +218,12 @@ class Content:
         return tuple(dict.fromkeys(step.method for step in self.mechanisms))
 
     def steps_on(self, attribute: str) -> tuple[Mechanism, ...]:
-        return tuple(step for step in self.mechanisms if attribute in (*step.target_attributes, *_identifiers(step)))
+        return tuple(step for step in self.mechanisms if attribute in (*step.target_attributes, *_list_identifiers(step)))
 
     @property
     def pseudonym_columns(self) -> tuple[str, ...]:
         """Identifiers in place of which the released table holds keyed pseudonyms, in the order of the table."""
-        replaced = {name for step in self.mechanisms for name in _identifiers(step)}
+        replaced = {name for step in self.mechanisms for name in _list_identifiers(step)}
         return tuple(name for name in self.schema.names if name in replaced)
 
     def figure(self, identity: str | None) -> Estimate | None:
@@ -288,11 +293,11 @@ def public_edition(content: Content, charts: ChartData | None = None) -> Content
     """
     figures, criteria = content.estimates, content.verdict.criteria
     if content.edition != "public":  # a rounded interval would be rounded again
-        figures = public(content.estimates, content.lines())
-        criteria = public_criteria(criteria, content.estimates, figures)
+        figures = round_for_publication(content.estimates, content.lines())
+        criteria = round_criteria(criteria, content.estimates, figures)
     verdict = Verdict(content.verdict.verdict, criteria)
     own = content.charts if content.charts is not None and content.charts.edition == "public" else None
-    schema, ingest = _schema_without_counts(content), _ingest_without_counts(content)
+    schema, ingest = _remove_counts(content), _ingest_without_counts(content)
     readable = content.estimated_shares if content.is_certified else ()  # nobody can count a table that was refused
     attacks = tuple(
         replace(one, learned=one.learned and one.learned.public_summary, probable=one.probable and one.probable.public_summary)
@@ -302,17 +307,17 @@ def public_edition(content: Content, charts: ChartData | None = None) -> Content
     return replace(rounded, schema=schema, ingest=ingest, edition="public", charts=charts or own)
 
 
-def _schema_without_counts(content: Content) -> Schema:
+def _remove_counts(content: Content) -> Schema:
     attributes = content.schema.attributes
-    return Schema(tuple(replace(one, evidence=_for_the_public(content, one.evidence, one.name)) for one in attributes))
+    return Schema(tuple(replace(one, evidence=_select_public_lines(content, one.evidence, one.name)) for one in attributes))
 
 
 def _ingest_without_counts(content: Content) -> IngestReport:
-    columns = tuple(replace(one, notes=_for_the_public(content, one.notes, one.name)) for one in content.ingest.columns)
-    return replace(content.ingest, columns=columns, notes=_for_the_public(content, content.ingest.notes))
+    columns = tuple(replace(one, notes=_select_public_lines(content, one.notes, one.name)) for one in content.ingest.columns)
+    return replace(content.ingest, columns=columns, notes=_select_public_lines(content, content.ingest.notes))
 
 
-def _for_the_public(content: Content, lines: tuple[str, ...], about: str | None = None) -> tuple[str, ...]:
+def _select_public_lines(content: Content, lines: tuple[str, ...], about: str | None = None) -> tuple[str, ...]:
     """The lines about a public column that name no other one: what a weight tells of a masked column is a count of that."""
     private = [re.escape(name) for name in content.schema.names if not content.is_public(name)]
     if about is not None and not content.is_public(about):
@@ -321,7 +326,7 @@ def _for_the_public(content: Content, lines: tuple[str, ...], about: str | None 
     return tuple(line for line in lines if not (private and named.search(line)))
 
 
-def _identifiers(step: Mechanism) -> tuple[str, ...]:
+def _list_identifiers(step: Mechanism) -> tuple[str, ...]:
     return step.attributes if isinstance(step, Pseudonyms) else ()
 
 
@@ -334,6 +339,6 @@ def parse_external_file(intruder: str | None) -> str:
     return (intruder or "").removeprefix(f"{FILE}:") if (intruder or "").startswith(f"{FILE}:") else ""
 
 
-def extra_knowledge(intruder: str) -> str:
+def extract_extra_knowledge(intruder: str) -> str:
     """The attribute that an insider knows beyond the quasi-identifiers (several as `a + b`); empty for everybody else."""
     return intruder.partition(":")[2] if intruder.startswith(f"{INSIDER}:") else ""

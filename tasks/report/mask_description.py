@@ -21,7 +21,7 @@ def describe_mask(step: MaskStep, schema: Schema) -> MaskText:
     return replace(whole, title=title, text=say("masks.in_strata", text=whole.text, strata=step.strata))
 
 
-def for_analysts(steps: Iterable[MaskStep], schema: Schema) -> tuple[tuple[str, str], ...]:
+def advise_analysts(steps: Iterable[MaskStep], schema: Schema) -> tuple[tuple[str, str], ...]:
     """How an analysis can correct for the steps: the attributes of each, and what is to be done; each piece of advice once."""
     advice = (
         (join_with_and(step.target_attributes) or "The whole table", " ".join(describe_mask(step, schema).analysts))

@@ -71,7 +71,7 @@ def render_report(content: Content) -> str:
     All texts are escaped, and a template that misses something fails. Nothing is fetched: styles stand in the page, there are
     no scripts, and the content security policy allows neither. Deterministic.
     """
-    template = _environment().get_template("report.html")
+    template = _create_environment().get_template("report.html")
     rooms = {
         "overview": overview,
         "policy": policy_lines,
@@ -100,7 +100,9 @@ def stamp_page(page: str, stamp: Stamp) -> str:
     so that what is filled in is not searched again.
     Raises ValueError for a page whose places are not exactly those that are to be filled (one that was stamped before).
     """
-    blocks = _environment().get_template("stamp.html").make_module({"stamp": stamp, "when": _when(stamp.issued_at)})
+    blocks = (
+        _create_environment().get_template("stamp.html").make_module({"stamp": stamp, "when": _format_moment(stamp.issued_at)})
+    )
     parts = {"line": str(blocks.line()), "table": str(blocks.table())}  # type: ignore[attr-defined]  # macros of the template
     found = _MARKER.findall(page)
     if sorted(found) != sorted(parts):
@@ -108,12 +110,12 @@ def stamp_page(page: str, stamp: Stamp) -> str:
     return _MARKER.sub(lambda match: parts[match[1]], page)
 
 
-def marker(name: str) -> Markup:
+def create_marker(name: str) -> Markup:
     """The place of a part that is filled in later."""
     return Markup(f"<!--stamp:{name}-->")  # noqa: S704  a constant of the template, never a text of the content
 
 
-def harmless(value: object) -> object:
+def escape_directions(value: object) -> object:
     """A text whose marks that steer the direction of writing are written as their codes.
 
     In a name such a mark would turn the figures that stand after it: 9.96 % would be read as 69.9 %.
@@ -124,19 +126,19 @@ def harmless(value: object) -> object:
 
 
 @cache
-def _environment() -> Environment:
+def _create_environment() -> Environment:
     environment = Environment(
         loader=PackageLoader("tasks.report", _TEMPLATES),
         autoescape=True,
         undefined=StrictUndefined,
-        finalize=harmless,
+        finalize=escape_directions,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals["marker"] = marker
+    environment.globals["marker"] = create_marker
     environment.filters["names"] = join_with_and
     return environment
 
 
-def _when(moment: datetime) -> str:
+def _format_moment(moment: datetime) -> str:
     return f"{moment.day} {moment:%B %Y, %H:%M} {moment.tzname()}"

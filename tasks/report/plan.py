@@ -1,4 +1,4 @@
-"""What the stage needs of the release file."""
+"""What the report stage needs of the release file."""
 
 from __future__ import annotations
 

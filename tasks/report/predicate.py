@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AwareDatetime, Field, StringConstraints
 
 from tasks.microdata.spec import Spec
-from tasks.score.verdict_word import verdict_word
+from tasks.score.verdict_word import format_verdict
 
 OLDER_PREDICATE_TYPES = ("urn:sdcert:predicate:release:2",)  # which this form reads: it only has more
 STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
@@ -331,7 +331,7 @@ class Predicate(Spec):
     @property
     def verdict_word(self) -> str:
         """The verdict as it is shown: `certified except membership`."""
-        return verdict_word(self.claim.verdict, self.not_claimed.exceptions)
+        return format_verdict(self.claim.verdict, self.not_claimed.exceptions)
 
 
 def create_predicate_schema() -> dict[str, Any]:

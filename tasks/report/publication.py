@@ -74,9 +74,9 @@ def encode(table: Microdata, format: Format) -> bytes:
     """
     match format:
         case "csv":
-            return _csv(table)
+            return _write_csv(table)
         case "parquet":
-            return _parquet(table)
+            return _write_parquet(table)
         case _:
             assert_never(format)
 
@@ -95,7 +95,7 @@ def name_released_file(format: Format) -> str:
     return f"released.{format}"
 
 
-def _parquet(table: Microdata) -> bytes:
+def _write_parquet(table: Microdata) -> bytes:
     fields = [pa.field(field.name, field.type) for field in table.arrow.schema]
     plain = pa.Table.from_arrays([table.column(name) for name in table.names], schema=pa.schema(fields))
     sink = pa.BufferOutputStream()
@@ -103,59 +103,61 @@ def _parquet(table: Microdata) -> bytes:
     return bytes(sink.getvalue())
 
 
-def _csv(table: Microdata) -> bytes:
-    header = ",".join(_header_cell(name) for name in table.names) + "\n"
+def _write_csv(table: Microdata) -> bytes:
+    header = ",".join(_quote_header(name) for name in table.names) + "\n"
     whole = table.arrow.combine_chunks()
     chunks = (whole.slice(start, _CHUNK_ROWS) for start in range(0, whole.num_rows, _CHUNK_ROWS))
-    return b"".join([header.encode(), *(_lines(chunk) for chunk in chunks)])
+    return b"".join([header.encode(), *(_write_lines(chunk) for chunk in chunks)])
 
 
-def _lines(chunk: pa.Table) -> bytes:
-    columns = [_cells(chunk.column(name).combine_chunks(), name) for name in chunk.column_names]
+def _write_lines(chunk: pa.Table) -> bytes:
+    columns = [_format_cells(chunk.column(name).combine_chunks(), name) for name in chunk.column_names]
     if len(columns) == 1:
-        columns = [pc.if_else(pc.equal(columns[0], _text("")), _text('""'), columns[0])]
-    lines = pc.binary_join_element_wise(*columns, _text(",")) if len(columns) > 1 else columns[0]
+        columns = [pc.if_else(pc.equal(columns[0], _create_text("")), _create_text('""'), columns[0])]
+    lines = pc.binary_join_element_wise(*columns, _create_text(",")) if len(columns) > 1 else columns[0]
     return "".join(f"{line}\n" for line in lines.to_pylist()).encode()
 
 
-def _cells(column: pa.Array, name: str) -> pa.Array:
+def _format_cells(column: pa.Array, name: str) -> pa.Array:
     """One column as large texts, quoted where needed; missing is the empty text."""
     if pa.types.is_string(column.type):
         cells = _quote_cells(column.cast(pa.large_string()), name)
     elif pa.types.is_floating(column.type):
-        cells = _doubles(column)
+        cells = _format_doubles(column)
     elif column.type in CALENDAR_TYPES:
         cells = iso_texts(column).cast(pa.large_string())
     else:
         cells = column.cast(pa.large_string())
-    return pc.fill_null(cells, _text(""))
+    return pc.fill_null(cells, _create_text(""))
 
 
-def _doubles(column: pa.Array) -> pa.Array:
+def _format_doubles(column: pa.Array) -> pa.Array:
     """Shortest digits that read back the same; whole numbers below 2^53 in full, with `.0`."""
     shortest = column.cast(pa.large_string())
     whole = pc.and_(pc.equal(pc.floor(column), column), pc.less(pc.abs(column), _WHOLE_IN_DOUBLE))
     digits = pc.if_else(whole, column, 0.0).cast(pa.int64()).cast(pa.large_string())
-    signed = pc.if_else(pc.equal(shortest, _text("-0")), shortest, digits)
-    return pc.if_else(whole, pc.binary_join_element_wise(signed, _text("0"), _text(".")), shortest)
+    signed = pc.if_else(pc.equal(shortest, _create_text("-0")), shortest, digits)
+    return pc.if_else(whole, pc.binary_join_element_wise(signed, _create_text("0"), _create_text(".")), shortest)
 
 
 def _quote_cells(cells: pa.Array, name: str) -> pa.Array:
     if pc.any(pc.match_substring(cells, "\0")).as_py():
         raise InputError("zero-byte", f"publish.format, column {name}", "A text holds a zero byte, which CSV cannot carry.",
                          "text without zero bytes", "write `publish: {format: parquet}`, or repair the source")  # fmt: skip
-    special = pc.or_(pc.match_substring_regex(cells, _MUST_QUOTE), pc.equal(cells, _text("")))
+    special = pc.or_(pc.match_substring_regex(cells, _MUST_QUOTE), pc.equal(cells, _create_text("")))
     if not pc.any(special).as_py():
         return cells
     doubled = pc.replace_substring(cells, '"', '""')
-    return pc.if_else(special, pc.binary_join_element_wise(_text('"'), doubled, _text('"'), _text("")), cells)
+    return pc.if_else(
+        special, pc.binary_join_element_wise(_create_text('"'), doubled, _create_text('"'), _create_text("")), cells
+    )
 
 
-def _text(constant: str) -> pa.Scalar:
+def _create_text(constant: str) -> pa.Scalar:
     return pa.scalar(constant, pa.large_string())  # 64-bit offsets: a chunk of long texts may pass 2 GB
 
 
-def _header_cell(name: str) -> str:
+def _quote_header(name: str) -> str:
     if "\0" in name:
         raise InputError("zero-byte", "publish.format", "A column name holds a zero byte, which CSV cannot carry.",
                          "names without zero bytes", "rename the column")  # fmt: skip

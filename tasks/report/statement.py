@@ -49,7 +49,7 @@ from tasks.report.predicate import (
 )
 from tasks.report.views import residual
 from tasks.report.views.exceptions import describe_disclosure
-from tasks.report.views.policy_lines import reason_in_words
+from tasks.report.views.policy_lines import explain_decision
 from tasks.report.wording.sentence import say
 from tasks.score.catalogue import MEASURES
 from tasks.score.kinds import KINDS
@@ -96,7 +96,7 @@ _INFERENCE = (
 )
 
 
-def predicate(
+def create_predicate(
     content: Content,
     stamp: Stamp,
     *,
@@ -128,17 +128,17 @@ def predicate(
         release=content.name,
         series=content.series,
         run=stamp.run,
-        claim=_claim(content, stamp, columns, policy_version, policy_author),
-        not_claimed=_not_claimed(content),
-        criteria_wp29=_working_party(content),
-        context=_context(content),
-        data=_data(content, stamp, source_digest),
+        claim=_create_claim(content, stamp, columns, policy_version, policy_author),
+        not_claimed=_list_not_claimed(content),
+        criteria_wp29=_judge_working_party(content),
+        context=_create_context_claim(content),
+        data=_create_data_claim(content, stamp, source_digest),
         attack_model=build_attack_model(content),
-        attributes=_attributes(content),
+        attributes=_list_attributes(content),
         documents=documents,
         approvals=approvals,
         issued_at=stamp.issued_at,
-        review_by=months_later(stamp.issued_at, REVIEW_MONTHS),
+        review_by=add_months(stamp.issued_at, REVIEW_MONTHS),
         revoked_by=None,
         previous_certificate=previous_certificate or "none",
         attempts=stamp.attempts,
@@ -153,7 +153,9 @@ def predicate(
     return filled.model_dump(mode="json")
 
 
-def statement(predicate: dict[str, Any], file_name: str, sha256: str, content_address: str | None = None) -> dict[str, Any]:
+def create_statement(
+    predicate: dict[str, Any], file_name: str, sha256: str, content_address: str | None = None
+) -> dict[str, Any]:
     """An in-toto Statement v1 about one file.
 
     file_name, sha256: of the released table; where nothing was released, of the report, because a statement needs a subject.
@@ -179,46 +181,48 @@ def create_model_column_claims(card: ModelCard) -> tuple[ColumnClaim, ...]:
     return (*(ColumnClaim(name=one.name, type=one.type) for one in card.inputs), target)
 
 
-def months_later(moment: datetime, months: int) -> datetime:
+def add_months(moment: datetime, months: int) -> datetime:
     """The same day and time so many months later; the last day of the month where that day does not exist."""
     years, month = divmod(moment.month - 1 + months, 12)
     year = moment.year + years
     return moment.replace(year=year, month=month + 1, day=min(moment.day, calendar.monthrange(year, month + 1)[1]))
 
 
-def policy_digest(policy: Iterable[PolicyLine]) -> str:
+def digest_policy(policy: Iterable[PolicyLine]) -> str:
     """SHA-256 of the canonical JSON of a policy's lines: the same before the attempt and in the certificate."""
-    return hashlib.sha256(canonical(_plain(policy))).hexdigest()
+    return hashlib.sha256(canonical(_serialise_policy(policy))).hexdigest()
 
 
-def _plain(policy: Iterable[PolicyLine]) -> tuple[dict[str, object], ...]:
+def _serialise_policy(policy: Iterable[PolicyLine]) -> tuple[dict[str, object], ...]:
     return tuple(line.public() for line in policy)
 
 
-def _claim(content: Content, stamp: Stamp, columns: tuple[ColumnClaim, ...], version: str | None, author: str | None) -> Claim:
+def _create_claim(
+    content: Content, stamp: Stamp, columns: tuple[ColumnClaim, ...], version: str | None, author: str | None
+) -> Claim:
     return Claim(
         verdict=content.verdict.verdict,
         not_for_publication=content.not_for_publication,
-        file=_file(content, stamp, columns) or "not released",
+        file=_create_file_claim(content, stamp, columns) or "not released",
         policy=PolicyClaim(
             id=f"{content.series}/policy",
             version=version or NOT_ASSESSED,
             author=author or NOT_ASSESSED,
-            digest=policy_digest(content.policy),
-            lines=_plain(content.policy),
+            digest=digest_policy(content.policy),
+            lines=_serialise_policy(content.policy),
         ),
-        criteria=tuple(_criterion(content, line, one) for line, one in content.lines()),
-        attacks=_attacks(content),
+        criteria=tuple(_create_criterion_claim(content, line, one) for line, one in content.lines()),
+        attacks=_list_attacks(content),
         date=stamp.issued_at,
     )
 
 
-def _criterion(content: Content, line: PolicyLine, criterion: Criterion) -> CriterionClaim:
+def _create_criterion_claim(content: Content, line: PolicyLine, criterion: Criterion) -> CriterionClaim:
     fields = _omit_fields(asdict(criterion), "line", "estimate", "reason", "caution")
-    return CriterionClaim(**fields, reason=reason_in_words(line, criterion, content.counts_behind(criterion)))
+    return CriterionClaim(**fields, reason=explain_decision(line, criterion, content.counts_behind(criterion)))
 
 
-def _file(content: Content, stamp: Stamp, columns: tuple[ColumnClaim, ...]) -> FileClaim | None:
+def _create_file_claim(content: Content, stamp: Stamp, columns: tuple[ColumnClaim, ...]) -> FileClaim | None:
     if stamp.released_file is None or stamp.sha256 is None:
         return None
     return FileClaim(
@@ -231,11 +235,11 @@ def _file(content: Content, stamp: Stamp, columns: tuple[ColumnClaim, ...]) -> F
     )
 
 
-def _attacks(content: Content) -> tuple[AttackClaim, ...]:
-    return (*_linkage_attacks(content), *_membership_attacks(content))
+def _list_attacks(content: Content) -> tuple[AttackClaim, ...]:
+    return (*_list_linkage_attacks(content), *_list_membership_attacks(content))
 
 
-def _membership_attacks(content: Content) -> Iterator[AttackClaim]:
+def _list_membership_attacks(content: Content) -> Iterator[AttackClaim]:
     for result in content.membership:
         yield AttackClaim(
             attack=result.attack,
@@ -256,7 +260,7 @@ def _name_known_mechanism(result: MembershipResult) -> str:
     return say("membership.knowledge_of_learner") if result.shadows else "nothing"
 
 
-def _linkage_attacks(content: Content) -> tuple[AttackClaim, ...]:
+def _list_linkage_attacks(content: Content) -> tuple[AttackClaim, ...]:
     return tuple(
         AttackClaim(
             attack=result.attack,
@@ -272,7 +276,7 @@ def _linkage_attacks(content: Content) -> tuple[AttackClaim, ...]:
     )
 
 
-def _not_claimed(content: Content) -> NotClaimed:
+def _list_not_claimed(content: Content) -> NotClaimed:
     omitted = tuple(OmissionClaim(attack=one.attack, intruder=one.intruder, reason=one.reason) for one in content.omitted)
     not_asked = () if any(one.evaluates == "this file" for one in content.membership) else (residual.MEMBERSHIP,)
     kinds = {name: reason for name, reason in content.exceptions if name in KINDS}
@@ -287,17 +291,17 @@ def _not_claimed(content: Content) -> NotClaimed:
     )
 
 
-def _working_party(content: Content) -> WorkingPartyCriteria:
+def _judge_working_party(content: Content) -> WorkingPartyCriteria:
     describe = find_report(content).describe_criteria
     return WorkingPartyCriteria(
-        singling_out=_risk_criterion(content, _SINGLING_OUT),
-        linkability=_risk_criterion(content, _LINKABILITY),
-        inference=_risk_criterion(content, _INFERENCE),
+        singling_out=_judge_risk(content, _SINGLING_OUT),
+        linkability=_judge_risk(content, _LINKABILITY),
+        inference=_judge_risk(content, _INFERENCE),
         note=None if describe is None else describe(content),
     )
 
 
-def _risk_criterion(content: Content, measures: tuple[str, ...]) -> WorkingPartyCriterion:
+def _judge_risk(content: Content, measures: tuple[str, ...]) -> WorkingPartyCriterion:
     """The worst policy line on one of the measures, of equal ones that of the first measure and the worst figure.
 
     Where there is none, the worst figure of the first measure, undecided upon. Of rows that belong to nobody the measures that
@@ -317,7 +321,7 @@ def _risk_criterion(content: Content, measures: tuple[str, ...]) -> WorkingParty
             attacks=attacks, measure=measures[0], value=found.value, decision=NOT_ASSESSED, lower_bound=found.is_lower_bound
         )
     severity: tuple[Decision, ...] = ("fail", "undecided", "pass")
-    worst = min(lines, key=lambda one: (severity.index(one.decision), measures.index(one.measure), _mildness(one)))
+    worst = min(lines, key=lambda one: (severity.index(one.decision), measures.index(one.measure), _rank_mildness(one)))
     value = NOT_ASSESSED if worst.deciding_value is None else worst.deciding_value
     bound = NOT_ASSESSED if worst.deciding_value is None else worst.lower_bound
     return WorkingPartyCriterion(
@@ -325,12 +329,12 @@ def _risk_criterion(content: Content, measures: tuple[str, ...]) -> WorkingParty
     )
 
 
-def _mildness(criterion: Criterion) -> float:
+def _rank_mildness(criterion: Criterion) -> float:
     value = criterion.deciding_value or 0.0
     return -value if criterion.direction == "at_most" else value
 
 
-def _context(content: Content) -> ContextClaim:
+def _create_context_claim(content: Content) -> ContextClaim:
     context = content.context
     return ContextClaim(
         environment=context.environment,
@@ -340,7 +344,7 @@ def _context(content: Content) -> ContextClaim:
     )
 
 
-def _data(content: Content, stamp: Stamp, source_digest: str) -> DataClaim:
+def _create_data_claim(content: Content, stamp: Stamp, source_digest: str) -> DataClaim:
     context = content.context
     return DataClaim(
         unit=context.unit or NOT_ASSESSED,
@@ -358,7 +362,7 @@ def _data(content: Content, stamp: Stamp, source_digest: str) -> DataClaim:
     )
 
 
-def _attributes(content: Content) -> tuple[AttributeClaim, ...]:
+def _list_attributes(content: Content) -> tuple[AttributeClaim, ...]:
     epsilons = {one.attribute: one.epsilon for one in content.randomised}
     return tuple(
         AttributeClaim(
@@ -367,7 +371,7 @@ def _attributes(content: Content) -> tuple[AttributeClaim, ...]:
             scale=str(attribute.scale),
             decided_by=attribute.decided_by,
             mask=tuple(step.method for step in content.steps_on(attribute.name)),
-            parameters=_parameters(content, attribute.name),
+            parameters=_list_mask_parameters(content, attribute.name),
             known_to_intruder=attribute.name in content.intruder_knowledge,
             published=attribute.is_published and content.kind.is_table,
             published_as_pseudonym=attribute.name in content.pseudonym_columns,
@@ -379,7 +383,7 @@ def _attributes(content: Content) -> tuple[AttributeClaim, ...]:
     )
 
 
-def _parameters(content: Content, name: str) -> tuple[MaskClaim, ...]:
+def _list_mask_parameters(content: Content, name: str) -> tuple[MaskClaim, ...]:
     return tuple(_mask_claim(step) for step in content.steps_on(name))
 
 

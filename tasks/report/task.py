@@ -64,7 +64,7 @@ def write_report(
     refuse_formulas(table, wanted.publish)
     steps = store.record(mechanisms, Mechanisms)
     full = replace(
-        _described(store, wanted, measured, source, validation, attributes, steps, members, control, rows_out=table.n),
+        _create_content(store, wanted, measured, source, validation, attributes, steps, members, control, rows_out=table.n),
         omitted=wanted.omit,
         attacks=tuple(store.record(produced["result"], AttackResult) for produced in results),
         randomised=randomisations(source, attributes, steps),
@@ -72,9 +72,9 @@ def write_report(
         estimated_shares=tuple(estimate_shares(table, source, attributes, steps)),
     )
     rows = read_alignment(store.table(alignment), source.n)
-    drawn = partial(_charts, store, full, source, store.table(masked), rows, results)
-    curves = partial(_curves, store, full, source, members, people)
-    return _written(store, full, lambda edition: replace(drawn(edition), membership=curves(edition)))
+    drawn = partial(_create_charts, store, full, source, store.table(masked), rows, results)
+    curves = partial(_create_roc_curves, store, full, source, members, people)
+    return _write_report(store, full, lambda edition: replace(drawn(edition), membership=curves(edition)))
 
 
 @stage("report model", rooms=ROOMS)
@@ -96,15 +96,15 @@ def write_model_report(
     measured, model = store.record(score, Score), store.record(card, ModelCard)
     source, attributes = store.table(data), store.record(schema, Schema)
     steps = store.record(mechanisms, Mechanisms)
-    described = _described(
+    described = _create_content(
         store, wanted, measured, source, validation, attributes, steps, members, control, rows_out=model.rows
     )
     full = replace(described, model=model)
-    curves = partial(_curves, store, full, source, members, people)
-    return _written(store, full, lambda edition: ChartData(edition=edition, membership=curves(edition)))
+    curves = partial(_create_roc_curves, store, full, source, members, people)
+    return _write_report(store, full, lambda edition: ChartData(edition=edition, membership=curves(edition)))
 
 
-def _described(
+def _create_content(
     store: Store,
     plan: ReportPlan,
     measured: Score,
@@ -137,14 +137,14 @@ def _described(
     )
 
 
-def _written(store: Store, full: Content, drawn: Callable[[Edition], ChartData]) -> ReportOutputs:
+def _write_report(store: Store, full: Content, drawn: Callable[[Edition], ChartData]) -> ReportOutputs:
     content = public_edition(full, drawn("public"))
     internal = replace(full, charts=drawn("internal"))
     page, private = store.put_page(render_report(content)), store.put_page(render_report(internal))
     return {"page": page, "internal": private, "content": store.put_record(content)}
 
 
-def _charts(
+def _create_charts(
     store: Store,
     content: Content,
     source: Microdata,
@@ -158,7 +158,7 @@ def _charts(
     return chart_data(source, masked, rows, content.schema, frozenset(content.masking_targets), outcomes, edition)
 
 
-def _curves(
+def _create_roc_curves(
     store: Store,
     content: Content,
     source: Microdata,

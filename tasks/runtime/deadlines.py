@@ -1,4 +1,4 @@
-"""Waiting for something no longer than it is worth."""
+"""Wait for something no longer than a deadline."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Seeds: with which secret a source was masked.
+"""Draw, keep and find the secret seeds with which sources are masked.
 
 A seed is 256 bits of the system's generator. It is kept in a private file and reused until the steward asks for a new draw,
 so that a retry or a second run never masks again; the rest of the program names it by its draw id, a keyed digest. The key of

@@ -1,4 +1,4 @@
-"""What may cross a task when something goes wrong: a code and a place, never a value.
+"""Reduce an error to what may leave a task: a code and a place, never a value.
 
 Prefect writes a task's exception into its database, its logs and its events. So the real exception is kept in this process
 under a token, and a `StageFailure` that holds no value travels instead; who called the flow gets the real one back.

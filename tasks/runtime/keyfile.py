@@ -1,4 +1,4 @@
-"""Secret bytes in a file, made when first asked for."""
+"""Keep secret bytes in a file, which is made when they are first asked for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which process it is: ids are used again, and the clock may be set while it runs."""
+"""Identify a process beyond its id: ids are used again, and the clock may be set while it runs."""
 
 from __future__ import annotations
 

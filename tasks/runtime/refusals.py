@@ -1,4 +1,4 @@
-"""What the operating system refuses (no room, no right, no such kind of file) as one sentence about one file.
+"""Say what the operating system refuses (no room, no right, no such kind of file) in one sentence about one file.
 
 That is no fault of the program, and nobody is helped by a traceback: the command ends with exit code 2, as for a wrong input.
 """

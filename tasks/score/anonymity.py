@@ -8,7 +8,7 @@ import numpy as np
 
 from tasks.microdata.codes import row_codes
 from tasks.microdata.errors import InputError
-from tasks.microdata.estimate import Estimate, several
+from tasks.microdata.estimate import Estimate, join_attributes
 from tasks.microdata.schema import Role
 from tasks.microdata.spec import Names, Public, Spec
 from tasks.microdata.suggestion import did_you_mean
@@ -64,7 +64,7 @@ def k_anonymity_subset(tables: TablePair, spec: KAnonymitySubset) -> Estimate:
                 remedy=did_you_mean(name, known, "take it out of the list, or declare its role"),
                 value=name,
             )
-    return _estimate(tables, K_ANONYMITY_SUBSET, spec.attributes, attribute=several(spec.attributes))
+    return _estimate(tables, K_ANONYMITY_SUBSET, spec.attributes, attribute=join_attributes(spec.attributes))
 
 
 def _estimate(tables: TablePair, measure: Measure, names: tuple[str, ...], *, attribute: str | None) -> Estimate:

@@ -6,7 +6,7 @@ from tasks.attack.insiders import INSIDER
 from tasks.attack.omissions import Omission
 from tasks.attack.outcomes.outcome import AttackResult
 from tasks.attack.plan import list_required_attacks
-from tasks.attack.threat import CURVE
+from tasks.attack.threat import is_on_knowledge_curve
 from tasks.mask.methods import Mechanism
 
 LINKAGE = "distance_linkage"
@@ -38,11 +38,11 @@ def list_unfollowed_attacks(attacks: tuple[AttackResult, ...], steps: tuple[Mech
         if one.status == "not_followed"
         and one.method in names
         and (one.method, one.intruder) not in answered
-        and not one.intruder.startswith(f"{CURVE}:")
+        and not is_on_knowledge_curve(one.intruder)
     )
 
 
-def omissions_in_effect(
+def select_omissions_in_effect(
     attacks: tuple[AttackResult, ...],
     omit: tuple[Omission, ...],
     steps: tuple[Mechanism, ...],
@@ -63,7 +63,7 @@ def omissions_in_effect(
     )
 
 
-def attacks_beyond_the_share(attacks: tuple[AttackResult, ...], steps: tuple[Mechanism, ...]) -> tuple[AttackResult, ...]:
+def list_attacks_beyond_the_share(attacks: tuple[AttackResult, ...], steps: tuple[Mechanism, ...]) -> tuple[AttackResult, ...]:
     """The required attacks of which an intruder who has all records could follow more than one who has a share of them.
 
     The declared share decides what such an attack finds, so that the verdict excepts it.
@@ -72,7 +72,7 @@ def attacks_beyond_the_share(attacks: tuple[AttackResult, ...], steps: tuple[Mec
     return tuple(
         one
         for one in attacks
-        if one.needs_all_records and one.full_form and one.method in names and not one.intruder.startswith(f"{CURVE}:")
+        if one.needs_all_records and one.full_form and one.method in names and not is_on_knowledge_curve(one.intruder)
     )
 
 

@@ -1,4 +1,4 @@
-"""Figures as they may leave the private folders.
+"""Round figures and criteria for the public edition, so that they can leave the private folders.
 
 A table's masked values are public, so a published difference is an equation about the original: with the release's mean, the
 exact `mean_difference` gives the original's mean (up to a sign), and with the exact figure of one attribute's error an
@@ -48,7 +48,9 @@ DECIMALS = 3
 PolicyResults = tuple[tuple[PolicyLine, Criterion], ...]
 
 
-def public(estimates: tuple[Estimate, ...], decided: Iterable[tuple[PolicyLine, Criterion]] = ()) -> tuple[Estimate, ...]:
+def round_for_publication(
+    estimates: tuple[Estimate, ...], decided: Iterable[tuple[PolicyLine, Criterion]] = ()
+) -> tuple[Estimate, ...]:
     """The figures for the public edition; see the head of this file. Same order, same ids.
 
     decided: the lines of the policy with what became of them: a figure stays on that side of a limit on which a line found it.
@@ -57,36 +59,39 @@ def public(estimates: tuple[Estimate, ...], decided: Iterable[tuple[PolicyLine, 
     rows = max((one.n_targets or 0 for one in estimates), default=0)
     shown = []
     for one in estimates:
-        n = people_behind(one, rows)
+        n = count_people_behind(one, rows)
         kept = FEW if one.basis == "control_group" and one.measure == LINKED_VALUE_CONTROL.name else None
-        significant = kept or digits(one.measure, one.attribute, estimates)
+        significant = kept or choose_digits(one.measure, one.attribute, estimates)
         plain = _round_chance(_round_subgroup_counts(one), n)
-        shown.append(_public(plain, significant) if n is None else _round_people_share(plain, n, significant, lines))
+        shown.append(_round_estimate(plain, significant) if n is None else _round_people_share(plain, n, significant, lines))
     return tuple(shown)
 
 
-def public_criteria(
+def round_criteria(
     criteria: tuple[Criterion, ...], estimates: tuple[Estimate, ...], shown: tuple[Estimate, ...]
 ) -> tuple[Criterion, ...]:
     """The criteria with the deciding values of the public edition.
 
-    estimates: all figures of the release, exact. shown: the same as `public` shows them to whom these criteria are told.
+    estimates: all figures of the release, exact. shown: the same as `round_for_publication` shows them to whom these
+    criteria are told.
     Where the nearest rounded number would contradict the decision (0.1004 fails a limit of 0.1, and rounds to it), the next one
     on the side of the decision is shown; of a figure that is withheld the limit that is kept, or the end of the range.
     """
     rows = max((one.n_targets or 0 for one in estimates), default=0)
     of_people = {
-        one.id: public_one for one, public_one in zip(estimates, shown, strict=True) if people_behind(one, rows) is not None
+        one.id: public_one
+        for one, public_one in zip(estimates, shown, strict=True)
+        if count_people_behind(one, rows) is not None
     }
     return tuple(
         _as_shown(one, of_people[one.estimate])
         if one.estimate in of_people
-        else _public_criterion(one, digits(one.measure, one.attribute, estimates))
+        else _round_criterion(one, choose_digits(one.measure, one.attribute, estimates))
         for one in criteria
     )
 
 
-def people_behind(estimate: Estimate, rows: int) -> int | None:
+def count_people_behind(estimate: Estimate, rows: int) -> int | None:
     """Of how many people a figure is a share; None: it is no share of people, or one that everybody can count.
 
     rows: of the table, for shares of its cells.
@@ -109,7 +114,7 @@ def is_share_of_people(measure: str) -> bool:
     return MEASURES[measure].rounding in ("share", "hidden_share")
 
 
-def digits(measure: str, attribute: str | None, estimates: tuple[Estimate, ...]) -> int | None:
+def choose_digits(measure: str, attribute: str | None, estimates: tuple[Estimate, ...]) -> int | None:
     """How many significant digits of a figure are public; None: all."""
     rounding = MEASURES[measure].rounding
     if rounding in ("statistic", "hidden_share", "mean"):
@@ -130,13 +135,13 @@ def _round_subgroup_counts(estimate: Estimate) -> Estimate:
     """With the counts of a subgroup rounded."""
     if estimate.subgroup is None:
         return estimate
-    return replace(estimate, n_targets=_few(estimate.n_targets), n_in_release=_few(estimate.n_in_release))
+    return replace(estimate, n_targets=_round_count(estimate.n_targets), n_in_release=_round_count(estimate.n_in_release))
 
 
-def _public(estimate: Estimate, significant: int | None) -> Estimate:
+def _round_estimate(estimate: Estimate, significant: int | None) -> Estimate:
     if significant is None:
         return estimate
-    decimals = _decimals(estimate.measure)
+    decimals = _choose_decimals(estimate.measure)
     value, low, high = (
         None if end is None else round_significant(end, significant, decimals)
         for end in (estimate.value, estimate.low, estimate.high)
@@ -145,12 +150,12 @@ def _public(estimate: Estimate, significant: int | None) -> Estimate:
 
 
 def _round_people_share(estimate: Estimate, n: int, significant: int | None, lines: PolicyResults) -> Estimate:
-    assert estimate.value is not None  # noqa: S101  `people_behind` has seen to it
+    assert estimate.value is not None  # noqa: S101  `count_people_behind` has seen to it
     if n < FEWEST:
         return replace(estimate, value=None, low=None, high=None, status="not_applicable", reason=WITHHELD)
     classes = find_classes(estimate.measure, n)
     position = classes.find_class(estimate.value)
-    sides = _sides(estimate, lines)
+    sides = _find_sides(estimate, lines)
 
     def finish(shown: float) -> float:
         return shown if significant is None else round_significant(shown, significant)
@@ -193,12 +198,14 @@ def find_classes(measure: str, n: int) -> ShareClasses:
     return ShareClasses(n, MEASURES[measure].better == "higher", MEASURES[measure].smallest)
 
 
-def _sides(estimate: Estimate, lines: PolicyResults) -> dict[str, tuple[Side, ...]]:
+def _find_sides(estimate: Estimate, lines: PolicyResults) -> dict[str, tuple[Side, ...]]:
     """On which side of which limits the value and the ends of a figure have to be shown, as far as the verdict tells."""
     found: dict[str, list[Side]] = {"value": [], "low": [], "high": []}
     for line, criterion in lines:
         decides = criterion.estimate == estimate.id
-        if not decides and (criterion.decision != "pass" or not is_about(estimate, line) or not _answers(estimate, line)):
+        if not decides and (
+            criterion.decision != "pass" or not is_about(estimate, line) or not _is_about_same_attack(estimate, line)
+        ):
             continue
         within, beyond_it = (Side(line.limit, line.direction, is_beyond) for is_beyond in (False, True))
         if criterion.decision == "undecided":
@@ -211,7 +218,7 @@ def _sides(estimate: Estimate, lines: PolicyResults) -> dict[str, tuple[Side, ..
     return {name: tuple(sides) for name, sides in found.items()}
 
 
-def _answers(estimate: Estimate, line: PolicyLine) -> bool:
+def _is_about_same_attack(estimate: Estimate, line: PolicyLine) -> bool:
     """Is the line, which passed, about the attack of the figure too?"""
     return line.accept_other_attacks is None or line.attack == estimate.attack
 
@@ -227,14 +234,14 @@ def _as_shown(criterion: Criterion, figure: Estimate) -> Criterion:
     return replace(criterion, deciding_value=shown)
 
 
-def _few(count: int | None) -> int | None:
+def _round_count(count: int | None) -> int | None:
     return None if count is None else round(int(round_significant(count, FEW)), -1)
 
 
-def _public_criterion(criterion: Criterion, significant: int | None) -> Criterion:
+def _round_criterion(criterion: Criterion, significant: int | None) -> Criterion:
     if significant is None or criterion.deciding_value is None:
         return criterion
-    decimals = _decimals(criterion.measure)
+    decimals = _choose_decimals(criterion.measure)
     shown = round_significant(criterion.deciding_value, significant, decimals)
     limit, direction = criterion.limit, criterion.direction
     if is_outside_limit(shown, limit, direction) != is_outside_limit(criterion.deciding_value, limit, direction):
@@ -242,7 +249,7 @@ def _public_criterion(criterion: Criterion, significant: int | None) -> Criterio
     return replace(criterion, deciding_value=shown)
 
 
-def _decimals(measure: str) -> int | None:
+def _choose_decimals(measure: str) -> int | None:
     return DECIMALS if measure in STATISTICS else None
 
 

@@ -114,7 +114,7 @@ def find_disclosure_subject(
     )
 
 
-def kinds_asked(subject: Subject) -> tuple[DisclosureKind, ...]:
+def list_kinds_asked(subject: Subject) -> tuple[DisclosureKind, ...]:
     """The kinds of disclosure that the policy of a release must answer.
 
     A kind without an object is not asked: insiders where nobody can know more than the declared intruder, inference where no
@@ -156,12 +156,12 @@ def find_unlimited_kinds(policy: Iterable[PolicyLine], subject: Subject) -> dict
     answers inference of it.
     """
     lines = [line for line in policy if can_fail(line, subject)]
-    of_kind = {kind: [line for line in lines if find_kind(line) == kind] for kind in kinds_asked(subject)}
-    missing = {kind: tuple(_missing(kind, found, subject)) for kind, found in of_kind.items()}
+    of_kind = {kind: [line for line in lines if find_kind(line) == kind] for kind in list_kinds_asked(subject)}
+    missing = {kind: tuple(_find_missing(kind, found, subject)) for kind, found in of_kind.items()}
     return {kind: what for kind, what in missing.items() if what}
 
 
-def _missing(kind: DisclosureKind, lines: list[PolicyLine], subject: Subject) -> Iterator[str]:
+def _find_missing(kind: DisclosureKind, lines: list[PolicyLine], subject: Subject) -> Iterator[str]:
     match kind:
         case "identity":
             everybody = (DECLARED, *subject.file_holders)
@@ -192,7 +192,7 @@ def _concern_all(lines: list[PolicyLine], everybody: tuple[str, ...]) -> bool:
     )
 
 
-def kinds_not_limited(
+def list_kinds_not_limited(
     policy: Iterable[PolicyLine], not_limited: NotLimited, subject: Subject
 ) -> tuple[tuple[DisclosureKind, str], ...]:
     """The kinds that are asked and that a reason stands for in place of a limit, with that reason."""
@@ -217,7 +217,7 @@ def refuse_silence(policy: tuple[PolicyLine, ...], not_limited: NotLimited, subj
             what=f"the policy says nothing on {'this kind' if len(silent) == 1 else 'these kinds'} of disclosure: {text}",
             allowed="for each kind a line whose limit can fail on this release, or a signed reason under `not_limited`",
             remedy="add these lines, with limits and reasons of your own (`sdcert check --upgrade FILE` writes them down):",
-            lines=lines_to_add(silent, subject),
+            lines=propose_lines(silent, subject),
         )
     if "identity" in missing and not subject.not_for_publication:
         raise InputError(
@@ -226,12 +226,12 @@ def refuse_silence(policy: tuple[PolicyLine, ...], not_limited: NotLimited, subj
             what="the rows of this table belong to people, so that the risk of finding them must be limited",
             allowed="`identity` without a limit only with `not_for_publication: true`",
             remedy="replace the reason by lines of the policy:",
-            lines=lines_to_add({"identity": missing["identity"]}, subject),
+            lines=propose_lines({"identity": missing["identity"]}, subject),
         )
-    without_object = "inference" not in kinds_asked(subject)
+    without_object = "inference" not in list_kinds_asked(subject)
     if (
         "identity" not in subject.kind.discloses
-        and set(kinds_asked(subject)) == set(missing)
+        and set(list_kinds_asked(subject)) == set(missing)
         and not (without_object and subject.not_for_publication)
     ):
         raise InputError(
@@ -243,7 +243,7 @@ def refuse_silence(policy: tuple[PolicyLine, ...], not_limited: NotLimited, subj
             if without_object
             else "a limit on membership or on inference, and a reason for at most one of them",
             remedy=f"replace {'the reason' if without_object else 'one of the reasons'} by a line of the policy:",
-            lines=lines_to_add({"membership": missing["membership"]}, subject),
+            lines=propose_lines({"membership": missing["membership"]}, subject),
         )
 
 
@@ -265,7 +265,7 @@ def _describe_gap(kind: DisclosureKind, what: tuple[str, ...], subject: Subject)
     return f"{text}; lines that name an intruder leave out the others: {DECLARED}, {holders}" if holders else text
 
 
-def lines_to_add(missing: dict[DisclosureKind, tuple[str, ...]], subject: Subject) -> tuple[str, ...]:
+def propose_lines(missing: dict[DisclosureKind, tuple[str, ...]], subject: Subject) -> tuple[str, ...]:
     """The lines of a release file that answer these kinds: a limit where one can be measured, and a reason as the other way."""
     limits = {kind: what for kind, what in missing.items() if can_be_limited(kind, subject)}
     lines = ["policy:"] if limits else []

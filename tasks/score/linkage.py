@@ -11,7 +11,7 @@ from tasks.attack.insiders import list_columns
 from tasks.attack.linkage.assertable_links import compute_assertion_shares
 from tasks.attack.methods import ATTACKS
 from tasks.attack.outcomes.outcome import AttackResult
-from tasks.attack.threat import CURVE
+from tasks.attack.threat import is_on_knowledge_curve
 from tasks.microdata.alignment import ROWS_OF_NOBODY, NoAlignment
 from tasks.microdata.estimate import Estimate
 from tasks.microdata.ground_truth import GroundTruth
@@ -63,7 +63,7 @@ def linkage_estimates(
     if isinstance(truth.belonging, NoAlignment):
         unknown = _create_blank_estimates(replace(result, status="not_applicable", reason=ROWS_OF_NOBODY), file)
         return (*(one for one in unknown if not MEASURES[one.measure].of_nobody), *estimate_disclosed_values(sample, file))
-    if _belongs_to_curve(result):
+    if is_on_knowledge_curve(result.intruder):
         return tuple(one for one in estimate_linkage_rates(sample) if one.measure in OF_THE_CURVE)
     figures = (
         estimate_linkage_rates(sample),
@@ -167,7 +167,7 @@ def estimate_present_and_absent(sample: ScoredTargets) -> Iterator[Estimate]:
     there, n_there = sample.truths("in_release"), int(released.sum())
     present = sample.part(there, n_there)
     rate = present.mean(linkage.REIDENTIFICATION_PRESENT, present.outcomes.floats("credit"))
-    chance = _chance(sample, sample.truth, released) if n_there else None
+    chance = _compute_chance(sample, sample.truth, released) if n_there else None
     if n_there and sample.result.chance is not None and sample.result.chance_kind == "permutation":
         chance = sample.result.chance * len(released) / n_there  # of the absent nobody is linked rightly
     yield replace(rate, chance=chance, chance_kind=sample.result.chance_kind)
@@ -175,7 +175,7 @@ def estimate_present_and_absent(sample: ScoredTargets) -> Iterator[Estimate]:
     yield absent.share(linkage.FALSE_LINKS_ABSENT, absent.outcomes.floats("candidates") == 1)
 
 
-def _chance(sample: ScoredTargets, truth: GroundTruth, of: Booleans) -> float:
+def _compute_chance(sample: ScoredTargets, truth: GroundTruth, of: Booleans) -> float:
     return truth.chance(of, searched=sample.result.direction == "to_original", n_given=sample.result.n_given)
 
 
@@ -209,7 +209,7 @@ def estimate_subgroup_rates(sample: ScoredTargets, file: _File) -> Iterator[Esti
             if sample.result.chance_kind == "permutation":
                 yield rate  # what a learner finds by luck in one part of the targets was not measured
                 continue
-            chance = _chance(sample, file.truth, subgroup.members)
+            chance = _compute_chance(sample, file.truth, subgroup.members)
             yield replace(rate, chance=chance, chance_kind="uniform_guess")
 
 
@@ -219,11 +219,13 @@ def estimate_disclosed_values(sample: ScoredTargets, file: _File) -> Iterator[Es
     The mean credit for its value read off the linked records (`tasks.attack.outcomes.value_disclosure`), and the same without
     the target's own records.
     """
-    for name in (one for one in _unknown_to(sample.result, file.schema) if f"linked:{one}" in sample.outcomes.names):
+    for name in (
+        one for one in _list_unknown_attributes(sample.result, file.schema) if f"linked:{one}" in sample.outcomes.names
+    ):
         known = sample.truth.find_known_units(name)
         part = sample if known.all() else sample.part(known[sample.targets()], int(known.sum()))
         linked = part.mean(linkage.LINKED_VALUE_DISCLOSED, part.outcomes.floats(f"linked:{name}"), attribute=name)
-        chance = majority_chance(file.truth, name) if known.any() else None
+        chance = compute_majority_chance(file.truth, name) if known.any() else None
         yield replace(linked, chance=chance, chance_kind="majority")
         if f"control:{name}" in part.outcomes.names:
             control = part.mean(linkage.LINKED_VALUE_CONTROL, part.outcomes.floats(f"control:{name}"), attribute=name)
@@ -231,7 +233,7 @@ def estimate_disclosed_values(sample: ScoredTargets, file: _File) -> Iterator[Es
             yield replace(control, basis="control_group", reason=LINKED_TO_OTHERS) if nobodys else control
 
 
-def majority_chance(truth: GroundTruth, name: str) -> float:
+def compute_majority_chance(truth: GroundTruth, name: str) -> float:
     """The share of people whose value is the release's most frequent one; several equally frequent ones share the guess.
 
     Missing is a value of its own, as in the attack's `linked:` columns. A person counts with the share of their rows, whichever
@@ -252,7 +254,7 @@ def majority_chance(truth: GroundTruth, name: str) -> float:
 def _create_blank_estimates(result: AttackResult, file: _File) -> Iterator[Estimate]:
     """None for every figure that a policy may limit, so that each line sees that the attack did not run."""
     for measure in LINKAGE:
-        for attribute, subgroup in _subjects(measure.name, result, file) if measure.better is not None else ():
+        for attribute, subgroup in _list_subjects(measure.name, result, file) if measure.better is not None else ():
             yield Estimate(
                 measure=measure.name,
                 attack=result.attack,
@@ -283,9 +285,9 @@ def _lower_bounds(result: AttackResult, figures: tuple[Estimate, ...], file: _Fi
         yield replace(unfollowed, low=0.0) if measure.better == "higher" else replace(unfollowed, high=measure.largest or 1.0)
 
 
-def _subjects(measure: str, result: AttackResult, file: _File) -> tuple[tuple[str | None, str | None], ...]:
+def _list_subjects(measure: str, result: AttackResult, file: _File) -> tuple[tuple[str | None, str | None], ...]:
     """What the figures of a measure would be about: attribute and subgroup."""
-    if _belongs_to_curve(result) and measure not in OF_THE_CURVE:
+    if is_on_knowledge_curve(result.intruder) and measure not in OF_THE_CURVE:
         return ()
     match measure:
         case linkage.REIDENTIFICATION_PRESENT.name:
@@ -298,7 +300,7 @@ def _subjects(measure: str, result: AttackResult, file: _File) -> tuple[tuple[st
         case linkage.SUBGROUP_REIDENTIFICATION.name:
             return tuple((subgroup.attribute, subgroup.name) for subgroup in _select_subgroups(result, file))
         case linkage.LINKED_VALUE_DISCLOSED.name:
-            return tuple((name, None) for name in _unknown_to(result, file.schema))
+            return tuple((name, None) for name in _list_unknown_attributes(result, file.schema))
         case _:
             return ((None, None),)
 
@@ -307,11 +309,7 @@ def _select_subgroups(result: AttackResult, file: _File) -> tuple[Subgroup, ...]
     return file.subgroups if result.intruder == DECLARED else ()
 
 
-def _unknown_to(result: AttackResult, schema: Schema) -> tuple[str, ...]:
+def _list_unknown_attributes(result: AttackResult, schema: Schema) -> tuple[str, ...]:
     """The confidential attributes that the intruder of an attack does not know already."""
     known = list_columns(result.intruder, schema.names)
     return tuple(name for name in schema.find_by_role(Role.CONFIDENTIAL) if name not in known)
-
-
-def _belongs_to_curve(result: AttackResult) -> bool:
-    return result.intruder.startswith(f"{CURVE}:")

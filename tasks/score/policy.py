@@ -26,7 +26,7 @@ FILE = "file"
 ROUNDING_ERROR = 1e-12  # of a limit of 1: a figure that is beyond its limit by less is within it
 OF_SEVERAL = tuple(one.name for one in (K_ANONYMITY_SUBSET, UNIQUES_RELEASED, REPLICATED_UNIQUES))  # about several attributes
 FalsePositiveRate = Annotated[float, Field(json_schema_extra={"enum": list(FALSE_POSITIVE_RATES)})]
-AttributeNames = Annotated[str, StringConstraints(min_length=1, max_length=100 * LONGEST_NAME)]  # a list, see `several`
+AttributeNames = Annotated[str, StringConstraints(min_length=1, max_length=100 * LONGEST_NAME)]  # a list, see `join_attributes`
 IntruderName = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_NAME + len(f"{INSIDER}:"))]
 
 

@@ -1,4 +1,4 @@
-"""Shares of people as they may leave the private folders: no count of 1 to 9 of them, and no complement of one, can be told.
+"""Round shares of people so that they can leave the private folders: no count of 1 to 9, nor a complement of one, shows.
 
 A share of n people tells a count, and n minus it. Counts are put into classes: below 15; 15 to 24, 25 to 34 and so on; and the
 last, in which all but 10 to 19 or more are. Every figure of a class is shown alike: as the multiple of ten inside it, divided

@@ -1,4 +1,4 @@
-"""What the stage leaves: all figures of a release and the verdict on them."""
+"""What the score stage leaves: all figures of a release and the verdict on them."""
 
 from __future__ import annotations
 

@@ -112,8 +112,8 @@ def decide(policy: tuple[PolicyLine, ...], estimates: tuple[Estimate, ...], unfo
     """
     check_policy(policy, Known())
     apply = _drop_idle_holders(estimates)
-    criteria = tuple(_criterion(i, line, estimates if line.intruder else apply, unfollowed) for i, line in enumerate(policy))
-    return Verdict(VERDICTS[_worst([criterion.decision for criterion in criteria])], criteria)
+    criteria = tuple(_judge_line(i, line, estimates if line.intruder else apply, unfollowed) for i, line in enumerate(policy))
+    return Verdict(VERDICTS[_find_worst([criterion.decision for criterion in criteria])], criteria)
 
 
 def _drop_idle_holders(estimates: tuple[Estimate, ...]) -> tuple[Estimate, ...]:
@@ -129,14 +129,14 @@ def _cannot_be_tried_with_a_file(one: Estimate) -> bool:
     return holds and one.status == "not_applicable" and one.reason == NEEDS_ORIGINALS
 
 
-def _worst(decisions: list[Decision]) -> Decision:
+def _find_worst(decisions: list[Decision]) -> Decision:
     severity: tuple[Decision, ...] = ("fail", "undecided")
     return next((decision for decision in severity if decision in decisions), "pass")
 
 
-def _criterion(position: int, line: PolicyLine, estimates: tuple[Estimate, ...], unfollowed: Unfollowed) -> Criterion:
+def _judge_line(position: int, line: PolicyLine, estimates: tuple[Estimate, ...], unfollowed: Unfollowed) -> Criterion:
     covered = [estimate for estimate in estimates if is_about(estimate, line)]
-    found = _deciding(line, covered, unfollowed)
+    found = _find_deciding(line, covered, unfollowed)
     if found is None:
         return _create_unanswered_criterion(position, line, covered)
     figure = found.estimate
@@ -180,21 +180,21 @@ def _same_subject(estimate: Estimate, line: PolicyLine) -> bool:
     return estimate.attribute is None or MEASURES[line.measure].about == "attribute"
 
 
-def _deciding(line: PolicyLine, covered: list[Estimate], unfollowed: Unfollowed) -> _Finding | None:
+def _find_deciding(line: PolicyLine, covered: list[Estimate], unfollowed: Unfollowed) -> _Finding | None:
     """The finding that decides the line: the worst decision, and of several the furthest beyond the limit; None: no figure."""
-    found = [_finding(line, estimate) for estimate in covered]
+    found = [_create_finding(line, estimate) for estimate in covered]
     applicable = [one for one in found if _counts(one, unfollowed)]
     if line.attack is None:
-        return _furthest(applicable)
+        return _find_furthest(applicable)
     named = [one for one in found if one.estimate.attack == line.attack]
     if line.accept_other_attacks is not None:
-        return _furthest(named)
+        return _find_furthest(named)
     others = [
         _cite_other_attack(one, line) for one in applicable if one.estimate.attack != line.attack and one.decision != "pass"
     ]
     if not named:
-        return _furthest([one for one in others if one.decision == "fail"])
-    return _furthest(named + others)
+        return _find_furthest([one for one in others if one.decision == "fail"])
+    return _find_furthest(named + others)
 
 
 def _counts(found: _Finding, unfollowed: Unfollowed) -> bool:
@@ -207,9 +207,9 @@ def _counts(found: _Finding, unfollowed: Unfollowed) -> bool:
     return found.decision == "fail" or (figure.measure in IDENTITY and (figure.attack, figure.intruder) in unfollowed)
 
 
-def _furthest(found: list[_Finding]) -> _Finding | None:
+def _find_furthest(found: list[_Finding]) -> _Finding | None:
     """Of the worst decision the furthest beyond the limit; of several (but for the last bits) the first in the plan's order."""
-    worst = _worst([one.decision for one in found])
+    worst = _find_worst([one.decision for one in found])
     severe = [one for one in found if one.decision == worst]
     furthest = max((one.excess for one in severe), default=0.0)
     return next((one for one in severe if one.excess >= furthest - ROUNDING_ERROR * max(1.0, abs(furthest))), None)
@@ -220,7 +220,7 @@ def _cite_other_attack(found: _Finding, line: PolicyLine) -> _Finding:
     return replace(found, reason=reason)
 
 
-def _finding(line: PolicyLine, estimate: Estimate) -> _Finding:
+def _create_finding(line: PolicyLine, estimate: Estimate) -> _Finding:
     found = _decide_figure(line, estimate)
     return replace(found, decision="undecided", reason=REHEARSED) if _is_rehearsed(estimate) else found
 
@@ -233,7 +233,7 @@ def _decide_figure(line: PolicyLine, estimate: Estimate) -> _Finding:
             return _Finding(estimate, "fail", estimate.reason or "the figure is infinite", excess=sys.float_info.max)
         words = estimate.status.replace("_", " ")
         return _Finding(estimate, "undecided", f"the figure is {words}: {estimate.reason or 'no reason was given'}")
-    low, high = _interval(estimate)
+    low, high = _find_interval(estimate)
     if low is None or high is None or math.isnan(low) or math.isnan(high):
         return _Finding(estimate, "undecided", "the figure is not a number, or has no interval")
     best, worst = (low, high) if line.direction == "at_most" else (high, low)
@@ -266,7 +266,7 @@ def is_outside_limit(number: float, limit: float, direction: Direction) -> bool:
     return not math.isnan(number) and not is_within(number, limit, direction)
 
 
-def _interval(estimate: Estimate) -> tuple[float | None, float | None]:
+def _find_interval(estimate: Estimate) -> tuple[float | None, float | None]:
     if estimate.low is None and estimate.high is None and estimate.basis == "exact":
         return estimate.value, estimate.value
     return estimate.low, estimate.high

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 CERTIFIED = "certified"
 
 
-def verdict_word(verdict: str, exceptions: Iterable[str]) -> str:
+def format_verdict(verdict: str, exceptions: Iterable[str]) -> str:
     """The verdict as it is shown: a certified release names what it excepts.
 
     Example: `certified`, `certified except membership, transparency`, `refused`.

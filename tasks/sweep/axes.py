@@ -98,7 +98,7 @@ class SweepAxis:
         return _interpolate_rounded(self.bounds, share, log=self.log)
 
 
-def axis(path: str, spec: AxisSpec, *, whole: bool, real: bool) -> SweepAxis:
+def create_axis(path: str, spec: AxisSpec, *, whole: bool, real: bool) -> SweepAxis:
     """The axis of a parameter. whole: is the parameter a whole number? real: is it any number?
 
     Raises InputError (with `where` inside the axis) for a range of a parameter that is no number, or without a whole number.
@@ -107,12 +107,12 @@ def axis(path: str, spec: AxisSpec, *, whole: bool, real: bool) -> SweepAxis:
         values = (
             float(one) if real and isinstance(one, int) and not isinstance(one, bool) else one for one in spec.values or ()
         )
-        return SweepAxis(path, distinct(values), when=spec.conditions)
+        return SweepAxis(path, remove_repeats(values), when=spec.conditions)
     form = "range" if spec.range is not None else "log_range"
     if not whole and not real:
         raise InputError("axis", form, f"`{path}` is no number", "`values`, a list", "write its `values`")
     log = spec.log_range is not None
-    choices = _whole_steps(spec, spec.bounds, path, form) if whole else _steps(spec.bounds, spec.steps, log=log)
+    choices = _compute_whole_steps(spec, spec.bounds, path, form) if whole else _compute_steps(spec.bounds, spec.steps, log=log)
     return SweepAxis(path, choices, spec.bounds, log, whole, spec.conditions)
 
 
@@ -141,7 +141,7 @@ def is_one_of(value: Value, allowed: Iterable[Value]) -> bool:
     return any(value == one and isinstance(value, bool) == isinstance(one, bool) for one in allowed)
 
 
-def distinct(values: Iterable[Value]) -> tuple[Value, ...]:
+def remove_repeats(values: Iterable[Value]) -> tuple[Value, ...]:
     """The values without repetitions, in order."""
     return tuple({(isinstance(one, bool), one): one for one in values}.values())
 
@@ -162,14 +162,14 @@ def _refuse_unknown(one: SweepAxis, path: str, allowed: tuple[Value, ...], known
             )
 
 
-def _steps(bounds: AxisBounds, steps: int | None, *, log: bool) -> tuple[float, ...]:
+def _compute_steps(bounds: AxisBounds, steps: int | None, *, log: bool) -> tuple[float, ...]:
     if steps is None:
         return ()
     inner = (_interpolate_rounded(bounds, i / (steps - 1), log=log) for i in range(1, steps - 1))
     return tuple(dict.fromkeys((bounds[0], *inner, bounds[1])))
 
 
-def _whole_steps(spec: AxisSpec, bounds: AxisBounds, path: str, form: str) -> Sequence[int]:
+def _compute_whole_steps(spec: AxisSpec, bounds: AxisBounds, path: str, form: str) -> Sequence[int]:
     low, high = math.ceil(bounds[0]), math.floor(bounds[1])
     if low > high or high - low >= MOST_VALUES:
         what = f"`{path}` is a whole number, and the range holds {max(high - low + 1, 0):,} of them"

@@ -1,4 +1,4 @@
-"""One masked table, attacked and measured in many ways: what a sweep does with each of its points."""
+"""Attack and measure one masked table in many ways, as a sweep does with each of its points."""
 
 from __future__ import annotations
 

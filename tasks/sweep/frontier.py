@@ -37,7 +37,7 @@ def compute_map_coordinates(risk: OverSeeds, loss: OverSeeds) -> tuple[Floats, F
     return np.where(whole, risk.mean, np.nan), np.where(whole, loss.mean, np.nan)
 
 
-def frontier(risk: Floats, loss: Floats) -> Booleans:
+def find_frontier(risk: Floats, loss: Floats) -> Booleans:
     """Shape (points,): which points no other one dominates; ties are kept. Cost: O(n log n).
 
     Example: risks (0, 1, 1, 1), losses (1, 0, 0, 1): the first three; the last one is dominated by all of them.
@@ -53,14 +53,14 @@ def frontier(risk: Floats, loss: Floats) -> Booleans:
     return found
 
 
-def dominators(risk: Floats, loss: Floats) -> Integers:
+def find_dominators(risk: Floats, loss: Floats) -> Integers:
     """Shape (points,): for each dominated point a witness, else -1.
 
     The witness is the first point (smallest place) of the frontier that dominates it; one of the frontier always does.
     Cost: O(n log n): the dominators of a point are neighbours on the frontier, and a table of minima over 1, 2, 4, ... of them
     answers for any stretch.
     """
-    members = np.flatnonzero(frontier(risk, loss))
+    members = np.flatnonzero(find_frontier(risk, loss))
     along = members[np.lexsort((members, -loss[members], risk[members]))]
     found = np.full(len(risk), NOBODY, dtype=np.int64)
     beaten = ~(np.isnan(risk) | np.isnan(loss))
@@ -88,7 +88,7 @@ def _find_least(numbers: Integers, first: Integers, after: Integers) -> Integers
     return least
 
 
-def distance(risk: Floats, loss: Floats) -> Floats:
+def compute_distance_behind(risk: Floats, loss: Floats) -> Floats:
     """Shape (points,): how far each point is behind the frontier; 0 on it, NaN off the map.
 
     Meaning: by which part of the ranges both its risk and its loss would have to fall for no point to dominate it strictly.
@@ -99,7 +99,7 @@ def distance(risk: Floats, loss: Floats) -> Floats:
     """
     known = ~(np.isnan(risk) | np.isnan(loss))
     far = np.where(known, 0.0, np.nan)
-    ahead = frontier(risk, loss)
+    ahead = find_frontier(risk, loss)
     behind = known & ~ahead
     if behind.any():
         risks, losses = ((one - np.min(one[known])) / (float(np.ptp(one[known])) or 1.0) for one in (risk, loss))
@@ -108,7 +108,7 @@ def distance(risk: Floats, loss: Floats) -> Floats:
     return far
 
 
-def hypervolume(risk: Floats, loss: Floats, reference: tuple[float, float]) -> float:
+def compute_hypervolume(risk: Floats, loss: Floats, reference: tuple[float, float]) -> float:
     """The area of what is dominated: all (risk, loss) at most `reference` that some point is at most as large as, in both.
 
     Meaning: how far a search has come; it never falls as points are added, and depends on the reference, which has to be stated
@@ -118,7 +118,7 @@ def hypervolume(risk: Floats, loss: Floats, reference: tuple[float, float]) -> f
     """
     inside = (risk < reference[0]) & (loss < reference[1])
     risks, losses = risk[inside], loss[inside]
-    members = frontier(risks, losses)
+    members = find_frontier(risks, losses)
     steps = np.unique(np.column_stack((risks[members], losses[members])), axis=0)
     widths = np.diff(np.append(steps[:, 0], reference[0]))
     return float(np.sum(widths * (reference[1] - steps[:, 1])))
@@ -133,7 +133,7 @@ def find_required(attacks: Iterable[AttackSpec], steps: tuple[Mechanism, ...], *
     return {one.attack_id: one.method for one in attacks if one.method in methods}
 
 
-def policy_region(
+def find_policy_region(
     results: Results, policy: tuple[PolicyLine, ...], required: Callable[[int], Required] | None = None
 ) -> tuple[Region, ...]:
     """For each point, whether it keeps every line of a policy under every one of its seeds, decided as a release would be.

@@ -23,7 +23,7 @@ from optuna.trial import FrozenTrial, TrialState, create_trial
 from tasks.microdata.randomness import SEED_BYTES, stream
 from tasks.microdata.table import Floats
 from tasks.sweep.axes import DIGITS, AxisValues, SweepAxis, Value
-from tasks.sweep.points import Space, SweepPoint, random
+from tasks.sweep.points import Space, SweepPoint, draw_points
 
 PIPELINE = "pipeline"
 NUMBER = "number"
@@ -102,7 +102,7 @@ class FrontierSearch:
         if len(points) % self.size:
             return ()
         if not points:
-            return tuple(random(self.spaces, self.size, self._seed))
+            return tuple(draw_points(self.spaces, self.size, self._seed))
         seen = {_key(point) for point in points}
         return tuple(self._new_points(len(points), seen))
 

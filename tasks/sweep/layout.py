@@ -21,7 +21,7 @@ from typing import Literal, get_args
 import pyarrow as pa
 
 from tasks.microdata.canonical import canonical
-from tasks.microdata.estimate import Estimate, Status, id_parts
+from tasks.microdata.estimate import Estimate, Status, split_id
 from tasks.score.catalogue import MEASURES
 from tasks.score.measure import SUBGROUPS
 
@@ -89,7 +89,7 @@ def decode_figure(figure_id: str, figure: StoredFigure) -> Estimate:
         low=low,
         high=high,
         basis="exact" if low is None else "sampled_targets",
-        status=_status(fields["status"]) if "status" in fields else "ok",
+        status=_parse_status(fields["status"]) if "status" in fields else "ok",
         unit=MEASURES[subject.measure].unit,
     )
 
@@ -113,7 +113,7 @@ def parse_figure_id(figure_id: str) -> FigureSubject:
     Raises ValueError for an id that no figure of the catalogue has.
     Example: `rank_interval_disclosure|income|p_percent=5` is about the attribute income and the width 5.
     """
-    name, *parts = id_parts(figure_id)
+    name, *parts = split_id(figure_id)
     measure = MEASURES.get(name)
     attack, intruder = (parts.pop(0), parts.pop(0)) if measure and measure.by_attack and len(parts) >= 2 else (None, None)
     width = parts.pop().partition("=") if measure and measure.takes_p_percent and parts else None
@@ -142,14 +142,14 @@ def create_sweep_table(lines: Sequence[TrialRow]) -> pa.Table:
         "seed": pa.array([line.seed for line in rows], pa.int64()),
         "status": pa.array([line.status for line in rows], pa.string()),
         "reason": pa.array([line.reason for line in rows], pa.string()),
-        **{AXIS + path: axis_column([line.axes.get(path) for line in rows]) for path in paths},
-        **figure_columns([line.figures for line in rows]),
+        **{AXIS + path: create_axis_column([line.axes.get(path) for line in rows]) for path in paths},
+        **create_figure_columns([line.figures for line in rows]),
         "seconds": pa.array([line.seconds for line in rows], pa.float64()),
     }
     return pa.table(columns)
 
 
-def axis_column(values: Sequence[object]) -> pa.Array:
+def create_axis_column(values: Sequence[object]) -> pa.Array:
     """The values of one axis: bool, int64 or double where all present ones fit, else text (of others canonical JSON)."""
     kinds = {type(value) for value in values if value is not None}
     if kinds == {bool}:
@@ -162,11 +162,11 @@ def axis_column(values: Sequence[object]) -> pa.Array:
     return pa.array(texts, pa.string())
 
 
-def figure_columns(figures: Sequence[Mapping[str, StoredFigure]]) -> dict[str, pa.Array]:
+def create_figure_columns(figures: Sequence[Mapping[str, StoredFigure]]) -> dict[str, pa.Array]:
     """The columns of the figures; one element of `figures` per row of the table, empty where the trial has none."""
     columns: dict[str, pa.Array] = {}
     for figure_id in sorted({one for trial in figures for one in trial}):
-        fields = [_fields(trial.get(figure_id)) for trial in figures]
+        fields = [_list_fields(trial.get(figure_id)) for trial in figures]
         columns[figure_id] = pa.array([_number(one.get("value")) for one in fields], pa.float64())
         for name in FIGURE_FIELDS[1:]:
             kind = pa.string() if name == "status" else pa.float64()
@@ -175,7 +175,7 @@ def figure_columns(figures: Sequence[Mapping[str, StoredFigure]]) -> dict[str, p
     return columns
 
 
-def _fields(figure: StoredFigure | None) -> Mapping[str, float | str]:
+def _list_fields(figure: StoredFigure | None) -> Mapping[str, float | str]:
     if figure is None:
         return {}
     return figure if isinstance(figure, dict) else {"value": figure}
@@ -185,7 +185,7 @@ def _number(value: float | str | None) -> float | None:
     return None if value is None else float(value)
 
 
-def _status(text: float | str) -> Status:
+def _parse_status(text: float | str) -> Status:
     found = next((status for status in get_args(Status) if status == text), None)
     if found is None:
         raise ValueError(f"no figure has the status {text!r}")

@@ -64,15 +64,15 @@ def find_number_kind(path: str, content: Mapping[str, Any]) -> tuple[bool, bool]
     content: the parts as a file has them; they say which method stands where.
     Raises InputError for a path that leads nowhere: a field that the method does not have, a step that is not there.
     """
-    location, schema = parse_axis_path(path), _schema()
+    location, schema = parse_axis_path(path), _load_schema()
     here: Any = content
     if location[-1] in NAMING:
         raise InputError("axis", path, f"a sweep cannot vary `{location[-1]}`", "parameters of the methods",
                          "give each method a pipeline of its own, with its own axes")  # fmt: skip
     for i, step in enumerate(location):
         schema = _descend_schema(schema, step, here, path, is_last=i == len(location) - 1)
-        here = _inside(here, step)
-    types = {str(option.get("type")) for option in _options(schema)}
+        here = _step_inside(here, step)
+    types = {str(option.get("type")) for option in _list_options(schema)}
     return "integer" in types and "number" not in types, "number" in types
 
 
@@ -87,24 +87,24 @@ def replace_values(content: Mapping[str, Any], values: Mapping[str, Value]) -> d
         for step in location[:-1]:
             here[step] = dict(here[step]) if isinstance(here[step], Mapping) else list(here[step])
             here = here[step]
-        here[location[-1]] = _plain(value)
+        here[location[-1]] = _to_plain(value)
     return changed
 
 
 @cache
-def _schema() -> dict[str, Any]:
+def _load_schema() -> dict[str, Any]:
     return Parts.model_json_schema(by_alias=True)
 
 
-def _options(schema: Any) -> list[dict[str, Any]]:
+def _list_options(schema: Any) -> list[dict[str, Any]]:
     """What a value may be, references and alternatives followed."""
     if "$ref" in schema:
-        return _options(_schema()["$defs"][schema["$ref"].rpartition("/")[2]])
+        return _list_options(_load_schema()["$defs"][schema["$ref"].rpartition("/")[2]])
     alternatives = schema.get("anyOf", schema.get("oneOf"))
-    return [schema] if alternatives is None else [option for one in alternatives for option in _options(one)]
+    return [schema] if alternatives is None else [option for one in alternatives for option in _list_options(one)]
 
 
-def _inside(here: Any, step: str | int) -> Any:
+def _step_inside(here: Any, step: str | int) -> Any:
     try:
         return here[step]
     except (KeyError, IndexError, TypeError):
@@ -113,21 +113,21 @@ def _inside(here: Any, step: str | int) -> Any:
 
 def _descend_schema(schema: Any, step: str | int, here: Any, path: str, *, is_last: bool) -> Any:
     """The schema of a field or place inside what has this schema; `here` is what the file has there."""
-    options = [option for option in _options(schema) if _fits(option, here)]
+    options = [option for option in _list_options(schema) if _fits(option, here)]
     if not options:
-        raise _unknown_method(path, schema, here)
-    inner = _inside(here, step)
+        raise _create_unknown_method_error(path, schema, here)
+    inner = _step_inside(here, step)
     if isinstance(step, int):
         items = [option["items"] for option in options if "items" in option]
         if not items or inner is None:
-            raise _nowhere(path, step, [f"[{i}]" for i in range(len(here))] if isinstance(here, list) else [])
+            raise _create_nowhere_error(path, step, [f"[{i}]" for i in range(len(here))] if isinstance(here, list) else [])
         return {"anyOf": items}
     fields = {name: field for option in options for name, field in option.get("properties", {}).items()}
     named = [option["additionalProperties"] for option in options if isinstance(option.get("additionalProperties"), dict)]
     if named and step not in fields:
         fields = {name: {"anyOf": named} for name in here or ()}
     if step not in fields or (inner is None and not is_last):
-        raise _nowhere(path, step, [name for name in fields if name not in NAMING])
+        raise _create_nowhere_error(path, step, [name for name in fields if name not in NAMING])
     return fields[step]
 
 
@@ -140,15 +140,15 @@ def _fits(option: Mapping[str, Any], here: Any) -> bool:
     return True
 
 
-def _unknown_method(path: str, schema: Any, here: Mapping[str, Any]) -> InputError:
-    fields = [option["properties"] for option in _options(schema)]
+def _create_unknown_method_error(path: str, schema: Any, here: Mapping[str, Any]) -> InputError:
+    fields = [option["properties"] for option in _list_options(schema)]
     name = next(name for name in NAMING if "const" in fields[0].get(name, {}))
     known, given = [str(one[name]["const"]) for one in fields], str(here.get(name, ""))
     what = f"there is no {name} `{given}`" if given else f"`{name}` is not given in the file"
     return InputError("axis", path, what, ", ".join(known), did_you_mean(given, known, f"give one of them as `{name}`"))
 
 
-def _nowhere(path: str, step: str | int, known: list[str]) -> InputError:
+def _create_nowhere_error(path: str, step: str | int, known: list[str]) -> InputError:
     there, allowed = f"[{step}]" if isinstance(step, int) else str(step), ", ".join(known) or "nothing stands there"
     if there in known:
         return InputError(
@@ -158,5 +158,5 @@ def _nowhere(path: str, step: str | int, known: list[str]) -> InputError:
     return InputError("axis", path, f"the path leads nowhere: there is no `{there}`", allowed, remedy)
 
 
-def _plain(value: Value) -> Any:
-    return [_plain(one) for one in value] if isinstance(value, tuple) else value
+def _to_plain(value: Value) -> Any:
+    return [_to_plain(one) for one in value] if isinstance(value, tuple) else value

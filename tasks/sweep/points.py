@@ -61,12 +61,12 @@ class Space:
         return tuple((axis.path, chosen[axis.path]) for axis in self.axes if axis.path in chosen)
 
 
-def grid(spaces: tuple[Space, ...]) -> Iterator[SweepPoint]:
+def expand_grids(spaces: tuple[Space, ...]) -> Iterator[SweepPoint]:
     """All points: the pipelines in their order, the last axis running fastest. No axis may be continuous."""
     return _number_points((space.pipeline, values) for space in spaces for values in space.grid())
 
 
-def random(spaces: tuple[Space, ...], points: int, seed: int) -> Iterator[SweepPoint]:
+def draw_points(spaces: tuple[Space, ...], points: int, seed: int) -> Iterator[SweepPoint]:
     """So many distinct points drawn at random, as evenly as can be from each pipeline; all of them where there are no more.
 
     In a pipeline of at most 1,000,000 points all are equally likely; in a larger one, or with a continuous axis, all values of
@@ -89,8 +89,8 @@ def allocate_points(spaces: tuple[Space, ...], points: int) -> tuple[int, ...]:
     return tuple(shares)
 
 
-def n_points(spaces: tuple[Space, ...], points: int | None = None) -> int:
-    """How many points `grid` (points: None) or `random` gives."""
+def count_points(spaces: tuple[Space, ...], points: int | None = None) -> int:
+    """How many points `expand_grids` (points: None) or `draw_points` gives."""
     return sum(space.size for space in spaces) if points is None else sum(allocate_points(spaces, points))
 
 

@@ -29,8 +29,8 @@ class Influence:
     """How much one parameter moves one quantity within one pipeline.
 
     share: the part of the quantity's variance that the axis alone explains, 0 to 1; None: not assessed, and `reason` says why.
-    method: `eta_squared` or `permutation`, see `influences`. chance: what an axis without influence would get on average
-        (eta squared only). score: the forest's R^2 on points it has not seen (permutation only): the shares sum to it.
+    method: `eta_squared` or `permutation`, see `compute_influences`. chance: what an axis without influence would get on
+        average (eta squared only). score: the forest's R^2 on points it has not seen (permutation only): the shares sum to it.
     direction: Spearman's rank correlation of the axis and the quantity, -1 to 1; None for an axis of unordered values, or
         where it cannot be had.
     n_trials, n_points, levels: how many had both a value of the axis and the quantity, and how many values the axis took.
@@ -66,7 +66,7 @@ class _Design:
         return len(np.unique(self.point))
 
 
-def influences(results: Results, values: Floats) -> tuple[Influence, ...]:
+def compute_influences(results: Results, values: Floats) -> tuple[Influence, ...]:
     """Which parameters move a quantity: one line per pipeline and axis that takes at least two values there.
 
     values: shape (trials,): risk, loss or any figure; NaN where a trial has none, which leaves the trial out.
@@ -97,7 +97,7 @@ def _assess_pipeline(results: Results, values: Floats, pipeline: str, own: Boole
     columns = {path: _encode_values(results.axis(path)) for path in results.axes}
     moved = {path: codes for path, codes in columns.items() if len(np.unique(codes[own & ~np.isnan(codes)])) > 1}
     found: dict[str, Influence] = {}
-    for where, paths in _together(moved, own).values():
+    for where, paths in _group_axes(moved, own).values():
         known = where & ~np.isnan(values)
         beside = [path for path in moved if not np.isnan(moved[path][where]).any()]
         codes = np.column_stack([moved[path][known] for path in beside])
@@ -107,7 +107,7 @@ def _assess_pipeline(results: Results, values: Floats, pipeline: str, own: Boole
     return [found[path] for path in moved]
 
 
-def _together(columns: dict[str, Floats], own: Booleans) -> dict[bytes, tuple[Booleans, list[str]]]:
+def _group_axes(columns: dict[str, Floats], own: Booleans) -> dict[bytes, tuple[Booleans, list[str]]]:
     """The axes that are active in the same trials."""
     groups: dict[bytes, tuple[Booleans, list[str]]] = {}
     for path, codes in columns.items():
@@ -129,11 +129,11 @@ def _is_number(value: object) -> bool:
 
 
 def _assess_axes(design: _Design, paths: list[str], pipeline: str, results: Results) -> dict[str, Influence]:
-    shares, method, score, why = _shares(design)
+    shares, method, score, why = _compute_shares(design)
     lines = {}
     for i, path in enumerate(paths):
         levels = len(np.unique(design.codes[:, i]))
-        reason = why or _too_few(design, levels, method)
+        reason = why or _explain_too_few(design, levels, method)
         ordered = all(_is_number(value) for value in results.axis(path) if value is not None)
         lines[path] = Influence(
             pipeline=pipeline,
@@ -142,7 +142,7 @@ def _assess_axes(design: _Design, paths: list[str], pipeline: str, results: Resu
             method=None if reason else method,
             chance=None if reason or method == "permutation" else (levels - 1) / (len(design.y) - 1),
             score=score,
-            direction=_direction(design.codes[:, i], design.y) if ordered else None,
+            direction=_compute_direction(design.codes[:, i], design.y) if ordered else None,
             n_trials=len(design.y),
             n_points=design.points,
             levels=levels,
@@ -151,19 +151,19 @@ def _assess_axes(design: _Design, paths: list[str], pipeline: str, results: Resu
     return lines
 
 
-def _shares(design: _Design) -> tuple[list[float], Method, float | None, str | None]:
+def _compute_shares(design: _Design) -> tuple[list[float], Method, float | None, str | None]:
     """The share of each axis, how it was had, the forest's score, and why there is none."""
     if len(design.y) < 2 or np.ptp(design.y) == 0:
         return [], "eta_squared", None, "the figure is the same everywhere" if len(design.y) else "no trial has the figure"
     if _is_balanced(design.codes):
-        return [_eta_squared(codes, design.y) for codes in design.codes.T], "eta_squared", None, None
+        return [_compute_eta_squared(codes, design.y) for codes in design.codes.T], "eta_squared", None, None
     if design.points < LEAST_FOR_FOREST:
         few = f"{design.points} points of an unbalanced design are too few: at least {LEAST_FOR_FOREST}"
         return [], "permutation", None, few
     return _compute_forest_shares(design)
 
 
-def _too_few(design: _Design, levels: int, method: Method) -> str | None:
+def _explain_too_few(design: _Design, levels: int, method: Method) -> str | None:
     if levels < 2:
         return "the axis takes one value where the figure is there"
     if method == "eta_squared" and len(design.y) < LEAST_PER_LEVEL * levels:
@@ -182,7 +182,7 @@ def _is_balanced(codes: Floats) -> bool:
     return True
 
 
-def _eta_squared(codes: Floats, y: Floats) -> float:
+def _compute_eta_squared(codes: Floats, y: Floats) -> float:
     levels = np.unique(codes, return_inverse=True)[1]
     means = np.bincount(levels, weights=y) / np.bincount(levels)
     between = math.fsum((means[levels] - y.mean()) ** 2)
@@ -204,7 +204,7 @@ def _compute_forest_shares(design: _Design) -> tuple[list[float], Method, float 
     return (score * weights / weights.sum()).tolist(), "permutation", score, None
 
 
-def _direction(codes: Floats, y: Floats) -> float | None:
+def _compute_direction(codes: Floats, y: Floats) -> float | None:
     if len(y) < 3 or np.ptp(codes) == 0 or np.ptp(y) == 0:
         return None
     return float(spearmanr(codes, y).statistic)

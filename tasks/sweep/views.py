@@ -1,4 +1,4 @@
-"""What a sweep calls risk and loss: one number per trial of each, read off the figures.
+"""The views of a sweep: what each calls risk and loss, as one number per trial.
 
 A trial without the number has none: it is NaN with the reason beside it, never 0, and it is not on the map.
 Numbers are the figures' values; where targets were sampled their intervals stay in the table (`Results.values("high:<id>")`).

@@ -1,4 +1,4 @@
-"""What there is to say of a model, without a value of the table that it was trained on but the names of its classes."""
+"""The model card: what can be said of a model without a value of its training table, but for the names of its classes."""
 
 from __future__ import annotations
 

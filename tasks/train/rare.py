@@ -1,4 +1,4 @@
-"""What stands in the file of a model because a few training records hold it: refused."""
+"""Refuse models whose file holds something only because a few training records have it."""
 
 from __future__ import annotations
 

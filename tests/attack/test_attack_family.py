@@ -18,7 +18,7 @@ from tasks.mask.methods import mask
 from tasks.mask.ranks.rank_swapping import RankSwapping
 from tasks.microdata.alignment import Alignment, NoAlignment
 from tasks.microdata.schema import Role, Scale
-from tasks.sweep.calibration.checks import checks
+from tasks.sweep.calibration.checks import list_checks
 
 ROOT = Path(__file__).parents[2]
 SWAP = RankSwapping(method="rank_swapping", attributes=("age", "size"), window_percent=20.0)
@@ -75,7 +75,7 @@ def test_the_page_on_attacks_names_it(kind):
 @each
 def test_it_is_calibrated(kind):
     name = kind.get_method()
-    lacks = {"null", "planted", "coverage", "recount"} - {one.kind for one in checks((name,))}
+    lacks = {"null", "planted", "coverage", "recount"} - {one.kind for one in list_checks((name,))}
     assert not lacks, f"the attack `{name}` lacks checks in tasks/sweep/calibration/checks.py: {', '.join(sorted(lacks))}"
 
 

@@ -19,7 +19,7 @@ from tasks.mask.ranks.rank_swapping import RankSwapping
 from tasks.microdata.alignment import Alignment
 from tasks.microdata.ground_truth import GroundTruth
 from tasks.microdata.schema import Scale
-from tasks.score.attack_coverage import attacks_beyond_the_share, find_unfollowed
+from tasks.score.attack_coverage import find_unfollowed, list_attacks_beyond_the_share
 from tasks.score.linkage import linkage_estimates
 from tasks.score.policy import PolicyLine
 from tasks.score.verdict import decide
@@ -132,7 +132,7 @@ def test_an_exchange_that_a_later_step_hides_is_not_hidden_by_another(people):
 def test_a_share_of_the_records_that_hides_something_is_said(people, steps, spec, knows):
     result, _, mechanisms = run(people, steps, spec, knows, share=0.99)
     assert result.needs_all_records
-    assert [one.method for one in attacks_beyond_the_share((result,), mechanisms)] == [spec.method]
+    assert [one.method for one in list_attacks_beyond_the_share((result,), mechanisms)] == [spec.method]
     assert run(people, steps, spec, knows)[0].status == "ok"
 
 
@@ -140,7 +140,7 @@ def test_a_share_of_the_records_that_hides_something_is_said(people, steps, spec
 def test_a_share_that_hides_nothing_is_not(people, steps):
     result, _, mechanisms = run(people, FOLLOWED[steps], share=0.99)
     hides = steps == "groups"
-    assert (result.status, bool(attacks_beyond_the_share((result,), mechanisms))) == ("ok", hides)
+    assert (result.status, bool(list_attacks_beyond_the_share((result,), mechanisms))) == ("ok", hides)
 
 
 @pytest.mark.parametrize("knows", [KEYS, ("age", "inc")])

@@ -18,14 +18,14 @@ from tasks.audit.certificates.approval import (
     ApprovalPredicate,
     PolicyAuthor,
     create_approval_schema,
-    independence,
+    judge_independence,
     read_approval,
     sign_approval,
 )
 from tasks.audit.certificates.certificate_statements import NotValid
 from tasks.audit.certificates.revocation import RevocationPredicate, sign_revocation
 from tasks.audit.signing.envelope import STATEMENT, open_envelope, sign_envelope
-from tasks.audit.signing.keyring import Keyring, key_records
+from tasks.audit.signing.keyring import Keyring, read_key_records
 from tasks.audit.signing.keys import create_key, keep_record, open_key, retire_record, revoke_record
 from tasks.runtime.settings import Home
 
@@ -74,15 +74,15 @@ def keys(home):
     ],
 )
 def test_who_is_independent(by, author, asked_by, independent, flags):
-    found = independence(by, "Bob", author, asked_by)
+    found = judge_independence(by, "Bob", author, asked_by)
     assert (found.independent, found.flags) == (independent, flags)
 
 
 @given(st.text(min_size=1), st.text(min_size=1))
 def test_nobody_who_wrote_the_policy_is_independent(name, other):
     author = PolicyAuthor(name=name, known_from="certificate")
-    assert independence(other, name, author, None).independent is False
-    assert independence(name, other, author, None).independent is False
+    assert judge_independence(other, name, author, None).independent is False
+    assert judge_independence(name, other, author, None).independent is False
 
 
 def test_a_good_approval_is_read(keys):
@@ -119,7 +119,7 @@ def test_what_does_not_count(keys):
 def test_a_persons_key_that_was_retired_or_revoked(keys, days):
     home, person, _ = keys
     content = sign_approval(SUBJECT, SAID, person)
-    (record,) = [record for _, record in key_records(home) if record.claim.purpose == "approvals"]
+    (record,) = [record for _, record in read_key_records(home) if record.claim.purpose == "approvals"]
     since = AT + timedelta(days=days)
     for changed in (retire_record(record, since), revoke_record(record, AT, since, "lost")):
         keep_record(home, changed)

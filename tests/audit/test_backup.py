@@ -24,7 +24,7 @@ from tasks.audit.maintenance import backup
 from tasks.audit.maintenance.backup import SUMS, back_up
 from tasks.audit.maintenance.restoring import restore
 from tasks.audit.maintenance.use import lock_store
-from tasks.audit.signing.keys import signing_key
+from tasks.audit.signing.keys import open_signing_key
 from tasks.microdata.errors import InputError
 from tasks.microdata.table import Microdata
 from tasks.runtime.artifacts import Store
@@ -37,7 +37,7 @@ def full(home):
     """A home with something of every kind."""
     Store().put_table(Microdata.from_columns({"a": [1, 2, 3]}))
     find_or_create_draw("survey")
-    key = signing_key()
+    key = open_signing_key()
     Ledger.current().append(AttemptMade.model_validate(attempt("r1")), key)
     Index.current().close()
     with sqlite3.connect(home / "mlflow.db") as database:
@@ -193,7 +193,7 @@ def test_nothing_is_removed_from_the_store_meanwhile(full, tmp_path, monkeypatch
 @pytest.mark.slow
 def test_a_backup_holds_what_its_ledger_names_while_others_append(full, tmp_path, outside):
     """Who appends names a file that it wrote before, as a run does with its manifest."""
-    key, stop = signing_key(), threading.Event()
+    key, stop = open_signing_key(), threading.Event()
 
     def write() -> None:
         number = 0
@@ -259,14 +259,14 @@ def test_what_is_removed_while_its_folder_is_read_is_left_out(full, monkeypatch,
     for name in ("1.json", "2.json"):
         (full.root / "outbox" / name).write_text("{}")
 
-    still = backup._still
+    still = backup._copy_if_database
 
     def removing(path, own):
         if path.name == "1.json":
             path.with_name("2.json").unlink()
         return still(path, own)
 
-    monkeypatch.setattr(backup, "_still", removing)
+    monkeypatch.setattr(backup, "_copy_if_database", removing)
     back_up(full, outside / "backup.tar")
     with tarfile.open(outside / "backup.tar") as tar:
         assert [name for name in tar.getnames() if name.startswith("outbox")] == ["outbox/1.json"]

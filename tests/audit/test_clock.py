@@ -12,7 +12,7 @@ from flows.cli import run as sdcert
 from tasks.audit.ledger.entries import ClockSetBack
 from tasks.audit.ledger.ledger import Ledger
 from tasks.audit.ledger.ledger_verification import verify_ledger
-from tasks.audit.signing.keys import signing_key
+from tasks.audit.signing.keys import open_signing_key
 from tasks.microdata.errors import InputError
 
 KEY = new_key()
@@ -88,7 +88,7 @@ def test_a_ledger_whose_dates_went_back_before_goes_on_and_is_told_as_before(tmp
 def issued(own, tmp_path, capfd):
     """A certified run, and a clock that was a year ahead once."""
     made = issue(tmp_path / "releases" / "survey" / "20261121T093000Z-1f2e3d")
-    Ledger.current().append(short(1), signing_key(), NEXT_YEAR)
+    Ledger.current().append(short(1), open_signing_key(), NEXT_YEAR)
     capfd.readouterr()
     return made
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from small_homes import NOW, digest_of, ended, entry, revoked
 
 from tasks.audit.lookup.trust import KeyEnd
-from tasks.audit.maintenance.review_due import IssuedCertificate, certificates, collect_certificates, find_due_certificates
+from tasks.audit.maintenance.review_due import IssuedCertificate, collect_certificates, find_due_certificates, select_standing
 
 SECOND, DAY = timedelta(seconds=1), timedelta(days=1)
 NONE = timedelta(0)
@@ -21,7 +21,7 @@ def certified(index: int, run: str, *, review_in: float = 100.0, **facts) -> obj
 
 
 def standing(entries, *, at: datetime) -> tuple[IssuedCertificate, ...]:
-    return certificates(collect_certificates((one, "k" * 64) for one in entries), at=at)
+    return select_standing(collect_certificates((one, "k" * 64) for one in entries), at=at)
 
 
 def whys(*entries, at: datetime = NOW, within: timedelta = NONE, catalogue: str = "2") -> dict[str, tuple[str, ...]]:
@@ -98,7 +98,7 @@ def test_a_later_certificate_of_the_series_supersedes_until_it_is_revoked():
 )
 def test_a_certificate_of_a_revoked_key_is_due(end, is_due):
     issued = collect_certificates([(certified(0, "a1", days=3), "k" * 64), (certified(1, "b1", days=3, series="b"), "l" * 64)])
-    known = certificates(issued, at=NOW, revoked={"k" * 64: end}.get)
+    known = select_standing(issued, at=NOW, revoked={"k" * 64: end}.get)
     found = find_due_certificates(known, at=NOW, within=NONE, catalogue="2")
     assert [(one.certificate.run, one.why) for one in found] == ([("a1", ("key revoked",))] if is_due else [])
 

@@ -79,10 +79,10 @@ def test_by_hand():
 
 
 @given(json_values)
-def test_what_was_sealed_is_opened(value):
-    sealed = open_envelope(sign_envelope(value, ENTRY, SIGNER), ENTRY)
-    assert canonical(sealed.value) == canonical(value) == sealed.payload
-    assert (sealed.key_id, verify_signature(sealed, [KEY]).keyid) == (KEY.keyid, KEY.keyid)
+def test_what_was_signed_is_opened(value):
+    envelope = open_envelope(sign_envelope(value, ENTRY, SIGNER), ENTRY)
+    assert canonical(envelope.value) == canonical(value) == envelope.payload
+    assert (envelope.key_id, verify_signature(envelope, [KEY]).keyid) == (KEY.keyid, KEY.keyid)
 
 
 @given(json_values)
@@ -209,7 +209,7 @@ def test_no_key_no_trust():
         verify_signature(open_envelope(sign_envelope({"a": 1}, ENTRY, SIGNER), ENTRY), [])
 
 
-def test_what_is_too_large_is_neither_sealed_nor_opened(monkeypatch):
+def test_what_is_too_large_is_neither_signed_nor_opened(monkeypatch):
     content = sign_envelope({"a": "x" * 1000}, ENTRY, SIGNER)
     monkeypatch.setattr(module, "LARGEST_BYTES", len(content))
     assert open_envelope(content, ENTRY).value == {"a": "x" * 1000}
@@ -221,7 +221,7 @@ def test_what_is_too_large_is_neither_sealed_nor_opened(monkeypatch):
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), {"a": "\ud800"}])
-def test_what_has_no_canonical_form_is_not_sealed(value):
+def test_what_has_no_canonical_form_is_not_signed(value):
     with pytest.raises(ValueError, match=r"."):
         sign_envelope(value, ENTRY, SIGNER)
 

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from small_homes import GONE, NOW, aged, ended, home_in, path_of, put, put_cache_record, put_run, revoked, there
 
 from tasks.audit.maintenance.collection import plan_removal, remove_files
-from tasks.audit.maintenance.inventory import drafts, is_abandoned
-from tasks.audit.maintenance.retention import History, history, read_history, read_manifests
+from tasks.audit.maintenance.inventory import find_drafts, is_abandoned
+from tasks.audit.maintenance.retention import History, collect_history, read_history, read_manifests
 from tasks.audit.maintenance.store_verification import verify_store
 from tasks.audit.maintenance.use import lock_store, use_store
 from tasks.runtime.files import write_whole
@@ -26,7 +26,7 @@ MONTH = timedelta(days=30)
 
 
 def past(*entries) -> History:
-    return history(read_manifests(Home.current()), entries)
+    return collect_history(read_manifests(Home.current()), entries)
 
 
 def collected(*entries, younger_than: timedelta = MONTH) -> list[str]:
@@ -173,7 +173,7 @@ def test_drafts_of_killed_writers_go_after_an_hour_unless_somebody_holds_them(ho
         os.utime(path, (now - 3700, now - 3700))
     with left[0].open("rb") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
-        assert {file.path for file in drafts(home) if is_abandoned(file)} == {*left[1:], ours}
+        assert {file.path for file in find_drafts(home) if is_abandoned(file)} == {*left[1:], ours}
         collected()
     assert [path.exists() for path in (*left, ours, fresh, foreign)] == [True, *[False] * 4, True, True]
     os.utime(fresh, (now + 3700, now + 3700))  # the clock was wrong when it was written

@@ -19,7 +19,7 @@ from tasks.audit.lookup import index_update, opening
 from tasks.audit.lookup.index import Index
 from tasks.audit.lookup.ledger_lines import IndexMismatch, LedgerLineReader
 from tasks.audit.lookup.query import Query
-from tasks.audit.signing.keys import signing_key
+from tasks.audit.signing.keys import open_signing_key
 from tasks.microdata.errors import InputError
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -94,7 +94,7 @@ def test_the_last_certificate_is_the_one_that_ended_last(home):
 
 
 def test_it_catches_up_and_reads_only_what_is_new(home, monkeypatch):
-    key = signing_key()
+    key = open_signing_key()
     Ledger.current().append(RunBegan.model_validate_json(_json(began("r1"))), key)
     read: list[int] = []
     fill = index_update.parse_entry

@@ -19,7 +19,7 @@ from tasks.audit.lookup.index import Index
 from tasks.audit.lookup.ledger_lines import LedgerLineReader
 from tasks.audit.lookup.query import Query
 from tasks.audit.lookup.server import name_schema
-from tasks.audit.signing.keys import signing_key
+from tasks.audit.signing.keys import open_signing_key
 from tasks.microdata.errors import InputError
 
 pytestmark = pytest.mark.slow
@@ -85,7 +85,7 @@ def test_it_says_what_the_one_in_a_file_says(trail, monkeypatch):
 
 
 def test_it_catches_up(home, database, monkeypatch):
-    key = signing_key()
+    key = open_signing_key()
     Ledger.current().append(AttemptMade.model_validate(attempt("r1")), key)
     with Index.current() as index:
         assert len(index.attempts_of("anes")) == 1
@@ -170,9 +170,9 @@ import sys
 from tasks.audit.ledger.entries import AttemptMade
 from tasks.audit.ledger.ledger import Ledger
 from tasks.audit.lookup.index import Index
-from tasks.audit.signing.keys import signing_key
+from tasks.audit.signing.keys import open_signing_key
 import json
-key, events = signing_key(), json.loads(sys.argv[1])
+key, events = open_signing_key(), json.loads(sys.argv[1])
 for event in events:
     Ledger.current().append(AttemptMade.model_validate(event), key)
     with Index.current() as index:
@@ -186,7 +186,7 @@ for event in events:
 def test_several_processes_that_write_miss_nothing(home, database, tmp_path):
     import json
 
-    signing_key()
+    open_signing_key()
     with Index.current() as index:
         assert index.size in (0, 1)
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}

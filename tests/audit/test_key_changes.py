@@ -19,7 +19,7 @@ from tasks.audit.signing import keys as keys_module
 from tasks.audit.signing.envelope import ENTRY, open_envelope
 from tasks.audit.signing.key_changes import KeyChanges
 from tasks.audit.signing.keyring import Keyring
-from tasks.audit.signing.keys import current_id, open_key, pem_path, read_key_record, signing, signing_key
+from tasks.audit.signing.keys import hold_signing_key, open_key, open_signing_key, pem_path, read_current_id, read_key_record
 from tasks.microdata.errors import InputError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -28,7 +28,7 @@ ROOT = Path(__file__).resolve().parents[2]
 class TestChanges:
     def test_the_first_one_needs_no_entry(self, own):
         key = KeyChanges(own).create("certificates", name="Office").claim
-        assert signing_key().claim == key
+        assert open_signing_key().claim == key
         assert events(own) == []
         with pytest.raises(InputError, match="already"):
             KeyChanges(own).create("certificates")
@@ -36,7 +36,7 @@ class TestChanges:
     def test_rotation(self, own):
         old = KeyChanges(own).create("certificates", name="Office").claim.key_id
         new = KeyChanges(own).rotate()
-        assert (new.claim.key_id, new.claim.name) == (signing_key().key_id, "Office")
+        assert (new.claim.key_id, new.claim.name) == (open_signing_key().key_id, "Office")
         assert events(own) == [
             (old[:8], "opened", "", old[:8]),
             (old[:8], "key", "created", new.claim.key_id[:8]),
@@ -47,47 +47,47 @@ class TestChanges:
         assert verify_ledger(KeyChanges(own).ledger, Keyring.from_home(own)).findings == ()
 
     def test_what_the_old_key_signed_is_never_later_than_its_retirement(self, own):
-        signing_key()
+        open_signing_key()
         KeyChanges(own).rotate()
         ring = Keyring.from_home(own)
         opened = [open_envelope(line.content, ENTRY) for line in KeyChanges(own).ledger.lines()]
         assert len(opened) == 3
-        for sealed in opened:
+        for envelope in opened:
             assert ring.require_valid_signer(
-                sealed, purpose="certificates", signed_at=datetime.fromisoformat(sealed.value["at"])
+                envelope, purpose="certificates", signed_at=datetime.fromisoformat(envelope.value["at"])
             )
 
     def test_nobody_rotates_while_another_signs(self, own):
-        signing_key()
+        open_signing_key()
         code = "from tasks.audit.signing.key_changes import *; KeyChanges(Home.current()).rotate(); print('rotated')"
-        with signing() as key:
+        with hold_signing_key() as key:
             other = subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE, text=True)
             with pytest.raises(subprocess.TimeoutExpired):
                 other.wait(timeout=1.5)
-            assert current_id(own) == key.key_id
+            assert read_current_id(own) == key.key_id
         assert other.communicate(timeout=60)[0] == "rotated\n"
-        with signing() as later:
-            assert later.key_id == current_id(own) != key.key_id
+        with hold_signing_key() as later:
+            assert later.key_id == read_current_id(own) != key.key_id
 
     def test_revoking_the_current_key_makes_a_new_one(self, own):
-        old = signing_key().key_id
+        old = open_signing_key().key_id
         since = datetime.now(UTC) - timedelta(days=3)
         new = KeyChanges(own).revoke(old, reason="stolen", since=since)
         assert new is not None
         record = read_key_record(own, old)
         assert (record.revoked_since, record.reason) == (since, "stolen")
-        assert signing_key().key_id == new.claim.key_id
+        assert open_signing_key().key_id == new.claim.key_id
         assert events(own)[-1] == (new.claim.key_id[:8], "key", "revoked", old[:8])
 
     def test_a_retired_key_can_be_revoked_and_nothing_is_made(self, own):
-        old = signing_key().key_id
+        old = open_signing_key().key_id
         KeyChanges(own).rotate()
-        current = current_id(own)
+        current = read_current_id(own)
         assert KeyChanges(own).revoke(old, reason="stolen") is None
-        assert current_id(own) == current
+        assert read_current_id(own) == current
 
     def test_a_revocation_is_made_stricter_and_never_weaker(self, own):
-        old = signing_key().key_id
+        old = open_signing_key().key_id
         changes, now = KeyChanges(own), datetime.now(UTC)
         changes.revoke(old, reason="stolen", since=now - timedelta(days=1))
         with pytest.raises(InputError, match="revoked already"):
@@ -99,13 +99,13 @@ class TestChanges:
         assert read_key_record(own, old).revoked_since is None
 
     def test_a_revocation_is_not_for_later(self, own):
-        old = signing_key().key_id
+        old = open_signing_key().key_id
         with pytest.raises(InputError, match="later than now"):
             KeyChanges(own).revoke(old, reason="stolen", since=datetime.now(UTC) + timedelta(days=1))
-        assert current_id(own) == old
+        assert read_current_id(own) == old
 
     def test_an_unknown_key_is_not_revoked(self, own):
-        signing_key()
+        open_signing_key()
         with pytest.raises(InputError, match="record of the signing key is gone"):
             KeyChanges(own).revoke("0" * 64, reason="stolen")
 
@@ -162,13 +162,13 @@ def test_a_change_that_was_broken_off_is_finished_by_the_next(what, step, n, aft
     monkeypatch.undo()
     monkeypatch.setenv("SDCERT_HOME", str(own.root))
 
-    with signing() as key:  # whatever happened, the key that signs now is one that the ledger names
+    with hold_signing_key() as key:  # whatever happened, the key that signs now is one that the ledger names
         named = {old[:8]} | {key_id for _, _, made, key_id in events(own) if made == "created"}
         assert key.key_id[:8] in named
 
     KeyChanges(own).finish()
     assert KeyChanges(own).pending() is None
-    new = current_id(own)
+    new = read_current_id(own)
     ending = [(old[:8], "key", "created", new[:8]), (new[:8], "key", "retired" if what == "rotate" else "revoked", old[:8])]
     nothing_begun = (step == "_begin") or (step == "write_key_files" and not after)
     assert (new == old) == nothing_begun
@@ -193,7 +193,7 @@ def test_a_maker_that_died_between_the_files_of_a_new_key_leaves_none(own, monke
             KeyChanges(own).rotate()
     folder = own.root / "keys" / "signing"
     assert len(list(folder.glob("*.pem"))) == 3
-    assert KeyChanges(own).rotate().claim.key_id == current_id(own) != old
+    assert KeyChanges(own).rotate().claim.key_id == read_current_id(own) != old
     assert len(list(folder.glob("*.pem"))) == len(list(folder.glob("*.json"))) == 3
 
 
@@ -205,7 +205,7 @@ def test_a_damaged_note_is_told(own):
 
 
 def test_eight_rotations_at_once_leave_one_chain(own):
-    signing_key()
+    open_signing_key()
     code = (
         "from tasks.audit.signing.key_changes import *\n"
         "try: KeyChanges(Home.current()).rotate()\n"
@@ -217,7 +217,7 @@ def test_eight_rotations_at_once_leave_one_chain(own):
     made = [(signer, key_id) for signer, _, change, key_id in events(own) if change == "created"]
     assert len(made) == said.count("") >= 1
     assert [signer for signer, _ in made[1:]] == [key_id for _, key_id in made[:-1]]
-    assert made[-1][1] == current_id(own)[:8]
+    assert made[-1][1] == read_current_id(own)[:8]
     assert verify_ledger(KeyChanges(own).ledger, Keyring.from_home(own)).findings == ()
 
 

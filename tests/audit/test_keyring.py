@@ -28,7 +28,7 @@ from tasks.audit.signing.keyring import (
     TrustFile,
     create_home_trust_file,
     note_revoked,
-    public_key,
+    parse_public_key,
     read_revoked_certificates,
 )
 from tasks.audit.signing.keys import create_key_record, keep_record
@@ -52,13 +52,13 @@ def ring(*records: KeyRecord) -> Keyring:
     return Keyring(tuple(KnownKey.from_record(record) for record in records))
 
 
-def sealed_by(private: Ed25519PrivateKey = PRIVATE):
+def sign_with(private: Ed25519PrivateKey = PRIVATE):
     return open_envelope(sign_envelope({"a": 1}, ENTRY, CryptoSigner(private)), ENTRY)
 
 
-def verdict(keyring: Keyring, signed_at: datetime = NOON, purpose: str = "certificates", sealed=None) -> str:
+def verdict(keyring: Keyring, signed_at: datetime = NOON, purpose: str = "certificates", envelope=None) -> str:
     try:
-        keyring.require_valid_signer(sealed or sealed_by(), purpose=purpose, signed_at=signed_at)
+        keyring.require_valid_signer(envelope or sign_with(), purpose=purpose, signed_at=signed_at)
     except KeyRefused as refused:
         return refused.code
     return "good"
@@ -115,23 +115,23 @@ class TestWhatAKeyIsGoodFor:
         assert verdict(ring(RECORD), purpose="approvals") == "wrong-purpose"
 
     def test_an_unknown_key_and_a_bad_signature(self):
-        assert verdict(ring(RECORD), sealed=sealed_by(STRANGER)) == "unknown-key"
+        assert verdict(ring(RECORD), envelope=sign_with(STRANGER)) == "unknown-key"
         assert verdict(Keyring()) == "unknown-key"
         content = sign_envelope({"a": 1}, ENTRY, CryptoSigner(STRANGER))
-        own_id, other_id = RECORD.claim.key_id, public_key(pem_of(STRANGER)).keyid
+        own_id, other_id = RECORD.claim.key_id, parse_public_key(pem_of(STRANGER)).keyid
         forged = open_envelope(content.replace(other_id.encode(), own_id.encode()), ENTRY)
-        assert verdict(ring(RECORD), sealed=forged) == "bad-signature"
+        assert verdict(ring(RECORD), envelope=forged) == "bad-signature"
 
     def test_whose_signature_it_is_is_told_whatever_became_of_the_key(self):
         keyring = ring(changed(revoked_at=NOON))
-        assert keyring.signer_of(sealed_by(), purpose="certificates").name == "Office"
+        assert keyring.signer_of(sign_with(), purpose="certificates").name == "Office"
         with pytest.raises(KeyRefused):
-            keyring.signer_of(sealed_by(), purpose="approvals")
+            keyring.signer_of(sign_with(), purpose="approvals")
 
     def test_the_reason_is_told(self):
         keyring = ring(changed(revoked_at=NOON, revoked_since=NOON, reason="the laptop was stolen"))
         with pytest.raises(KeyRefused, match=r"since 2026-11-21 12:00:00 UTC \(the laptop was stolen\)"):
-            keyring.require_valid_signer(sealed_by(), purpose="certificates", signed_at=NOON)
+            keyring.require_valid_signer(sign_with(), purpose="certificates", signed_at=NOON)
 
     def test_an_unknown_key_id_is_not_shown_as_it_is(self):
         content = canonical({**json.loads(sign_envelope({"a": 1}, ENTRY, CryptoSigner(PRIVATE)))})
@@ -161,11 +161,11 @@ class TestFiles:
         reason = "-----BEGIN PUBLIC KEY----- was sent with its PRIVATE KEY"
         assert Keyring.from_files([file(trust(changed(revoked_at=NOON, reason=reason)))]).keys[0].reason == reason
 
-    @pytest.mark.parametrize("is_sealed", [False, True])
-    def test_a_trust_file(self, is_sealed, file):
+    @pytest.mark.parametrize("is_signed", [False, True])
+    def test_a_trust_file(self, is_signed, file):
         content = trust(changed(retired_at=NOON), certificates=(CERTIFICATE,))
         keyring = Keyring.from_files(
-            [file(sign_envelope(json.loads(content), TRUST, CryptoSigner(PRIVATE)) if is_sealed else content)]
+            [file(sign_envelope(json.loads(content), TRUST, CryptoSigner(PRIVATE)) if is_signed else content)]
         )
         assert verdict(keyring, NOON + SECOND) == "retired"
         assert keyring.revocation_of("c" * 64) == CERTIFICATE
@@ -192,7 +192,7 @@ class TestFiles:
             assert both.keys[0].purpose == next((part.keys[0].purpose for part in apart if part.keys[0].purpose), None)
 
     @pytest.mark.parametrize("bit", range(8))
-    def test_a_flipped_bit_of_a_sealed_trust_file_is_refused(self, bit, file):
+    def test_a_flipped_bit_of_a_signed_trust_file_is_refused(self, bit, file):
         content = sign_envelope(json.loads(trust(RECORD)), TRUST, CryptoSigner(PRIVATE))
         for place in range(bit, len(content), 61):
             flipped = bytearray(content)

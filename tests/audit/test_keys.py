@@ -21,12 +21,12 @@ from tasks.audit.signing.key_changes import KeyChanges
 from tasks.audit.signing.keyring import Keyring
 from tasks.audit.signing.keys import (
     create_key,
-    current_id,
     format_default_key_name,
     make_current,
+    open_signing_key,
     pem_path,
+    read_current_id,
     read_key_record,
-    signing_key,
 )
 from tasks.microdata.errors import InputError
 
@@ -35,27 +35,27 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def refused(code: str, *arguments: object, **options: object) -> InputError:
     with pytest.raises(InputError) as error:
-        signing_key(*arguments, **options)
+        open_signing_key(*arguments, **options)
     assert error.value.code == code
     return error.value
 
 
 class TestOpening:
     def test_the_first_key_is_made_and_found_again(self, own):
-        key = signing_key()
-        assert signing_key().claim == key.claim == read_key_record(own, key.key_id).claim
-        assert current_id(own) == key.key_id
+        key = open_signing_key()
+        assert open_signing_key().claim == key.claim == read_key_record(own, key.key_id).claim
+        assert read_current_id(own) == key.key_id
         assert (key.claim.purpose, key.claim.name) == ("certificates", format_default_key_name(key.key_id))
 
     def test_what_it_signs_the_keyring_of_the_home_accepts(self, own):
-        sealed = open_envelope(sign_envelope({"a": 1}, ENTRY, signing_key().signer), ENTRY)
+        envelope = open_envelope(sign_envelope({"a": 1}, ENTRY, open_signing_key().signer), ENTRY)
         assert (
-            Keyring.from_home(own).require_valid_signer(sealed, purpose="certificates", signed_at=datetime.now(UTC)).claim
-            == signing_key().claim
+            Keyring.from_home(own).require_valid_signer(envelope, purpose="certificates", signed_at=datetime.now(UTC)).claim
+            == open_signing_key().claim
         )
 
     def test_the_files_are_private(self, own):
-        key = signing_key()
+        key = open_signing_key()
         folder = own.root / "keys" / "signing"
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700
         assert stat.S_IMODE(pem_path(own, key.key_id).stat().st_mode) == 0o400
@@ -67,11 +67,11 @@ class TestOpening:
 
     def test_with_a_passphrase(self, own, monkeypatch):
         monkeypatch.setenv(pem.PASSPHRASE_VARIABLE, PASSPHRASE)
-        key = signing_key()
+        key = open_signing_key()
         content = pem_path(own, key.key_id).read_bytes()
         assert pem.compute_key_id(load_pem_private_key(content, PASSPHRASE.encode())) == key.key_id
         pem._opened.clear()
-        assert signing_key().claim == key.claim
+        assert open_signing_key().claim == key.claim
         pem._opened.clear()
         monkeypatch.delenv(pem.PASSPHRASE_VARIABLE)
         assert pem.PASSPHRASE_VARIABLE in refused("no-passphrase").remedy
@@ -87,8 +87,8 @@ class TestOpening:
             questions.append(question)
             return PASSPHRASE
 
-        key = signing_key(ask=ask)
-        assert signing_key().claim == key.claim
+        key = open_signing_key(ask=ask)
+        assert open_signing_key().claim == key.claim
         assert questions == [f"passphrase of the key for certificates (key {key.key_id[:16]})"]
 
     def test_keys_for_approvals_have_a_passphrase_of_their_own(self, own, monkeypatch):
@@ -101,8 +101,8 @@ class TestOpening:
         assert "the key for approvals ('Bo\\x1bb Board', key " in wrong.what
         assert pem.APPROVAL_VARIABLE in wrong.allowed
         monkeypatch.setenv(pem.APPROVAL_VARIABLE, other)
-        assert signing_key("approvals", ask=lambda _: pytest.fail("nobody is asked")).claim.name == "Bo\x1bb Board"
-        assert signing_key(create=False)
+        assert open_signing_key("approvals", ask=lambda _: pytest.fail("nobody is asked")).claim.name == "Bo\x1bb Board"
+        assert open_signing_key(create=False)
         pem._opened.clear()
         monkeypatch.setenv(pem.APPROVAL_VARIABLE, PASSPHRASE)  # wrong, and no other one is tried for it
         monkeypatch.setenv(pem.PASSPHRASE_VARIABLE, other)
@@ -120,40 +120,40 @@ class TestOpening:
         monkeypatch.setenv(pem.PASSPHRASE_VARIABLE, "that of another key")
         create_key("certificates", passphrase=PASSPHRASE, home=own)
         pem._opened.clear()
-        assert signing_key(ask=lambda _: PASSPHRASE).key_id == current_id(own)
+        assert open_signing_key(ask=lambda _: PASSPHRASE).key_id == read_current_id(own)
         pem._opened.clear()
         refused("wrong-passphrase", ask=lambda _: "a third one, as wrong")
 
     def test_a_short_passphrase_locks_nothing(self, own, monkeypatch):
         monkeypatch.setenv(pem.PASSPHRASE_VARIABLE, "short")
         assert "at least 12" in refused("short-passphrase").allowed
-        assert current_id(own) is None
+        assert read_current_id(own) is None
 
     @pytest.mark.parametrize("mode", [0o440, 0o404, 0o420, 0o401, 0o644])
     def test_an_open_key_does_not_sign(self, mode, own):
-        path = pem_path(own, signing_key().key_id)
+        path = pem_path(own, open_signing_key().key_id)
         path.chmod(mode)
         error = refused("open-key")
         assert (error.remedy, error.value) == (f"chmod 400 {path}", f"{mode:04o}")
         path.chmod(0o400)
-        assert signing_key()
+        assert open_signing_key()
 
     def test_a_lost_key(self, own):
-        pem_path(own, signing_key().key_id).unlink()
+        pem_path(own, open_signing_key().key_id).unlink()
         assert "backup" in refused("no-private-key").remedy
 
     @pytest.mark.parametrize(
         "content", [b"", b"canary", b"-----BEGIN PRIVATE KEY-----\ncanary\n-----END PRIVATE KEY-----\n"], ids=["1", "2", "3"]
     )
     def test_a_damaged_key(self, content, own):
-        path = pem_path(own, signing_key().key_id)
+        path = pem_path(own, open_signing_key().key_id)
         path.unlink()
         path.write_bytes(content)
         path.chmod(0o400)
         assert "canary" not in str(refused("damaged-key"))
 
     def test_every_cut_of_a_key_is_refused(self, own):
-        path = pem_path(own, signing_key().key_id)
+        path = pem_path(own, open_signing_key().key_id)
         content = path.read_bytes().rstrip()
         for length in range(len(content)):
             path.unlink()
@@ -162,7 +162,7 @@ class TestOpening:
             refused("damaged-key")
 
     def test_a_key_of_another_kind(self, own):
-        path = pem_path(own, signing_key().key_id)
+        path = pem_path(own, open_signing_key().key_id)
         path.unlink()
         path.write_text(text_of(curve_key(SECP256R1())))
         path.chmod(0o400)
@@ -170,7 +170,7 @@ class TestOpening:
         path.unlink()
 
     def test_a_record_of_another_key(self, own):
-        key = signing_key()
+        key = open_signing_key()
         path = pem_path(own, key.key_id)
         path.unlink()
         path.write_text(text_of(Ed25519PrivateKey.generate()))
@@ -179,7 +179,7 @@ class TestOpening:
 
     @pytest.mark.parametrize("content", ["", "{}", '{"schema_version": "1", "claim": 1}', "\xff"])
     def test_a_damaged_record(self, content, own):
-        record = pem_path(own, signing_key().key_id).with_suffix(".json")
+        record = pem_path(own, open_signing_key().key_id).with_suffix(".json")
         record.write_text(content)
         assert str(record) in refused("damaged-key-record").where
         record.unlink()
@@ -192,12 +192,12 @@ class TestOpening:
 
 class TestFirstKey:
     def test_eight_makers_agree_on_one(self, own):
-        code = "from tasks.audit.signing.keys import signing_key; print(signing_key().key_id)"
+        code = "from tasks.audit.signing.keys import open_signing_key; print(open_signing_key().key_id)"
         started = [
             subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE, text=True) for _ in range(8)
         ]
         ids = {maker.communicate(timeout=120)[0].strip() for maker in started}
-        assert ids == {current_id(own)}
+        assert ids == {read_current_id(own)}
         assert len(list((own.root / "keys" / "signing").glob("*.pem"))) == 1
 
     def test_its_making_is_light(self):
@@ -208,20 +208,20 @@ class TestFirstKey:
 
     def test_a_maker_that_died_before_the_mark_is_taken_over(self, own):
         left = create_key("certificates", home=own)
-        assert current_id(own) is None
-        assert signing_key().key_id == left.claim.key_id == current_id(own)
+        assert read_current_id(own) is None
+        assert open_signing_key().key_id == left.claim.key_id == read_current_id(own)
 
     def test_a_maker_that_died_before_the_record_leaves_nothing_that_signs(self, own):
         left = create_key("certificates", home=own)
         pem_path(own, left.claim.key_id).with_suffix(".json").unlink()
-        assert signing_key().key_id != left.claim.key_id
+        assert open_signing_key().key_id != left.claim.key_id
 
     def test_a_ledger_whose_key_is_lost_gets_no_new_one(self, own):
         opens_ledger(own)
         mark = own.root / "keys" / "signing" / "current-certificates"
         key_id = mark.read_text().strip()
         mark.unlink()
-        assert signing_key().key_id == key_id == current_id(own)
+        assert open_signing_key().key_id == key_id == read_current_id(own)
         for path in (mark, pem_path(own, key_id)):
             path.unlink()
         assert "backup" in refused("lost-signing-key").remedy
@@ -237,38 +237,38 @@ class TestEnvironment:
     def test_it_wins_and_its_record_is_kept(self, own, monkeypatch):
         private = Ed25519PrivateKey.generate()
         monkeypatch.setenv(pem.PEM_VARIABLE, text_of(private))
-        key = signing_key()
-        assert (key.key_id, current_id(own)) == (pem.compute_key_id(private), pem.compute_key_id(private))
-        assert read_key_record(own, key.key_id).claim == key.claim == signing_key().claim
+        key = open_signing_key()
+        assert (key.key_id, read_current_id(own)) == (pem.compute_key_id(private), pem.compute_key_id(private))
+        assert read_key_record(own, key.key_id).claim == key.claim == open_signing_key().claim
         assert not pem_path(own, key.key_id).exists()
 
     def test_a_key_of_the_files_that_signed_nothing_makes_way(self, own, monkeypatch):
-        before = signing_key().key_id
+        before = open_signing_key().key_id
         monkeypatch.setenv(pem.PEM_VARIABLE, text_of(Ed25519PrivateKey.generate()))
-        assert signing_key().key_id != before
+        assert open_signing_key().key_id != before
         assert read_key_record(own, before).retired_at is not None
 
     def test_once_there_is_a_ledger_only_its_key_signs(self, own, monkeypatch):
         current = opens_ledger(own)
         monkeypatch.setenv(pem.PEM_VARIABLE, text_of(Ed25519PrivateKey.generate()))
         assert "sdcert keys rotate" in refused("unknown-signing-key").remedy
-        assert current_id(own) == current
+        assert read_current_id(own) == current
         monkeypatch.setenv(pem.PEM_VARIABLE, pem_path(own, current).read_text())
-        assert signing_key().key_id == current
+        assert open_signing_key().key_id == current
 
     def test_a_rotation_takes_it_and_the_old_key_names_it(self, own, monkeypatch):
         old = opens_ledger(own)
         private = Ed25519PrivateKey.generate()
         monkeypatch.setenv(pem.PEM_VARIABLE, text_of(private))
         new = KeyChanges(own).rotate().claim.key_id
-        assert new == pem.compute_key_id(private) == signing_key().key_id
+        assert new == pem.compute_key_id(private) == open_signing_key().key_id
         assert events(own)[-2:] == [(old[:8], "key", "created", new[:8]), (new[:8], "key", "retired", old[:8])]
         assert not pem_path(own, new).exists()
 
     def test_a_rotation_away_from_it(self, own, monkeypatch):
         private = Ed25519PrivateKey.generate()
         monkeypatch.setenv(pem.PEM_VARIABLE, text_of(private))
-        old, new = signing_key().key_id, KeyChanges(own).rotate().claim.key_id
+        old, new = open_signing_key().key_id, KeyChanges(own).rotate().claim.key_id
         assert pem_path(own, new).exists()
         assert events(own)[-1] == (new[:8], "key", "retired", old[:8])
         refused("unknown-signing-key")
@@ -277,11 +277,11 @@ class TestEnvironment:
 
     def test_it_does_not_sign_for_a_person(self, own, monkeypatch):
         opens_ledger(own)
-        person = signing_key("approvals").key_id
+        person = open_signing_key("approvals").key_id
         monkeypatch.setenv(pem.PEM_VARIABLE, text_of(Ed25519PrivateKey.generate()))
-        assert signing_key("approvals").key_id == person
+        assert open_signing_key("approvals").key_id == person
         monkeypatch.setenv(pem.PEM_VARIABLE, "no key at all")
-        assert signing_key("approvals").key_id == person
+        assert open_signing_key("approvals").key_id == person
 
     @pytest.mark.parametrize(
         ("content", "code"), [("canary", "damaged-key"), (text_of(curve_key(SECP256R1())), "other-kind-of-key")]
@@ -298,7 +298,7 @@ class TestEnvironment:
         monkeypatch.setenv(pem.PEM_VARIABLE, content)
         refused("no-passphrase")
         monkeypatch.setenv(pem.PASSPHRASE_VARIABLE, PASSPHRASE)
-        assert signing_key()
+        assert open_signing_key()
 
 
 class TestApprovals:
@@ -307,15 +307,17 @@ class TestApprovals:
 
     def test_named_by_name_or_id_or_alone(self, own):
         ana = KeyChanges(own).create("approvals", name="Ana").claim
-        assert signing_key("approvals").claim == ana
+        assert open_signing_key("approvals").claim == ana
         ben = KeyChanges(own).create("approvals", name="Ben").claim
         assert "Ana, Ben" in refused("no-approval-key", "approvals").allowed
-        assert signing_key("approvals", name="Ben").claim == signing_key("approvals", name=ben.key_id[:10]).claim == ben
+        assert (
+            open_signing_key("approvals", name="Ben").claim == open_signing_key("approvals", name=ben.key_id[:10]).claim == ben
+        )
         refused("no-approval-key", "approvals", name="Cleo")
 
     def test_each_is_announced_by_the_machine(self, own):
         ana = KeyChanges(own).create("approvals", name="Ana").claim.key_id
-        machine = current_id(own)[:8]
+        machine = read_current_id(own)[:8]
         assert events(own) == [(machine, "opened", "", machine), (machine, "key", "created", ana[:8])]
 
     def test_a_name_is_had_by_one_key_in_use(self, own):
@@ -327,6 +329,6 @@ class TestApprovals:
 
 
 def test_nothing_secret_is_shown_by_accident(own):
-    key = signing_key()
+    key = open_signing_key()
     secret = pem_path(own, key.key_id).read_text().splitlines()[1]
     assert secret not in repr(key) + str(key) + repr(key.signer)

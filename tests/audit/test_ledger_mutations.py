@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from ledgers import NOON, began, changed, copied, filled, forge_head, new_key, rewritten, sealed_line, short, trusting
+from ledgers import NOON, began, changed, copied, filled, forge_head, new_key, rewritten, short, signed_line, trusting
 from trails import attempt, ended
 
 from tasks.audit.ledger.entries import AttemptMade, RunEnded
@@ -147,7 +147,7 @@ def test_every_repeated_entry_is_named_wherever_it_is_put(whole, trial):
 def test_entries_of_others_are_named_wherever_they_are_put(whole, trial, tmp_path):
     """Signed by a stranger, signed by us for another ledger, and no entries at all."""
     lines = lines_of(whole)
-    stranger = sealed_line(short(9), OTHER, LedgerHead(whole.head().ledger, last="a" * 64)) + b"\n"
+    stranger = signed_line(short(9), OTHER, LedgerHead(whole.head().ledger, last="a" * 64)) + b"\n"
     elsewhere = lines_of(filled(tmp_path / "elsewhere", KEY, 4))[2]
     for place, line in itertools.product(
         range(1, ENTRIES + 1), (stranger, elsewhere, b"\n", b"{}\n", sign_envelope({}, ENTRY, KEY.signer) + b"\n")
@@ -216,14 +216,14 @@ ODD = [
 @pytest.mark.parametrize("odd", ODD, ids=str)
 def test_odd_entries_signed_with_the_key_break_nothing(whole, trial, odd):
     lines = lines_of(whole)
-    entry = json.loads(sealed_value(lines[2])) | odd
+    entry = json.loads(signed_value(lines[2])) | odd
     for last in (True, False):
         line = sign_envelope(entry, ENTRY, KEY.signer) + b"\n"
         found = found_in(trial(whole, b"".join([*lines[:2], line, *([] if last else lines[3:])])))
         assert not found.sound
 
 
-def sealed_value(line: bytes) -> bytes:
+def signed_value(line: bytes) -> bytes:
     return base64.b64decode(json.loads(line)["payload"])
 
 

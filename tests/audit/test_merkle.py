@@ -10,9 +10,9 @@ from tasks.audit.ledger.merkle import (
     EMPTY_ROOT,
     CompactRange,
     compute_root,
-    consistency_proof,
-    inclusion_proof,
-    leaf_hash,
+    hash_leaf,
+    prove_consistency,
+    prove_inclusion,
     verify_consistency,
     verify_inclusion,
 )
@@ -48,11 +48,11 @@ BEGINNINGS = {
     (2, 5): [THIRD_PAIR, FIFTH_LEAF],
 }
 MOST = 70
-LEAVES = [leaf_hash(bytes([n])) for n in range(MOST)]
+LEAVES = [hash_leaf(bytes([n])) for n in range(MOST)]
 
 
 def published(size: int) -> list[bytes]:
-    return [leaf_hash(bytes.fromhex(content)) for content in CONTENTS[:size]]
+    return [hash_leaf(bytes.fromhex(content)) for content in CONTENTS[:size]]
 
 
 def in_hex(path: list[bytes]) -> list[str]:
@@ -80,14 +80,14 @@ def test_root_is_the_published_one(size):
 @pytest.mark.parametrize(("index", "size"), PATHS)
 def test_inclusion_path_is_the_published_one(index, size):
     leaves = published(size)
-    path = inclusion_proof(leaves, index)
+    path = prove_inclusion(leaves, index)
     assert in_hex(path) == PATHS[index, size]
     assert verify_inclusion(leaves[index], index, size, path, bytes.fromhex(ROOTS[size - 1]))
 
 
 @pytest.mark.parametrize(("first", "size"), BEGINNINGS)
 def test_consistency_path_is_the_published_one(first, size):
-    path = consistency_proof(published(size), first)
+    path = prove_consistency(published(size), first)
     assert in_hex(path) == BEGINNINGS[first, size]
     assert verify_consistency(first, bytes.fromhex(ROOTS[first - 1]), size, bytes.fromhex(ROOTS[size - 1]), path)
 
@@ -99,7 +99,7 @@ def test_the_empty_tree_is_the_hash_of_nothing():
 def test_a_leaf_is_no_node():
     """Without the first byte, the concatenation of two hashes would be a leaf with the same root."""
     left, right = LEAVES[:2]
-    assert compute_root([leaf_hash(left + right)]) != compute_root([left, right])
+    assert compute_root([hash_leaf(left + right)]) != compute_root([left, right])
 
 
 def test_appending_keeps_the_root_and_one_peak_for_each_one_in_the_size():
@@ -113,7 +113,7 @@ def test_appending_keeps_the_root_and_one_peak_for_each_one_in_the_size():
 def test_every_leaf_of_every_tree_has_a_proof_that_holds_for_it_alone():
     for size in range(1, MOST + 1):
         for index in range(size):
-            path = inclusion_proof(LEAVES[:size], index)
+            path = prove_inclusion(LEAVES[:size], index)
             assert verify_inclusion(LEAVES[index], index, size, path, ALL_ROOTS[size])
             other = (index + 1) % size
             assert size == 1 or not verify_inclusion(LEAVES[other], index, size, path, ALL_ROOTS[size])
@@ -125,7 +125,7 @@ def test_every_leaf_of_every_tree_has_a_proof_that_holds_for_it_alone():
 def test_every_tree_is_shown_to_begin_with_every_smaller_one_and_with_no_other():
     for size in range(MOST + 1):
         for first in range(size + 1):
-            path = consistency_proof(LEAVES[:size], first)
+            path = prove_consistency(LEAVES[:size], first)
             assert verify_consistency(first, ALL_ROOTS[first], size, ALL_ROOTS[size], path)
             assert not verify_consistency(first, LEAVES[0][::-1], size, ALL_ROOTS[size], path)
             assert first == 0 or not verify_consistency(first, ALL_ROOTS[first], size, LEAVES[0][::-1], path)
@@ -137,7 +137,7 @@ def test_every_tree_is_shown_to_begin_with_every_smaller_one_and_with_no_other()
 def test_a_proof_with_one_bit_changed_holds_no_longer(data):
     size = data.draw(st.integers(2, MOST))
     index, first = data.draw(st.integers(0, size - 1)), data.draw(st.integers(1, size - 1))
-    inclusion, beginning = inclusion_proof(LEAVES[:size], index), consistency_proof(LEAVES[:size], first)
+    inclusion, beginning = prove_inclusion(LEAVES[:size], index), prove_consistency(LEAVES[:size], first)
     assert not verify_inclusion(LEAVES[index], index, size, one_bit_changed(inclusion, data), ALL_ROOTS[size])
     changed = one_bit_changed(beginning, data)
     assert not verify_consistency(first, ALL_ROOTS[first], size, ALL_ROOTS[size], changed)
@@ -159,6 +159,6 @@ def test_arbitrary_numbers_and_hashes_prove_nothing_and_break_nothing(first, siz
 @pytest.mark.parametrize("index", [-1, 5])
 def test_there_is_no_proof_of_a_leaf_that_is_not_there(index):
     with pytest.raises(IndexError):
-        inclusion_proof(LEAVES[:5], index)
+        prove_inclusion(LEAVES[:5], index)
     with pytest.raises(IndexError):
-        consistency_proof(LEAVES[:4], index)
+        prove_consistency(LEAVES[:4], index)

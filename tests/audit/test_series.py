@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from trails import attempt, began, digest, ended, write_trail
 
 from tasks.audit.ledger.entries import AttemptMade
-from tasks.audit.series.attempts import attempts_on_source, count_attempts
+from tasks.audit.series.attempts import count_attempts, select_attempts_on_source
 from tasks.audit.series.series import Series
 
 
@@ -24,7 +24,7 @@ def test_attempts_are_connected_through_the_file_or_the_table():
     asked = {(1, 1): 3, (2, 2): 3, (9, 2): 3, (3, 3): 1, (3, 9): 1, (9, 9): 0}
     for (source, file), expected in asked.items():
         wanted = make_attempt(source, file, "e")
-        assert len(attempts_on_source(made, wanted.source, wanted.source_file)) == expected
+        assert len(select_attempts_on_source(made, wanted.source, wanted.source_file)) == expected
 
 
 @settings(max_examples=60, deadline=None)

@@ -10,9 +10,9 @@ from ledgers import NOON, began, changed, filled, forge_head, new_key, short, tr
 
 from tasks.audit.ledger.ledger import Ledger
 from tasks.audit.ledger.ledger_verification import verify_ledger
-from tasks.audit.ledger.merkle import compute_root, leaf_hash, verify_consistency, verify_inclusion
+from tasks.audit.ledger.merkle import compute_root, hash_leaf, verify_consistency, verify_inclusion
 from tasks.audit.ledger.proofs import InclusionProof, check_proof, prove_entry, prove_since, read_proof, serialise_proof
-from tasks.audit.ledger.witness import create_witness, read_witness, tree_head
+from tasks.audit.ledger.witness import create_witness, open_tree_head, read_witness
 from tasks.audit.signing.envelope import STATEMENT, TREE_HEAD, sign_envelope
 from tasks.audit.signing.keyring import Keyring, KnownKey
 from tasks.microdata.errors import InputError
@@ -56,10 +56,10 @@ def says(ledger: Ledger, witness) -> list[str]:
 
 
 def test_a_witness_is_size_and_root_signed(ledger):
-    head, sealed = tree_head(create_witness(ledger, KEY, NOON))
-    leaves = [leaf_hash(line) for line in ledger.path.read_bytes().splitlines()]
+    head, envelope = open_tree_head(create_witness(ledger, KEY, NOON))
+    leaves = [hash_leaf(line) for line in ledger.path.read_bytes().splitlines()]
     assert (head.size, head.root, head.at) == (ENTRIES, compute_root(leaves).hex(), NOON)
-    assert set(sealed.value) == {"ledger", "size", "root", "at"}
+    assert set(envelope.value) == {"ledger", "size", "root", "at"}
 
 
 @pytest.mark.parametrize("size", range(1, ENTRIES + 1))
@@ -120,10 +120,10 @@ def test_a_damaged_ledger_gets_no_witness(ledger, tmp_path):
 @pytest.mark.parametrize("index", range(ENTRIES))
 def test_every_entry_can_be_proved(ledger, index):
     proof, found = prove_entry(ledger, str(index), KEY)
-    line, head = proof.entry.encode(), json.loads(tree_head(proof.head.encode())[1].payload)
+    line, head = proof.entry.encode(), json.loads(open_tree_head(proof.head.encode())[1].payload)
     path = [bytes.fromhex(step) for step in proof.path]
     assert found == index
-    assert verify_inclusion(leaf_hash(line), index, ENTRIES, path, bytes.fromhex(head["root"]))
+    assert verify_inclusion(hash_leaf(line), index, ENTRIES, path, bytes.fromhex(head["root"]))
     checked = check_proof(proof, trusting(KEY))
     assert (checked.faults, checked.entry.index, checked.head.size) == ((), index, ENTRIES)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tasks.sweep.page.page_data import page_data
+from tasks.sweep.page.page_data import create_page_data
 from tasks.sweep.page.render import render_sweep_page
 
 pytestmark = pytest.mark.slow
@@ -60,7 +60,8 @@ def written(tmp_path_factory):
         if n not in made:
             made[n] = folder / f"{n}.html"
             made[n].write_text(
-                render_sweep_page(hostile() if n is None else page_data(MADE.synthetic(n), MADE.told())), encoding="utf-8"
+                render_sweep_page(hostile() if n is None else create_page_data(MADE.synthetic(n), MADE.told())),
+                encoding="utf-8",
             )
         return made[n]
 
@@ -70,7 +71,7 @@ def written(tmp_path_factory):
 def hostile():
     lines = [MADE.line(i, HOSTILE, risk=0.1 * i, loss=3.0 - i, axes={"masking[0].name": HOSTILE + str(i)}) for i in range(3)]
     lines.append(MADE.line(3, HOSTILE, reason=HOSTILE))
-    return page_data(MADE.results(*lines), MADE.told(name=HOSTILE, base=HOSTILE, release_of=lambda _: HOSTILE, seeds=1))
+    return create_page_data(MADE.results(*lines), MADE.told(name=HOSTILE, base=HOSTILE, release_of=lambda _: HOSTILE, seeds=1))
 
 
 @pytest.fixture
@@ -105,7 +106,7 @@ def chosen(page):
 
 
 def frontier_of(n, view=0):
-    return page_data(MADE.synthetic(n), MADE.told()).views[view].frontier
+    return create_page_data(MADE.synthetic(n), MADE.told()).views[view].frontier
 
 
 def test_the_arrows_walk_along_the_frontier(swept):
@@ -131,7 +132,7 @@ def test_the_arrows_walk_along_the_frontier(swept):
 
 
 def test_up_and_down_walk_through_all_points_by_risk(swept):
-    page, data = swept(), page_data(MADE.synthetic(48), MADE.told())
+    page, data = swept(), create_page_data(MADE.synthetic(48), MADE.told())
     order = sorted((i for i in range(48) if data.statuses[i] == "ok"), key=lambda i: data.views[0].risk.mean[i])
     page.focus("#map")
     walked = []
@@ -157,7 +158,7 @@ def test_the_toggle_shows_both_pictures(swept):
 
 
 def test_a_click_chooses_the_nearest_point_and_shows_all_of_it(swept):
-    page, data = swept(), page_data(MADE.synthetic(48), MADE.told())
+    page, data = swept(), create_page_data(MADE.synthetic(48), MADE.told())
     place = next(i for i in range(47, 0, -1) if data.pipelines[i] == "swap")
     page.focus("#map")
     page.evaluate(f"location.hash = '#point-{place}'")
@@ -196,7 +197,7 @@ def test_the_release_file_is_copied_whole(swept):
 
 
 def test_the_filters_hold_for_table_map_and_lines(swept):
-    page, data = swept(), page_data(MADE.synthetic(48), MADE.told())
+    page, data = swept(), create_page_data(MADE.synthetic(48), MADE.told())
     page.select_option("#filters select >> nth=2", label="kept")
     kept = [str(i) for i in range(48) if data.decisions[i] == "kept"]
     assert kept
@@ -260,7 +261,7 @@ def test_scales_sizes_bars_and_zoom_change_the_map_and_back(swept):
 
 
 def test_points_without_a_figure_are_last_in_either_direction(swept):
-    page, data = swept(), page_data(MADE.synthetic(48), MADE.told())
+    page, data = swept(), create_page_data(MADE.synthetic(48), MADE.told())
     assert "skipped" in data.statuses
     for way in ("up", "down"):
         page.select_option("#order", f"risk {way}")

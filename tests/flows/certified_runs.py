@@ -37,12 +37,12 @@ def issue(
     from tasks.audit.ledger.entries import AskedBy, AttemptMade, ReleasedTable, RunBegan, RunEnded
     from tasks.audit.ledger.ledger import Ledger
     from tasks.audit.signing.envelope import STATEMENT, sign_envelope
-    from tasks.audit.signing.keys import signing_key
+    from tasks.audit.signing.keys import open_signing_key
     from tasks.report.predicate import MadeBy
     from tasks.runtime.settings import Home
 
     zero = "0" * 64
-    key, ledger = signing_key(), Ledger.current()
+    key, ledger = open_signing_key(), Ledger.current()
     made_by = MadeBy(version="1", code=zero, lock=zero, platform=zero, python="3.11")
     who = AskedBy(user=asked_by, host="here")
     named: dict[str, Any] = {"run": run, "release": "survey", "series": "survey"}

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from tasks.microdata.estimate import several
+from tasks.microdata.estimate import join_attributes
 from tasks.microdata.spec import LONGEST_NAME
 
 ROWS = 30
@@ -172,7 +172,7 @@ def with_plain_names(figures: list[dict[str, Any]], named: Names) -> list[tuple[
     """What figures say, in their order, under the names of `Names()`."""
     plain = Names()
     columns = dict(zip(named.columns, plain.columns, strict=True))
-    columns |= {several(named.columns[1:3]): several(plain.columns[1:3])}
+    columns |= {join_attributes(named.columns[1:3]): join_attributes(plain.columns[1:3])}
     intruders = {f"insider:{name}": f"insider:{to}" for name, to in columns.items()} | {
         f"file:{named.file}": f"file:{plain.file}"
     }

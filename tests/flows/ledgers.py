@@ -22,7 +22,7 @@ from securesystemslib.signer import CryptoSigner, SSlibKey
 from tasks.audit.ledger.entries import AskedBy, CertificateRevoked, Entry, KeyChanged, KeyClaim, LedgerOpened, RunBegan
 from tasks.audit.ledger.head import LedgerHead, serialise_head
 from tasks.audit.ledger.ledger import Ledger
-from tasks.audit.ledger.merkle import leaf_hash
+from tasks.audit.ledger.merkle import hash_leaf
 from tasks.audit.signing.envelope import ENTRY, sign_envelope
 from tasks.audit.signing.keyring import Keyring, KnownKey
 from tasks.audit.signing.keys import SigningKey
@@ -78,7 +78,7 @@ def copied(ledger: Ledger, folder: Path) -> Ledger:
     return Ledger(shutil.copytree(ledger.folder, folder))
 
 
-def sealed_line(event: object, key: SigningKey, head: LedgerHead, at: datetime = NOON, **other: object) -> bytes:
+def signed_line(event: object, key: SigningKey, head: LedgerHead, at: datetime = NOON, **other: object) -> bytes:
     """The line that an append after `head` would write, or one with other fields."""
     fields = {"ledger": head.ledger, "index": head.size, "previous": head.last, "at": at, "event": event, **other}
     return sign_envelope(Entry.model_validate(fields).model_dump(mode="json"), ENTRY, key.signer)
@@ -88,8 +88,8 @@ def rewritten(ledger: Ledger, events: list[object], key: SigningKey, ledger_id: 
     """Write a whole new ledger in place of what is there, as who holds a key can, and a head.json that fits."""
     head, content = LedgerHead(ledger_id), b""
     for event in [LedgerOpened(key=key.claim), *events]:
-        line = sealed_line(event, key, head)
-        head, content = head.add_leaf(ledger_id, leaf_hash(line), len(line) + 1), content + line + b"\n"
+        line = signed_line(event, key, head)
+        head, content = head.add_leaf(ledger_id, hash_leaf(line), len(line) + 1), content + line + b"\n"
     ledger.path.write_bytes(content)
     ledger.head_path.write_bytes(serialise_head(head))
 

@@ -21,9 +21,9 @@ class Ran:
 
 
 def newest_manifest() -> dict[str, Any]:
-    from flows.run.history import manifests
+    from flows.run.history import read_manifests
 
-    found = manifests()
+    found = read_manifests()
     return max(found, key=lambda manifest: manifest["started_at"]) if found else {}
 
 

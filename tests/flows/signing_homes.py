@@ -8,7 +8,7 @@ from base64 import b64decode
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from tasks.audit.signing.key_changes import KeyChanges
-from tasks.audit.signing.keys import current_id
+from tasks.audit.signing.keys import read_current_id
 from tasks.runtime.settings import Home
 
 PASSPHRASE = "some words that nobody guesses"
@@ -32,4 +32,4 @@ def events(home: Home) -> list[tuple[str, str, str, str]]:
 def opens_ledger(home: Home) -> str:
     """Append something, so that the ledger names the current key; its id."""
     KeyChanges(home).create("approvals", name="Somebody")
-    return str(current_id(home))
+    return str(read_current_id(home))

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from flows.cli.advice.advice import advice, list_step_attributes, suggest_stronger_masking, suggest_weaker_masking
+from flows.cli.advice.advice import list_advice, list_step_attributes, suggest_stronger_masking, suggest_weaker_masking
 from tasks.mask.methods import find_method
 from tasks.score.membership.membership_figures import UNLIKE
 
@@ -28,7 +28,7 @@ def spec(masking: list[dict[str, Any]] | None, **scales: str) -> dict[str, Any]:
 
 
 def told(criteria: list[dict[str, Any]], figures: list[dict[str, Any]], release: dict[str, Any]) -> list[str]:
-    return advice({"criteria": criteria, "estimates": figures}, {"spec": release})
+    return list_advice({"criteria": criteria, "estimates": figures}, {"spec": release})
 
 
 GROUPED = [{"method": "microaggregation", "attributes": ["age"], "k": 3, "blocks": None}]

@@ -18,7 +18,7 @@ from tasks.audit.certificates.certificate_statements import NotValid
 from tasks.audit.certificates.revocation import read_revocation
 from tasks.audit.lookup.index import Index
 from tasks.audit.signing.keyring import Keyring, read_revoked_certificates
-from tasks.audit.signing.keys import create_key, signing_key
+from tasks.audit.signing.keys import create_key, open_signing_key
 from tasks.runtime.settings import Home
 
 REASON = "the board met and agreed"
@@ -125,7 +125,7 @@ def test_two_persons_approve_each_in_a_file_of_their_own(sdcert, issued, bob):
 
 
 def test_the_machines_key_is_no_persons(sdcert, issued, bob):
-    code, _, err = approve(sdcert, "--key", signing_key().key_id)
+    code, _, err = approve(sdcert, "--key", open_signing_key().key_id)
     assert code == 2
     assert "sdcert keys create --for approvals --name" in err
     assert not list(issued.folder.glob("approval-*"))
@@ -202,7 +202,7 @@ def test_a_crash_before_the_entry_leaves_nothing_to_rely_on(sdcert, issued, bob,
         raise KilledError
 
     with monkeypatch.context() as patch:
-        patch.setattr(approving, "_entry", killed)
+        patch.setattr(approving, "_create_entry", killed)
         with pytest.raises(KilledError):
             approve(sdcert)
     assert not list(issued.folder.glob("*approval*"))
@@ -232,7 +232,9 @@ def test_who_is_a_moment_too_late_is_told_and_appends_nothing(sdcert, issued, bo
 
 def test_many_at_once_get_a_file_each(issued):
     folder, made = issued.folder, []
-    threads = [threading.Thread(target=lambda n=n: made.append(approving._new_file(folder, b"%d" % n))) for n in range(12)]
+    threads = [
+        threading.Thread(target=lambda n=n: made.append(approving._write_new_file(folder, b"%d" % n))) for n in range(12)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:

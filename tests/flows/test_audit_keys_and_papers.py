@@ -12,7 +12,7 @@ from trails import attempt, began, ended, write_trail
 from tasks.audit.ledger.entries import AttemptMade, RunBegan, RunEnded
 from tasks.audit.ledger.ledger import Ledger
 from tasks.audit.signing.key_changes import KeyChanges
-from tasks.audit.signing.keys import signing
+from tasks.audit.signing.keys import hold_signing_key
 from tasks.runtime.artifacts import Store
 from tasks.runtime.settings import Home
 
@@ -37,7 +37,7 @@ def test_show_tells_parameters_of_masks_and_who_wrote_the_policy_from_a_manifest
 
 @pytest.mark.parametrize("since", [None, "2000-01-01T00:00:00Z", "2999-01-01"])
 def test_what_a_key_signed_before_its_revocation_is_noted_and_believed(audit, home, since):
-    with signing() as key:
+    with hold_signing_key() as key:
         for kind, event in ((RunBegan, began(RUN)), (AttemptMade, attempt(RUN)), (RunEnded, ended(RUN))):
             Ledger.current().append(kind.model_validate_json(json.dumps(event)), key)
     changes = KeyChanges(Home.current())
@@ -58,7 +58,7 @@ def test_what_a_key_signed_before_its_revocation_is_noted_and_believed(audit, ho
 
 
 def test_what_a_key_signs_after_its_revocation_is_not_believed(audit, home):
-    with signing() as thief:
+    with hold_signing_key() as thief:
         pass
     KeyChanges(Home.current()).revoke(thief.key_id, reason="stolen")
     Ledger.current().append(RunEnded.model_validate_json(json.dumps(ended(RUN))), thief)

@@ -7,7 +7,7 @@ from ledgers import began, forge_head, short
 
 from flows.cli import run
 from tasks.audit.ledger.ledger import Ledger
-from tasks.audit.signing.keys import signing_key
+from tasks.audit.signing.keys import open_signing_key
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def typed(home, capfd):
 
 @pytest.fixture
 def ledger(home):
-    made, key = Ledger.current(), signing_key()
+    made, key = Ledger.current(), open_signing_key()
     for number in range(4):
         made.append(began(f"run-{number}"), key)
     return made
@@ -33,7 +33,7 @@ def ledger(home):
 @pytest.fixture
 def public(ledger, tmp_path):
     path = tmp_path / "public.pem"
-    path.write_text(signing_key().claim.public_key)
+    path.write_text(open_signing_key().claim.public_key)
     return path
 
 
@@ -108,7 +108,7 @@ def test_a_ledger_that_is_gone_is_found_by_the_witness(typed, ledger, tmp_path):
 
 def test_a_proof_is_checked_without_a_home(typed, ledger, public, tmp_path, monkeypatch):
     assert typed("witness", "-o", tmp_path / "w.json")[0] == 0
-    ledger.append(short(9), signing_key())
+    ledger.append(short(9), open_signing_key())
     for words in (("run-2",), ("3",), ("--since", tmp_path / "w.json")):
         code, out, err = typed("prove", *words)
         (tmp_path / "proof.json").write_text(out)

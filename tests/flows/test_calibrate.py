@@ -37,8 +37,8 @@ def calibrate(home, capfd, monkeypatch, tmp_path):
 def few(monkeypatch):
     """Two of the checks, of which one is about samples of targets."""
     chosen = {"null": "rows shuffled", "coverage": "row_position, rows kept in order"}
-    some = tuple(one for one in catalogue.checks(("row_position",)) if chosen.get(one.kind) == one.scene)
-    monkeypatch.setattr(catalogue, "checks", lambda attacks: some)
+    some = tuple(one for one in catalogue.list_checks(("row_position",)) if chosen.get(one.kind) == one.scene)
+    monkeypatch.setattr(catalogue, "list_checks", lambda attacks: some)
     return some
 
 
@@ -111,6 +111,6 @@ def test_wrong_options_are_exit_code_2_before_anything_is_computed(calibrate, mo
 
 def test_only_the_attacks_that_are_named():
     for name in ("row_position", "transparency"):
-        assert {one.attack for one in catalogue.checks((name,))} == {name}
-    assert len(catalogue.checks()) > len(catalogue.checks(("row_position", "transparency")))
+        assert {one.attack for one in catalogue.list_checks((name,))} == {name}
+    assert len(catalogue.list_checks()) > len(catalogue.list_checks(("row_position", "transparency")))
     assert planted_checks.CERTAIN <= catalogue.DEFAULT.seeds < catalogue.THOROUGH.seeds

@@ -99,7 +99,7 @@ def test_where_nearly_all_is_lost_the_limit_can_still_fail_and_is_asked_about():
 @pytest.mark.slow
 def test_a_survey_is_drafted_answered_and_certified_without_an_invented_code(sdcert, tmp_path, monkeypatch):
     """Every question is answered as it is proposed. Fails where codes or weights are averaged, or a drafted limit is missed."""
-    from flows.run.history import manifests
+    from flows.run.history import read_manifests
 
     monkeypatch.chdir(tmp_path)
     data = coded_survey()
@@ -112,12 +112,12 @@ def test_a_survey_is_drafted_answered_and_certified_without_an_invented_code(sdc
     answer_questions(path, answer_as_proposed)
     ran = sdcert("certify", path)
     assert ran.code == 0, ran.out
-    released = pc.read_csv(tmp_path / manifests()[0]["folder"] / "released.csv")
+    released = pc.read_csv(tmp_path / read_manifests()[0]["folder"] / "released.csv")
     for name in (*CODES, "WEIGHT", "STATUS2", "SEX", "TENURE", "MARITAL", "PARTY", "ANSWER1"):
         if name in released.column_names:
             assert set(released[name].to_pylist()) <= set(data.column(name).to_pylist()), name
     assert {"REGION", "COMPCODE", "STATUS2"} <= set(released.column_names)
-    scorecard = json.loads((tmp_path / manifests()[0]["folder"] / "scorecard.json").read_text())
+    scorecard = json.loads((tmp_path / read_manifests()[0]["folder"] / "scorecard.json").read_text())
     assert {line["decision"] for line in scorecard["criteria"]} == {"pass"}
 
 

@@ -10,7 +10,7 @@ from pydantic import TypeAdapter
 from rich.cells import cell_len
 
 from flows.cli import run
-from flows.cli.compare.spec_differences import differences, masking_in_words
+from flows.cli.compare.spec_differences import describe_masking, list_differences
 from tasks.microdata.estimate import Estimate
 
 
@@ -172,13 +172,13 @@ def test_only_other_data_are_called_different(keep, capsys, tables, files, told)
 def test_a_step_with_a_mapping_for_each_attribute_is_a_sentence():
     recode = {"OCCUPATION": {"intervals": None, "map": [["secret", "x"]], "others": "refuse"}, "age": {"publish": "mean"}}
     step = {"method": "recoding", "attributes": None, "by": None, "recode": recode}
-    assert masking_in_words({"masking": [step]}) == [
+    assert describe_masking({"masking": [step]}) == [
         "recoding of 2 attributes, recode OCCUPATION (others refuse); age (publish mean)"
     ]
     rounding = {"method": "rounding", "attributes": None, "base": {"age": 5.0}}
-    assert masking_in_words({"masking": [rounding]}) == ["rounding of 1 attribute, base age (5)"]
+    assert describe_masking({"masking": [rounding]}) == ["rounding of 1 attribute, base age (5)"]
     grouping = {"method": "microaggregation", "attributes": None, "k": 5}
-    assert masking_in_words({"masking": [grouping]}) == ["microaggregation of all fitting quasi-identifiers, k 5"]
+    assert describe_masking({"masking": [grouping]}) == ["microaggregation of all fitting quasi-identifiers, k 5"]
 
 
 def test_a_line_that_one_run_lacks_is_a_dash(keep, capsys):
@@ -250,9 +250,9 @@ def test_differences_by_hand():
         return {"attributes": [{"name": "a", "role": role}], "policy": policy, "masking": [{"attributes": names}]}
 
     one, two = spec("weight", 0.1, ["a", "b"]), spec("other", 0.2, ["a", "c"])
-    assert differences([one, two]) == [
+    assert list_differences([one, two]) == [
         "attributes.a.role: A weight, B other",
         "policy[0].at_most: A 0.1, B 0.2",
         "masking[0].attributes: only A has b; only B has c",
     ]
-    assert differences([one, one]) == []
+    assert list_differences([one, one]) == []

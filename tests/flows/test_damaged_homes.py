@@ -6,8 +6,8 @@ import pytest
 from certified_runs import issue
 
 from flows.cli import run as sdcert
-from flows.cli.doctor.home import _seeds
-from flows.sweep.record import count_done_trials, records_in
+from flows.cli.doctor.home import _check_seeds
+from flows.sweep.record import count_done_trials, read_sweep_records
 from flows.sweep.working_set import WorkingSet
 from tasks.audit.series.series import Series
 from tasks.microdata.errors import InputError
@@ -33,7 +33,7 @@ def test_what_names_the_current_draw(home, content):
         assert error.code == "damaged-draw"
         assert "draws/survey.current" in error.what
         assert "--new-draw" in error.remedy
-    assert _seeds(home / "draws", "").status == "fail"
+    assert _check_seeds(home / "draws", "").status == "fail"
     assert find_or_create_draw("survey", new=True) not in (before, content)
     assert current_draw("survey") == find_or_create_draw("survey")
 
@@ -45,7 +45,7 @@ def test_what_names_the_key_of_pseudonyms(home, content):
     error = error_of(find_or_create_pseudonym_key, "survey")
     assert "draws/survey.pseudonyms" in error.what
     assert "--new-draw" not in error.remedy, "a new draw does not make a new key"
-    assert _seeds(home / "draws", "").status == "fail"
+    assert _check_seeds(home / "draws", "").status == "fail"
 
 
 @pytest.mark.parametrize("content", [b"", b"x" * 32, b"x" * 31])
@@ -84,7 +84,7 @@ def test_the_working_set_of_sweeps(tmp_path, content):
     place.write("ingested/source.json", content)
     assert "remove it" in error_of(place.json, "ingested/source.json").remedy
     place.write("sweep-1/sweep.json", content)
-    assert records_in(place) == []
+    assert read_sweep_records(place) == []
     place.write("sweep-1/plan.json", content)
     assert count_done_trials(place, {"id": "sweep-1", "base": "base"}) == 0
 

@@ -159,19 +159,19 @@ def test_a_file_in_the_place_of_the_home_fails(home, capsys):
 
 
 def test_little_room_and_network_disks_are_told(furnished, capsys, monkeypatch):
-    monkeypatch.setattr(doctor_home, "LITTLE_BYTES", 2**62)
+    monkeypatch.setattr(doctor_home, "LOW_FREE_BYTES", 2**62)
     monkeypatch.setattr(doctor_home, "FEW_INODES", 2**62)
     monkeypatch.setattr(doctor_home, "LITTLE_INODES", 2**62)
-    monkeypatch.setattr(doctor_home, "_file_system", lambda folder: "nfs4")
+    monkeypatch.setattr(doctor_home, "_find_file_system", lambda folder: "nfs4")
     code, found, _ = examined(capsys)
     assert code == (1 if os.statvfs(furnished).f_files else 0)
     assert [found[topic][0]["status"] for topic in ("disk space", "file system")] == ["warn", "warn"]
 
 
 def test_locks_that_hold_nothing_fail(tmp_path, monkeypatch):
-    assert doctor_home._locks(tmp_path).status == "ok"
+    assert doctor_home._check_locks(tmp_path).status == "ok"
     monkeypatch.setattr(doctor_home.fcntl, "flock", lambda file, how: None)
-    assert doctor_home._locks(tmp_path).status == "fail"
+    assert doctor_home._check_locks(tmp_path).status == "fail"
 
 
 def test_versions_are_compared_with_the_lock(tmp_path, monkeypatch):
@@ -182,9 +182,9 @@ def test_versions_are_compared_with_the_lock(tmp_path, monkeypatch):
     lock.write_text(
         f"numpy=={numpy.__version__} ; python_full_version >= '3.0' \\\n    --hash=sha256:00\n# via x\nnot-there==1 \\\n"
     )
-    assert [finding.status for finding in doctor._packages()] == ["ok"]
+    assert [finding.status for finding in doctor._check_packages()] == ["ok"]
     lock.write_text("NumPy==0.1 ; python_full_version < '3.0' \\\nnumpy==0.2 \\\n")
-    (finding,) = doctor._packages()
+    (finding,) = doctor._check_packages()
     assert (finding.status, "numpy" in finding.says) == ("warn", True)
 
 

@@ -20,7 +20,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from outcomes import folder_of, newest_manifest, statement_in
 
 from tasks.microdata.document import read_document
-from tasks.microdata.estimate import id_parts
+from tasks.microdata.estimate import split_id
 from tasks.runtime.tracking import LONGEST_NAME, encode_name, open_client
 
 EXAMPLES = int(os.environ.get("SDCERT_NAMES", "2"))
@@ -118,7 +118,7 @@ def _mlflow_has(scorecard, manifest):
             parts = [
                 one[field] for field in ("measure", "attack", "intruder", "attribute", "subgroup") if one[field] is not None
             ]
-            assert list(id_parts(one["id"]))[: len(parts)] == parts
+            assert list(split_id(one["id"]))[: len(parts)] == parts
     names = {found.data.params[f"attributes/{i}/name"] for i in range(3)}
     assert names == {one["name"] for one in manifest["spec"]["attributes"]}
     assert found.data.params["context/purpose"] == manifest["spec"]["context"]["purpose"]

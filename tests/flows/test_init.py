@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from release_files import answer_as_proposed
 
 from flows.cli import run
-from flows.cli.advice.advice import advice
+from flows.cli.advice.advice import list_advice
 from flows.cli.draft import expected
 from flows.cli.draft.answer import answer_questions
 from flows.cli.draft.rules import draft_release
@@ -317,7 +317,7 @@ def test_from_init_to_a_certified_release_by_what_is_printed(sdcert, reference, 
     """The journey of the README: drafted, answered against the proposal, refused because of the weights, mended, certified."""
     import json
 
-    from flows.run.history import manifests
+    from flows.run.history import read_manifests
 
     monkeypatch.chdir(tmp_path)
     (tmp_path / "household.csv").write_bytes((reference / "household.csv").read_bytes())
@@ -325,8 +325,8 @@ def test_from_init_to_a_certified_release_by_what_is_printed(sdcert, reference, 
     path = tmp_path / "household.yaml"
     answer_questions(path, lambda prompt: "role: weight" if "[1]" in prompt else answer_as_proposed(prompt))
     assert sdcert("certify", path).code == 1
-    manifest = manifests()[0]
-    told = advice(json.loads((tmp_path / manifest["folder"] / "scorecard.json").read_text()), manifest)
+    manifest = read_manifests()[0]
+    told = list_advice(json.loads((tmp_path / manifest["folder"] / "scorecard.json").read_text()), manifest)
     assert len(told) == 1
     assert "household_weights" in told[0]
     text = path.read_text()
@@ -344,7 +344,7 @@ def test_a_table_of_text_keys_is_certified_as_it_is_drafted(sdcert, reference, t
 
     import pandas as pd
 
-    from flows.run.history import manifests
+    from flows.run.history import read_manifests
 
     monkeypatch.chdir(tmp_path)
     survey = pd.read_csv(reference / "household.csv", nrows=1500)
@@ -356,7 +356,7 @@ def test_a_table_of_text_keys_is_certified_as_it_is_drafted(sdcert, reference, t
     answer_questions(tmp_path / "labels.yaml", answer_as_proposed)
     ran = sdcert("certify", tmp_path / "labels.yaml")
     assert ran.code == 0, ran.out
-    scorecard = json.loads((tmp_path / manifests()[0]["folder"] / "scorecard.json").read_text())
+    scorecard = json.loads((tmp_path / read_manifests()[0]["folder"] / "scorecard.json").read_text())
     changed = {one["attribute"]: one["value"] for one in scorecard["estimates"] if one["measure"] == "cells_changed"}
     assert sum(changed[key] for key in keys) / len(keys) < 0.2
     k = next(line for line in scorecard["criteria"] if line["measure"] == "k_anonymity")

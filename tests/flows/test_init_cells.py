@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from flows.cli import run
-from flows.cli.draft.cells import Reading, missing_codes, propose_readings
+from flows.cli.draft.cells import Reading, find_missing_codes, propose_readings
 from flows.cli.draft.rules import draft_release
 from flows.cli.draft.text import format_draft
 from tasks.ingest.readers.raw import RawTable
@@ -136,7 +136,7 @@ def test_every_column_that_is_not_masked_says_why(folder):
     ],
 )
 def test_codes_for_missing_are_asked_for_where_they_repeat_far_outside(values, codes):
-    assert missing_codes(np.array(values)) == codes
+    assert find_missing_codes(np.array(values)) == codes
 
 
 def test_a_code_for_missing_is_spelled_as_in_the_cells(folder):

@@ -15,7 +15,7 @@ from flows.cli.doctor import keys as doctor_keys
 from tasks.audit.signing import pem
 from tasks.audit.signing.key_changes import KeyChanges, Pending
 from tasks.audit.signing.keyring import Keyring
-from tasks.audit.signing.keys import current_id, pem_path
+from tasks.audit.signing.keys import pem_path, read_current_id
 
 
 @pytest.fixture
@@ -87,7 +87,7 @@ class TestLooking:
     def test_a_date_where_the_calendar_ends(self, call, own):
         """No moment in UTC: a record from elsewhere may hold it."""
         call("keys", "create")
-        path = own.root / "keys" / "signing" / f"{current_id(own)}.json"
+        path = own.root / "keys" / "signing" / f"{read_current_id(own)}.json"
         record = json.loads(path.read_bytes())
         record["claim"]["created_at"] = record["retired_at"] = "0001-01-01T00:00:00+14:00"
         path.write_text(json.dumps(record))
@@ -96,9 +96,9 @@ class TestLooking:
 
     def test_states(self, call, own):
         call("keys", "create", "--name", "Office")
-        first = current_id(own)
+        first = read_current_id(own)
         call("keys", "rotate")
-        second = current_id(own)
+        second = read_current_id(own)
         call("keys", "revoke", second[:12], "--reason", "stolen", "--since", "2026-01-31")
         call("keys", "create", "--for", "approvals", "--name", "Ana")
         _, out, _ = call("keys", "list")
@@ -106,20 +106,20 @@ class TestLooking:
         assert "retired" in told[first]
         assert "good before 2026-01-31 00:00 UTC" in told[second]
         assert "reason   stolen" in told[second]
-        assert "current: signs" in told[current_id(own)]
+        assert "current: signs" in told[read_current_id(own)]
         assert "approvals" in told[list(listed(call))[-1]]
         assert "in use" in told[list(listed(call))[-1]]
-        assert all("Office" in told[key_id] for key_id in (first, second, current_id(own)))
+        assert all("Office" in told[key_id] for key_id in (first, second, read_current_id(own)))
 
 
 class TestMaking:
     def test_the_first(self, call, own):
         code, out, _ = call("keys", "create")
-        assert (code, f"made: key {current_id(own)}" in out, "without a passphrase" in out) == (0, True, True)
+        assert (code, f"made: key {read_current_id(own)}" in out, "without a passphrase" in out) == (0, True, True)
         code, out, err = call("keys", "create")
         assert (code, out) == (2, "")
         assert "sdcert keys rotate" in err
-        assert list(listed(call)) == [current_id(own)]
+        assert list(listed(call)) == [read_current_id(own)]
 
     def test_a_person_has_a_name(self, call):
         code, _, err = call("keys", "create", "--for", "approvals")
@@ -131,7 +131,7 @@ class TestMaking:
         questions = terminal(PASSPHRASE)
         code, out, _ = call("keys", "create", "--passphrase")
         assert (code, "locked with a passphrase" in out, len(questions)) == (0, True, 1)
-        assert pem.has_passphrase(pem_path(own, current_id(own)).read_bytes())
+        assert pem.has_passphrase(pem_path(own, read_current_id(own)).read_bytes())
         pem._opened.clear()
         questions = terminal(PASSPHRASE, "another good passphrase")
         assert call("keys", "rotate")[0] == 0  # the new key is locked as the old one is, which is opened first
@@ -151,7 +151,7 @@ class TestMaking:
         terminal(PASSPHRASE, "short")
         code, _, err = call("keys", "rotate")
         assert (code, "too short" in err) == (2, True)
-        assert list(listed(call)) == [current_id(own)]
+        assert list(listed(call)) == [read_current_id(own)]
 
     def test_without_a_terminal_the_environment_is_asked(self, call, monkeypatch):
         code, _, err = call("keys", "create", "--passphrase")
@@ -190,22 +190,22 @@ class TestMaking:
         call("keys", "rotate")
         monkeypatch.undo()
         monkeypatch.setenv("SDCERT_HOME", str(own.root))
-        old = current_id(own)
+        old = read_current_id(own)
         assert "broken off" in call("keys", "list")[1]
         assert ("warn", "a change of keys (rotate) was broken off") in of_doctor(own)
         code, out, _ = call("keys", "rotate")
         assert (code, "finished: a change of keys (rotate)" in out) == (0, True)
         assert len(listed(call)) == 2
-        assert current_id(own) != old
+        assert read_current_id(own) != old
 
 
 class TestRevoking:
     def test_the_current_one(self, call, own):
         call("keys", "create")
-        old = current_id(own)
+        old = read_current_id(own)
         code, out, _ = call("keys", "revoke", old[:8], "--reason", "the laptop was stolen")
         assert code == 0
-        assert f"made: key {current_id(own)}" in out
+        assert f"made: key {read_current_id(own)}" in out
         assert "affected 0 certificates" in out
         assert "export --trust" in out
         assert Keyring.from_home(own).find_key(old).reason == "the laptop was stolen"
@@ -224,7 +224,7 @@ class TestRevoking:
     )
     def test_what_is_refused(self, words, told, call, own):
         call("keys", "create")
-        words = [current_id(own) if word == "CURRENT" else word for word in words]
+        words = [read_current_id(own) if word == "CURRENT" else word for word in words]
         code, out, err = call("keys", "revoke", *words)
         assert (code, out) == (2, "")
         assert any(piece in err for piece in told.split("|"))
@@ -234,15 +234,15 @@ class TestRevoking:
     def test_how_many_are_affected(self, number, told, call, own, monkeypatch):
         call("keys", "create")
         monkeypatch.setattr(KeyChanges, "count_signatures", lambda *_: number)
-        assert told in call("keys", "revoke", current_id(own), "--reason", "stolen")[1]
+        assert told in call("keys", "revoke", read_current_id(own), "--reason", "stolen")[1]
 
     def test_an_approver(self, call, own):
         call("keys", "create", "--for", "approvals", "--name", "Ana")
-        current = current_id(own)
+        current = read_current_id(own)
         ana = next(key_id for key_id in listed(call) if key_id != current)
         code, out, _ = call("keys", "revoke", ana, "--reason", "left the office", "--since", "2026-11-01T12:00")
         assert (code, "before 2026-11-01 12:00 UTC stays good" in out, "affected 0 approvals" in out) == (0, True, True)
-        assert current_id(own) == current
+        assert read_current_id(own) == current
 
 
 class TestExporting:
@@ -250,9 +250,9 @@ class TestExporting:
         call("keys", "create")
         _, out, _ = call("keys", "export")
         assert load_pem_public_key(out.encode())
-        assert call("keys", "export", current_id(own)[:8], "-o", tmp_path / "key.pem")[0] == 0
+        assert call("keys", "export", read_current_id(own)[:8], "-o", tmp_path / "key.pem")[0] == 0
         assert (tmp_path / "key.pem").read_text() == out
-        assert Keyring.from_files([tmp_path / "key.pem"]).keys[0].key_id == current_id(own)
+        assert Keyring.from_files([tmp_path / "key.pem"]).keys[0].key_id == read_current_id(own)
 
     def test_no_file_is_written_over(self, call, tmp_path):
         call("keys", "create")
@@ -288,7 +288,7 @@ class TestDoctor:
     def test_a_locked_key(self, call, own, monkeypatch):
         monkeypatch.setenv(pem.PASSPHRASE_VARIABLE, PASSPHRASE)
         call("keys", "create")
-        assert of_doctor(own) == [("ok", f"key {current_id(own)[:16]} signs")]
+        assert of_doctor(own) == [("ok", f"key {read_current_id(own)[:16]} signs")]
         pem._opened.clear()
         monkeypatch.setenv(pem.PASSPHRASE_VARIABLE, "another long passphrase")
         assert of_doctor(own)[0][0] == "fail"
@@ -298,7 +298,7 @@ class TestDoctor:
     @pytest.mark.parametrize("fault", ["lost", "open", "record lost", "record damaged", "mark lost"])
     def test_what_fails(self, fault, call, own):
         call("keys", "create", "--for", "approvals", "--name", "Ana")
-        path = pem_path(own, current_id(own))
+        path = pem_path(own, read_current_id(own))
         record, mark = path.with_suffix(".json"), path.with_name("current-certificates")
         match fault:
             case "lost":
@@ -317,7 +317,7 @@ class TestDoctor:
 
     def test_keys_that_are_not_whole(self, call, own):
         call("keys", "create", "--for", "approvals", "--name", "Ana")
-        ana = next(key_id for key_id in listed(call) if key_id != current_id(own))
+        ana = next(key_id for key_id in listed(call) if key_id != read_current_id(own))
         pem_path(own, ana).rename(pem_path(own, "0" * 64))
         told = [says for status, says in of_doctor(own) if status == "warn"]
         assert [f"key {ana[:16]} (approvals) is in use" in told[0], "no public record" in told[1]] == [True, True]
@@ -326,7 +326,7 @@ class TestDoctor:
         call("keys", "create", "--for", "approvals", "--name", "Ana")
         monkeypatch.setenv(pem.PEM_VARIABLE, pem.serialise_private_key(Ed25519PrivateKey.generate(), None).decode())
         assert of_doctor(own)[0][0] == "fail"
-        monkeypatch.setenv(pem.PEM_VARIABLE, pem_path(own, current_id(own)).read_text())
+        monkeypatch.setenv(pem.PEM_VARIABLE, pem_path(own, read_current_id(own)).read_text())
         assert of_doctor(own)[0][0] == "ok"
         monkeypatch.setenv(pem.PEM_VARIABLE, "canary")
         ((status, says),) = of_doctor(own)

@@ -11,7 +11,7 @@ from test_model_releases import LOOSE, STUMP, of_model
 
 from flows.cli.audit.private_manifest import PrivateManifest
 from flows.cli.compare.compare import _format_title
-from flows.cli.compare.compared_runs import ComparedRun, _risk_rows, _use_rows
+from flows.cli.compare.compared_runs import ComparedRun, _create_risk_rows, _use_rows
 from tasks.microdata.estimate import Estimate
 from tasks.score.membership.membership_figures import REHEARSED
 
@@ -62,14 +62,14 @@ def of(letter, auc, *, reason=None, target="vote"):
 
 
 def test_the_worst_attack_of_each_run_is_compared():
-    (row,) = _risk_rows([of("A", 0.7), of("B", 0.6)])
+    (row,) = _create_risk_rows([of("A", 0.7), of("B", 0.6)])
     assert (row.what, row.values, row.best) == ("membership_auc, worst attack", (0.7, 0.6), (1,))
     (row,) = _use_rows([of("A", 0.7), of("B", 0.6)])
     assert (row.values, row.best) == ((0.7, 0.6), (0,))
 
 
 def test_a_rehearsal_is_not_compared_with_a_file_nor_an_answer_with_another():
-    (row,) = _risk_rows([of("A", 0.7), of("B", 0.6, reason=REHEARSED)])
+    (row,) = _create_risk_rows([of("A", 0.7), of("B", 0.6, reason=REHEARSED)])
     assert (row.what, row.best) == ("membership_auc, worst attack, rehearsed: B", ())
     assert "not compared: rehearsed of B" in _format_title("risks", [row])
     (row,) = _use_rows([of("A", 0.7), of("B", 0.6, target="town")])

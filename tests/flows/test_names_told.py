@@ -17,7 +17,7 @@ from release_files import survey, write_release
 
 from flows.cli import run
 from flows.cli.terminal import terminal
-from flows.run.issue import _page_key, as_markdown
+from flows.run.issue import _create_page_key, as_markdown
 from flows.run.progress import Lines
 from tasks.microdata.escaping import escape_terminal
 
@@ -69,7 +69,7 @@ def test_the_page_in_prefect_shows_names_as_they_are(name):
 
 @given(st.text("a0.-_", min_size=1, max_size=4), st.text("a0.-_", min_size=1, max_size=4))
 def test_no_two_releases_share_a_page_in_prefect(one, other):
-    keys = [_page_key(f"a{name}") for name in (one, other)]
+    keys = [_create_page_key(f"a{name}") for name in (one, other)]
     assert (keys[0] == keys[1]) == (one == other)
     assert all(re.fullmatch("[a-z0-9]+(-[a-z0-9]+)*", key) for key in keys)
 

@@ -73,9 +73,9 @@ def test_two_processes_at_once_compute_each_stage_once(process, tmp_path):
     for one in both:
         _, err = one.communicate(timeout=300)
         assert one.returncode == 0, err
-    from flows.run.history import manifests
+    from flows.run.history import read_manifests
 
-    first, second = manifests()
+    first, second = read_manifests()
     assert set(first["stages"]) == set(second["stages"])
     for name in first["stages"]:
         how = sorted([first["stages"][name]["cached"], second["stages"][name]["cached"]])

@@ -9,13 +9,13 @@ from flows.run import series_registry
 from flows.run.series_registry import follow_now, read_series_state
 from tasks.audit.ledger.entries import AskedBy, CertificateRevoked
 from tasks.audit.ledger.ledger import Ledger
-from tasks.audit.signing.keys import signing_key
+from tasks.audit.signing.keys import open_signing_key
 
 
 def revoke(issued):
     who = AskedBy(user="steward", host="here")
     said = CertificateRevoked(run=issued.run, certificate=issued.sha256, revocation="0" * 64, reason="why not", asked_by=who)
-    Ledger.current().append(said, signing_key())
+    Ledger.current().append(said, open_signing_key())
 
 
 @pytest.fixture

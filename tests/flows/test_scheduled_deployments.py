@@ -7,7 +7,7 @@ import pytest
 import yaml
 from outcomes import ROOT
 
-from flows.scheduled.deployments import for_prefect, load_deployments
+from flows.scheduled.deployments import format_for_prefect, load_deployments
 from tasks.microdata.errors import InputError
 
 OURS = load_deployments(ROOT / "prefect.yaml")
@@ -47,7 +47,7 @@ def test_each_deployment_of_the_project_names_a_flow_that_takes_its_parameters(o
 def test_prefect_reads_the_project_s_file_as_we_do():
     """It reads YAML 1.1: an unquoted slug `off` would be a boolean there."""
     theirs = yaml.safe_load((ROOT / "prefect.yaml").read_text())
-    ours = yaml.safe_load(for_prefect(OURS, ROOT))
+    ours = yaml.safe_load(format_for_prefect(OURS, ROOT))
     assert [one["name"] for one in theirs["deployments"]] == [one["name"] for one in ours["deployments"]]
     for one, other in zip(theirs["deployments"], ours["deployments"], strict=True):
         assert [{"active": True, **schedule} for schedule in one["schedules"]] == other["schedules"]
@@ -73,7 +73,7 @@ def test_paths_are_relative_to_the_file_wherever_it_is_read_from(written, tmp_pa
 
 
 def test_prefect_is_given_the_folder_of_the_file_and_our_tag(written, tmp_path):
-    content = yaml.safe_load(for_prefect(load_deployments(written(ONE)), tmp_path))
+    content = yaml.safe_load(format_for_prefect(load_deployments(written(ONE)), tmp_path))
     assert content["pull"] == [{"prefect.deployments.steps.set_working_directory": {"directory": str(tmp_path)}}]
     assert content["deployments"][0]["tags"] == ["sdcert"]
     assert content["deployments"][0]["concurrency_limit"] == {"limit": 1, "collision_strategy": "CANCEL_NEW"}
@@ -110,9 +110,9 @@ def test_the_flows_of_deployments_are_named_by_module_and_hide_no_package():
 def test_a_moment_is_the_next_one_of_the_cron():
     from prefect.client.schemas.schedules import CronSchedule
 
-    from flows.scheduled.server_client import _dates
+    from flows.scheduled.server_client import _list_dates
 
-    (found,) = _dates(CronSchedule(cron="30 1 * * *", timezone="UTC"))
+    (found,) = _list_dates(CronSchedule(cron="30 1 * * *", timezone="UTC"))
     assert (found.hour, found.minute) == (1, 30)
     assert found > datetime.now(UTC)
 
@@ -121,7 +121,7 @@ def test_texts_arrive_as_written(written, tmp_path):
     """Signs of every plane, and words that YAML 1.1 takes for something else."""
     texts = ["x 🙂 ä 名", "\\ud83d\\ude42", "\\🙂", "\u2028\x85", "off", "1:30", "1_000", "0o7", "=", "~", "2026-01-01"]
     found = load_deployments(written(*({**ONE, "name": f"n{i}", "description": text} for i, text in enumerate(texts))))
-    ours = yaml.safe_load(for_prefect(found, tmp_path))
+    ours = yaml.safe_load(format_for_prefect(found, tmp_path))
     assert [one["description"] for one in ours["deployments"]] == [one.description for one in found.deployments] == texts
 
 

@@ -59,7 +59,7 @@ def taken(client, deployment, *states, worker=None, **known):
 def take(client, run, *states, worker=None):
     for state in (Pending(), *states):
         client.set_flow_run_state(run, state)
-    client.update_flow_run_labels(run, {orphan_runs.TAKEN_BY: worker or workers.new_name()})
+    client.update_flow_run_labels(run, {orphan_runs.TAKEN_BY: worker or workers.create_worker_name()})
 
 
 def look(board, looks=None, *, later=0.0):
@@ -143,19 +143,19 @@ def test_a_run_whose_process_is_slow_to_begin_is_left_alone(board, client, deplo
 
 
 def test_a_worker_that_is_there_has_its_time_and_a_dead_one_has_none(board, client, deployment):
-    name, looks = workers.new_name(), orphan_runs.Looks()
+    name, looks = workers.create_worker_name(), orphan_runs.Looks()
     taken(client, deployment, worker=name)
     with process("--name", name):
         assert look(board, looks) == []
         assert look(board, looks, later=orphan_runs.SECONDS_TO_START - 60) == []
         assert states(client, deployment) == ["PENDING"]
-    with process("--name", workers.new_name()):  # it was started again
+    with process("--name", workers.create_worker_name()):  # it was started again
         assert len(look(board, looks)) == 1
     assert states(client, deployment) == ["CRASHED", "SCHEDULED"]
 
 
 def test_a_run_that_its_worker_lost_sight_of_is_ended_in_the_end(board, client, deployment):
-    name, looks = workers.new_name(), orphan_runs.Looks()
+    name, looks = workers.create_worker_name(), orphan_runs.Looks()
     taken(client, deployment, worker=name)
     with process("--name", name):
         assert look(board, looks) == []
@@ -165,7 +165,7 @@ def test_a_run_that_its_worker_lost_sight_of_is_ended_in_the_end(board, client, 
 def test_a_run_taken_anew_keeps_its_former_workers_name_for_a_moment(board, client, deployment):
     looks = orphan_runs.Looks()
     taken(client, deployment)
-    with process("--name", workers.new_name()):
+    with process("--name", workers.create_worker_name()):
         assert look(board, looks) == []
         assert len(look(board, looks, later=orphan_runs.SECONDS_TO_SETTLE + 1)) == 1
 

@@ -150,7 +150,7 @@ def test_an_odd_file_of_who_serves_stops_nobody_and_ends_no_process(home, monkey
     path = home / "serve" / "state.json"
     path.parent.mkdir(parents=True)
     path.write_bytes(state)
-    with serve.alone():
+    with serve.hold_home():
         assert ended == []
 
 
@@ -158,7 +158,7 @@ def test_a_worker_is_named_anew_each_time_it_starts(home, monkeypatch, clock):
     monkeypatch.setattr(Process, "started", [])
     monkeypatch.setattr(Process, "__init__", named_process)
     monkeypatch.setattr(serve, "ProcessTree", Process)
-    one = serve.worker("pool", None, serve.ServerAddress("http://127.0.0.1:1", ours=True), FileAccess(home))
+    one = serve.start_worker("pool", None, serve.ServerAddress("http://127.0.0.1:1", ours=True), FileAccess(home))
     Process.started[0].alive = False
     one.look()
     clock[0] += 2
@@ -212,16 +212,16 @@ def test_the_password_of_the_database_goes_to_the_server_alone(home, monkeypatch
     monkeypatch.setenv("PREFECT_SERVER_DATABASE_CONNECTION_URL", "postgresql+asyncpg://u:secret@h/d")
     monkeypatch.setenv("PREFECT_API_URL", "http://elsewhere/api")
     address = serve.ServerAddress("http://127.0.0.1:4200", ours=True)
-    assert "secret" in serve._environment(None)["PREFECT_SERVER_DATABASE_CONNECTION_URL"]
-    assert "PREFECT_API_URL" not in serve._environment(None)
-    assert not [value for value in serve._environment(address).values() if "secret" in value]
-    assert serve._environment(address)["PREFECT_API_URL"] == "http://127.0.0.1:4200/api"
+    assert "secret" in serve._create_environment(None)["PREFECT_SERVER_DATABASE_CONNECTION_URL"]
+    assert "PREFECT_API_URL" not in serve._create_environment(None)
+    assert not [value for value in serve._create_environment(address).values() if "secret" in value]
+    assert serve._create_environment(address)["PREFECT_API_URL"] == "http://127.0.0.1:4200/api"
 
 
 HOLDS = """
 import sys
 from flows.scheduled import serve, workers
-with serve.alone():
+with serve.hold_home():
     serve.remember(serve.ServerAddress("http://127.0.0.1:4321", ours=True), [])
     print("mine", flush=True)
     sys.stdin.read()
@@ -231,10 +231,10 @@ with serve.alone():
 def test_one_of_each_home_and_a_killed_one_hinders_nobody(home):
     with subprocess.Popen([sys.executable, "-c", HOLDS], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as first:
         assert first.stdout.readline() == "mine\n"
-        with pytest.raises(InputError, match=f"process {first.pid}, http://127.0.0.1:4321"), serve.alone():
+        with pytest.raises(InputError, match=f"process {first.pid}, http://127.0.0.1:4321"), serve.hold_home():
             pass
         first.kill()
-    with serve.alone():
+    with serve.hold_home():
         pass
     assert not (home / "serve" / "state.json").exists()
 
@@ -247,7 +247,7 @@ def test_what_a_killed_one_left_is_ended_by_the_next(home):
     try:
         (home / "serve").mkdir(parents=True)
         (home / "serve" / "state.json").write_text(json.dumps({"process": 1, "marks": [mark]}))
-        with serve.alone():
+        with serve.hold_home():
             assert left.wait(10) == -9
     finally:
         left.kill()
@@ -302,7 +302,7 @@ FOUND = [
 @pytest.mark.parametrize(("deployments", "runs", "workers", "expected"), FOUND)
 def test_doctor_looks_whether_what_is_scheduled_will_run(deployments, runs, workers, expected):
     with server(deployments, runs, workers) as client:
-        found = list(schedules._findings(client))
+        found = list(schedules._check_deployments(client))
     assert [finding.status for finding in found] == [status for status, _ in expected]
     assert all(text in finding.says for finding, (_, text) in zip(found, expected, strict=True))
 

@@ -18,7 +18,7 @@ from flows.release_file import load_release
 from flows.sweep import track
 from flows.sweep.basis import name_external_file, prepare_basis
 from flows.sweep.spec import load_sweep
-from flows.sweep.variants import variant
+from flows.sweep.variants import create_variant
 from flows.sweep.working_set import open_default_working_set
 from tasks.classify.methods import classify
 from tasks.runtime.artifacts import content_address
@@ -136,7 +136,7 @@ def test_the_table_is_that_of_a_bare_loop_over_the_same_functions(once, home):
     results = Results.from_table(once.table)
     lines = iter(range(once.table.num_rows))
     for point in sweep.points():
-        release = variant(sweep, point)
+        release = create_variant(sweep, point)
         for seed in range(2):
             group = TrialGroup(
                 release.masking, seed, (Trial("", release.attacks_to_run, drop_curve_and_files(release.intruder)),)
@@ -243,7 +243,7 @@ def test_mlflow_gets_one_run_with_the_public_table_and_one_for_each_point_of_the
     assert parent.info.status == "FINISHED"
     assert parent.data.metrics["trials ok"] == TRIALS - 2 * SKIPPED
     logged = pq.read_table(next((once.home / "mlflow-artifacts" / "sweep-survey-sweep").rglob("table.parquet")))
-    assert logged.equals(track.public_table(once.table, ROWS))
+    assert logged.equals(track.round_table(once.table, ROWS))
     told, exact = (table.column("sse_percent|age").to_pylist() for table in (logged, once.table))
     assert told != exact
     assert told == [None if value is None else float(f"{value:.1e}") for value in exact]
@@ -252,7 +252,7 @@ def test_mlflow_gets_one_run_with_the_public_table_and_one_for_each_point_of_the
 def test_axes_that_name_values_of_the_table_do_not_leave_the_home(once):
     limits = pa.array(["[0, 918273.5]"] * once.table.num_rows)
     table = once.table.add_column(5, "axis:masking[0].limits.income", limits)
-    assert track.public_table(table, ROWS).equals(track.public_table(once.table, ROWS))
+    assert track.round_table(table, ROWS).equals(track.round_table(once.table, ROWS))
     assert track.is_public_axis("masking[0].window_percent")
 
 
@@ -268,8 +268,8 @@ def test_axes_that_name_values_of_the_table_do_not_leave_the_home(once):
 def test_a_path_that_names_a_value_is_cut_before_it(path, cut):
     assert not track.is_public_axis(path)
     assert not track.is_public_axis(f"axis:{path}")
-    assert track.public_axis(path) == cut
-    assert track.public_axis("masking[0].k") == "masking[0].k"
+    assert track.trim_axis(path) == cut
+    assert track.trim_axis("masking[0].k") == "masking[0].k"
 
 
 def test_a_tracking_server_that_is_away_costs_nothing_and_is_told(swept, monkeypatch, home, sdcert):

@@ -10,7 +10,7 @@ import pytest
 import yaml
 from sweep_files import table_of
 
-from tasks.sweep.frontier import compute_map_coordinates, frontier
+from tasks.sweep.frontier import compute_map_coordinates, find_frontier
 from tasks.sweep.results import Results
 from tasks.sweep.views import LiteratureLoss, LiteratureRisk, WorstRisk, compute_loss, compute_risk
 
@@ -26,7 +26,7 @@ def at_the_frontier(results: Results, view: LiteratureRisk | WorstRisk) -> list[
     risk, loss = compute_risk(results, view), compute_loss(results, LiteratureLoss())
     risks, losses = compute_map_coordinates(results.aggregate_seeds(risk.values), results.aggregate_seeds(loss.values))
     assert not np.isnan(risks).any()
-    on = np.flatnonzero(frontier(risks, losses))
+    on = np.flatnonzero(find_frontier(risks, losses))
     pipelines = np.asarray(results.texts("pipeline"), dtype=object)[results.first]
     return [str(pipelines[i]) for i in on[np.argsort(risks[on])]]
 

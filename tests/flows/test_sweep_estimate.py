@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from flows.cli.sweep.run import time_in_words
+from flows.cli.sweep.run import describe_duration
 from flows.sweep.blocks import Candidate, Job
 from flows.sweep.sweep_plan import AT_ONCE, SECONDS_TO_BEGIN, TrialCosts, plan_sweep
 from tasks.sweep.evaluation import TrialGroup
@@ -41,8 +41,8 @@ def test_the_most_allows_for_the_start_and_for_workers_that_disturb_each_other()
 
 
 def test_the_words_name_both_ends_and_what_they_rest_on():
-    words = time_in_words(plan(TrialCosts({"a": [1.0, 2.0]}), jobs("a", 40)))
+    words = describe_duration(plan(TrialCosts({"a": [1.0, 2.0]}), jobs("a", 40)))
     assert words.startswith("20 s to 90 s with 2 at once, judged by 2 trials that took 1 s to 2 s")
-    assert "one trial that took 1 s;" in time_in_words(plan(TrialCosts({"a": [1.0]}), jobs("a", 40)))
-    assert "not known" in time_in_words(plan(TrialCosts(), jobs("a", 3)))
-    assert "nothing is left" in time_in_words(plan(TrialCosts({"a": [1.0]}), []))
+    assert "one trial that took 1 s;" in describe_duration(plan(TrialCosts({"a": [1.0]}), jobs("a", 40)))
+    assert "not known" in describe_duration(plan(TrialCosts(), jobs("a", 3)))
+    assert "nothing is left" in describe_duration(plan(TrialCosts({"a": [1.0]}), []))

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from flows.sweep.record import records_in
+from flows.sweep.record import read_sweep_records
 from flows.sweep.working_set import WorkingSet, results_name
 from tasks.microdata.errors import InputError, StorageUnreachable
 from tasks.microdata.table import Microdata
@@ -88,10 +88,10 @@ def test_a_file_that_is_not_a_blocks_own_does_not_pass_for_its_results(place):
 def test_a_record_that_is_none_or_of_another_folder_is_passed_over(tmp_path, content):
     place = WorkingSet(str(tmp_path / "set"))
     place.write("one/sweep.json", content)
-    assert records_in(place) == []
+    assert read_sweep_records(place) == []
     needed = dict.fromkeys(("name", "base", "files", "status", "started_at", "process", "host"), "x")
     place.put_json("two/sweep.json", {"id": "two", **needed})
-    assert [record["id"] for record in records_in(place)] == ["two"]
+    assert [record["id"] for record in read_sweep_records(place)] == ["two"]
 
 
 def test_an_address_of_an_unknown_kind_is_told():

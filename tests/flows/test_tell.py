@@ -14,7 +14,7 @@ from receivers import http_receiver, mail_receiver
 
 from flows.notifications import outbox as outbox_module
 from flows.notifications.addresses import create_mail_address, create_webhook_address
-from flows.notifications.events import BY_DEFAULT, KINDS, Event, create_event, plain, public_code
+from flows.notifications.events import BY_DEFAULT, KINDS, Event, create_event, escape_markup, extract_public_code
 from flows.notifications.notify import notify, notify_outcome
 from flows.notifications.outbox import OLDEST, Outbox
 from flows.notifications.receivers import (
@@ -99,7 +99,7 @@ class TestWhatIsSaid:
 
     @given(st.text(), st.text())
     def test_different_texts_stay_different(self, one, other):
-        assert (plain(one) == plain(other)) == (one == other)
+        assert (escape_markup(one) == escape_markup(other)) == (one == other)
 
     @pytest.mark.parametrize(
         ("code", "told"),
@@ -116,7 +116,7 @@ class TestWhatIsSaid:
         ],
     )
     def test_a_code_keeps_its_place_in_the_program_and_loses_the_one_in_a_file(self, code, told):
-        assert public_code(code) == told
+        assert extract_public_code(code) == told
         assert "ada" not in event(kind="failed", code=code).body.lower()
 
     @pytest.mark.parametrize("field", ["release", "series", "run", "flow_run"])
@@ -136,7 +136,7 @@ class TestWhatIsSaid:
         """The lines that were kept are left out; what a person broke off is not told."""
         from tasks.audit.ledger.entries import RunEnded
         from tasks.audit.ledger.ledger import Ledger
-        from tasks.audit.signing.keys import signing_key
+        from tasks.audit.signing.keys import open_signing_key
 
         line = {"measure": "reidentification", "deciding_value": 0.0823456, "deciding_bound": "high", "attribute": None}
         line |= {"attack": "linkage", "intruder": "who knows <all>", "direction": "at_most", "limit": 0.05}
@@ -152,7 +152,7 @@ class TestWhatIsSaid:
                 if outcome == "refused"
                 else (),
             )
-            Ledger.current().append(ended, signing_key())
+            Ledger.current().append(ended, open_signing_key())
         told = create_event(run="run-1", flow_run="abc")
         assert (told.kind, told.release, told.series, told.flow_run) == ("refused", "survey", "surveys", "abc")
         assert len(told.lines) == 1

@@ -138,13 +138,13 @@ def test_who_names_a_signed_statement_is_told_which_file_to_name(verify, release
     from tasks.audit.certificates.approval import PREDICATE_TYPE as APPROVAL
     from tasks.audit.certificates.revocation import PREDICATE_TYPE as REVOCATION
     from tasks.audit.signing.envelope import STATEMENT, open_envelope, sign_envelope
-    from tasks.audit.signing.keys import signing_key
+    from tasks.audit.signing.keys import open_signing_key
 
     golden = release / "certificate.json"
     subject = open_envelope(golden.read_bytes(), STATEMENT).value["subject"]
     for name, kind in {"approval-1.json": APPROVAL, "revocation.json": REVOCATION}.items():
         value = {"_type": "x", "predicateType": kind, "predicate": {}, "subject": subject}
-        (release / name).write_bytes(sign_envelope(value, STATEMENT, signing_key(home=Home(home)).signer))
+        (release / name).write_bytes(sign_envelope(value, STATEMENT, open_signing_key(home=Home(home)).signer))
     shutil.copy(golden, release / "mine.json")
     for name, told in {
         "approval-1.json": "this is an approval",
@@ -168,11 +168,11 @@ def test_a_trust_file_tells_of_a_revoked_certificate_of_the_same_data(verify, re
     from datetime import UTC, datetime
 
     from tasks.audit.ledger.entries import KeyClaim
-    from tasks.audit.signing.keyring import KeyRecord, RevokedCertificate, TrustFile, public_key
+    from tasks.audit.signing.keyring import KeyRecord, RevokedCertificate, TrustFile, parse_public_key
     from tasks.microdata.canonical import canonical
 
     pem, when = (release / "sdcert.pem").read_text(), datetime(2026, 11, 20, tzinfo=UTC)
-    key = {"key_id": public_key(pem.encode()).keyid, "purpose": "certificates", "public_key": pem, "created_at": when}
+    key = {"key_id": parse_public_key(pem.encode()).keyid, "purpose": "certificates", "public_key": pem, "created_at": when}
     address = json.loads(verify(release / "released.csv", "--key", release / "sdcert.pem", *WHEN, "--json")[1])
     address = address["predicate"]["claim"]["file"]["content_address"]
     revoked = RevokedCertificate(sha256="1" * 64, reason="the wrong purpose", at=when, content_address=address)

@@ -132,11 +132,11 @@ def test_a_query_is_watched_and_a_database_that_is_away_is_no_quarantine(watchin
 
 
 def test_the_shipped_watches_fit_the_shipped_schema_and_can_be_read(home):
-    from flows.schemas import schemas
+    from flows.schemas import create_schemas
     from flows.watch.spec import load_watch
 
     text = (ROOT / "params" / "schema" / "watch.json").read_text()
-    assert schemas()["watch.json"].decode() == text
+    assert create_schemas()["watch.json"].decode() == text
     for path in (ROOT / "params" / "watches").glob("*.yaml"):
         jsonschema.validate(YAML(typ="safe", pure=True).load(path), json.loads(text))
         assert load_watch(path).spec.name == path.stem

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flows.watch.decide import decide_action, overdue
+from flows.watch.decide import decide_action, find_overdue
 from tasks.audit.series.past_attempts import PastAttempt
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
@@ -91,5 +91,5 @@ def test_what_was_refused_last_with_this_release_file_is_never_run(here, draw):
 @given(histories)
 def test_the_overdue_certificate_is_the_newest_that_stands(past):
     standing = [one for one in past if one.outcome == "certified" and one.publishable and not one.revoked]
-    late = overdue(past, NOW)
+    late = find_overdue(past, NOW)
     assert late is (standing[-1] if standing and standing[-1].review_by == EARLIER else None)

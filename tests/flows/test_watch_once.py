@@ -37,7 +37,7 @@ def watch(own, tmp_path, monkeypatch):
         with suppress(StageFailure):
             return ingest_source.bind(Store().put_record(release.ingest_plan), digest).compute()["data"]
 
-    monkeypatch.setattr(once, "_address", address)
+    monkeypatch.setattr(once, "_find_address", address)
     return watch_of(tmp_path)
 
 
@@ -55,7 +55,7 @@ def test_a_version_is_certified_once(watch, tmp_path):
 
 def test_the_same_table_in_other_bytes_is_the_same_version(watch, tmp_path):
     drop(tmp_path, "survey-1.csv")
-    first = poll_once(watch, Certifier(["certified"], table=lambda one: once._address(one, source_digest(one.source))))
+    first = poll_once(watch, Certifier(["certified"], table=lambda one: once._find_address(one, source_digest(one.source))))
     drop(tmp_path, "survey-2.csv", survey().replace("\n", "\r\n"), hour=1)
     again = poll_once(watch, never)
     assert (again.action, again.run) == ("unchanged", first.run)
@@ -105,7 +105,7 @@ def test_a_new_version_names_the_others_of_its_series(watch, tmp_path):
 
 
 def test_what_the_release_file_declares_of_others_stays(own, tmp_path, monkeypatch):
-    monkeypatch.setattr(once, "_address", lambda *_: None)
+    monkeypatch.setattr(once, "_find_address", lambda *_: None)
     watch = watch_of(tmp_path, release={"context": {"prior_releases": ["census 2020"]}})
     certify = Certifier(["certified", "certified"])
     for number in range(2):
@@ -135,7 +135,7 @@ def test_a_source_that_fails_validation_is_quarantined_until_it_changes(watch, t
     found = poll_once(watch, Certifier([failure("ingest", "not-numeric")]))
     assert (found.events, found.code, found.exit_code) == (("quarantined",), "not-numeric at survey.csv: column age", 2)
     assert "zanzibar" not in repr({name: getattr(found, name) for name in found.__slots__ if name != "error"})
-    (record,) = quarantine.records()
+    (record,) = quarantine.read_quarantine_records()
     assert (record.id, record.run, record.label, record.times) == (found.quarantine, found.run, "survey-2.csv", 1)
     assert "zanzibar-quux" in record.reason
     path = Home.current().root / "quarantine" / "survey" / f"{record.id}.json"
@@ -144,7 +144,7 @@ def test_a_source_that_fails_validation_is_quarantined_until_it_changes(watch, t
     assert (before.action, before.exit_code) == ("quarantined_before", 0)
     drop(tmp_path, "survey-3.csv", "age\ny\n", hour=2)
     assert poll_once(watch, Certifier(["certified"])).verdict == "certified"
-    assert quarantine.records() == [], "a later version was certified: nobody has to do anything about it"
+    assert quarantine.read_quarantine_records() == [], "a later version was certified: nobody has to do anything about it"
     assert quarantine.is_quarantined("survey", record.id), "what lies in the folder still is not tried again"
 
 
@@ -152,12 +152,12 @@ def test_a_person_lets_a_version_out_of_quarantine(watch, tmp_path):
     drop(tmp_path, "survey-1.csv")
     first = poll_once(watch, Certifier([failure("classify", "nothing-to-mask")]))
     quarantine.retry(quarantine.record(first.quarantine[:6]))
-    assert quarantine.records() == []
+    assert quarantine.read_quarantine_records() == []
     second = poll_once(watch, Certifier([failure("classify", "nothing-to-mask")]))
     assert second.quarantine == first.quarantine
-    assert [record.times for record in quarantine.records()] == [2]
+    assert [record.times for record in quarantine.read_quarantine_records()] == [2]
     assert poll_once(watch, Certifier(["certified"]), again=True).verdict == "certified"
-    assert quarantine.records() == []
+    assert quarantine.read_quarantine_records() == []
 
 
 def test_a_changed_release_file_tries_what_is_in_quarantine_again(watch, tmp_path):
@@ -172,7 +172,7 @@ def test_a_record_that_was_damaged_lets_nothing_out(watch, tmp_path):
     found = poll_once(watch, Certifier([failure("ingest", "not-numeric")]))
     (Home.current().root / "quarantine" / "survey" / f"{found.quarantine}.json").write_text("{")
     assert poll_once(watch, never).action == "quarantined_before"
-    assert [record.code for record in quarantine.records()] == ["damaged-record"]
+    assert [record.code for record in quarantine.read_quarantine_records()] == ["damaged-record"]
 
 
 @pytest.mark.parametrize(
@@ -189,7 +189,7 @@ def test_what_is_away_is_no_quarantine_and_is_seen_by_a_later_look(watch, tmp_pa
     drop(tmp_path, "survey-1.csv")
     found = poll_once(watch, Certifier([error]))
     assert (found.action, found.events, found.exit_code) == ("away", (), 3)
-    assert quarantine.records() == []
+    assert quarantine.read_quarantine_records() == []
     assert poll_once(watch, Certifier(["certified"])).verdict == "certified"
 
 
@@ -206,7 +206,7 @@ def test_what_is_not_about_the_source_is_passed_on(watch, tmp_path, error):
     drop(tmp_path, "survey-1.csv")
     with pytest.raises(StageFailure):
         poll_once(watch, Certifier([error]))
-    assert quarantine.records() == []
+    assert quarantine.read_quarantine_records() == []
     assert poll_once(watch, Certifier(["certified"])).verdict == "certified"
 
 
@@ -215,7 +215,7 @@ def test_a_version_with_a_hostile_name_is_quarantined_without_a_run(watch, tmp_p
     (tmp_path / "drop" / os.fsdecode(b"survey-\xff\n.csv")).write_text("age\n1\n")
     found = poll_once(watch, never)
     assert (found.events, found.run, found.exit_code) == (("quarantined",), None, 2)
-    (record,) = quarantine.records()
+    (record,) = quarantine.read_quarantine_records()
     assert record.label.isprintable()
     assert poll_once(watch, never).action == "quarantined_before"
 
@@ -225,7 +225,7 @@ def test_a_version_whose_runs_are_killed_is_quarantined(watch, tmp_path, monkeyp
     with monkeypatch.context() as killed:
         killed.setattr(quarantine, "clear_starts", lambda *_: None)
         for _ in range(quarantine.DEATHS):
-            assert quarantine.records() == []
+            assert quarantine.read_quarantine_records() == []
             with pytest.raises(StageFailure):
                 poll_once(watch, Certifier([StageFailure("mask", "killed", "0")]))
     assert poll_once(watch, never).code == "runs-killed at source"
@@ -252,11 +252,11 @@ def test_processes_that_are_killed_in_their_run(own, tmp_path):
     words = [sys.executable, "-c", code, str(tmp_path / "params" / "watch.yaml")]
     watch = load_watch(tmp_path / "params" / "watch.yaml")
     for _ in range(quarantine.DEATHS):
-        assert quarantine.records() == []
+        assert quarantine.read_quarantine_records() == []
         assert subprocess.run(words, check=False).returncode == -9
     found = poll_once(watch, never)
     assert (found.events, found.code, found.run) == (("quarantined",), "runs-killed at source", None)
-    quarantine.retry(quarantine.records()[0])
+    quarantine.retry(quarantine.read_quarantine_records()[0])
     assert poll_once(watch, Certifier(["certified"])).verdict == "certified"
 
 
@@ -375,6 +375,6 @@ def test_what_comes_in_the_place_of_a_version_before_it_is_read_is_not_certified
         return hide_exceptions("certify")(run_stages)(None, release, None)
 
     found = poll_once(watch, certify)
-    assert (found.action, found.code, quarantine.records()) == ("away", "source-changed at source", [])
+    assert (found.action, found.code, quarantine.read_quarantine_records()) == ("away", "source-changed at source", [])
     assert not expected_digests.get()
     assert poll_once(watch, Certifier(["certified"])).verdict == "certified"

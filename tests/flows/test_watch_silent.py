@@ -20,7 +20,7 @@ from tasks.microdata.errors import InputError
 )
 def test_a_decided_version_of_a_silent_release_is_refused_at_each_look(own, tmp_path, monkeypatch, outcome, release, silent):
     """It was decided before the rule came in: nothing is run, and nothing is said to be in order."""
-    monkeypatch.setattr(once, "_address", lambda *_: None)
+    monkeypatch.setattr(once, "_find_address", lambda *_: None)
     watch = watch_of(tmp_path, release=release)
     drop(tmp_path, "survey-1.csv")
     poll_once(watch, Certifier([outcome]))
@@ -32,13 +32,13 @@ def test_a_decided_version_of_a_silent_release_is_refused_at_each_look(own, tmp_
             assert any("membership" in line for line in refused.value.lines)
         else:
             assert poll_once(watch, never).exit_code == 0
-    assert quarantine.records() == []
+    assert quarantine.read_quarantine_records() == []
 
 
 @pytest.mark.parametrize("reasons", [{}, {"membership": REASON}, {"membership": REASON, "inference": REASON}], ids=len)
 def test_a_decided_version_is_read_again_only_where_the_answer_depends_on_it(own, tmp_path, monkeypatch, reasons):
     """Every kind that any table could be asked about is answered: the table need not be looked at."""
-    monkeypatch.setattr(once, "_address", lambda *_: None)
+    monkeypatch.setattr(once, "_find_address", lambda *_: None)
     lines = [{"measure": "reidentification", "at_most": 0.4}, {"measure": "records_exposed", "at_most": 0.9}]
     lines += [{"measure": "reidentification", "at_most": 0.9, "intruder": "insider"}]
     lines += [{"measure": "linked_value_disclosed", "at_most": 0.9}, {"measure": "membership_advantage", "at_most": 0.5}]

@@ -15,7 +15,7 @@ from securesystemslib.signer import CryptoSigner
 
 from tasks.audit.ledger.entries import Entry
 from tasks.audit.ledger.head import LedgerHead, serialise_head
-from tasks.audit.ledger.merkle import leaf_hash
+from tasks.audit.ledger.merkle import hash_leaf
 from tasks.audit.lookup.index import Index
 from tasks.audit.signing.envelope import ENTRY, sign_envelope
 
@@ -104,7 +104,7 @@ def lines(events: Iterable[dict[str, Any]], signer: CryptoSigner, *, ledger: str
         fields = {"ledger": ledger, "index": index, "previous": previous, "at": at.isoformat(), "event": event}
         value = {"schema_version": "1", **fields}
         line = sign_envelope(Entry.model_validate_json(_json(value)).model_dump(mode="json"), ENTRY, signer)
-        previous = leaf_hash(line).hex()
+        previous = hash_leaf(line).hex()
         yield line
 
 
@@ -126,7 +126,7 @@ def write_trail(home: Path, events: Iterable[dict[str, Any]], *, ledger: str = "
     with path.open("wb") as file:
         for line in lines(events, signer, ledger=ledger):
             file.write(line + b"\n")
-            head = head.add_leaf(ledger, leaf_hash(line), len(line) + 1)
+            head = head.add_leaf(ledger, hash_leaf(line), len(line) + 1)
     (path.parent / "head.json").write_bytes(serialise_head(head))
     return path
 

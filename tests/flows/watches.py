@@ -94,9 +94,9 @@ class Certifier:
 
     def _append(self, event: Any) -> None:
         from tasks.audit.ledger.ledger import Ledger
-        from tasks.audit.signing.keys import signing_key
+        from tasks.audit.signing.keys import open_signing_key
 
-        Ledger.current().append(event, signing_key())
+        Ledger.current().append(event, open_signing_key())
 
 
 def failure(stage: str, code: str, where: str = "survey.csv: column age") -> Exception:

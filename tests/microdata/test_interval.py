@@ -122,10 +122,10 @@ def test_mirrored_values_have_the_mirrored_interval(values, unseen):
 
 
 def price(sample: np.ndarray, mean: float, population: int) -> float:
-    deviations = module._deviations(sample)
+    deviations = module._predict_deviations(sample)
     weights = 1.0 / (population - 1.0 - np.arange(len(sample)))
     scale = weights / (deviations * np.sqrt(np.cumsum(weights[::-1] ** 2)[::-1]))
-    return module._price(sample, mean, population, scale, module._PRICES, module._HEDGES)
+    return module._compute_price(sample, mean, population, scale, module._PRICES, module._HEDGES)
 
 
 @pytest.mark.parametrize("population", [(0.0, 0.0, 0.2, 1.0, 1.0, 0.5), (0.0, 0.0, 0.0, 0.0, 1 / 3, 1.0), (0.1,) * 6])

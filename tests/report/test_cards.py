@@ -10,7 +10,7 @@ from tasks.score.verdict import decide
 
 
 def cards(content, *lines):
-    return overview.tiles(replace(content, policy=lines, verdict=decide(lines, content.estimates)))
+    return overview.create_tiles(replace(content, policy=lines, verdict=decide(lines, content.estimates)))
 
 
 KEPT = (

@@ -15,17 +15,17 @@ from tasks.microdata.alignment import Alignment
 from tasks.microdata.estimate import Estimate
 from tasks.microdata.schema import Attribute, Role, Scale, Schema
 from tasks.microdata.table import Microdata
-from tasks.report.charts.bounds import bounds, format_bound
+from tasks.report.charts.bounds import choose_bounds, format_bound
 from tasks.report.charts.candidates import bracket_text, candidates
 from tasks.report.charts.data import chart_data
-from tasks.report.charts.distributions import OTHER, distribution
+from tasks.report.charts.distributions import OTHER, compute_distribution
 from tasks.report.charts.editions import RULES, DrawingRule, choose_rounding_step, compute_bar_share
-from tasks.report.charts.knowledge import knowledge_curves
-from tasks.report.charts.losses import losses
+from tasks.report.charts.knowledge import list_knowledge_curves
+from tasks.report.charts.losses import collect_losses
 from tasks.report.charts.pooling import pool_bars
-from tasks.report.charts.relations import relations
-from tasks.report.charts.subgroups import subgroups
-from tasks.score.figure_rounding import public
+from tasks.report.charts.relations import compare_relations
+from tasks.report.charts.subgroups import compare_subgroups
+from tasks.score.figure_rounding import round_for_publication
 
 PUBLIC, INTERNAL = RULES["public"], RULES["internal"]
 COUNTED = DrawingRule(bars=12, least=10, exact=True)  # the public rule with shares that can be counted back
@@ -37,7 +37,7 @@ def attribute(scale: Scale, name: str = "x", order: tuple[str, ...] | None = Non
 
 
 def drawn(original, released, scale, rule=COUNTED, order=None):
-    return distribution(
+    return compute_distribution(
         Microdata.from_columns({"x": original}), Microdata.from_columns({"x": released}), attribute(scale, order=order), rule
     )
 
@@ -142,7 +142,7 @@ def test_tails_are_cut():
 def test_skewed_values_have_bounds_that_double():
     rng = np.random.default_rng(4)
     towns = np.round(np.exp(rng.normal(4, 2.5, 2000))).astype(int)
-    edges = bounds(towns.astype(float), Scale.NUMERIC, 12, whole=True)
+    edges = choose_bounds(towns.astype(float), Scale.NUMERIC, 12, whole=True)
     assert {10.0, 100.0, 1000.0} <= set(edges)
     assert len(drawn(towns, towns, Scale.NUMERIC, PUBLIC).bars) >= 6
 
@@ -187,10 +187,10 @@ def test_missing_values_are_not_counted():
 
 def test_dates_and_times_have_round_bounds():
     days = np.arange(9000.0, 12000.0)
-    edges = bounds(days, Scale.DATE, 12, whole=False)
+    edges = choose_bounds(days, Scale.DATE, 12, whole=False)
     assert 3 <= len(edges) <= 12
     assert all(format_bound(edge, Scale.DATE).endswith("-01") for edge in edges)
-    hours = bounds(np.arange(0.0, 86400.0, 60), Scale.TIME, 12, whole=False)
+    hours = choose_bounds(np.arange(0.0, 86400.0, 60), Scale.TIME, 12, whole=False)
     assert [format_bound(edge, Scale.TIME) for edge in hours][:2] == ["02:00", "04:00"] or len(hours) <= 12
     assert format_bound(36000.0, Scale.TIME) == "10:00"
     assert format_bound(-1234567.5, Scale.NUMERIC) == "\u22121,234,567.5"
@@ -207,7 +207,7 @@ def pair_tables(n: int = 300):
 
 def test_relations_are_those_of_spearman_and_of_masked_pairs_alone():
     source, masked, schema = pair_tables()
-    exact, shown = (relations(source, masked, schema, frozenset({"a"}), rule) for rule in (INTERNAL, PUBLIC))
+    exact, shown = (compare_relations(source, masked, schema, frozenset({"a"}), rule) for rule in (INTERNAL, PUBLIC))
     assert [(pair.one, pair.other) for pair in exact.pairs] == [("a", "b"), ("a", "c"), ("a", "d")]
     for pair, told in zip(exact.pairs, shown.pairs, strict=True):
         before, after = (spearmanr(table.floats(pair.one), table.floats(pair.other)).statistic for table in (source, masked))
@@ -215,7 +215,7 @@ def test_relations_are_those_of_spearman_and_of_masked_pairs_alone():
         assert pair.difference == pytest.approx(abs(after - before))
         assert (told.original, told.released) == (None, None)
         assert told.difference == round(float(f"{abs(after - before):.1e}"), 3)
-    assert relations(source, masked, schema, frozenset(), PUBLIC).pairs == ()
+    assert compare_relations(source, masked, schema, frozenset(), PUBLIC).pairs == ()
 
 
 def test_candidate_sets_are_shares_of_brackets():
@@ -240,9 +240,9 @@ def rate(value: float, intruder: str, attack: str = "linkage", **more) -> Estima
 def test_a_curve_ends_with_the_declared_intruder():
     figures = (rate(0.2, "knowing:2"), rate(0.5, "declared"), rate(0.1, "knowing:1"), rate(0.9, "insider:x"),
                rate(0.3, "declared", "other"))  # fmt: skip
-    (curve,) = knowledge_curves(figures, 3)
+    (curve,) = list_knowledge_curves(figures, 3)
     assert [(point.known, point.rate) for point in curve.points] == [(1, 0.1), (2, 0.2), (3, 0.5)]
-    assert knowledge_curves((rate(0.5, "declared"),), 3) == ()
+    assert list_knowledge_curves((rate(0.5, "declared"),), 3) == ()
 
 
 def test_subgroups_show_the_worst_attack_and_no_small_ones():
@@ -252,23 +252,25 @@ def test_subgroups_show_the_worst_attack_and_no_small_ones():
 
     figures = (rate(0.1, "declared"), part(0.2, "age", "lowest values", 47), part(0.3, "age", "lowest values", 47, "other"),
                part(1.0, "town", "rare categories", 4), part(0.9, "size", "highest values", 47))  # fmt: skip
-    found = subgroups(figures, PUBLIC)
+    found = compare_subgroups(figures, PUBLIC)
     assert [(one.attribute, one.rate, one.attack) for one in found.subgroups] == [
         ("size", 0.9, "linkage"),
         ("age", 0.3, "other"),
     ]
     assert (found.overall, found.n_small) == (0.1, 1)
-    assert len(subgroups(figures, INTERNAL).subgroups) == 3
-    withheld = subgroups(public(figures), PUBLIC)  # 4 of fewer than 25; the rates of 47 and of an unknown number stay
+    assert len(compare_subgroups(figures, INTERNAL).subgroups) == 3
+    withheld = compare_subgroups(
+        round_for_publication(figures), PUBLIC
+    )  # 4 of fewer than 25; the rates of 47 and of an unknown number stay
     assert ({one.attribute for one in withheld.subgroups}, withheld.n_small) == ({"size", "age"}, 1)
 
 
 def test_losses_need_two_attributes():
     figures = tuple(Estimate(measure="sse_percent", value=value, unit="percent", attribute=name) for name, value in
                     (("a", 3.0), ("b", 9.0)))  # fmt: skip
-    (found,) = losses(figures)
+    (found,) = collect_losses(figures)
     assert [(one.attribute, one.value) for one in found.losses] == [("b", 9.0), ("a", 3.0)]
-    assert losses(figures[:1]) == ()
+    assert collect_losses(figures[:1]) == ()
 
 
 def test_a_bar_needs_as_many_times_more_records_as_a_person_can_have():

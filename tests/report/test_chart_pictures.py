@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tasks.microdata.schema import Scale
 from tasks.report.charts.bounds import mark_text
-from tasks.report.charts.canvas import TEXT, estimate_text_width, printable, short
+from tasks.report.charts.canvas import TEXT, estimate_text_width, shorten, to_printable
 from tasks.report.charts.horizontal_bars import BarRow, draw_rows
 from tasks.report.charts.vertical_bars import BarPair, draw_columns
 from tasks.report.content import Content
@@ -141,7 +141,7 @@ def test_hostile_names_are_inert_and_full_in_the_title(hostile):
         assert "<script" not in picture
         assert "\u202e" not in picture
     titles = [element.text or "" for element in parsed(rows).iter("title")]
-    assert sum(printable(hostile) in title for title in titles) >= 2
+    assert sum(to_printable(hostile) in title for title in titles) >= 2
     texts = [element.text or "" for element in parsed(rows).iter("text")]
     assert not any(estimate_text_width(text) > 300 for text in texts if text.endswith("\u2026"))
 
@@ -159,10 +159,10 @@ def test_hostile_names_come_through_the_page(detailed):
 
 @given(st.text(max_size=60), st.floats(20, 300))
 def test_short_texts_fit(text, width):
-    assert estimate_text_width(short(text, width)) <= width + 1e-9
-    assert "\n" not in short(text, width)
-    assert short("abc", 100) == "abc"
-    assert short("a" * 50, 100).endswith("\u2026")
+    assert estimate_text_width(shorten(text, width)) <= width + 1e-9
+    assert "\n" not in shorten(text, width)
+    assert shorten("abc", 100) == "abc"
+    assert shorten("a" * 50, 100).endswith("\u2026")
 
 
 def test_pictures_do_not_depend_on_the_machines_settings(detailed):

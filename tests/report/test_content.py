@@ -8,7 +8,7 @@ import pytest
 from pydantic import TypeAdapter
 
 from tasks.microdata.table import Microdata
-from tasks.report.content import Content, extra_knowledge
+from tasks.report.content import Content, extract_extra_knowledge
 from tasks.report.page import render_report
 
 
@@ -45,7 +45,7 @@ def test_what_is_read_off(certified):
     assert certified.worst("linked_value_disclosed", attribute="PID").attribute == "PID"
     assert certified.worst("known_links") is None
     assert certified.figure(None) is None
-    assert [extra_knowledge(name) for name in ("declared", "insider:a:b")] == ["", "a:b"]
+    assert [extract_extra_knowledge(name) for name in ("declared", "insider:a:b")] == ["", "a:b"]
 
 
 def test_what_a_codebook_says_stands_beside_the_name(certified):

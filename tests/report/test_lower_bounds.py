@@ -10,16 +10,16 @@ import pytest
 
 from tasks.microdata.estimate import Estimate
 from tasks.report.charts.editions import RULES
-from tasks.report.charts.knowledge import knowledge_curves
-from tasks.report.charts.subgroups import subgroups
+from tasks.report.charts.knowledge import list_knowledge_curves
+from tasks.report.charts.subgroups import compare_subgroups
 from tasks.report.content import public_edition
 from tasks.report.page import Stamp, render_report
 from tasks.report.predicate import LedgerClaim, MadeBy, Predicate
-from tasks.report.statement import predicate
+from tasks.report.statement import create_predicate
 from tasks.report.views import residual, table_risks
 from tasks.report.views.attacks import idle_attacks
 from tasks.report.views.figures import subgroup_figures, summary_figure
-from tasks.report.views.overview import policy_rows, tiles
+from tasks.report.views.overview import create_policy_rows, create_tiles
 from tasks.score.policy import PolicyLine
 from tasks.score.verdict import decide
 
@@ -48,7 +48,7 @@ def filled(content):
     stamp = Stamp(run="run-1", issued_at=datetime(2026, 11, 21, tzinfo=UTC), attempts=2)
     recorded = LedgerClaim(ledger="1" * 32, attempt_entry=4, attempt_digest="2" * 64, tree_size=5, root="4" * 64)
     made_by = MadeBy(version="0.1", code="6" * 64, lock="8" * 64, platform="0" * 64, python="3.11.2")
-    return predicate(public_edition(content), stamp, source_digest="e" * 64, recorded=recorded, made_by=made_by)
+    return create_predicate(public_edition(content), stamp, source_digest="e" * 64, recorded=recorded, made_by=made_by)
 
 
 def plain(texts) -> str:
@@ -84,11 +84,13 @@ def test_only_the_worst_over_all_intruders_is_called_so(internal):
 
 def test_tiles_lines_charts_and_lists_say_at_least(internal):
     content = public_edition(with_bounds(internal, *WHO))
-    (tile,) = (one for one in tiles(content) if one.title.startswith("Re-identification rate") and "insider" not in one.who)
+    (tile,) = (
+        one for one in create_tiles(content) if one.title.startswith("Re-identification rate") and "insider" not in one.who
+    )
     assert (tile.status, tile.value.replace("\u202f", " ")) == ("broken", "at least 59.9 %")
     assert (tile.bound.id, tile.bound.facts["lower_bound"]) == ("policy.bound", True)
     assert tile.people.startswith("at least 565 of 944")
-    row = policy_rows(content)[0]
+    row = create_policy_rows(content)[0]
     assert row.found.startswith("at least 59.9")
     assert row.reason.facts["criterion"].lower_bound
     assert "at least 59.9" in row.reason
@@ -105,11 +107,11 @@ def test_the_charts_of_parts_and_of_knowledge_carry_the_mark(internal):
     known = (bound("reidentification", name) for name in ("declared", "knowing:2"))
     subgroup = (replace(one, **parts) for one in internal.figures("subgroup_reidentification"))
     figures = (*internal.estimates, *subgroup, *known)
-    found = subgroups(figures, RULES["internal"])
+    found = compare_subgroups(figures, RULES["internal"])
     assert found.subgroups
     assert all(one.lower_bound for one in found.subgroups)
     assert (found.overall, found.overall_is_lower_bound) == (RATE, True)
-    curve = next(one for one in knowledge_curves(figures, 4) if one.attack == "consistency")
+    curve = next(one for one in list_knowledge_curves(figures, 4) if one.attack == "consistency")
     assert [(point.known, point.lower_bound) for point in curve.points] == [(2, True), (4, True)]
     content = replace(internal, estimates=figures)
     assert all("at least" in row.cells[0] for one in subgroup_figures(content) for row in one.rows)

@@ -12,9 +12,9 @@ from tasks.attack.membership.methods import MembershipResult
 from tasks.microdata.estimate import Estimate
 from tasks.report.page import Stamp, render_report
 from tasks.report.predicate import LedgerClaim, MadeBy, create_predicate_schema
-from tasks.report.statement import predicate
+from tasks.report.statement import create_predicate
 from tasks.report.views.model import accuracy_rows, model_in_short, working_party_of_model
-from tasks.report.views.overview import tiles
+from tasks.report.views.overview import create_tiles
 from tasks.report.views.residual import list_known_limits
 from tasks.score.policy import PolicyLine
 from tasks.score.verdict import decide
@@ -50,7 +50,7 @@ def test_beside_the_verdict_stands_what_its_sentences_leave_out(certified):
 
 def test_the_accuracy_is_about_people_and_stands_on_a_bar(certified):
     content = of_model(certified)
-    about = {tile.title: tile.who.facts["of_others"] for tile in tiles(content)}
+    about = {tile.title: tile.who.facts["of_others"] for tile in create_tiles(content)}
     assert about == {"Accuracy of the model": True, "k-anonymity": False}
     (row,) = accuracy_rows(content)
     assert (row.bar.value, row.bar.chance) == (90.0, 60.0)
@@ -63,7 +63,7 @@ def test_none_of_the_three_risks_is_claimed_to_be_measured(certified, control):
     stamp = Stamp(run="run-1", issued_at=datetime(2026, 11, 21, tzinfo=UTC), attempts=1)
     recorded = LedgerClaim(ledger="1" * 32, attempt_entry=4, attempt_digest="23" * 32, tree_size=5, root="45" * 32)
     made_by = MadeBy(version="0.1", code="67" * 32, lock="89" * 32, platform="0a" * 32, python="3.11.2")
-    said = predicate(content, stamp, source_digest="ef" * 32, recorded=recorded, made_by=made_by)
+    said = create_predicate(content, stamp, source_digest="ef" * 32, recorded=recorded, made_by=made_by)
     jsonschema.validate(said, create_predicate_schema())
     risks = said["criteria_wp29"]
     note = risks.pop("note")

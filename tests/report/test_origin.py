@@ -12,7 +12,7 @@ from tasks.report.page import render_report
 from tasks.report.views import origin, overview, residual
 from tasks.report.views.rows import people_text
 from tasks.report.wording.meanings import meaning
-from tasks.score.figure_rounding import public
+from tasks.score.figure_rounding import round_for_publication
 from tasks.score.verdict import decide
 
 
@@ -65,7 +65,7 @@ def of_persons(certified):
 
 def test_figures_of_persons_say_persons(of_persons):
     assert of_persons.counts == "persons"
-    shown = {tile.title: tile for tile in overview.tiles(of_persons)}
+    shown = {tile.title: tile for tile in overview.create_tiles(of_persons)}
     assert shown["Re-identification rate"].people == "about 90 of 944 persons"
     assert shown["k-anonymity"].value.replace("\u202f", " ") == "10 persons"
     assert shown["k-anonymity"].limit.replace("\u202f", " ") == "at least 10 persons"
@@ -86,7 +86,7 @@ def test_figures_of_persons_say_persons(of_persons):
 ])  # fmt: skip
 def test_people_are_counted_as_far_as_their_class_tells(hits, exact, shown):
     one = Estimate(measure="records_exposed", value=hits / 944, unit="share", n_targets=944, n_in_release=944)
-    (rounded,) = public((one,))
+    (rounded,) = round_for_publication((one,))
     assert (people_text(one, "internal"), people_text(rounded, "public")) == (exact, shown)
 
 

@@ -19,7 +19,7 @@ from tasks.report.content import public_edition
 from tasks.report.page import Stamp, render_report, stamp_page
 from tasks.report.views.missing import missing_in_words
 from tasks.report.views.overview import attribute_rows
-from tasks.report.views.policy_lines import verdict_in_words
+from tasks.report.views.policy_lines import state_verdict
 from tasks.report.wording.meanings import meaning
 from tasks.report.wording.sentence import say
 from tasks.score.policy import PolicyLine
@@ -122,7 +122,7 @@ def test_tables_are_tables_for_everybody(content):
 
 def test_the_verdict_and_the_deciding_numbers(certified, refused, undecided):
     kept, left_open = (said(render_report(one)) for one in (certified, undecided))
-    assert all(verdict_in_words(one) in said(render_report(one)) for one in (certified, refused, undecided))
+    assert all(state_verdict(one) in said(render_report(one)) for one in (certified, refused, undecided))
     whose = "declared intruder, transparency attack"
     assert f"Re-identification rate {whose} 9.5 % about 90 of 944 records 0 % 100 % Limit at most 15 %; chance 0.11 %" in kept
     assert kept.count("No figure is estimated from a sample: every record was attacked.") == 1
@@ -326,7 +326,7 @@ def test_hostile_text_stays_inert_wherever_it_stands(certified, clean, hostile):
     assert {name for _, attributes in outline.tags for name in attributes} == {
         name for _, attributes in clean.tags for name in attributes
     }
-    shown = str(page_module.harmless(hostile))
+    shown = str(page_module.escape_directions(hostile))
     assert outline.text.count(shown) >= 8
     assert str(escape(shown)) in text
     assert not re.search("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]", text)
@@ -384,5 +384,5 @@ def test_the_page_is_the_same_every_time(certified):
 
 def test_a_template_that_misses_something_fails(monkeypatch):
     with pytest.raises(UndefinedError):
-        page_module._environment().from_string("{{ content.nothing }}").render(content={})
-    assert page_module._environment().autoescape is True
+        page_module._create_environment().from_string("{{ content.nothing }}").render(content={})
+    assert page_module._create_environment().autoescape is True

@@ -11,7 +11,7 @@ import pytest
 from tasks.microdata.estimate import Estimate
 from tasks.microdata.table import Microdata
 from tasks.report.charts.editions import RULES
-from tasks.report.charts.precision import Asserted, PrecisionCoverage, precision
+from tasks.report.charts.precision import Asserted, PrecisionCoverage, compute_precision_coverage
 from tasks.report.page import render_report
 from tasks.report.views.figures import precision_figures
 
@@ -23,23 +23,26 @@ def outcomes(margin, right):
 def test_worked_points():
     # 40 links: the ten surest right, of the next ten (all of one margin) five, then twenty that name nobody
     table = outcomes([0.9] * 10 + [0.5] * 10 + [0.0] * 20, [True] * 15 + [False] * 25)
-    found = precision("distance_linkage", table, RULES["internal"])
+    found = compute_precision_coverage("distance_linkage", table, RULES["internal"])
     assert found.points == (Asserted(0.25, 1.0), Asserted(0.5, 0.75))
-    assert precision("one_to_one", Microdata.from_columns({"target": np.arange(3)}), RULES["internal"]).points == ()
-    assert precision("nobody", outcomes([0, 0], [False, False]), RULES["internal"]).points == ()
+    assert (
+        compute_precision_coverage("one_to_one", Microdata.from_columns({"target": np.arange(3)}), RULES["internal"]).points
+        == ()
+    )
+    assert compute_precision_coverage("nobody", outcomes([0, 0], [False, False]), RULES["internal"]).points == ()
 
 
 def test_a_point_stands_for_enough_links_and_has_two_digits_in_public():
     n = 1000
     table = outcomes(np.linspace(1, 0.001, n), np.arange(n) % 3 > 0)
-    points = {edition: precision("a", table, rule).points for edition, rule in RULES.items()}
+    points = {edition: compute_precision_coverage("a", table, rule).points for edition, rule in RULES.items()}
     assert [point.coverage for point in points["internal"]][:2] == [0.01, 0.02]
     assert points["internal"][0].precision == 0.6
     assert points["internal"][-1] == Asserted(1.0, 0.666)
     assert points["public"][-1] == Asserted(1.0, 0.67)
     few = outcomes([0.9] * 4 + [0.0] * 6, [True] * 10)
-    assert precision("a", few, RULES["public"]).points == ()
-    assert len(precision("a", few, RULES["internal"]).points) == 1
+    assert compute_precision_coverage("a", few, RULES["public"]).points == ()
+    assert len(compute_precision_coverage("a", few, RULES["internal"]).points) == 1
 
 
 @pytest.fixture(scope="module")

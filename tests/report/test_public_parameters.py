@@ -24,7 +24,7 @@ from tasks.microdata.spec import Public, Spec, find_declaration
 from tasks.report.mask_description import describe_mask
 from tasks.report.page import Stamp
 from tasks.report.predicate import LedgerClaim, MadeBy
-from tasks.report.statement import predicate
+from tasks.report.statement import create_predicate
 from tasks.runtime.tracking import flatten_parameters
 
 CANARY = "Mr Smith of Oslo"
@@ -73,7 +73,7 @@ def outputs(steps: tuple[MaskStep, ...], content) -> str:
     """What the tracking server and the signed statement are told of masking steps."""
     release = ReleaseSpec.model_construct(name="r", masking=steps, policy=())
     touched = replace(content, mechanisms=steps)
-    said = predicate(touched, STAMP, source_digest="ef" * 32, recorded=RECORDED, made_by=MADE_BY)
+    said = create_predicate(touched, STAMP, source_digest="ef" * 32, recorded=RECORDED, made_by=MADE_BY)
     return json.dumps([list(flatten_parameters(release.public())), said])
 
 

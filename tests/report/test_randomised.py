@@ -22,10 +22,10 @@ from tasks.report.content import Content, public_edition
 from tasks.report.mask_description import describe_mask
 from tasks.report.page import Stamp, render_report
 from tasks.report.predicate import LedgerClaim, MadeBy, Predicate
-from tasks.report.statement import predicate
+from tasks.report.statement import create_predicate
 from tasks.report.views.estimated import create_estimated_views
 from tasks.report.views.missing import missing_in_words
-from tasks.report.views.overview import disclosure_rows
+from tasks.report.views.overview import create_disclosure_rows
 from tasks.report.views.randomised import describe_randomisation
 from tasks.report.views.residual import residual_risks
 
@@ -100,7 +100,7 @@ def test_gaps_stay(randomised):
 def test_the_statement_gives_the_epsilons(randomised):
     stamp = Stamp(run="run-1", issued_at=datetime(2026, 11, 21, tzinfo=UTC), attempts=1)
     content = replace(randomised, mechanisms=(*randomised.mechanisms, MATRIX))
-    filled = predicate(content, stamp, **ISSUE, seed_entropy_bits=256)
+    filled = create_predicate(content, stamp, **ISSUE, seed_entropy_bits=256)
     epsilons = {one["name"]: one["epsilon"] for one in filled["attributes"]}
     assert (epsilons["educ"], epsilons["income"], epsilons["age"]) == (3.1781, "infinite", "not assessed")
     assert Predicate.model_validate_json(json.dumps(filled))
@@ -115,7 +115,7 @@ def test_no_category_and_no_cell_of_a_matrix_leaves_the_house(certified):
     step = Pram(method="pram", attributes=("educ",), matrix=cells)
     stamp = Stamp(run="run-1", issued_at=datetime(2026, 11, 21, tzinfo=UTC), attempts=1)
     content = replace(certified, mechanisms=(step,), randomised=(Randomisation("educ", 1.25, 2, False),))
-    filled = predicate(content, stamp, **ISSUE)
+    filled = create_predicate(content, stamp, **ISSUE)
     for text in (canonical(filled).decode(), render_report(content)):
         assert "matrix of 2 categories" in text
         assert not any(secret in text for secret in ("canary", "71234", "28766"))
@@ -125,7 +125,7 @@ def test_no_category_and_no_cell_of_a_matrix_leaves_the_house(certified):
 def test_both_kinds_of_intervals_stand_side_by_side(certified):
     known = next(certified.figures("rank_interval_disclosure"))
     more = replace(known, measure="sd_interval_disclosure", attribute="age", parameters=(("p_percent", 25.0),), value=0.5)
-    head, rows = disclosure_rows(replace(certified, estimates=(*certified.estimates, more)))
+    head, rows = create_disclosure_rows(replace(certified, estimates=(*certified.estimates, more)))
     assert [text.replace("\u202f", " ") for text in head[1:]] == [
         "Within 5 % of the ranks",
         "Within 10 % of the ranks",
@@ -254,7 +254,7 @@ def test_of_a_table_that_was_refused_nothing_is_counted_in_public(estimated):
 def test_no_answer_is_named_in_the_statement(certified):
     stamp = Stamp(run="run-1", issued_at=datetime(2026, 11, 21, tzinfo=UTC), attempts=1)
     content = replace(certified, mechanisms=(WARNER, INVARIANT), randomised=(Randomisation("vote", 1.61, 2, False),))
-    filled = predicate(content, stamp, **ISSUE)
+    filled = create_predicate(content, stamp, **ISSUE)
     assert "canary" not in canonical(filled).decode() + render_report(content)
     rules = {claim["name"]: claim["parameters"][0]["parameters"] for claim in filled["attributes"] if claim["parameters"]}
     assert rules["vote"] == {"attributes": ["vote"], "warner": {"p": 0.5, "p_yes": 0.75}}

@@ -29,7 +29,7 @@ from tasks.report.predicate import (
     SweepClaim,
     create_predicate_schema,
 )
-from tasks.report.statement import create_column_claims, months_later, policy_digest, predicate, statement
+from tasks.report.statement import add_months, create_column_claims, create_predicate, create_statement, digest_policy
 from tasks.report.wording.sentence import say
 from tasks.score.policy import PolicyLine
 from tasks.score.verdict import decide
@@ -46,7 +46,7 @@ COLUMNS = (ColumnClaim(name="age", type="int64"), ColumnClaim(name="vote", type=
 
 
 def filled(content, stamp=STAMP, **more):
-    return predicate(content, stamp, source_digest=DIGEST, recorded=RECORDED, made_by=MADE_BY, **more)
+    return create_predicate(content, stamp, source_digest=DIGEST, recorded=RECORDED, made_by=MADE_BY, **more)
 
 
 def test_every_field_is_there(certified):
@@ -174,7 +174,7 @@ def test_the_policy_has_a_digest_of_its_lines_alone(certified):
 def test_the_policy_says_its_edition_and_who_wrote_it(certified):
     policy = filled(certified, policy_version="2026-2", policy_author="disclosure control unit")["claim"]["policy"]
     assert (policy["version"], policy["author"]) == ("2026-2", "disclosure control unit")
-    assert policy["digest"] == filled(certified)["claim"]["policy"]["digest"] == policy_digest(certified.policy)
+    assert policy["digest"] == filled(certified)["claim"]["policy"]["digest"] == digest_policy(certified.policy)
 
 
 def test_shape_documents_ledger_and_program_are_named(certified):
@@ -221,16 +221,16 @@ def test_the_schema_describes_it(which, request):
 
 
 def test_the_statement_is_about_the_file(certified):
-    said = statement(filled(certified), "released.csv", "ab" * 32, "cd" * 32)
+    said = create_statement(filled(certified), "released.csv", "ab" * 32, "cd" * 32)
     assert said["_type"] == STATEMENT_TYPE == "https://in-toto.io/Statement/v1"
     assert said["predicateType"] == PREDICATE_TYPE == "urn:sdcert:predicate:release:3"
     assert said["subject"] == [{"name": "released.csv", "digest": {"sha256": "ab" * 32, "sdcertContent": "cd" * 32}}]
-    assert statement({}, "report.html", "ab" * 32)["subject"][0]["digest"] == {"sha256": "ab" * 32}
+    assert create_statement({}, "report.html", "ab" * 32)["subject"][0]["digest"] == {"sha256": "ab" * 32}
 
 
 def test_the_canonical_form_is_one(certified):
-    said = statement(filled(certified), "released.csv", "ab" * 32)
-    again = statement(filled(replace(certified)), "released.csv", "ab" * 32)
+    said = create_statement(filled(certified), "released.csv", "ab" * 32)
+    again = create_statement(filled(replace(certified)), "released.csv", "ab" * 32)
     assert canonical(said) == canonical(again)
     assert json.loads(canonical(said)) == said
     assert canonical({"b": 1, "a": "é"}) == '{"a":"é","b":1}'.encode()
@@ -260,7 +260,7 @@ def test_the_source_is_named_by_its_keyed_digest_alone(certified):
      ((2026, 12, 31), 2, (2027, 2, 28))],
 )  # fmt: skip
 def test_months_later(start, months, end):
-    assert months_later(datetime(*start, 12, tzinfo=UTC), months) == datetime(*end, 12, tzinfo=UTC)
+    assert add_months(datetime(*start, 12, tzinfo=UTC), months) == datetime(*end, 12, tzinfo=UTC)
 
 
 def test_a_new_attack_takes_a_new_catalogue_version():

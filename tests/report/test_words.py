@@ -14,7 +14,7 @@ from tasks.microdata.words import join_with_and
 from tasks.report.content import public_edition
 from tasks.report.mask_description import describe_mask
 from tasks.report.views import overview, policy_lines
-from tasks.report.views.overview import policy_rows, why_unpublished
+from tasks.report.views.overview import create_policy_rows, explain_unpublished
 from tasks.report.wording import meanings, names
 from tasks.report.wording.attack_settings import linkage_settings
 from tasks.report.wording.figure_formats import unit_of
@@ -79,13 +79,13 @@ def test_masks(certified):
 def test_why_a_column_is_not_published(role):
     attribute = Attribute(name="x", role=role, scale=Scale.NUMERIC, decided_by="declared", derived_from=("y", "z"))
     if role in UNPUBLISHED:
-        facts = why_unpublished(attribute, ("z",)).facts
+        facts = explain_unpublished(attribute, ("z",)).facts
         assert facts == {"role": role, "declared": True, "derived_from": ("y", "z"), "undoes": True}
-        assert why_unpublished(attribute, ("other",)).facts["undoes"] is False
-        assert ("y and z" in why_unpublished(attribute)) is (role is Role.DERIVED)
+        assert explain_unpublished(attribute, ("other",)).facts["undoes"] is False
+        assert ("y and z" in explain_unpublished(attribute)) is (role is Role.DERIVED)
     else:
         with pytest.raises(ValueError, match="is published"):
-            why_unpublished(attribute)
+            explain_unpublished(attribute)
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_why_a_column_is_not_published(role):
     ],
 )  # fmt: skip
 def test_requirements(line, asked_of, shown):
-    told = policy_lines.requirement(line)
+    told = policy_lines.describe_requirement(line)
     assert (told.id, told.facts["line"], told.facts["asked_of"]) == ("policy.requirement", line, asked_of)
     assert told.startswith(meanings.MEANINGS[line.measure].title)
     assert all(text in plain(told) for text in shown)
@@ -115,7 +115,7 @@ def test_requirements(line, asked_of, shown):
 
 def reasons(content):
     """Found figure, limit and decision of each line, as its reason was given them."""
-    told = [policy_lines.reason_in_words(line, one) for line, one in content.lines()]
+    told = [policy_lines.explain_decision(line, one) for line, one in content.lines()]
     return [(plain(one.facts["found"]), plain(one.facts["limit"]), one.facts["criterion"].decision) for one in told]
 
 
@@ -123,7 +123,7 @@ def test_reasons_name_figure_bound_and_limit(certified, refused, undecided):
     assert reasons(certified)[0] == ("9.5 %", "at most 15 %", "pass")
     assert reasons(refused)[0] == ("40.3 %", "at most 15 %", "fail")
     assert reasons(undecided) == [("16.5 %", "at most 15 %", "undecided"), ("no figure", "at most 5 %", "undecided")]
-    shown = [plain(policy_lines.reason_in_words(line, one)) for line, one in undecided.lines()]
+    shown = [plain(policy_lines.explain_decision(line, one)) for line, one in undecided.lines()]
     assert "16.5 %" in shown[0] and "at most 15 %" in shown[0]
     assert "the intersections are empty" in shown[1]
 
@@ -143,12 +143,12 @@ def test_another_attack_is_blamed(certified):
         line = PolicyLine(measure="reidentification", at_most=0.09, attack=attack)
         (criterion,) = decide((line,), certified.estimates).criteria
         assert criterion.attack == "transparency"
-        assert policy_lines.reason_in_words(line, criterion).facts["other_attack"] is blamed
+        assert policy_lines.explain_decision(line, criterion).facts["other_attack"] is blamed
 
 
 def test_a_reason_ends_with_what_its_figure_is_not_about(undecided):
     line, one = next(undecided.lines())
-    plainly, share = (policy_lines.reason_in_words(line, replace(one, caution=text)) for text in (None, ONE_SHARE))
+    plainly, share = (policy_lines.explain_decision(line, replace(one, caution=text)) for text in (None, ONE_SHARE))
     assert (plainly.facts["more_targets"], share.facts["more_targets"]) == (True, False)
     assert share.endswith(names.end_as_sentence(ONE_SHARE))
 
@@ -167,7 +167,7 @@ def test_bounds_say_where_they_come_from(certified, undecided):
 
 def test_verdicts(certified, refused, undecided):
     def verdict(content):
-        told = policy_lines.verdict_in_words(content)
+        told = policy_lines.state_verdict(content)
         return told.id.removeprefix("policy."), *told.facts.values()
 
     assert verdict(certified) == ("certified", "certified", 4)
@@ -221,7 +221,7 @@ def test_rounding_twice_changes_nothing(certified):
 def test_many_records_meet_a_limit(monkeypatch, certified, found, verb):
     monkeypatch.setattr(policy_lines, "format_deciding_figure", lambda *_: found)
     line, one = next((line, one) for line, one in certified.lines() if one.deciding_bound == "value")
-    assert policy_lines.reason_in_words(line, one).startswith(f"{found} {verb} ")
+    assert policy_lines.explain_decision(line, one).startswith(f"{found} {verb} ")
 
 
 def test_a_bound_is_named_and_its_figure_stands_beside_it(certified):
@@ -230,7 +230,7 @@ def test_a_bound_is_named_and_its_figure_stands_beside_it(certified):
     criteria = tuple(bound if each is one else each for each in certified.verdict.criteria)
     found = certified.figure(one.estimate)
     other = replace(certified, verdict=replace(certified.verdict, criteria=criteria))
-    whole, sampled = (policy_rows(content)[place] for content in (certified, other))
+    whole, sampled = (create_policy_rows(content)[place] for content in (certified, other))
     assert whole.who.id == "policy.source"
     assert (sampled.who.id, sampled.who.facts) == (
         "policy.source_of_bound", {"value": found.value, "unit": unit_of(found), "source": whole.who}

@@ -17,7 +17,7 @@ from tasks.report.views import residual
 from tasks.report.views.attacks import attack_views
 from tasks.report.views.figures import precision_figures
 from tasks.report.views.learned import create_learned_view
-from tasks.report.views.overview import policy_rows, tiles
+from tasks.report.views.overview import create_policy_rows, create_tiles
 from tasks.report.wording.intruders import NOT_DISJOINT, WORST_CASE, somebody
 from tasks.score.verdict import decide
 
@@ -56,10 +56,10 @@ def learned(detailed) -> Content:
 
 
 def test_the_figure_is_nobodys_wherever_it_stands(learned):
-    row = next(row for row in policy_rows(learned) if "learned distance" in row.who)
+    row = next(row for row in create_policy_rows(learned) if "learned distance" in row.who)
     assert row.note.facts["worst_case"] == WORST_CASE
     assert row.who.facts["who"].facts["like_owner"]
-    tile = next(tile for tile in tiles(learned) if "learned distance" in tile.who)
+    tile = next(tile for tile in create_tiles(learned) if "learned distance" in tile.who)
     assert tile.note.facts["worst_case"] == WORST_CASE
     told = residual.residual_risks(learned)[0]
     assert (told.facts["worst_case"], told.facts["half"]) == (WORST_CASE, 0.27)

@@ -104,7 +104,7 @@ def test_a_command_ends_with_a_sentence(home, monkeypatch, capfd, number):
     def refused() -> None:
         raise OSError(number, os.strerror(number), str(home / "runs"))
 
-    monkeypatch.setattr("flows.run.history.manifests", refused)
+    monkeypatch.setattr("flows.run.history.read_manifests", refused)
     assert sdcert(["runs"]) == 2
     told = capfd.readouterr().err
     assert told.count("error: ") == 1

@@ -16,13 +16,13 @@ from tasks.score.kinds import (
     Subject,
     compute_largest_share,
     find_unlimited_kinds,
-    kinds_asked,
-    kinds_not_limited,
+    list_kinds_asked,
+    list_kinds_not_limited,
     refuse_silence,
 )
 from tasks.score.policy import PolicyLine
 from tasks.score.release_kinds import MASKED_TABLE, MODEL, SYNTHETIC_TABLE
-from tasks.score.verdict_word import capitalise_verdict, verdict_word
+from tasks.score.verdict_word import capitalise_verdict, format_verdict
 
 TABLE = Subject(kind=MASKED_TABLE, confidential=("vote", "PID"), insiders=("insider:vote", "insider:PID"))
 LINES = {
@@ -165,7 +165,7 @@ def test_the_largest_share_is_what_the_samples_leave(steps, table):
     ],
 )
 def test_a_kind_without_object_is_not_asked(subject, asked):
-    assert kinds_asked(subject) == asked
+    assert list_kinds_asked(subject) == asked
     assert "earlier_releases" in KINDS
 
 
@@ -183,7 +183,7 @@ def test_a_reason_stands_for_a_limit():
     reasons = NotLimited(membership="too few people", inference="idle, because a line limits it")
     policy = tuple(line for name, line in LINES.items() if name != "membership")
     refuse_silence(policy, reasons, TABLE)
-    assert kinds_not_limited(policy, reasons, TABLE) == (("membership", "too few people"),)
+    assert list_kinds_not_limited(policy, reasons, TABLE) == (("membership", "too few people"),)
 
 
 def test_identity_needs_a_limit_where_something_is_published():
@@ -217,7 +217,7 @@ def test_without_a_confidential_attribute_membership_is_limited(kind):
 
 
 def test_the_word():
-    assert verdict_word("certified", ()) == "certified"
-    assert verdict_word("certified", ["membership", "consistency"]) == "certified except membership, consistency"
-    assert verdict_word("refused", ["membership"]) == "refused"
+    assert format_verdict("certified", ()) == "certified"
+    assert format_verdict("certified", ["membership", "consistency"]) == "certified except membership, consistency"
+    assert format_verdict("refused", ["membership"]) == "refused"
     assert capitalise_verdict("certified except membership") == "CERTIFIED EXCEPT membership"

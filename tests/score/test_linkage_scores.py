@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tasks.attack.learned.learning_summary import LearnedFacts
 from tasks.microdata.interval import compute_bounded_mean_interval, hypergeometric_interval
 from tasks.microdata.schema import Attribute, Role, Scale
-from tasks.score.linkage import LEARNED_FROM_ALL, linkage_estimates, majority_chance
+from tasks.score.linkage import LEARNED_FROM_ALL, compute_majority_chance, linkage_estimates
 
 SECRET = [Attribute(name="vote", role=Role.CONFIDENTIAL, scale=Scale.NOMINAL, decided_by="declared")]
 TABLE = {"age": [1.0, 2.0, 3.0, 4.0], "vote": ["x", "x", "y", "z"]}
@@ -148,12 +148,12 @@ def test_more_targets_than_there_are_is_refused(pair_of, scene_of, result_of):
 def test_majority_by_hand(pair_of, scene_of):
     released = {**TABLE, "vote": ["y", "y", "z", "x"]}
     assert (
-        majority_chance(scene_of(pair_of(TABLE, released, SECRET))[0], "vote") == 0.25
+        compute_majority_chance(scene_of(pair_of(TABLE, released, SECRET))[0], "vote") == 0.25
     )  # y is released twice, and true of one in four
     tied = {**TABLE, "vote": ["x", "x", "z", "z"]}
-    assert majority_chance(scene_of(pair_of(TABLE, tied, SECRET))[0], "vote") == (2 / 4 + 1 / 4) / 2
+    assert compute_majority_chance(scene_of(pair_of(TABLE, tied, SECRET))[0], "vote") == (2 / 4 + 1 / 4) / 2
     missing = {**TABLE, "vote": ["x", None, None, None]}
-    assert majority_chance(scene_of(pair_of(TABLE, missing, SECRET))[0], "vote") == 0.0
+    assert compute_majority_chance(scene_of(pair_of(TABLE, missing, SECRET))[0], "vote") == 0.0
 
 
 votes = st.sampled_from(["x", "y", "z", None])
@@ -177,7 +177,7 @@ def test_majority_is_the_expected_hit_of_a_guess_among_the_modes(rows):
     modes = [value for value, count in counts.items() if count == max(counts.values())]
     expected = np.mean([np.mean([truth == guess for truth in original]) for guess in modes])
     scene = GroundTruth.create_from_tables(*tables, Schema(tuple(SECRET)), Alignment.complete_in(np.arange(len(rows))))
-    assert majority_chance(scene, "vote") == pytest.approx(expected)
+    assert compute_majority_chance(scene, "vote") == pytest.approx(expected)
 
 
 def test_asserted_links_of_a_learned_distance_are_of_the_worst_case_too(result_of, pair_of, scene_of):

@@ -16,7 +16,7 @@ from tasks.microdata.schema import Attribute, Role, Scale, Schema
 from tasks.microdata.table import Microdata
 from tasks.score import catalogue
 from tasks.score.catalogue import FAMILIES, LOSS, MEASURES
-from tasks.score.figure_rounding import public
+from tasks.score.figure_rounding import round_for_publication
 from tasks.score.measure import Better, DisclosureKind, FigureScope, Measure, Population, RoundingRule, list_measures
 from tasks.score.measures import disclosure, linkage, local_privacy, loss, membership, model
 from tasks.score.methods import score
@@ -93,5 +93,5 @@ def test_a_measure_of_two_tables_gives_figures_within_its_declaration(measure):
     for one in found:
         assert one.value is None or measure.smallest <= one.value, f"{measure.name}: {one.value} is below the range"
         assert one.value is None or measure.largest is None or one.value <= measure.largest, f"{measure.name}: {one.value}"
-    shown = [one for one in public(every) if one.measure == measure.name]
+    shown = [one for one in round_for_publication(every) if one.measure == measure.name]
     assert [one.id for one in shown] == [one.id for one in found], f"{measure.name}: the public edition lacks a figure"

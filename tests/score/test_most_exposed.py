@@ -16,7 +16,7 @@ from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Attribute, Role, Scale, Schema
 from tasks.microdata.table import Microdata
 from tasks.microdata.units import Units
-from tasks.score.figure_rounding import public
+from tasks.score.figure_rounding import round_for_publication
 from tasks.score.membership.exposure import estimate_share_of_most_exposed, list_missing_value_subgroups, most_exposed
 from tasks.score.membership.membership_estimates import membership_estimates
 from tasks.score.membership.membership_figures import MembershipOutcome, membership_figures
@@ -166,6 +166,6 @@ def test_no_line_limits_it_and_the_public_sees_two_digits():
         check_policy((PolicyLine(measure="subgroup_reidentification", at_most=0.6, subgroup="missing values"),), Known())
     member = np.arange(646) < 323
     exact = figures(np.arange(646.0), member, np.arange(646) % 7 == 0)[MEASURE]
-    (shown,) = public((exact,))
+    (shown,) = round_for_publication((exact,))
     assert (shown.value, shown.chance, shown.n_targets) == (0.15, 0.15, 320)
     assert (exact.value, exact.chance) == (pytest.approx(5 / 32.3), 47 / 323)

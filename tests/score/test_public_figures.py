@@ -7,14 +7,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tasks.microdata.estimate import Estimate
-from tasks.score.figure_rounding import public, round_significant
-from tasks.score.figure_rounding import public_criteria as criteria_beside
+from tasks.score.figure_rounding import round_criteria as criteria_beside
+from tasks.score.figure_rounding import round_for_publication, round_significant
 from tasks.score.policy import PolicyLine
 from tasks.score.verdict import decide, is_outside_limit
 
 
 def public_criteria(criteria, figures):
-    return criteria_beside(criteria, figures, public(figures))
+    return criteria_beside(criteria, figures, round_for_publication(figures))
 
 
 def loss(measure: str, value: float | None, attribute: str | None = None) -> Estimate:
@@ -44,7 +44,7 @@ def test_which_figures_are_rounded():
                  chance=0.0123456, chance_kind="all_pairs"),
         loss("covariance_difference", None),
     )  # fmt: skip
-    found = public(figures)
+    found = round_for_publication(figures)
     # il1s has one attribute alone: the figure of the table is that of the attribute
     assert [one.value for one in found] == [
         5.69219, 1.2, 10.0, 0.12, 0.12, 0.012, 0.012, 0.123456789, 0.292037, 0.123456, None,
@@ -52,7 +52,7 @@ def test_which_figures_are_rounded():
     assert (found[8].low, found[8].chance) == (0.27, 1 / 1080)
     assert (found[9].low, found[9].chance) == (0.123456, 0.012)
     assert [one.id for one in found] == [one.id for one in figures]
-    assert public(found) == found
+    assert round_for_publication(found) == found
 
 
 def test_a_rounded_criterion_never_contradicts_its_decision():
@@ -84,7 +84,7 @@ def test_rates_of_attacks_are_decided_and_shown_as_they_are(value):
 def test_a_tiny_difference_does_not_give_the_original_mean():
     tiny = Estimate(measure="mean_difference", attribute="a", value=4.5e-10, unit="sd")
     small = Estimate(measure="mean_difference", attribute="b", value=0.00184, unit="sd")
-    assert [one.value for one in public((tiny, small))] == [0.0, 0.002]
+    assert [one.value for one in round_for_publication((tiny, small))] == [0.0, 0.002]
 
 
 @given(count=st.integers(0, 120), n=st.integers(25, 120), limit=st.floats(0.01, 0.99))
@@ -92,14 +92,14 @@ def test_a_lower_bound_is_rounded_downwards_on_its_side_of_a_limit(count, n, lim
     share = min(count, n) / n
     bound = Estimate(measure="reidentification", attack="consistency", intruder="declared", value=share, low=share, high=1.0,
                      unit="share", status="not_followed", n_targets=n, n_in_release=n)  # fmt: skip
-    assert public((bound,))[0].value <= share
+    assert round_for_publication((bound,))[0].value <= share
     lines = (PolicyLine(measure="reidentification", at_most=limit),)
     unfollowed = frozenset({("consistency", "declared")})
     found = decide(lines, (bound,), unfollowed).criteria
-    (shown,) = public((bound,), zip(lines, found, strict=True))
+    (shown,) = round_for_publication((bound,), zip(lines, found, strict=True))
     assert shown.is_lower_bound
     assert shown.low == shown.value
-    assert public((shown,), zip(lines, found, strict=True)) == (shown,)
+    assert round_for_publication((shown,), zip(lines, found, strict=True)) == (shown,)
     (criterion,) = criteria_beside(found, (bound,), (shown,))
     assert criterion.lower_bound == (criterion.decision == "fail") == is_outside_limit(share, limit, "at_most")
     if criterion.lower_bound:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tasks.microdata.estimate import Estimate
 from tasks.score.catalogue import MEASURES
-from tasks.score.figure_rounding import public, public_criteria, round_significant
+from tasks.score.figure_rounding import round_criteria, round_for_publication, round_significant
 from tasks.score.policy import PolicyLine
 from tasks.score.public_shares import FEWEST, LEAST, ShareClasses
 from tasks.score.verdict import decide, is_outside_limit
@@ -32,12 +32,12 @@ def told(count, n, limit=None, **more):
     """Everything that is public about one figure and, where there is a limit, about the line that it decides."""
     figures = (rate(count, n, **more),)
     if limit is None:
-        (shown,) = public(figures)
+        (shown,) = round_for_publication(figures)
         return shown
     line = PolicyLine(measure=figures[0].measure, at_most=limit)
     criteria = decide((line,), figures).criteria
-    (shown,) = public(figures, zip((line,), criteria, strict=True))
-    (criterion,) = public_criteria(criteria, figures, (shown,))
+    (shown,) = round_for_publication(figures, zip((line,), criteria, strict=True))
+    (criterion,) = round_criteria(criteria, figures, (shown,))
     return shown, criterion
 
 
@@ -97,7 +97,7 @@ def test_the_interval_of_a_sample_tells_no_more_than_the_class(n, data):
     count = data.draw(st.integers(0, n))
     wide = data.draw(st.floats(0.001, 0.2))
     ends = (max(0.001, count / n - wide), min(0.999, count / n + wide))
-    (shown,) = public((rate(count, n, interval=ends),))
+    (shown,) = round_for_publication((rate(count, n, interval=ends),))
     low, high = ShareClasses(n).interval(ShareClasses(n).find_class(count / n))
     assert (shown.low, shown.high) == (min(low, shown.value), max(high, shown.value))
 
@@ -125,7 +125,7 @@ def test_figures_of_one_line_that_passes_are_all_shown_within_its_limit():
     figures = (rate(97, 944), rate(96, 944, attack="y"), rate(300, 944, measure="truth_among_nearest"))
     policy = (PolicyLine(measure="records_exposed", at_most=0.105),)
     criteria = decide(policy, figures).criteria
-    first, second, other = public(figures, zip(policy, criteria, strict=True))
+    first, second, other = round_for_publication(figures, zip(policy, criteria, strict=True))
     assert first.value <= 0.105
     assert second.value <= 0.105
     assert other.value == pytest.approx(300 / 944)
@@ -137,39 +137,39 @@ def test_whose_side_a_failing_line_does_not_tell_is_not_told():
     shown = []
     for count in (3, 4):
         figures = (rate(300, 944), rate(count, 944, attack="y"))
-        shown.append(public(figures, zip(policy, decide(policy, figures).criteria, strict=True))[1])
+        shown.append(round_for_publication(figures, zip(policy, decide(policy, figures).criteria, strict=True))[1])
     assert shown[0] == shown[1]
 
 
 def test_parts_of_a_membership_test_count_the_smaller_side():
     one = rate(12, 60, measure="membership_auc", intruder=None)
     few, many = (Estimate(**{**{f: getattr(one, f) for f in one.__slots__}, "n_in_release": k}) for k in (15, 30))
-    assert public((few,))[0].value is None
-    assert public((many,))[0].value == pytest.approx(10 / 30)
+    assert round_for_publication((few,))[0].value is None
+    assert round_for_publication((many,))[0].value == pytest.approx(10 / 30)
 
 
 def test_what_everybody_can_count_stays_as_it_is():
     exact = [one.name for one in MEASURES.values() if one.rounding == "exact" and one.unit == "share"]
     figures = tuple(rate(1, 6, measure=measure, intruder=None, attack=None) for measure in exact)
     assert figures
-    assert public(figures) == figures
+    assert round_for_publication(figures) == figures
 
 
 def test_the_mean_size_of_candidate_sets_has_two_digits():
     one = Estimate(measure="mean_candidate_set_size", value=10.437, low=10.437, high=10.437, unit="records", n_targets=944)
-    assert public((one,))[0].value == 10
+    assert round_for_publication((one,))[0].value == 10
 
 
 @pytest.mark.parametrize(("n", "chance", "shown"), [(16, 4 / 16, None), (60, 57 / 60, 1.0), (60, 6 / 60, 10 / 60)])
 def test_a_chance_level_that_counts_people_is_shown_by_classes_too(n, chance, shown):
     majority = rate(n // 2, n, measure="linked_value_disclosed", attribute="vote", chance=chance, chance_kind="majority")
     flagged = replace(rate(n // 2, n, measure="subgroup_share_of_most_exposed"), chance=chance, chance_kind="uniform_guess")
-    assert public((majority,))[0].chance == shown
-    assert public((flagged,))[0].chance == (
+    assert round_for_publication((majority,))[0].chance == shown
+    assert round_for_publication((flagged,))[0].chance == (
         shown and round_significant(shown, 2)
     )  # how many are in the subgroup is hidden as well
 
 
 def test_the_chance_of_a_guess_among_all_records_stays():
     guess = rate(30, 60, measure="reidentification", chance=1 / 60, chance_kind="uniform_guess")
-    assert public((guess,))[0].chance == 1 / 60
+    assert round_for_publication((guess,))[0].chance == 1 / 60

@@ -22,7 +22,7 @@ from tasks.microdata.schema import Attribute, Role, Scale, Schema
 from tasks.microdata.table import Microdata
 from tasks.score.anonymity import KAnonymitySubset
 from tasks.score.catalogue import LINKAGE, MEASURES
-from tasks.score.figure_rounding import public
+from tasks.score.figure_rounding import round_for_publication
 from tasks.score.interval_disclosure import RankIntervalDisclosure
 from tasks.score.methods import score
 from tasks.score.policy import Known, PolicyLine, check_policy
@@ -272,7 +272,7 @@ def test_limits_on_what_is_measured_decide():
 
 def test_the_control_of_other_people_is_rounded_for_the_public():
     source = Microdata.from_columns({"age": np.arange(37) % 11, "sex": ["f"] * 37, "vote": (["x", "y", "x"] * 13)[:37]})
-    exact, shown = (by_id(figures) for figures in (scored(source=source), public(scored(source=source))))
+    exact, shown = (by_id(figures) for figures in (scored(source=source), round_for_publication(scored(source=source))))
     name = "linked_value_control|distance_linkage|declared|vote"
     assert (exact[name].value, shown[name].value) == (18.5 / 37, 0.54)  # 15 to 24 are shown as 20 of 37, with 2 digits
     disclosed = "linked_value_disclosed|distance_linkage|declared|vote"

@@ -14,7 +14,7 @@ from tasks.mask.methods import mask
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Attribute, Role, Scale, Schema
 from tasks.microdata.table import Microdata
-from tasks.score.figure_rounding import public
+from tasks.score.figure_rounding import round_for_publication
 from tasks.score.interval_disclosure import (
     RankIntervalDisclosure,
     SdIntervalDisclosure,
@@ -119,7 +119,7 @@ def test_the_default_widths_are_near_chance_for_independent_normals():
 def test_the_public_edition_shows_the_class_of_the_count_and_rounds_the_chance(pair_of):
     rng = np.random.default_rng(3)
     (found,) = sd_interval_disclosure(pair_of({"V": rng.normal(size=97)}, {"V": rng.normal(size=97)}), spec(10.0))
-    (shown,) = public((found,))
+    (shown,) = round_for_publication((found,))
     assert (found.value, shown.value) == (5 / 97, 10 / 97)  # fewer than 15
     assert shown.chance == float(f"{found.chance:.1e}") != found.chance
 

@@ -19,7 +19,7 @@ from tasks.microdata.interval import compute_bounded_mean_interval
 from tasks.microdata.schema import Attribute, Role, Scale, Schema
 from tasks.microdata.table import Microdata
 from tasks.microdata.units import find_units
-from tasks.score.figure_rounding import public, public_criteria
+from tasks.score.figure_rounding import round_criteria, round_for_publication
 from tasks.score.methods import score
 from tasks.score.policy import Known, PolicyLine, check_policy
 from tasks.score.subgroups import find_subgroups
@@ -211,14 +211,14 @@ def test_what_of_subgroups_is_public():
         measure="groups_exposed", attack="x", intruder="declared", attribute="house", value=3 / 457, low=3 / 457, high=1.0,
         unit="share", n_targets=1234, n_in_release=1234,
     )  # fmt: skip
-    found = public((exact, groups))
+    found = round_for_publication((exact, groups))
     first = (found[0].value, found[0].low, found[0].n_targets, found[0].n_in_release, found[0].chance)
     assert first == (0.16, 0.16, 120, 120, 0.0027)  # 17 are shown as 20 of 123
     assert (found[1].value, found[1].high, found[1].n_targets) == (0.0081, 1.0, 1234)  # 10 of 1234
     small = [replace(exact, n_targets=n, n_in_release=n) for n in (10, 13, 47, 96, 1234)]
-    assert [one.n_targets for one in public(tuple(small))] == [10, 10, 50, 100, 1200]
+    assert [one.n_targets for one in round_for_publication(tuple(small))] == [10, 10, 50, 100, 1200]
     line = PolicyLine(measure="subgroup_reidentification", at_most=0.14)
     criteria = decide((line,), (exact,)).criteria
-    shown = public((exact,), ((line, criteria[0]),))
-    (criterion,) = public_criteria(criteria, (exact,), shown)
+    shown = round_for_publication((exact,), ((line, criteria[0]),))
+    (criterion,) = round_criteria(criteria, (exact,), shown)
     assert (criterion.decision, criterion.deciding_value, shown[0].value) == ("pass", 0.14, 0.14)  # kept: shown within it

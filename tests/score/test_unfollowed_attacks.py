@@ -10,7 +10,7 @@ from tasks.attack.omissions import Omission
 from tasks.attack.outcomes.outcome import AttackResult
 from tasks.mask.ranks.rank_swapping import RankSwapping
 from tasks.microdata.estimate import Estimate
-from tasks.score.attack_coverage import find_unfollowed, omissions_in_effect
+from tasks.score.attack_coverage import find_unfollowed, select_omissions_in_effect
 from tasks.score.policy import PolicyLine
 from tasks.score.verdict import decide
 
@@ -106,7 +106,7 @@ def test_an_attack_that_the_steps_do_not_require_leaves_nothing_undecided():
 
 def in_effect(*attacks, intruder=None, names=("consistency", "learned_linkage")):
     omit = tuple(Omission(attack=name, intruder=intruder, reason="it takes days") for name in names)
-    return [one.attack for one in omissions_in_effect(attacks, omit, SWAP)]
+    return [one.attack for one in select_omissions_in_effect(attacks, omit, SWAP)]
 
 
 def test_an_omission_is_in_effect_where_a_required_attack_gave_no_figure():

@@ -9,14 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.microdata.errors import InputError
-from tasks.sweep.axes import AxisSpec, SweepAxis, axis, distinct, is_one_of, sort_axes
+from tasks.sweep.axes import AxisSpec, SweepAxis, create_axis, is_one_of, remove_repeats, sort_axes
 from tasks.sweep.parts import find_number_kind, parse_axis_path, replace_values
 
 NUMBERS = st.floats(0.01, 1e6).map(lambda number: float(f"{number:.6g}"))
 
 
 def made(whole=False, real=False, **fields):
-    return axis("p", AxisSpec.model_validate_json(json.dumps(fields)), whole=whole, real=real)
+    return create_axis("p", AxisSpec.model_validate_json(json.dumps(fields)), whole=whole, real=real)
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_half_the_way_of_a_log_range_is_half_the_factors():
 def test_truth_is_no_number():
     assert not is_one_of(True, (1, 1.0))
     assert is_one_of(1, (True, 1.0))
-    assert distinct([1, True, 1.0, False, 0]) == (1.0, True, False, 0)
+    assert remove_repeats([1, True, 1.0, False, 0]) == (1.0, True, False, 0)
 
 
 def linked(path, *others, values=(1, 2)):

@@ -20,17 +20,17 @@ from tasks.microdata.errors import NotApplicable
 from tasks.score.interval_disclosure import rank_interval_hits
 from tasks.sweep.calibration import interval_checks, planted_checks, posterior_checks, random_pairings, recount_checks, worlds
 from tasks.sweep.calibration.calibration_findings import LEVEL, Effort
-from tasks.sweep.calibration.checks import FOLLOWED, carry_out, checks
+from tasks.sweep.calibration.checks import FOLLOWED, carry_out, list_checks
 from tasks.sweep.calibration.interval_checks import intervals_cover
 from tasks.sweep.calibration.null_checks import finds_nothing
 from tasks.sweep.calibration.planted_checks import finds_what_is_there
 from tasks.sweep.calibration.posterior_checks import claims_hold, compute_difference_p_value
 from tasks.sweep.calibration.random_pairings import (
+    complete_to_square,
     compute_binomial_tail,
     compute_credit_matrix,
     compute_pairing_credit,
     run_permutation_test,
-    square,
 )
 from tasks.sweep.calibration.recount_checks import _create_rank_rule
 
@@ -45,7 +45,7 @@ def rng(number=1):
 
 
 def check(kind, subject, scene):
-    (found,) = [one for one in checks() if (one.kind, one.subject, one.scene) == (kind, subject, scene)]
+    (found,) = [one for one in list_checks() if (one.kind, one.subject, one.scene) == (kind, subject, scene)]
     return found
 
 
@@ -99,7 +99,7 @@ def test_worked_example_of_a_matrix_of_credits():
     expected = np.array([[0.5, 0, 0.5], [0, 1, 0], [0, 0, 0]])
     assert compute_credit_matrix(links, is_searched=False).tolist() == expected.tolist()
     assert compute_credit_matrix(links, is_searched=True).tolist() == expected.T.tolist()
-    assert square(expected[:, :2]).tolist() == [[0.5, 0, 0], [0, 1, 0], [0, 0, 0]]
+    assert complete_to_square(expected[:, :2]).tolist() == [[0.5, 0, 0], [0, 1, 0], [0, 0, 0]]
 
 
 @pytest.mark.parametrize("make", [worlds.make_masked_world, worlds.make_partial_world])
@@ -310,7 +310,7 @@ def test_every_mask_that_can_be_followed_is_calibrated():
     followed = {step.method for steps in FOLLOWED.values() for step in steps}
     answered = {row["method"] for row in describe() if "transparency" in row["answered by"]}
     assert answered <= followed
-    names = [(one.kind, one.subject, one.scene) for one in checks()]
+    names = [(one.kind, one.subject, one.scene) for one in list_checks()]
     assert len(set(names)) == len(names)
 
 
@@ -337,7 +337,7 @@ def in_its_tier(one):
         pytest.param(FULL, marks=pytest.mark.long, id="full"),
     ],
 )
-@pytest.mark.parametrize("one", [in_its_tier(one) for one in checks()])
+@pytest.mark.parametrize("one", [in_its_tier(one) for one in list_checks()])
 def test_all_attacks_and_intervals_are_calibrated(one, effort):
     found = carry_out(one, effort)
     assert [f"{some.subject}, {some.scene}: {some.reason}" for some in found if not some.holds] == []

@@ -21,13 +21,13 @@ from tasks.microdata.table import Floats
 from tasks.score.policy import PolicyLine
 from tasks.sweep.frontier import (
     NOBODY,
+    compute_distance_behind,
+    compute_hypervolume,
     compute_map_coordinates,
-    distance,
-    dominators,
+    find_dominators,
+    find_frontier,
+    find_policy_region,
     find_required,
-    frontier,
-    hypervolume,
-    policy_region,
 )
 from tasks.sweep.layout import StoredFigure, TrialRow, create_sweep_table, encode_figures
 from tasks.sweep.results import Results
@@ -51,10 +51,12 @@ def beaten_by(risk: Floats, loss: Floats) -> list[list[int]]:
 
 def test_an_example_by_hand() -> None:
     risk, loss = np.array([0.5, 0.1, 0.5, 0.9, 0.1, np.nan, 0.9]), np.array([0.5, 0.9, 0.5, 0.1, 1.0, 0.0, 0.6])
-    assert frontier(risk, loss).tolist() == [True, True, True, True, False, False, False]
-    assert dominators(risk, loss).tolist() == [NOBODY, NOBODY, NOBODY, NOBODY, 1, NOBODY, 0]
-    assert distance(risk, loss)[6] == pytest.approx((0.6 - 0.5) / 0.9), "by so much of its range the loss would have to fall"
-    assert np.isnan(distance(risk, loss)[5])
+    assert find_frontier(risk, loss).tolist() == [True, True, True, True, False, False, False]
+    assert find_dominators(risk, loss).tolist() == [NOBODY, NOBODY, NOBODY, NOBODY, 1, NOBODY, 0]
+    assert compute_distance_behind(risk, loss)[6] == pytest.approx((0.6 - 0.5) / 0.9), (
+        "by so much of its range the loss would have to fall"
+    )
+    assert np.isnan(compute_distance_behind(risk, loss)[5])
 
 
 @given(maps)
@@ -63,9 +65,9 @@ def test_as_the_definition_has_it(map_: tuple[Floats, Floats]) -> None:
     known = ~(np.isnan(risk) | np.isnan(loss))
     above = beaten_by(risk, loss)
     on_it = [bool(there) and not some for there, some in zip(known, above, strict=True)]
-    assert frontier(risk, loss).tolist() == on_it
+    assert find_frontier(risk, loss).tolist() == on_it
     witnesses = [next((i for i in some if on_it[i]), NOBODY) for some in above]
-    assert dominators(risk, loss).tolist() == witnesses
+    assert find_dominators(risk, loss).tolist() == witnesses
     assert [witness != NOBODY for witness in witnesses] == [bool(some) for some in above]
 
 
@@ -73,8 +75,10 @@ def test_as_the_definition_has_it(map_: tuple[Floats, Floats]) -> None:
 def test_the_order_of_the_points_changes_nothing(map_: tuple[Floats, Floats]) -> None:
     risk, loss = map_
     order = np.random.default_rng(len(risk)).permutation(len(risk))
-    assert frontier(risk[order], loss[order]).tolist() == frontier(risk, loss)[order].tolist()
-    assert np.array_equal(distance(risk[order], loss[order]), distance(risk, loss)[order], equal_nan=True)
+    assert find_frontier(risk[order], loss[order]).tolist() == find_frontier(risk, loss)[order].tolist()
+    assert np.array_equal(
+        compute_distance_behind(risk[order], loss[order]), compute_distance_behind(risk, loss)[order], equal_nan=True
+    )
 
 
 @given(maps)
@@ -82,15 +86,15 @@ def test_the_area_is_the_number_of_squares_that_are_dominated(map_: tuple[Floats
     risk, loss = map_
     corners = [(x, y) for x in range(SIDE) for y in range(SIDE)]
     squares = sum(any(r <= x and v <= y for r, v in zip(risk, loss, strict=True)) for x, y in corners)
-    assert hypervolume(risk, loss, (SIDE, SIDE)) == squares
-    assert hypervolume(risk, loss, (0, SIDE)) == 0
+    assert compute_hypervolume(risk, loss, (SIDE, SIDE)) == squares
+    assert compute_hypervolume(risk, loss, (0, SIDE)) == 0
 
 
 @given(maps)
 def test_a_step_of_the_distance_frees_a_point_and_less_does_not(map_: tuple[Floats, Floats]) -> None:
     risk, loss = map_
-    far = distance(risk, loss)
-    ahead = frontier(risk, loss)
+    far = compute_distance_behind(risk, loss)
+    ahead = find_frontier(risk, loss)
     known = ~(np.isnan(risk) | np.isnan(loss))
     for i in np.flatnonzero(known & ~ahead):
         spans = [float(np.ptp(values[known])) or 1.0 for values in (risk, loss)]
@@ -106,8 +110,8 @@ def test_ten_thousand_points_are_quick() -> None:
     clouds = [rng.random((2, 10_000)), np.stack([np.arange(1e4), -np.arange(1e4)])]
     for risk, loss in clouds:
         began = time.process_time()
-        frontier(risk, loss)
-        dominators(risk, loss)
+        find_frontier(risk, loss)
+        find_dominators(risk, loss)
         assert time.process_time() - began < 0.5
 
 
@@ -143,14 +147,14 @@ def test_the_region_of_a_policy() -> None:
         [{**good, "reidentification|distance_linkage|insider:vote": 1.0}],
     )
     kinds = ["inside", "outside", "outside", "inside", "undecided", "undecided", "undecided", "outside", "inside"]
-    assert list(policy_region(found, (NO_MORE, ENOUGH))) == kinds
+    assert list(find_policy_region(found, (NO_MORE, ENOUGH))) == kinds
     with pytest.raises(InputError):
-        policy_region(found, ())
+        find_policy_region(found, ())
 
 
 def test_the_region_of_figures_as_they_are_scored() -> None:
     one = Estimate(measure="reidentification", attack="a", intruder="declared", value=0.2, low=0.2, high=0.2, unit="share")
-    assert policy_region(results([encode_figures([one])]), (NO_MORE,)) == ("inside",)
+    assert find_policy_region(results([encode_figures([one])]), (NO_MORE,)) == ("inside",)
 
 
 SWAP = RankSwapping(method="rank_swapping", attributes=("age",), window_percent=10)
@@ -164,7 +168,7 @@ def test_an_attack_of_any_name_counts_where_the_steps_of_the_point_require_its_m
     linked = Estimate(attack="distance_linkage", value=0.2, low=0.2, high=0.2, **known)
     figures = [linked, Estimate(attack="pairs", value=None, status="not_followed", **known)]
     required = find_required((LINK, PAIRS), (step,))
-    assert policy_region(results([encode_figures(figures)]), (NO_MORE,), lambda _: required) == (region,)
+    assert find_policy_region(results([encode_figures(figures)]), (NO_MORE,), lambda _: required) == (region,)
 
 
 def test_of_two_attacks_by_one_method_one_is_enough() -> None:
@@ -176,7 +180,7 @@ def test_of_two_attacks_by_one_method_one_is_enough() -> None:
         replace(idle, attack="consistency"),
     )
     points = results(*([encode_figures([idle, other])] for other in others))
-    assert policy_region(points, (NO_MORE,), lambda _: required) == ("inside", "undecided")
+    assert find_policy_region(points, (NO_MORE,), lambda _: required) == ("inside", "undecided")
 
 
 def test_the_steps_are_those_of_each_point() -> None:
@@ -184,7 +188,7 @@ def test_the_steps_are_those_of_each_point() -> None:
     linked = Estimate(attack="distance_linkage", value=0.2, low=0.2, high=0.2, **known)
     figures = encode_figures([linked, Estimate(attack="consistency", value=None, status="not_followed", **known)])
     plans = [find_required((LINK, Consistency(method="consistency")), (step,)) for step in (GROUP, SWAP)]
-    assert policy_region(results([figures], [figures]), (NO_MORE,), lambda n: plans[n]) == ("inside", "undecided")
+    assert find_policy_region(results([figures], [figures]), (NO_MORE,), lambda n: plans[n]) == ("inside", "undecided")
 
 
 def test_a_required_attack_that_was_not_computed_leaves_a_point_undecided_or_outside() -> None:
@@ -194,9 +198,9 @@ def test_a_required_attack_that_was_not_computed_leaves_a_point_undecided_or_out
     bounds = (replace(idle, value=low + 0.1, low=low, high=1.0) for low in (0.1, 0.5))
     points = [[encode_figures([linked, one])] for one in (idle, *bounds, replace(idle, attack="learned_linkage"))]
     required = {name: name for name in ("distance_linkage", "transparency", "consistency")}
-    found = policy_region(results(*points), (NO_MORE,), lambda _: required)
+    found = find_policy_region(results(*points), (NO_MORE,), lambda _: required)
     assert found == ("undecided", "undecided", "outside", "inside")
-    assert policy_region(results(*points), (NO_MORE,))[-1] == "undecided", "nothing is known of the steps"
+    assert find_policy_region(results(*points), (NO_MORE,))[-1] == "undecided", "nothing is known of the steps"
 
 
 def test_a_point_that_lost_a_seed_is_not_compared() -> None:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.sweep.axes import SweepAxis
-from tasks.sweep.points import Space, SweepPoint, allocate_points, grid, n_points, random
+from tasks.sweep.points import Space, SweepPoint, allocate_points, count_points, draw_points, expand_grids
 
 
 def space(name, *axes):
@@ -24,7 +24,7 @@ SWAP = space("swap", SweepAxis("p", (1, 2, 3)))
 
 
 def test_the_grid_by_hand():
-    assert list(grid((MDAV, SWAP))) == [
+    assert list(expand_grids((MDAV, SWAP))) == [
         SweepPoint(0, "mdav", (("k", 3), ("partition", "mdav"))),
         SweepPoint(1, "mdav", (("k", 3), ("partition", "v_mdav"), ("gamma", 0.2))),
         SweepPoint(2, "mdav", (("k", 3), ("partition", "v_mdav"), ("gamma", 1.1))),
@@ -35,17 +35,17 @@ def test_the_grid_by_hand():
         SweepPoint(7, "swap", (("p", 2),)),
         SweepPoint(8, "swap", (("p", 3),)),
     ]
-    assert (MDAV.size, SWAP.size, n_points((MDAV, SWAP))) == (6, 3, 9)
+    assert (MDAV.size, SWAP.size, count_points((MDAV, SWAP))) == (6, 3, 9)
 
 
 def test_a_pipeline_without_axes_is_one_point():
-    assert list(grid((space("plain"),))) == [SweepPoint(0, "plain", ())]
+    assert list(expand_grids((space("plain"),))) == [SweepPoint(0, "plain", ())]
     assert space("plain").size == 1
 
 
 def test_values_stand_in_the_order_of_the_file_though_a_condition_looks_ahead():
     early = space("p", SweepAxis("gamma", (1, 2), when=(("way", ("x",)),)), SweepAxis("way", ("x", "y")))
-    assert [one.values for one in grid((early,))] == [
+    assert [one.values for one in expand_grids((early,))] == [
         (("gamma", 1), ("way", "x")),
         (("gamma", 2), ("way", "x")),
         (("way", "y"),),
@@ -89,25 +89,25 @@ def test_a_grid_of_billions_is_counted_without_being_made():
 
 @given(spaces(), st.integers(1, 40), st.integers(0, 5))
 def test_random_points_are_distinct_points_of_the_grid(one, points, seed):
-    found = list(random((one,), points, seed))
-    assert len(found) == min(points, one.size) == n_points((one,), points)
+    found = list(draw_points((one,), points, seed))
+    assert len(found) == min(points, one.size) == count_points((one,), points)
     assert len({point.values for point in found}) == len(found)
     assert {point.values for point in found} <= set(one.grid())
     assert [point.number for point in found] == list(range(len(found)))
-    assert found == list(random((one,), points, seed))
+    assert found == list(draw_points((one,), points, seed))
 
 
 def test_another_seed_draws_other_points():
     large = space("large", SweepAxis("a", range(1000)))
-    assert list(random((large,), 20, 0)) != list(random((large,), 20, 1))
+    assert list(draw_points((large,), 20, 0)) != list(draw_points((large,), 20, 1))
 
 
 def test_random_points_come_evenly_from_the_pipelines():
     large, endless = space("large", SweepAxis("a", range(1000))), space("endless", SweepAxis("b", (), bounds=(0.0, 1.0)))
     assert allocate_points((large, SWAP, endless), 21) == (9, 3, 9)
-    found = Counter(point.pipeline for point in random((large, SWAP, endless), 21, 0))
+    found = Counter(point.pipeline for point in draw_points((large, SWAP, endless), 21, 0))
     assert found == {"large": 9, "swap": 3, "endless": 9}
-    assert n_points((large, SWAP, endless), 21) == 21
+    assert count_points((large, SWAP, endless), 21) == 21
 
 
 @given(st.lists(st.integers(1, 30), min_size=1, max_size=6), st.integers(0, 120))
@@ -121,6 +121,6 @@ def test_no_pipeline_gives_more_than_it_has_and_nothing_is_lost(sizes, points):
 
 def test_points_of_a_huge_space_are_drawn_without_making_it():
     huge = space("huge", *(SweepAxis(f"a{i}", range(1000)) for i in range(6)))
-    found = [point.values for point in random((huge,), 50, 0)]
+    found = [point.values for point in draw_points((huge,), 50, 0)]
     assert len(set(found)) == 50
     assert {path for path, _ in found[0]} == {f"a{i}" for i in range(6)}

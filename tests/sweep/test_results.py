@@ -17,7 +17,7 @@ from tasks.attack.linkage.distance_linkage import DistanceLinkage
 from tasks.attack.threat import IntruderSpec
 from tasks.mask.noise.noise import Noise
 from tasks.microdata.canonical import canonical
-from tasks.microdata.estimate import Estimate, Status, id_parts
+from tasks.microdata.estimate import Estimate, Status, split_id
 from tasks.microdata.schema import Attribute, Role, Scale, Schema
 from tasks.microdata.table import Microdata
 from tasks.score.catalogue import MEASURES
@@ -145,7 +145,7 @@ def test_names_with_bars_keep_apart() -> None:
     other = replace(one, intruder="insider:a|b", attribute="c")
     assert one.id == "linked_value_disclosed|t|insider:a|b~1c"
     assert one.id != other.id
-    assert id_parts(other.id) == ("linked_value_disclosed", "t", "insider:a|b", "c")
+    assert split_id(other.id) == ("linked_value_disclosed", "t", "insider:a|b", "c")
 
 
 def test_a_width_of_many_digits_is_read_back() -> None:

@@ -11,9 +11,9 @@ import pytest
 
 from tasks.microdata.table import Floats
 from tasks.sweep.axes import SweepAxis
-from tasks.sweep.frontier import frontier, hypervolume
+from tasks.sweep.frontier import compute_hypervolume, find_frontier
 from tasks.sweep.frontier_search import FrontierSearch, _Encoding
-from tasks.sweep.points import Space, SweepPoint, random
+from tasks.sweep.points import Space, SweepPoint, draw_points
 
 REFERENCE = (1.5, 1.5)
 GROUPS = Space.from_axes(
@@ -56,7 +56,7 @@ def told(points: Sequence[SweepPoint]) -> tuple[Sequence[SweepPoint], Floats, Fl
 
 
 def area(points: Sequence[SweepPoint]) -> float:
-    return hypervolume(*told(points)[1:], REFERENCE)
+    return compute_hypervolume(*told(points)[1:], REFERENCE)
 
 
 def joined(generations: Sequence[Sequence[SweepPoint]]) -> list[SweepPoint]:
@@ -106,7 +106,7 @@ def test_it_comes_nearer_to_the_frontier_than_chance() -> None:
     left = {"search": 0.0, "chance": 0.0}
     for seed in range(5):
         left["search"] += best - area(joined(unbroken(seed, 300)))
-        left["chance"] += best - area(list(random(SPACES, 300, seed)))
+        left["chance"] += best - area(list(draw_points(SPACES, 300, seed)))
     assert left["search"] < 0.7 * left["chance"], left
 
 
@@ -155,7 +155,7 @@ def test_points_without_result_are_worse_than_any() -> None:
     assert np.mean(failed[:40]) > 0.3
     assert np.mean(failed[-80:]) < 0.4, "the best points lie at the edge of it"
     best = np.array([[dict(point.values)[name] for name in "xy"] for point, bad in zip(points, failed, strict=True) if not bad])
-    assert best[frontier(best[:, 0].astype(float), best[:, 1].astype(float))].min(axis=0).tolist() < [55, 5]
+    assert best[find_frontier(best[:, 0].astype(float), best[:, 1].astype(float))].min(axis=0).tolist() < [55, 5]
 
 
 def test_nothing_but_failures_is_no_failure() -> None:

@@ -15,7 +15,7 @@ from tasks.microdata.table import Floats
 from tasks.sweep.layout import TrialRow, create_sweep_table
 from tasks.sweep.page.influence_table import create_influence_table
 from tasks.sweep.results import Results
-from tasks.sweep.sensitivity import Influence, influences
+from tasks.sweep.sensitivity import Influence, compute_influences
 
 K, M, G = "masking[0].k", "masking[0].partition", "masking[0].gamma"
 
@@ -41,7 +41,7 @@ def of(found: Sequence[Influence]) -> dict[str, Influence]:
 
 
 def test_two_effects_by_hand() -> None:
-    found = of(influences(results(grid(a=[0, 1], b=[0, 1]), seeds=2), np.repeat([0.0, 1, 3, 4], 2)))
+    found = of(compute_influences(results(grid(a=[0, 1], b=[0, 1]), seeds=2), np.repeat([0.0, 1, 3, 4], 2)))
     assert found["a"].share == pytest.approx(0.9), "3^2 of 3^2 + 1^2"
     assert found["b"].share == pytest.approx(0.1)
     assert found["a"].method == "eta_squared"
@@ -50,7 +50,7 @@ def test_two_effects_by_hand() -> None:
 
 
 def test_where_the_one_acts_through_the_other_alone_neither_does_by_itself() -> None:
-    found = of(influences(results(grid(a=[0, 1], b=["x", "y"])), np.array([0.0, 1, 1, 0])))
+    found = of(compute_influences(results(grid(a=[0, 1], b=["x", "y"])), np.array([0.0, 1, 1, 0])))
     assert [found[name].share for name in "ab"] == [0, 0]
     assert (found["a"].direction, found["b"].direction) == (0, None), "names have no direction"
 
@@ -61,7 +61,7 @@ def test_as_an_analysis_of_variance_has_it() -> None:
     y = rng.normal(size=len(points) * 3) + np.repeat([float(str(point["a"])) for point in points], 3)
     data = pd.DataFrame([point for point in points for _ in range(3)]).assign(y=y)
     table = sm.stats.anova_lm(smf.ols("y ~ C(a) + C(b) + C(c)", data).fit(), typ=2)["sum_sq"]
-    found = of(influences(results(points, seeds=3), y))
+    found = of(compute_influences(results(points, seeds=3), y))
     for name in "abc":
         assert found[name].share == pytest.approx(table[f"C({name})"] / table.sum())
 
@@ -69,7 +69,7 @@ def test_as_an_analysis_of_variance_has_it() -> None:
 def test_an_axis_without_influence_gets_its_chance_on_average() -> None:
     rng = np.random.default_rng(7)
     table = results(grid(a=range(6), b=range(4)))
-    runs = [influences(table, rng.normal(size=24)) for _ in range(300)]
+    runs = [compute_influences(table, rng.normal(size=24)) for _ in range(300)]
     shares = np.array([line[0].share for line in runs], dtype=float)
     assert runs[0][0].chance == pytest.approx(5 / 23)
     assert abs(shares.mean() - 5 / 23) < 4 * shares.std() / np.sqrt(300)
@@ -86,10 +86,12 @@ def test_the_page_says_how_large_a_share_may_be_that_means_nothing() -> None:
 
 def test_directions() -> None:
     table = results(grid(a=[1, 2, 3, 4], b=[1, 2]))
-    found = of(influences(table, np.array([float(str(a)) ** 3 for a in table.axis("a")])))
+    found = of(compute_influences(table, np.array([float(str(a)) ** 3 for a in table.axis("a")])))
     assert found["a"].direction == pytest.approx(1)
     assert found["b"].direction == pytest.approx(0)
-    assert of(influences(table, -np.array([float(str(a)) for a in table.axis("a")])))["a"].direction == pytest.approx(-1)
+    assert of(compute_influences(table, -np.array([float(str(a)) for a in table.axis("a")])))["a"].direction == pytest.approx(
+        -1
+    )
 
 
 @pytest.mark.parametrize(
@@ -102,24 +104,24 @@ def test_directions() -> None:
     ],
 )
 def test_what_is_not_assessed_says_why(points: list[dict[str, object]], values: list[float], reason: str) -> None:
-    for line in influences(results(points), np.array(values)):
+    for line in compute_influences(results(points), np.array(values)):
         assert (line.share, line.method, line.reason) == (None, None, reason)
 
 
 def test_an_axis_of_one_value_has_no_line() -> None:
-    assert [line.axis for line in influences(results(grid(a=[1], b=[1, 2])), np.array([1.0, 2]))] == ["b"]
-    assert influences(results([{}]), np.array([1.0])) == ()
+    assert [line.axis for line in compute_influences(results(grid(a=[1], b=[1, 2])), np.array([1.0, 2]))] == ["b"]
+    assert compute_influences(results([{}]), np.array([1.0])) == ()
 
 
 def test_an_axis_whose_other_values_lack_the_figure() -> None:
-    found = of(influences(results(grid(a=[1, 2], b=[1, 2])), np.array([1.0, 2, np.nan, np.nan])))
+    found = of(compute_influences(results(grid(a=[1, 2], b=[1, 2])), np.array([1.0, 2, np.nan, np.nan])))
     assert found["a"].reason == "the axis takes one value where the figure is there"
 
 
 def test_a_conditional_axis_counts_only_where_it_exists() -> None:
     points = [{K: k, M: "mdav"} for k in (2, 3)] + [{K: k, M: "v_mdav", G: g} for k in (2, 3) for g in (0.2, 0.5, 1.1)]
     y = np.array([5.0, 5] + [g * 10 for _ in (2, 3) for g in (0.2, 0.5, 1.1)])
-    found = of(influences(results(points), y))
+    found = of(compute_influences(results(points), y))
     assert (found[G].n_points, found[K].n_points, found[M].n_points) == (6, 8, 8)
     assert found[G].share == pytest.approx(1)
     assert found[K].share == pytest.approx(0)
@@ -139,7 +141,7 @@ def test_pipelines_are_told_apart() -> None:
     ]
     table = Results.from_table(create_sweep_table(lines))
     y = np.array([float(str(a)) for a in table.axis("a")]) * ([1] * 8 + [-1] * 8)
-    one, other = influences(table, y)
+    one, other = compute_influences(table, y)
     assert (one.pipeline, other.pipeline) == ("one", "other")
     assert one.direction == pytest.approx(1)
     assert other.direction == pytest.approx(-1)
@@ -152,7 +154,7 @@ def scattered(n: int, y: object, seed: int = 5) -> tuple[Results, Floats]:
 
 
 def test_a_random_design_is_asked_by_a_forest() -> None:
-    found = of(influences(*scattered(200, lambda point, rng: 3 * point["a"] ** 2 + (point["c"] == "x"))))
+    found = of(compute_influences(*scattered(200, lambda point, rng: 3 * point["a"] ** 2 + (point["c"] == "x"))))
     shares = {name: line.share for name, line in found.items()}
     assert shares["a"] > shares["c"] > shares["b"]  # type: ignore[operator]  # all were assessed
     assert {line.method for line in found.values()} == {"permutation"}
@@ -164,7 +166,7 @@ def test_a_random_design_is_asked_by_a_forest() -> None:
 
 
 def test_a_forest_that_foretells_nothing_says_so() -> None:
-    for line in influences(*scattered(80, lambda point, rng: rng.normal())):
+    for line in compute_influences(*scattered(80, lambda point, rng: rng.normal())):
         assert line.share is None
         assert line.score is not None
         assert line.score < 0.1

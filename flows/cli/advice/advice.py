@@ -30,7 +30,7 @@ _SHUFFLE = (
 )
 
 
-def advice(scorecard: dict[str, Any], manifest: dict[str, Any]) -> list[str]:
+def list_advice(scorecard: dict[str, Any], manifest: dict[str, Any]) -> list[str]:
     """Sentences on what to change, for every line of the policy that is not kept; empty for a certified release.
 
     Parameters
@@ -42,7 +42,7 @@ def advice(scorecard: dict[str, Any], manifest: dict[str, Any]) -> list[str]:
     spec = manifest["spec"]
     figures = [figure for figure in scorecard["estimates"] if figure.get("attack") not in _find_position_attacks(spec)]
     lines = [line for line in scorecard["criteria"] if line["decision"] != "pass"]
-    sentences = (sentence for line in lines for sentence in _about(line, figures, spec))
+    sentences = (sentence for line in lines for sentence in _explain_line(line, figures, spec))
     return list(dict.fromkeys(sentences))
 
 
@@ -52,7 +52,7 @@ def _advise_sampling(intruder: dict[str, Any]) -> str:
     return "Attack every record (`intruder: {targets: 1.0}`): then there is no sampling error left to doubt."
 
 
-def _about(line: dict[str, Any], figures: list[dict[str, Any]], spec: dict[str, Any]) -> Iterator[str]:
+def _explain_line(line: dict[str, Any], figures: list[dict[str, Any]], spec: dict[str, Any]) -> Iterator[str]:
     location = f"policy line {line['line'] + 1}"
     if line["decision"] == "undecided":
         yield f"{location} ({line['measure']}) could not be decided: {escape_terminal(line['reason'])}."
@@ -139,8 +139,8 @@ def _find_position_attacks(spec: dict[str, Any]) -> set[str]:
 
 def _advise_insiders(line: dict[str, Any], figures: list[dict[str, Any]], spec: dict[str, Any], location: str) -> Iterator[str]:
     unit = MEASURES[line["measure"]].unit
-    beyond = _insiders_beyond(line, figures, spec)
-    several = _know_several(beyond, spec)
+    beyond = _find_insiders_beyond_limit(line, figures, spec)
+    several = _select_insiders_with_several(beyond, spec)
     if several:
         decided = (line["intruder"] or "").partition(":")[2]
         names = decided if decided in several else next(iter(several))
@@ -150,15 +150,15 @@ def _advise_insiders(line: dict[str, Any], figures: list[dict[str, Any]], spec: 
             continue
         figure = f"{format_against_limit(value, line['limit'], unit)}; limit {format_limit(line['limit'], unit)}"
         yield (
-            f"{escape_terminal(name)} is published {_fate(name, spec)}, and somebody who knows it as well finds too much "
-            f"({line['measure']} {figure}). "
+            f"{escape_terminal(name)} is published {_describe_publication(name, spec)}, and somebody who knows it as well "
+            f"finds too much ({line['measure']} {figure}). "
             f"Treat it as known and mask it with the others: {_describe_joint_masking(name, spec)}. "
             "Or keep it out of the file: `role: withheld`. "
             f"Or raise the limit of {location}, if you can answer for that."
         )
 
 
-def _know_several(beyond: dict[str, float], spec: dict[str, Any]) -> dict[str, float]:
+def _select_insiders_with_several(beyond: dict[str, float], spec: dict[str, Any]) -> dict[str, float]:
     """The insiders beyond the limit who know several columns, worst first; a column's own name may hold the separator."""
     if ((spec.get("intruder") or {}).get("insiders") or {}).get("know", 1) == 1:
         return {}
@@ -176,14 +176,14 @@ def _advise_column_set(names: str, value: float, line: dict[str, Any], location:
     )
 
 
-def _fate(name: str, spec: dict[str, Any]) -> str:
+def _describe_publication(name: str, spec: dict[str, Any]) -> str:
     if spec.get("released"):
         return "as the table holds it"
-    masked = any(name in (list_step_attributes(step) or ()) for step in _steps(spec))
+    masked = any(name in (list_step_attributes(step) or ()) for step in _list_steps(spec))
     return "masked apart from the others" if masked else "unchanged"
 
 
-def _insiders_beyond(line: dict[str, Any], figures: list[dict[str, Any]], spec: dict[str, Any]) -> dict[str, float]:
+def _find_insiders_beyond_limit(line: dict[str, Any], figures: list[dict[str, Any]], spec: dict[str, Any]) -> dict[str, float]:
     """Every insider beyond the limit with their worst figure, worst first: mending one of them alone would be refused again."""
     asked = spec["policy"][line["line"]].get("intruder") or INSIDER
     worst: dict[str, float] = {}
@@ -202,11 +202,11 @@ def _describe_joint_masking(name: str, spec: dict[str, Any]) -> str:
             f"mask it {ELSEWHERE}, and declare it `role: quasi_identifier` under `attributes` (line `{escape_terminal(name)}`)"
         )
     scale = next((a.get("scale") for a in spec["attributes"] if a["name"] == name), None)
-    step = next((i for i, s in enumerate(_steps(spec)) if s["method"] == "microaggregation"), None)
+    step = next((i for i, s in enumerate(_list_steps(spec)) if s["method"] == "microaggregation"), None)
     role = f"give it `role: quasi_identifier` under `attributes` (line `{escape_terminal(name)}`)"
     if step is None or scale == _UNGROUPABLE:
         return f"{role}, and name it in a masking step that takes its scale"
-    grouping, named = _steps(spec)[step], f"masking step {step + 1} (microaggregation)"
+    grouping, named = _list_steps(spec)[step], f"masking step {step + 1} (microaggregation)"
     if list_step_attributes(grouping) is None and scale not in _CATEGORIES:
         return f"{role}; {named} masks it then, because it names no attributes"
     field = "blocks" if grouping.get("blocks") else "attributes"
@@ -218,7 +218,7 @@ def _advise_declared_intruder(line: dict[str, Any], figures: list[dict[str, Any]
     if unmasked:
         way = f"mask it {ELSEWHERE}" if spec.get("released") else "name it in a masking step"
         yield f"No mask touches {_join_names(unmasked)}, which the intruder knows: {way}, or do not publish it."
-    ways = [way for i, step in enumerate(_steps(spec)) for way in suggest_stronger_masking(i, step, line)]
+    ways = [way for i, step in enumerate(_list_steps(spec)) for way in suggest_stronger_masking(i, step, line)]
     yield from ways
     if spec.get("released"):
         yield "The table was masked elsewhere: mask it more strongly there, and certify the new table."
@@ -235,14 +235,14 @@ def _advise_losses(line: dict[str, Any], figures: list[dict[str, Any]], spec: di
     )
     figure = f" (most: {most})" if most else ""
     concerned = {line["attribute"]} if line["attribute"] else {f["attribute"] for f in parts}
-    ways = "; or ".join(_weaker_masks(spec, concerned))
+    ways = "; or ".join(_describe_weaker_masks(spec, concerned))
     limit = f"or raise the limit of {location}, if the table is still fit for its purpose"
     yield f"The masks cost too much ({line['measure']}{figure}): {ways}; {limit}."
 
 
-def _weaker_masks(spec: dict[str, Any], concerned: set[str]) -> Iterator[str]:
+def _describe_weaker_masks(spec: dict[str, Any], concerned: set[str]) -> Iterator[str]:
     """How the steps that mask the concerned attributes would cost less; every one of them adds to the risk."""
-    steps = [(i, s) for i, s in enumerate(_steps(spec)) if not concerned or _masks_some(s, concerned)]
+    steps = [(i, s) for i, s in enumerate(_list_steps(spec)) if not concerned or _masks_some(s, concerned)]
     if spec.get("released"):
         yield f"mask less {ELSEWHERE} (more risk)"
     elif any(step["method"] == "microaggregation" for _, step in steps) or not steps:
@@ -260,7 +260,7 @@ def _find_unmasked_attributes(figures: list[dict[str, Any]], spec: dict[str, Any
     return [a["name"] for a in spec["attributes"] if a.get("role") == "quasi_identifier" and a["name"] not in masked]
 
 
-def _steps(spec: dict[str, Any]) -> list[dict[str, Any]]:
+def _list_steps(spec: dict[str, Any]) -> list[dict[str, Any]]:
     return list(spec.get("masking") or ())
 
 

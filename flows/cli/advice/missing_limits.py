@@ -1,4 +1,4 @@
-"""What a reader would expect a policy to limit, and this one does not."""
+"""Find what a reader would expect a policy to limit, and this one does not."""
 
 from __future__ import annotations
 

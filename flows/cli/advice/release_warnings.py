@@ -25,14 +25,14 @@ def list_release_warnings(release: ReleaseSpec, schema: Schema, asked: int | Non
     Pure: nothing is read. Each names its location in the release file.
     """
     return [
-        *_silent_attacks(release),
-        *_lines_on_a_share(release),
-        *_lines_on_few_people(release, asked),
-        *_numbers_as_classes(release, schema),
+        *_find_silent_attacks(release),
+        *_find_lines_on_a_share(release),
+        *_find_lines_on_few_people(release, asked),
+        *_find_uncut_targets(release, schema),
     ]
 
 
-def _numbers_as_classes(release: ReleaseSpec, schema: Schema) -> Iterator[str]:
+def _find_uncut_targets(release: ReleaseSpec, schema: Schema) -> Iterator[str]:
     """A numeric target that is not cut: the model takes each of its values for a class that is unlike every other."""
     spec = release.model
     if spec is None or spec.learner is None or spec.target_quantiles is not None or spec.target not in schema:
@@ -48,7 +48,7 @@ def _numbers_as_classes(release: ReleaseSpec, schema: Schema) -> Iterator[str]:
         )
 
 
-def _silent_attacks(release: ReleaseSpec) -> Iterator[str]:
+def _find_silent_attacks(release: ReleaseSpec) -> Iterator[str]:
     for i, attack in enumerate(release.attacks or ()):
         location = f"attacks[{i}] ({attack.attack_id})"
         if not release.kind.has_owners and not attack.traits.attacks_synthetic_rows:
@@ -61,9 +61,9 @@ def _silent_attacks(release: ReleaseSpec) -> Iterator[str]:
             )
 
 
-def _lines_on_a_share(release: ReleaseSpec) -> Iterator[str]:
+def _find_lines_on_a_share(release: ReleaseSpec) -> Iterator[str]:
     for i, line in enumerate(release.policy):
-        fields = _fields_that_leave_out(release, line)
+        fields = _list_fields_that_leave_out(release, line)
         if line.measure in BOUNDED_FROM_BELOW and fields and not cannot_fail(line):
             given = " and ".join(f"`intruder.{name}: {getattr(release.intruder, name):g}`" for name in fields)
             yield (
@@ -73,7 +73,7 @@ def _lines_on_a_share(release: ReleaseSpec) -> Iterator[str]:
             )
 
 
-def _lines_on_few_people(release: ReleaseSpec, asked: int | None) -> Iterator[str]:
+def _find_lines_on_few_people(release: ReleaseSpec, asked: int | None) -> Iterator[str]:
     """Upper limits on membership that so few people can hardly show to be kept, whatever the release tells."""
     if not asked:
         return
@@ -95,7 +95,7 @@ def _lines_on_few_people(release: ReleaseSpec, asked: int | None) -> Iterator[st
             )
 
 
-def _fields_that_leave_out(release: ReleaseSpec, line: PolicyLine) -> list[str]:
+def _list_fields_that_leave_out(release: ReleaseSpec, line: PolicyLine) -> list[str]:
     """The fields of the intruder that leave records out of what a line is about.
 
     Somebody who has an external file holds that, whatever share of the source's records the others hold.

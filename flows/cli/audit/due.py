@@ -39,7 +39,7 @@ def due(
 
     when = parse_timestamp(at, "--at")
     prepare_environment()
-    known, current, replaced = _due(when, timedelta(days=within))
+    known, current, replaced = _find_due_certificates(when, timedelta(days=within))
     if as_json:
         content = {"at": when.isoformat(), "within_days": within, "attack_catalogue_version": ATTACK_CATALOGUE_VERSION}
         lists = {"due": [_as_dict(one) for one in current], "superseded": [_as_dict(one) for one in replaced]}
@@ -66,7 +66,7 @@ def _tell(
         say(f"No certificate stands at {when:%Y-%m-%d} in this home: nothing was certified for publication, or all is revoked.")
         return
     for one in current:
-        for line in _lines(one):
+        for line in _describe_certificate(one):
             say(line)
     if current:
         say("")
@@ -79,21 +79,21 @@ def _tell(
         say("Due too, but a later release of the series has taken their place (revoke them if nobody shall use them any more):")
         for one in replaced[-_SHOWN:]:
             old = one.certificate
-            say(f"  {old.release}, run {old.run}: {_why(one)}; the newest is {old.superseded_by}")
+            say(f"  {old.release}, run {old.run}: {_describe_reasons(one)}; the newest is {old.superseded_by}")
         if len(replaced) > _SHOWN:
             say(f"  and {len(replaced) - _SHOWN:,} older ones (`sdcert audit due --json` names each)")
         say("")
     say(f"As of {when:%Y-%m-%d}: {len(current)} of {standing} certificates due, the newest of each series counted")
 
 
-def _lines(one: DueCertificate) -> Iterator[str]:
+def _describe_certificate(one: DueCertificate) -> Iterator[str]:
     certificate = one.certificate
     yield f"{certificate.release}, run {certificate.run}, certified {certificate.issued_at:%Y-%m-%d}"
     for why in one.why:
         yield f"  {_describe_reason(why, certificate)}"
 
 
-def _why(one: DueCertificate) -> str:
+def _describe_reasons(one: DueCertificate) -> str:
     return " and ".join(_describe_reason(why, one.certificate) for why in one.why)
 
 
@@ -115,7 +115,9 @@ def _describe_reason(why: Why, one: IssuedCertificate) -> str:
             return f"the attacks have grown stronger: catalogue {version} then, {ATTACK_CATALOGUE_VERSION} now"
 
 
-def _due(at: datetime, within: timedelta) -> tuple[tuple[IssuedCertificate, ...], list[DueCertificate], list[DueCertificate]]:
+def _find_due_certificates(
+    at: datetime, within: timedelta
+) -> tuple[tuple[IssuedCertificate, ...], list[DueCertificate], list[DueCertificate]]:
     """All that stand at a moment, those of them that are due, and those of these that another has taken the place of.
 
     What the index says of those that count is compared with their entries; of the others nothing is read.
@@ -133,9 +135,9 @@ def _from(
     index: Index, at: datetime, within: timedelta
 ) -> tuple[tuple[IssuedCertificate, ...], list[DueCertificate], list[DueCertificate]]:
     from flows.cli.audit.run_descriptions import trust_in
-    from tasks.audit.maintenance.review_due import build_certificate, certificates, find_due_certificates
+    from tasks.audit.maintenance.review_due import build_certificate, find_due_certificates, select_standing
 
-    known = certificates(
+    known = select_standing(
         starmap(build_certificate, index.list_certified_runs()), at=at, revoked=trust_in(index).find_revocation
     )
     found = find_due_certificates(known, at=at, within=within)

@@ -16,7 +16,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from flows.cli.audit.group import MOST, DatasetOption, Release, Series, Since, Touching, Until, VerdictOption, group
+from flows.cli.audit.group import (
+    MOST,
+    DatasetOption,
+    ReleaseOption,
+    SeriesOption,
+    SinceOption,
+    TouchingOption,
+    UntilOption,
+    VerdictOption,
+    group,
+)
 from tasks.microdata.errors import InputError
 from tasks.microdata.escaping import escape_terminal
 from tasks.microdata.suggestion import did_you_mean
@@ -45,13 +55,13 @@ def export(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="the file to write; default: audit.FORMAT", show_default=False)
     ] = None,
-    release: Release = None,
-    series: Series = None,
-    since: Since = None,
-    until: Until = None,
+    release: ReleaseOption = None,
+    series: SeriesOption = None,
+    since: SinceOption = None,
+    until: UntilOption = None,
     verdict: VerdictOption = None,
     dataset: DatasetOption = None,
-    touching: Touching = None,
+    touching: TouchingOption = None,
     last: Annotated[
         int | None, typer.Option(help="at most so many, the newest; default: all", min=1, max=MOST, show_default=False)
     ] = None,
@@ -79,7 +89,7 @@ def export_runs(form: str, output: Path | None, *, last: int | None, force: bool
     query = create_query(WHERE, last=last, **asked)
     with open_trail_index() as index:
         checked = _Checked(index, trust_in(index))
-        content = {"html": _page, "csv": _table, "jsonl": _entries}[form](checked, query)
+        content = {"html": _export_page, "csv": _export_table, "jsonl": _export_entries}[form](checked, query)
     _write(path, content, force=force)
     _tell(path, checked)
     return 1 if checked.doubtful else 0
@@ -106,10 +116,10 @@ class _Checked:
             yield found, assessment, lines
 
 
-def _page(checked: _Checked, query: Query) -> bytes:
-    from flows.cli.audit.run_descriptions import when
+def _export_page(checked: _Checked, query: Query) -> bytes:
+    from flows.cli.audit.run_descriptions import format_moment
     from tasks.audit.ledger.ledger import Ledger
-    from tasks.audit.lookup.trail_page import PageOrigin, page
+    from tasks.audit.lookup.trail_page import PageOrigin, render_trail_page
 
     runs = [_create_page_run(found, assessment) for found, assessment, _ in checked.runs(query)]
     ledger = Ledger(Home.current().root / "ledger")
@@ -119,17 +129,18 @@ def _page(checked: _Checked, query: Query) -> bytes:
     except InputError as error:
         known = ("damaged", checked.index.size, error.what)
     shown = PageOrigin(
-        *known, when(datetime.now(UTC)), _describe_query(query, len(runs)), checked.doubtful, checked.seen["noted"]
+        *known, format_moment(datetime.now(UTC)), _describe_query(query, len(runs)), checked.doubtful, checked.seen["noted"]
     )
-    return page(shown, runs).encode()
+    return render_trail_page(shown, runs).encode()
 
 
 def _describe_query(query: Query, runs: int) -> str:
     """Which runs the page holds, in words."""
-    from flows.cli.audit.run_descriptions import when
+    from flows.cli.audit.run_descriptions import format_moment
 
     named = {"release": query.release, "series": query.series, "verdict": query.verdict, "data set": query.dataset,
-             "touching": query.touching, "since": when(query.since), "until before": when(query.until)}  # fmt: skip
+             "touching": query.touching, "since": format_moment(query.since),
+             "until before": format_moment(query.until)}  # fmt: skip
     assessment = [f"{name} {escape_terminal(value)}" for name, value in named.items() if value]
     many = "all runs"
     if query.last is not None and runs == query.last:
@@ -157,25 +168,25 @@ def _create_page_run(found: RunEntries, assessment: EntryAssessment) -> PageRun:
         asker=escape_terminal(describe_asker(found)),
         doubt="; ".join(assessment.doubts),
         note="; ".join(assessment.notes),
-        sections=tuple(_sections(found)),
+        sections=tuple(_create_sections(found)),
     )
 
 
-def _sections(found: RunEntries) -> Iterator[Section]:
-    from flows.cli.audit.show import sections
+def _create_sections(found: RunEntries) -> Iterator[Section]:
+    from flows.cli.audit.show import list_sections
 
     numbers = ", ".join(str(number) for number, _ in found.entries)
-    for title, facts in (*sections(found, private=False), ("Entries of the ledger", [("numbers", numbers)])):
-        shown = tuple((_inert(what), _inert(value)) for what, value in facts)
+    for title, facts in (*list_sections(found, private=False), ("Entries of the ledger", [("numbers", numbers)])):
+        shown = tuple((_escape_unprintable(what), _escape_unprintable(value)) for what, value in facts)
         if shown:
             yield title, shown
 
 
-def _inert(text: str) -> str:
+def _escape_unprintable(text: str) -> str:
     return text if text.isprintable() else escape_terminal(text)
 
 
-def _table(checked: _Checked, query: Query) -> bytes:
+def _export_table(checked: _Checked, query: Query) -> bytes:
     """One line a run. A cell that a spreadsheet would compute begins with an apostrophe; what does not print is written out."""
     from flows.cli.audit.run_descriptions import summarise_run
 
@@ -183,7 +194,7 @@ def _table(checked: _Checked, query: Query) -> bytes:
     rows = (summarise_run(found, assessment) for found, assessment, _ in checked.runs(query))
     writer = csv.DictWriter(text, COLUMNS, extrasaction="ignore", lineterminator="\r\n")
     writer.writeheader()
-    writer.writerows({name: _cell(value) for name, value in row.items()} for row in rows)
+    writer.writerows({name: _format_cell(value) for name, value in row.items()} for row in rows)
     return text.getvalue().encode()
 
 
@@ -192,13 +203,13 @@ COLUMNS = ("run", "release", "series", "began_at", "ended_at", "verdict", "stage
            "certificate", "review_by", "approvals", "revoked", "replays", "entries", "doubts", "notes")  # fmt: skip
 
 
-def _cell(value: Any) -> str:
+def _format_cell(value: Any) -> str:
     text = "" if value is None else "; ".join(map(str, value)) if isinstance(value, list) else str(value)
     text = json.dumps(value) if isinstance(value, bool) else text
     return f"'{escape_terminal(text)}" if text.lstrip(" ").startswith(FORMULA) else escape_terminal(text)
 
 
-def _entries(checked: _Checked, query: Query) -> bytes:
+def _export_entries(checked: _Checked, query: Query) -> bytes:
     """What each entry says, as it was signed, oldest first; without filters also the entries about keys."""
     from flows.cli.audit.run_descriptions import assess_entries
     from tasks.audit.lookup.query import Query

@@ -12,7 +12,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from flows.cli.audit.group import MOST, DatasetOption, Release, Series, Since, Touching, Until, VerdictOption, group
+from flows.cli.audit.group import (
+    MOST,
+    DatasetOption,
+    ReleaseOption,
+    SeriesOption,
+    SinceOption,
+    TouchingOption,
+    UntilOption,
+    VerdictOption,
+    group,
+)
 from flows.cli.terminal import console, trim_table
 from tasks.microdata.errors import InputError
 from tasks.microdata.escaping import escape_terminal
@@ -40,13 +50,13 @@ def find(
         Path | None,
         typer.Argument(help="a released table, report, certificate or source: where is it from?", show_default=False),
     ] = None,
-    release: Release = None,
-    series: Series = None,
-    since: Since = None,
-    until: Until = None,
+    release: ReleaseOption = None,
+    series: SeriesOption = None,
+    since: SinceOption = None,
+    until: UntilOption = None,
     verdict: VerdictOption = None,
     dataset: DatasetOption = None,
-    touching: Touching = None,
+    touching: TouchingOption = None,
     last: Annotated[int, typer.Option(help="at most so many, the newest", min=1, max=MOST)] = 20,
     as_json: Annotated[bool, typer.Option("--json", help="print them on stdout as JSON")] = False,
 ) -> int:
@@ -70,7 +80,7 @@ def find_runs(file: Path | None, *, last: int, as_json: bool, **asked: Any) -> i
     Raises InputError for a wrong date or verdict, and for a file that cannot be read. Cost: under a second at 100,000 entries;
     a table that has the columns and rows of a release is read and compared as well.
     """
-    from flows.cli.audit.run_descriptions import assess_entries, create_query, hint, open_trail_index, trust_in
+    from flows.cli.audit.run_descriptions import assess_entries, create_query, explain_nothing_found, open_trail_index, trust_in
 
     query = create_query(WHERE, **asked)
     with open_trail_index() as index:
@@ -79,7 +89,7 @@ def find_runs(file: Path | None, *, last: int, as_json: bool, **asked: Any) -> i
         total = 0 if origin.query is None else index.count(origin.query)
         trust = trust_in(index) if found else None
         assessments = [assess_entries(index.lines_of(one), trust) for one in found if trust is not None]
-        words = origin.words if found or (file is not None and origin.query is None) else hint(index, query)
+        words = origin.words if found or (file is not None and origin.query is None) else explain_nothing_found(index, query)
     if as_json:
         _print_json(found, assessments, total, words)
     else:
@@ -91,10 +101,12 @@ def find_origin(index: Index, path: Path, query: Query) -> Origin:
     """Where a file comes from: issued as it is, the same data as a release, or the source of runs."""
     from tasks.audit.lookup.query import Query
 
-    sha256 = _sha256(path)
+    sha256 = _compute_sha256(path)
     if issued := index.find_issued_files(sha256):
         named = {(role, name): run for run, role, name in issued}  # the same bytes are of one kind, whichever run issued them
-        roles = dict.fromkeys(f"{_role(index, run, role)} ({escape_terminal(name)})" for (role, name), run in named.items())
+        roles = dict.fromkeys(
+            f"{_describe_role(index, run, role)} ({escape_terminal(name)})" for (role, name), run in named.items()
+        )
         return Origin(replace(query, sha256=sha256), f"byte for byte {' and '.join(roles)} of:")
     source = compute_source_digest(path)
     if source is not None and index.count(Query(source_file=source)):
@@ -102,10 +114,10 @@ def find_origin(index: Index, path: Path, query: Query) -> Origin:
     if source is not None and index.count(Query(adopted=source)):
         words = "not issued by any run; it is the table, masked elsewhere, that was adopted by:"
         return Origin(replace(query, adopted=source), words)
-    return _same_content(index, path, query)
+    return _find_same_content(index, path, query)
 
 
-def _role(index: Index, run: str, role: str) -> str:
+def _describe_role(index: Index, run: str, role: str) -> str:
     """What a file was to the run that issued it, in words."""
     if role != "released":
         return _ROLES[role]
@@ -141,7 +153,7 @@ def compute_source_digest(path: Path) -> str | None:
     return hmac.new(key, mac.hexdigest().encode(), hashlib.sha256).hexdigest()
 
 
-def _sha256(path: Path) -> str:
+def _compute_sha256(path: Path) -> str:
     try:
         if path.is_file():
             with open_regular_file(path) as file:
@@ -153,9 +165,9 @@ def _sha256(path: Path) -> str:
                      "give the path of a file; runs are found by `--release` and the like", str(path))  # fmt: skip
 
 
-def _same_content(index: Index, path: Path, query: Query) -> Origin:
+def _find_same_content(index: Index, path: Path, query: Query) -> Origin:
     """The same data in another format, or what comes nearest. Imports the readers of tables, which take a second."""
-    shape = _shape(path)
+    shape = _find_shape(path)
     of_shape = [] if shape is None else index.contents_of_shape(shape)
     models = {run for run, _ in of_shape[:_CANDIDATES] if _is_model_run(index, run)}
     candidates = [(run, address) for run, address in of_shape if run not in models]
@@ -166,7 +178,7 @@ def _same_content(index: Index, path: Path, query: Query) -> Origin:
             beyond = f"; the file also holds {'; '.join(map(escape_terminal, same.not_covered))}" if same.not_covered else ""
             words = f"other bytes, the same data (read as {same.read_as}{beyond}), released by:"
             return Origin(replace(query, content_address=address), words)
-    return Origin(None, _nearest(index, path, [run for run, _ in candidates]))
+    return Origin(None, _describe_nearest(index, path, [run for run, _ in candidates]))
 
 
 def _find_same_data(content: bytes, name: str, found: RunEntries) -> SameData | None:
@@ -181,7 +193,7 @@ def _find_same_data(content: bytes, name: str, found: RunEntries) -> SameData | 
         return None
 
 
-def _shape(path: Path) -> str | None:
+def _find_shape(path: Path) -> str | None:
     """A name for the file's columns and number of rows; None where it is no table."""
     from tasks.audit.lookup.index_rows import alike
     from tasks.ingest.sources import read_content
@@ -195,7 +207,7 @@ def _shape(path: Path) -> str | None:
     return alike(table.num_rows, table.column_names)
 
 
-def _nearest(index: Index, path: Path, candidates: list[str]) -> str:
+def _describe_nearest(index: Index, path: Path, candidates: list[str]) -> str:
     explanation = "no release of this home has this content, and no run masked or adopted it"
     inside = path.resolve().parent.name
     if index.begin_so(inside) == [inside]:
@@ -220,7 +232,7 @@ def _print(found: list[RunEntries], assessments: list[EntryAssessment], total: i
         out.print(Text(words), soft_wrap=True)
     if not found:
         return
-    for row in trim_table(out, _table(found)):
+    for row in trim_table(out, _create_table(found)):
         out.print(row, soft_wrap=True)
     for one, of_it in zip(found, assessments, strict=True):
         for line in of_it.lines():
@@ -235,17 +247,17 @@ def _print(found: list[RunEntries], assessments: list[EntryAssessment], total: i
         print_essentials(found[0])
 
 
-def _table(found: list[RunEntries]) -> Table:
+def _create_table(found: list[RunEntries]) -> Table:
     from rich.table import Table
     from rich.text import Text
 
-    from flows.cli.audit.run_descriptions import describe_asker, find_release_name, summarise_verdict, when
+    from flows.cli.audit.run_descriptions import describe_asker, find_release_name, format_moment, summarise_verdict
 
     table = Table(box=None, padding=(0, 2, 0, 0))
     for column in ("run", "began (UTC)", "release", "verdict", "asked by"):
         table.add_column(column, no_wrap=column in ("run", "began (UTC)"), overflow="fold")
     for one in found:
-        cells = (one.run, when(one.began_at), find_release_name(one)[0], summarise_verdict(one), describe_asker(one))
+        cells = (one.run, format_moment(one.began_at), find_release_name(one)[0], summarise_verdict(one), describe_asker(one))
         table.add_row(*(Text(escape_terminal(cell)) for cell in cells))
     return table
 

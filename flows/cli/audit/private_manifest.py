@@ -1,4 +1,4 @@
-"""What the private papers of a run add to its entries: its manifest, while it is still the one that the ledger names."""
+"""What the private manifest of a run adds to its ledger entries, as long as it is the file that the ledger names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`sdcert audit replay`: is what a run computed what comes out today, and if not, why?"""
+"""`sdcert audit replay`: compute a run again, and explain every result that differs from the recorded one."""
 
 from __future__ import annotations
 
@@ -81,18 +81,18 @@ def _parse_file_options(files: Sequence[str]) -> dict[str, Path]:
 
 def _print(done: ReplayResult) -> None:
     console = terminal(soft_wrap=True)
-    for line in _lines(done):
+    for line in _describe_replay(done):
         console.print(escape_terminal(line))
 
 
-def _lines(done: ReplayResult) -> list[str]:
+def _describe_replay(done: ReplayResult) -> list[str]:
     lines = []
     if done.comparison is not None:
         unlike = [found for found in done.comparison.stages if found.outcome != "identical"]
         lines += [line for found in unlike for line in _describe_stage(found)]
-        lines += [f"changed since the run: {change}" for change in _since(done.comparison.changes)]
+        lines += [f"changed since the run: {change}" for change in _describe_changes(done.comparison.changes)]
         lines += [f"note: {remark}" for remark in done.comparison.remarks]
-    return [*lines, sentence(done)]
+    return [*lines, summarise_replay(done)]
 
 
 def _describe_stage(found: StageFound) -> list[str]:
@@ -103,20 +103,20 @@ def _describe_stage(found: StageFound) -> list[str]:
     return [f"{found.stage}  {how[found.outcome]}{what}", *causes]
 
 
-def _since(changes: Changes) -> list[str]:
+def _describe_changes(changes: Changes) -> list[str]:
     """What is no longer as it was, whether it made a difference or not."""
     if not changes.known:
         return ["not known: what the run was made by was not kept, or the store has lost it"]
     return [f"{kind}: {report}" for kind, report in changes.describe_by_kind(changes.files).items()]
 
 
-def sentence(done: ReplayResult) -> str:
+def summarise_replay(done: ReplayResult) -> str:
     """What came of it, in one sentence."""
     if done.comparison is None:
         return f"Run {done.run} was not replayed: {done.causes[0]}."
     stages = len(done.comparison.stages)
     if done.outcome == "identical":
-        since = "" if not _since(done.comparison.changes) else ", although something has changed since"
+        since = "" if not _describe_changes(done.comparison.changes) else ", although something has changed since"
         return f"Run {done.run} is identical: all of its {stages} results come out as they were, address by address{since}."
     kinds = ", ".join(dict.fromkeys(cause.kind for cause in done.comparison.causes))
     why = f"; the cause: {kinds}" if kinds else ""
@@ -131,4 +131,4 @@ def _as_json(done: ReplayResult) -> dict[str, Any]:
         report["results"] = [asdict(found) for found in done.comparison.stages]
         report["changed_since"] = asdict(done.comparison.changes)
         report["remarks"] = done.comparison.remarks
-    return {**report, "sentence": sentence(done)}
+    return {**report, "sentence": summarise_replay(done)}

@@ -1,4 +1,4 @@
-"""What the look-ups in the audit trail share: the open index, the filters, and a run in a few words."""
+"""What the commands that search the audit trail share: the open index, the filters, and a run in a few words."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tasks.audit.ledger.entries import Entry, ReleasedTable
 from tasks.audit.ledger.ledger import LedgerLine
 from tasks.audit.lookup.index import Index
 from tasks.audit.lookup.index_rows import RunEntries, find_signer
-from tasks.audit.lookup.query import VERDICTS, Query
+from tasks.audit.lookup.query import RUN_STATES, Query
 from tasks.audit.lookup.trust import Trust, format_entry_notes
 from tasks.audit.signing.keyring import Keyring
 from tasks.microdata.errors import InputError
@@ -23,7 +23,7 @@ from tasks.microdata.escaping import escape_terminal
 from tasks.microdata.regular_files import LARGEST_NOTE, read_file
 from tasks.microdata.suggestion import did_you_mean
 from tasks.runtime.settings import Home
-from tasks.score.verdict_word import capitalise_verdict, verdict_word
+from tasks.score.verdict_word import capitalise_verdict, format_verdict
 
 PATIENCE_SECONDS = 1.0
 _BY_HAND = ("KeyboardInterrupt",)  # `interrupted` says it
@@ -65,12 +65,12 @@ class _Watch:
 def create_query(where: str, **asked: Any) -> Query:
     """The query of a command line; raises InputError for a date or a verdict that is none."""
     verdict = asked["verdict"]
-    if verdict is not None and verdict not in VERDICTS:
-        remedy = did_you_mean(verdict, VERDICTS, "choose one of these")
+    if verdict is not None and verdict not in RUN_STATES:
+        remedy = did_you_mean(verdict, RUN_STATES, "choose one of these")
         if verdict in UNENDED:
             remedy = "`running` finds every run that never said how it ended"
-        raise InputError("no-such-verdict", f"{where} --verdict", "no such verdict", ", ".join(VERDICTS), remedy, verdict)
-    since = None if asked["since"] is None else _since(asked["since"], "--since")
+        raise InputError("no-such-verdict", f"{where} --verdict", "no such verdict", ", ".join(RUN_STATES), remedy, verdict)
+    since = None if asked["since"] is None else _parse_since(asked["since"], "--since")
     until = None if asked["until"] is None else _compute_exclusive_end(parse_timestamp(asked["until"], "--until"))
     if since is not None and until is not None and since >= until:
         what, allowed = "nothing lies between the two dates", "--since before --until"
@@ -78,7 +78,7 @@ def create_query(where: str, **asked: Any) -> Query:
     return Query(**(asked | {"since": since, "until": until}))
 
 
-def _since(text: str, option: str) -> datetime:
+def _parse_since(text: str, option: str) -> datetime:
     """A date means its beginning here, in UTC."""
     day = parse_day(text)
     return parse_timestamp(text if day is None else f"{day}T00:00:00Z", option)
@@ -89,7 +89,7 @@ def _compute_exclusive_end(last: datetime) -> datetime:
     return min(last, datetime.max.replace(tzinfo=UTC) - A_MOMENT) + A_MOMENT
 
 
-def hint(index: Index, query: Query) -> str:
+def explain_nothing_found(index: Index, query: Query) -> str:
     """Why nothing was found, if a name is none of those that there are."""
     for option, value in (("release", query.release), ("series", query.series), ("dataset", query.dataset),
                           ("attribute", query.touching)):  # fmt: skip
@@ -127,7 +127,7 @@ def summarise_verdict(found: RunEntries, *, capitals: bool = False) -> str:
     where = f" at {ended.stage}" if ended.stage else ""
     code = f": {ended.code}" if ended.code and ended.code not in _BY_HAND else ""
     rehearsal = " (rehearsal)" if ended.not_for_publication else ""
-    word = verdict_word(word, ended.exceptions)
+    word = format_verdict(word, ended.exceptions)
     stop = ";" if ended.exceptions else ","
     revoked = f"{stop} revoked" if found.revocations else ""
     if capitals:
@@ -149,7 +149,7 @@ def find_release_name(found: RunEntries) -> tuple[str, str]:
     return (assessment.release, assessment.series) if assessment is not None else ("", "")
 
 
-def when(at: datetime | None) -> str:
+def format_moment(at: datetime | None) -> str:
     """`2026-11-21 09:30:00`, in UTC."""
     return "" if at is None else f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S}"
 
@@ -186,7 +186,7 @@ def assess_entries(lines: Iterable[tuple[LedgerLine, Entry | None]], trust: Trus
 
 def trust_in(index: Index) -> Trust:
     """The keys of this home, and what its ledger says became of them."""
-    return Trust.from_keyring(keyring(), index.key_changes())
+    return Trust.from_keyring(load_keyring(), index.key_changes())
 
 
 def find_store_key() -> bytes | None:
@@ -197,7 +197,7 @@ def find_store_key() -> bytes | None:
         return None
 
 
-def keyring() -> Keyring:
+def load_keyring() -> Keyring:
     """The public keys of this home; where they are damaged, none: then no entry is believed, and all are shown."""
     try:
         return Keyring.from_home(Home.current())

@@ -12,7 +12,7 @@ import typer
 
 from flows.cli.audit.group import group
 from flows.cli.terminal import console, trim_table
-from flows.run.criterion_text import criterion_in_words
+from flows.run.criterion_text import describe_criterion
 from tasks.microdata.errors import InputError
 from tasks.microdata.escaping import escape_terminal
 
@@ -89,7 +89,7 @@ def _find_run_of_digest(index: Index, name: str) -> str | None:
 def _show_entry(index: Index, number: int, *, as_json: bool) -> int:
     from rich.text import Text
 
-    from flows.cli.audit.run_descriptions import trust_in, when
+    from flows.cli.audit.run_descriptions import format_moment, trust_in
     from tasks.audit.lookup.index_rows import find_run, find_signer
 
     line, entry = index.entry(number)
@@ -101,7 +101,7 @@ def _show_entry(index: Index, number: int, *, as_json: bool) -> int:
         sys.stdout.write(json.dumps(shown, indent=1) + "\n")
         return NOT_GOOD if why else GOOD
     out = console()
-    out.print(Text(f"Entry {number} of {index.size:,}{'' if entry is None else f', {when(entry.at)} UTC'}"))
+    out.print(Text(f"Entry {number} of {index.size:,}{'' if entry is None else f', {format_moment(entry.at)} UTC'}"))
     good = f"note: {note}" if note else "Signed by a key of this home, as it was written."
     out.print(Text(f"NOT TO BE BELIEVED: {why}" if why else good), soft_wrap=True)
     run = None if entry is None else find_run(entry.event)
@@ -136,12 +136,12 @@ def _print(found: RunEntries, lines: list[tuple[LedgerLine, Entry | None]], asse
     )
     for line in assessment.lines():
         out.print(Text(line), soft_wrap=True)
-    for title, facts in sections(found, private=True):
-        _section(title, facts)
+    for title, facts in list_sections(found, private=True):
+        _print_section(title, facts)
     signed = "" if assessment.doubts else ", each signed by a key of this home"
-    _section(
+    _print_section(
         f"Entries of the ledger, by their leaf hashes{signed}",
-        ((f"{line.index}", _entry_in_words(line, entry)) for line, entry in lines),
+        ((f"{line.index}", _describe_entry(line, entry)) for line, entry in lines),
     )
 
 
@@ -149,11 +149,11 @@ def print_essentials(found: RunEntries) -> None:
     """What a single hit of a search is about, and how to see the rest."""
     from rich.text import Text
 
-    _section("", _essentials(found))
+    _print_section("", _list_essentials(found))
     console().print(Text(f"\nThe rest: `sdcert audit show {escape_terminal(found.run)}`"), soft_wrap=True)
 
 
-def _section(title: str, facts: Facts) -> None:
+def _print_section(title: str, facts: Facts) -> None:
     from rich.table import Table
     from rich.text import Text
 
@@ -170,7 +170,7 @@ def _section(title: str, facts: Facts) -> None:
         console().print(line, soft_wrap=True)
 
 
-def sections(found: RunEntries, *, private: bool) -> Iterator[tuple[str, Facts]]:
+def list_sections(found: RunEntries, *, private: bool) -> Iterator[tuple[str, Facts]]:
     """What the ledger says of a run, what decided first: titles with facts. private: also what its private papers say.
 
     What each stage made is in the entries alone (`sdcert audit show --json`).
@@ -179,36 +179,36 @@ def sections(found: RunEntries, *, private: bool) -> Iterator[tuple[str, Facts]]
 
     papers = PrivateManifest(found) if private else None
     if found.ending is not None:
-        yield "What decided", (*_criteria(found.ending), *(papers.policy() if papers else ()))
-    yield "What happened since", _since(found)
+        yield "What decided", (*_describe_criteria(found.ending), *(papers.policy() if papers else ()))
+    yield "What happened since", _describe_later_events(found)
     yield "Who asked", _list_request_facts(found)
-    yield "What went in", _went_in(found, papers)
+    yield "What went in", _describe_inputs(found, papers)
     if papers is not None:
         yield "The model", papers.model()
     if found.ending is not None:
-        yield "What was done to the attributes", (*_attributes(found.ending), *(papers.masks() if papers else ()))
-        yield "What came out", _came_out(found.ending)
-    yield "Attempts: written down before each masking", _attempts(found)
-    yield "By which program", _program(found)
+        yield "What was done to the attributes", (*_describe_attributes(found.ending), *(papers.masks() if papers else ()))
+        yield "What came out", _describe_outputs(found.ending)
+    yield "Attempts: written down before each masking", _describe_attempts(found)
+    yield "By which program", _describe_program(found)
     if papers is not None:
         yield "Private papers", papers.where()
 
 
-def _essentials(found: RunEntries) -> Iterator[tuple[str, str]]:
+def _list_essentials(found: RunEntries) -> Iterator[tuple[str, str]]:
     yield from _list_request_facts(found)
     if found.ending is not None:
         faults = [line for line in found.ending.criteria if line.get("decision") != "pass"]
         yield "policy", f"{len(found.ending.criteria) - len(faults)} of {len(found.ending.criteria)} lines kept"
-        yield from ((str(line.get("decision")), _criterion(line)) for line in faults)
-        yield from _came_out(found.ending)
-    yield from _since(found)
+        yield from ((str(line.get("decision")), _format_criterion(line)) for line in faults)
+        yield from _describe_outputs(found.ending)
+    yield from _describe_later_events(found)
 
 
 def _list_request_facts(found: RunEntries) -> Iterator[tuple[str, str]]:
-    from flows.cli.audit.run_descriptions import when
+    from flows.cli.audit.run_descriptions import format_moment
 
-    yield "began", f"{when(found.began_at)} UTC"
-    yield from (("ended", f"{when(at)} UTC") for at in (found.end_time,) if at is not None)
+    yield "began", f"{format_moment(found.began_at)} UTC"
+    yield from (("ended", f"{format_moment(at)} UTC") for at in (found.end_time,) if at is not None)
     if found.began is None:
         return
     asked = found.began.asked_by
@@ -217,7 +217,7 @@ def _list_request_facts(found: RunEntries) -> Iterator[tuple[str, str]]:
     yield from (("flow run", name) for name in (asked.flow_run,) if name)
 
 
-def _went_in(found: RunEntries, papers: PrivateManifest | None) -> Iterator[tuple[str, str]]:
+def _describe_inputs(found: RunEntries, papers: PrivateManifest | None) -> Iterator[tuple[str, str]]:
     dataset = None if found.began is None else found.began.dataset
     yield from (("data set", name) for name in (dataset,) if name)
     yield from (("source", name) for name in ("" if papers is None else papers.source(),) if name and name != dataset)
@@ -228,21 +228,21 @@ def _went_in(found: RunEntries, papers: PrivateManifest | None) -> Iterator[tupl
         yield "as a table", source[1]
 
 
-def _program(found: RunEntries) -> Iterator[tuple[str, str]]:
+def _describe_program(found: RunEntries) -> Iterator[tuple[str, str]]:
     if found.began is not None:
         made = found.began.made_by
         yield "sdcert", f"{made.version}, Python {made.python}"
         yield from (("source files", made.code), ("requirements.lock", made.lock), ("installed", made.platform))
 
 
-def _attempts(found: RunEntries) -> Iterator[tuple[str, str]]:
+def _describe_attempts(found: RunEntries) -> Iterator[tuple[str, str]]:
     for one in found.attempts:
         yield f"number {one.attempts}", f"of series {one.series} on this source"
         yield from (("masking", one.masking), ("draw", f"{one.draw} (names the secret seed; it is not the seed)"),
                     ("policy", one.policy))  # fmt: skip
 
 
-def _attributes(ended: RunEnded) -> Iterator[tuple[str, str]]:
+def _describe_attributes(ended: RunEnded) -> Iterator[tuple[str, str]]:
     """Those of one role that were masked alike in one line."""
     alike: dict[tuple[str, str, tuple[str, ...]], list[str]] = {}
     for one in ended.attributes:
@@ -252,25 +252,25 @@ def _attributes(ended: RunEnded) -> Iterator[tuple[str, str]]:
         yield became, f"{', '.join(names)}: {role}, {', then '.join(masks) or 'not masked'}"
 
 
-def _criteria(ended: RunEnded) -> Iterator[tuple[str, str]]:
-    return ((str(line.get("decision")), _criterion(line)) for line in ended.criteria)
+def _describe_criteria(ended: RunEnded) -> Iterator[tuple[str, str]]:
+    return ((str(line.get("decision")), _format_criterion(line)) for line in ended.criteria)
 
 
-def _criterion(line: dict[str, Any]) -> str:
+def _format_criterion(line: dict[str, Any]) -> str:
     try:
-        return criterion_in_words(line)
+        return describe_criterion(line)
     except (KeyError, TypeError, ValueError, AttributeError):  # of another version
         return json.dumps(line)
 
 
-def _came_out(ended: RunEnded) -> Iterator[tuple[str, str]]:
-    from flows.cli.audit.run_descriptions import when
+def _describe_outputs(ended: RunEnded) -> Iterator[tuple[str, str]]:
+    from flows.cli.audit.run_descriptions import format_moment
 
     table = ended.released
     if ended.not_for_publication:
         yield "rehearsal", "not for publication, whatever the verdict"
     if table is not None:
-        yield table.name, f"{_taught(table)}{table.rows:,} rows, {len(table.columns)} columns"
+        yield table.name, f"{_describe_training(table)}{table.rows:,} rows, {len(table.columns)} columns"
         yield "  SHA-256", table.sha256
         yield "  content", table.content_address
     yield from ((document.name, document.sha256) for document in ended.documents)
@@ -278,10 +278,10 @@ def _came_out(ended: RunEnded) -> Iterator[tuple[str, str]]:
     named = ((word, ended.certificate), ("the series' one before", ended.previous_certificate),
              ("attack catalogue", ended.attack_catalogue_version))  # fmt: skip
     yield from ((what, value) for what, value in named if value is not None)
-    yield from (("review by", f"{when(at)} UTC") for at in (ended.review_by,) if at is not None)
+    yield from (("review by", f"{format_moment(at)} UTC") for at in (ended.review_by,) if at is not None)
 
 
-def _taught(released: ReleasedTable) -> str:
+def _describe_training(released: ReleasedTable) -> str:
     """Of a model, what it predicts, which is the last of its columns, before the table that it was trained on."""
     from flows.cli.audit.run_descriptions import is_model
 
@@ -290,24 +290,24 @@ def _taught(released: ReleasedTable) -> str:
     return f"predicts {released.columns[-1].name}; trained on " if released.columns else "trained on "
 
 
-def _since(found: RunEntries) -> Iterator[tuple[str, str]]:
-    from flows.cli.audit.run_descriptions import when
+def _describe_later_events(found: RunEntries) -> Iterator[tuple[str, str]]:
+    from flows.cli.audit.run_descriptions import format_moment
     from tasks.audit.ledger.entries import CertificateRevoked, ReleaseApproved, RunReplayed
 
     for _, entry in found.entries:
         match entry.event:
             case ReleaseApproved() as approved:
-                yield "approved", f"{when(entry.at)} UTC, {_approval(approved)}"
+                yield "approved", f"{format_moment(entry.at)} UTC, {_describe_approval(approved)}"
             case CertificateRevoked() as revoked:
                 who = f"{revoked.asked_by.user} at {revoked.asked_by.host}"
-                yield "REVOKED", f"{when(entry.at)} UTC, by {who}: {revoked.reason}"
+                yield "REVOKED", f"{format_moment(entry.at)} UTC, by {who}: {revoked.reason}"
             case RunReplayed() as replayed:
                 differs = f": {', '.join(replayed.differs)}" if replayed.differs else ""
                 causes = f" (because of {', '.join(replayed.causes)})" if replayed.causes else ""
-                yield "replayed", f"{when(entry.at)} UTC, {replayed.outcome}{differs}{causes}"
+                yield "replayed", f"{format_moment(entry.at)} UTC, {replayed.outcome}{differs}{causes}"
 
 
-def _approval(approved: ReleaseApproved) -> str:
+def _describe_approval(approved: ReleaseApproved) -> str:
     words = "independence not assessed"
     if isinstance(approved.independent, bool):
         words = "independent" if approved.independent else "NOT independent"
@@ -315,5 +315,5 @@ def _approval(approved: ReleaseApproved) -> str:
     return f"by {approved.by} as {approved.role} ({words}{flags}): {approved.reason}"
 
 
-def _entry_in_words(line: LedgerLine, entry: Entry | None) -> str:
+def _describe_entry(line: LedgerLine, entry: Entry | None) -> str:
     return "cannot be read" if entry is None else f"{entry.event.kind:8}  {line.leaf.hex()}"

@@ -1,4 +1,4 @@
-"""`sdcert audit verify | witness | prove`: is the ledger what was written, and how others can tell."""
+"""`sdcert audit verify | witness | prove`: check that the ledger was not changed, and let others check it."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def verify(
     if _is_gone(ledger, witnessed=bool(given)):
         return _print(_describe_missing_ledger(), (), as_json=as_json)
     trusted = Keyring.from_files(keys) if keys else Keyring.from_home(Home.current())
-    with _bar(ledger.path) as progress:
+    with _show_progress(ledger.path) as progress:
         found = verify_ledger(ledger, trusted, given, progress)
     edited = tuple(check_call_records(Home.current()))
     found = replace(found, findings=(*found.findings, *edited), n_findings=found.n_findings + len(edited))
@@ -84,15 +84,15 @@ def witness(
 ) -> int:
     """Sign how many entries there are and their root, for somebody outside to keep."""
     from tasks.audit.ledger.ledger import Ledger
-    from tasks.audit.ledger.witness import create_witness, no_ledger, tree_head
-    from tasks.audit.signing.keys import signing_key
+    from tasks.audit.ledger.witness import create_no_ledger_error, create_witness, open_tree_head
+    from tasks.audit.signing.keys import open_signing_key
 
     ledger = Ledger.current()
     if not ledger.exists():
-        raise no_ledger()
-    content = create_witness(ledger, signing_key(create=False, ask=find_passphrase_prompt()))
-    head, _ = tree_head(content)
-    _hand_over(content + b"\n", output)
+        raise create_no_ledger_error()
+    content = create_witness(ledger, open_signing_key(create=False, ask=find_passphrase_prompt()))
+    head, _ = open_tree_head(content)
+    _write_output(content + b"\n", output)
     _tell(
         f"{head.size:,} entries, root {head.root}",
         "Give this to somebody outside who cannot be bribed: a copy that stays here can be changed together with the ledger.",
@@ -119,7 +119,7 @@ def prove(
     """Write a short proof about the ledger that can be checked without it: `audit verify --proof FILE --key FILE`."""
     from tasks.audit.ledger.ledger import Ledger
     from tasks.audit.ledger.proofs import InclusionProof, serialise_proof
-    from tasks.audit.ledger.witness import no_ledger
+    from tasks.audit.ledger.witness import create_no_ledger_error
 
     if (entry is None) == (since is None):
         allowed = "RUN or INDEX for an entry; --since WITNESS for all that a witness saw"
@@ -128,9 +128,9 @@ def prove(
         )
     ledger = Ledger.current()
     if not ledger.exists():
-        raise no_ledger()
+        raise create_no_ledger_error()
     proof, number = _create_proof(ledger, entry, since)
-    _hand_over(serialise_proof(proof), output)
+    _write_output(serialise_proof(proof), output)
     if isinstance(proof, InclusionProof):
         _tell(f"entry {number} is in the ledger. The proof holds this entry in full: who asked, and at which computer")
     else:
@@ -141,9 +141,9 @@ def prove(
 
 def _create_proof(ledger: Ledger, which: str | None, since: Path | None) -> tuple[InclusionProof | ConsistencyProof, int]:
     from tasks.audit.ledger.proofs import prove_entry, prove_since
-    from tasks.audit.signing.keys import signing_key
+    from tasks.audit.signing.keys import open_signing_key
 
-    key = signing_key(create=False, ask=find_passphrase_prompt())
+    key = open_signing_key(create=False, ask=find_passphrase_prompt())
     if since is not None:
         return prove_since(ledger, since, key)
     return prove_entry(ledger, str(which), key)
@@ -165,15 +165,15 @@ def _verify_proof(path: Path, keys: Sequence[Path], witnesses: Sequence[Path], *
         )
     checked = check_proof(proof, keyring)
     if as_json:
-        _write_json(_proof_as_dict(checked))
+        _write_json(_serialise_check(checked))
         return int(bool(checked.faults))
     say = _says()
     if checked.entry is not None:
-        say(f"entry       {checked.entry.index}, {checked.entry.event.kind}, {_date(checked.entry.at)}")
+        say(f"entry       {checked.entry.index}, {checked.entry.event.kind}, {_format_date(checked.entry.at)}")
     if checked.first is not None:
-        say(f"begins with {checked.first.size:,} entries, root {checked.first.root}, {_date(checked.first.at)}")
+        say(f"begins with {checked.first.size:,} entries, root {checked.first.root}, {_format_date(checked.first.at)}")
     say(f"ledger      {checked.head.ledger}")
-    say(f"head        {checked.head.size:,} entries, root {checked.head.root}, {_date(checked.head.at)}")
+    say(f"head        {checked.head.size:,} entries, root {checked.head.root}, {_format_date(checked.head.at)}")
     for fault in checked.faults:
         say(f"wrong       {fault}")
     say("result      " + ("the proof does not hold" if checked.faults else "the proof holds"))
@@ -187,13 +187,13 @@ def _is_gone(ledger: Ledger, *, witnessed: bool) -> bool:
 
     Raises InputError where there never was: who checks the wrong home is not told that all is well.
     """
-    from tasks.audit.ledger.witness import no_ledger
+    from tasks.audit.ledger.witness import create_no_ledger_error
 
     if ledger.path.is_symlink() or (ledger.path.exists() and (ledger.path.stat().st_size > 0 or ledger.head_path.exists())):
         return False
     if ledger.head_path.exists() or witnessed or any((Home.current().root / "runs").glob("*/manifest.json")):
         return True
-    raise no_ledger()
+    raise create_no_ledger_error()
 
 
 def _describe_missing_ledger() -> LedgerVerification:
@@ -210,7 +210,10 @@ def _print(found: LedgerVerification, missing: Sequence[str], *, as_json: bool) 
         return SOUND if found.sound else UNSOUND
     say = _says()
     say(f"ledger      {found.ledger or '-'}")
-    say(f"entries     {found.entries:,} in {found.n_bytes:,} bytes, from {_date(found.first_at)} to {_date(found.last_at)}")
+    say(
+        f"entries     {found.entries:,} in {found.n_bytes:,} bytes, "
+        f"from {_format_date(found.first_at)} to {_format_date(found.last_at)}"
+    )
     say(f"root        {found.root or '-'}")
     for source in found.witnesses:
         say(f"witness     {source}")
@@ -243,13 +246,13 @@ def _as_dict(found: LedgerVerification) -> dict[str, Any]:
     return {**asdict(found), **dates, "sound": found.sound}
 
 
-def _proof_as_dict(checked: ProofCheck) -> dict[str, Any]:
+def _serialise_check(checked: ProofCheck) -> dict[str, Any]:
     parts = {"entry": checked.entry, "first": checked.first, "head": checked.head}
     held = {name: part.model_dump(mode="json") for name, part in parts.items() if part is not None}
     return {**held, "faults": list(checked.faults), "holds": not checked.faults}
 
 
-def _hand_over(content: bytes, output: Path | None) -> None:
+def _write_output(content: bytes, output: Path | None) -> None:
     if output is None:
         sys.stdout.write(content.decode())
         return
@@ -263,7 +266,7 @@ def _hand_over(content: bytes, output: Path | None) -> None:
 
 
 @contextmanager
-def _bar(path: Path) -> Iterator[Any]:
+def _show_progress(path: Path) -> Iterator[Any]:
     """How far a long ledger is, on stderr."""
     from rich.progress import Progress
 
@@ -291,5 +294,5 @@ def _write_json(value: Any) -> None:
     sys.stdout.write(json.dumps(value, indent=1, ensure_ascii=False) + "\n")
 
 
-def _date(at: datetime | None) -> str:
+def _format_date(at: datetime | None) -> str:
     return "-" if at is None else at.isoformat(timespec="seconds")

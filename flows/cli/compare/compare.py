@@ -34,14 +34,14 @@ def compare(
 ) -> int:
     """Two or more runs side by side: verdict, masking, risks, losses."""
     from flows.cli.compare.compared_runs import WHERE, compare_sources, compute_sections, load_runs
-    from flows.cli.compare.spec_differences import differences
+    from flows.cli.compare.spec_differences import list_differences
 
     if len(runs) < 2:
         raise InputError("too-few-runs", WHERE, "One run cannot be compared.", "two or more runs",
                          "name another one; `sdcert runs` lists them")  # fmt: skip
     found = load_runs(runs)
     sections = compute_sections(found)
-    changed = differences([run.manifest["spec"] for run in found])
+    changed = list_differences([run.manifest["spec"] for run in found])
     changed = [*compare_sources(found), *changed]
     if as_json:
         sys.stdout.write(json.dumps(_as_json(found, sections, changed), indent=1, ensure_ascii=False) + "\n")
@@ -53,8 +53,8 @@ def compare(
 def _print(found: Sequence[ComparedRun], sections: dict[str, tuple[ComparisonRow, ...]], changed: list[str]) -> None:
     from rich.text import Text
 
-    from flows.cli.compare.spec_differences import masking_in_words
-    from tasks.score.verdict_word import capitalise_verdict, verdict_word
+    from flows.cli.compare.spec_differences import describe_masking
+    from tasks.score.verdict_word import capitalise_verdict, format_verdict
 
     out = console()
 
@@ -64,15 +64,15 @@ def _print(found: Sequence[ComparedRun], sections: dict[str, tuple[ComparisonRow
     for run in found:
         manifest = run.manifest
         revoked = ", and revoked since" if run.revoked else ""
-        word = capitalise_verdict(verdict_word(manifest["verdict"], manifest.get("exceptions", ())))
+        word = capitalise_verdict(format_verdict(manifest["verdict"], manifest.get("exceptions", ())))
         say(f"{run.letter}  {manifest['run']}  {manifest['release']}  {word}{revoked}")
-        for step in masking_in_words(manifest["spec"]):
+        for step in describe_masking(manifest["spec"]):
             say(f"   {step}")
     say("")
     for title, rows in sections.items():
         if rows:
             say(_format_title(title, rows))
-            out.print(_table(title, rows, found))
+            out.print(_create_table(title, rows, found))
             say("")
     say("The release files differ in:" if changed else "The release files say the same.")
     for change in changed:
@@ -85,7 +85,7 @@ def _format_title(title: str, rows: Sequence[ComparisonRow]) -> str:
     return f"{TITLES[title]} ({'; '.join(legend)})" if legend else TITLES[title]
 
 
-def _table(title: str, rows: Sequence[ComparisonRow], found: Sequence[ComparedRun]) -> Table:
+def _create_table(title: str, rows: Sequence[ComparisonRow], found: Sequence[ComparedRun]) -> Table:
     from rich.table import Table
     from rich.text import Text
 
@@ -102,7 +102,7 @@ def _table(title: str, rows: Sequence[ComparisonRow], found: Sequence[ComparedRu
 def _as_json(
     found: Sequence[ComparedRun], sections: dict[str, tuple[ComparisonRow, ...]], changed: list[str]
 ) -> dict[str, Any]:
-    from flows.cli.compare.spec_differences import masking_in_words
+    from flows.cli.compare.spec_differences import describe_masking
 
     runs = [
         {
@@ -112,7 +112,7 @@ def _as_json(
             "started_at": run.manifest["started_at"],
             "verdict": run.manifest["verdict"],
             "revoked": run.revoked,
-            "masking": masking_in_words(run.manifest["spec"]),
+            "masking": describe_masking(run.manifest["spec"]),
         }
         for run in found
     ]

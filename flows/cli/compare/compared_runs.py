@@ -1,4 +1,4 @@
-"""The runs that are compared, and what stands side by side of them: figures of the public edition alone."""
+"""Read the runs that `sdcert compare` shows, and line up their figures: those of the public edition alone."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pydantic import TypeAdapter
 
 from flows.cli.compare.spec_differences import DASH
 from flows.cli.runs import find_revoked_runs_or_warn
-from flows.run.history import compute_run_status, manifests
+from flows.run.history import compute_run_status, read_manifests
 from tasks.microdata.errors import InputError
 from tasks.microdata.escaping import escape_terminal
 from tasks.microdata.estimate import Estimate
@@ -22,7 +22,7 @@ from tasks.microdata.suggestion import did_you_mean
 from tasks.report.wording.figure_formats import mark_bound
 from tasks.runtime.settings import Home
 from tasks.score.catalogue import LOSS, MEASURES
-from tasks.score.figure_rounding import public
+from tasks.score.figure_rounding import round_for_publication
 from tasks.score.membership.membership_figures import REHEARSED
 from tasks.score.policy import DECLARED, INSIDER, Policy, PolicyLine
 from tasks.score.verdict import Criterion
@@ -92,8 +92,8 @@ def compare_sources(found: Sequence[ComparedRun]) -> Iterable[str]:
 
 
 def load_runs(names: Sequence[str]) -> tuple[ComparedRun, ...]:
-    known = manifests()
-    chosen = [_manifest(name, known) for name in names]
+    known = read_manifests()
+    chosen = [_find_manifest(name, known) for name in names]
     runs = [manifest["run"] for manifest in chosen]
     if len(set(runs)) < len(runs):
         twice = next(run for run in runs if runs.count(run) > 1)
@@ -101,17 +101,17 @@ def load_runs(names: Sequence[str]) -> tuple[ComparedRun, ...]:
                          "a release name means its newest run; name an earlier one by its id", twice)  # fmt: skip
     revoked = find_revoked_runs_or_warn()
     return tuple(
-        ComparedRun(_letter(position), manifest, _estimates(manifest), manifest["run"] in revoked)
+        ComparedRun(_assign_letter(position), manifest, _parse_estimates(manifest), manifest["run"] in revoked)
         for position, manifest in enumerate(chosen)
     )
 
 
-def _letter(position: int) -> str:
+def _assign_letter(position: int) -> str:
     rounds, letter = divmod(position, len(string.ascii_uppercase))
     return string.ascii_uppercase[letter] + (str(rounds) if rounds else "")
 
 
-def _manifest(name: str, known: list[dict[str, Any]]) -> dict[str, Any]:
+def _find_manifest(name: str, known: list[dict[str, Any]]) -> dict[str, Any]:
     """The run that a name means: its id, the only one that begins so, or the newest of that release."""
     exact = [m for m in known if m["run"] == name]
     of_release = [m for m in known if m["release"] == name]
@@ -129,23 +129,25 @@ def _manifest(name: str, known: list[dict[str, Any]]) -> dict[str, Any]:
     if not chosen.get("verdict"):
         earlier = next((m["run"] for m in of_release if m.get("verdict")), None)
         remedy = f"certify it again, or compare an earlier run: {earlier}" if earlier else "certify it again"
-        what = f"Run {chosen['run']} of {escape_terminal(chosen['release'])} has no figures: it is {_status_in_words(status)}."
+        what = f"Run {chosen['run']} of {escape_terminal(chosen['release'])} has no figures: it is {_describe_status(status)}."
         raise InputError("unfinished-run", WHERE, what, "finished runs; `sdcert runs` shows which", remedy, name)
     return chosen
 
 
-def _status_in_words(status: str) -> str:
+def _describe_status(status: str) -> str:
     return {"running": "still running", "killed": "ended by force", "failed": "failed"}.get(status, status)
 
 
-def _estimates(manifest: dict[str, Any]) -> tuple[Estimate, ...]:
+def _parse_estimates(manifest: dict[str, Any]) -> tuple[Estimate, ...]:
     path = Home.current().root / "runs" / manifest["run"] / "scorecard.json"
     try:
         exact = json.loads(read_text_file(path, encoding="utf-8"))
         figures = exact["estimates"]
         plain = [{k: v for k, v in f.items() if k != "id"} | {"parameters": list(f["parameters"].items())} for f in figures]
         estimates = TypeAdapter(tuple[Estimate, ...]).validate_python(plain)
-        return public(estimates, _pair_lines_with_criteria(manifest["spec"].get("policy"), exact.get("criteria")))
+        return round_for_publication(
+            estimates, _pair_lines_with_criteria(manifest["spec"].get("policy"), exact.get("criteria"))
+        )
     except (OSError, ValueError, KeyError, TypeError):
         what = f"The scorecard of run {manifest['run']} is gone or damaged."
         raise InputError("no-scorecard", WHERE, what, "a run whose private folder is whole",
@@ -163,14 +165,14 @@ def _pair_lines_with_criteria(policy: Any, criteria: Any) -> Iterable[tuple[Poli
 def compute_sections(found: Sequence[ComparedRun]) -> dict[str, tuple[ComparisonRow, ...]]:
     """The rows of the comparison, by the section that they stand in."""
     return {
-        "policy": tuple(_policy_rows(found)),
-        "risks": tuple(_risk_rows(found)),
-        "losses": tuple(_loss_rows(found)),
+        "policy": tuple(_create_policy_rows(found)),
+        "risks": tuple(_create_risk_rows(found)),
+        "losses": tuple(_create_loss_rows(found)),
         "use": tuple(_use_rows(found)),
     }
 
 
-def _policy_rows(found: Sequence[ComparedRun]) -> Iterable[ComparisonRow]:
+def _create_policy_rows(found: Sequence[ComparedRun]) -> Iterable[ComparisonRow]:
     lines = [{_line_key(line): line for line in run.manifest["criteria"]} for run in found]
     for key in dict.fromkeys(key for of_run in lines for key in of_run):
         of_key = [of_run.get(key) for of_run in lines]
@@ -208,32 +210,32 @@ def _format_decision(line: dict[str, Any], value: float | None) -> str:
     return f"{line['decision']}{figure}"
 
 
-def _risk_rows(found: Sequence[ComparedRun]) -> Iterable[ComparisonRow]:
+def _create_risk_rows(found: Sequence[ComparedRun]) -> Iterable[ComparisonRow]:
     for measure in RISKS:
         for who, label in ((DECLARED, "declared intruder"), (INSIDER, "worst insider")):
             worst = tuple(_worst(run.estimates, measure, who) for run in found)
             if any(one is not None for one in worst):
-                yield _risk_row(f"{measure}, {label}", measure, worst)
+                yield _create_risk_row(f"{measure}, {label}", measure, worst)
     for measure in ("k_anonymity", "uniques_released", "replicated_uniques"):
         values = tuple(_find_table_figure(run.estimates, measure) for run in found)
         always = measure == "k_anonymity" and any(run.target is None for run in found)
         if always or any(value is not None for value in values):
-            yield _row(measure, measure, values)
+            yield _create_row(measure, measure, values)
     for measure in MEMBERSHIP:
         yield from _list_membership_rows(found, measure, "worst attack")
 
 
-def _risk_row(what: str, measure: str, worst: Sequence[Estimate | None]) -> ComparisonRow:
+def _create_risk_row(what: str, measure: str, worst: Sequence[Estimate | None]) -> ComparisonRow:
     """The worst figures of an attack; a lower bound says so, and is compared with nothing: nobody knows how much it leaves."""
     bounds = tuple(position for position, one in enumerate(worst) if one is not None and one.is_lower_bound)
-    row = _row(what, measure, tuple(None if one is None else one.value for one in worst), BOUND if bounds else "")
+    row = _create_row(what, measure, tuple(None if one is None else one.value for one in worst), BOUND if bounds else "")
     cells = tuple(cell if one is None else mark_bound(one, cell) for one, cell in zip(worst, row.cells, strict=True))
     return replace(row, cells=cells, lower_bounds=bounds)
 
 
 def _list_membership_rows(found: Sequence[ComparedRun], measure: str, label: str, remark: str = "") -> Iterable[ComparisonRow]:
     """The worst figure of each run, if any has one. A rehearsal is about how a release is made: no file is compared with it."""
-    worst = [_worst_asked(run.estimates, measure) for run in found]
+    worst = [_find_worst_membership_figure(run.estimates, measure) for run in found]
     if not any(worst):
         return
     rehearsed = [one.reason == REHEARSED for one in worst if one is not None]
@@ -241,7 +243,7 @@ def _list_membership_rows(found: Sequence[ComparedRun], measure: str, label: str
     if any(rehearsed) and not all(rehearsed):
         remark = remark or f"not compared: rehearsed of {', '.join(letters)}"
     note = f", rehearsed: {', '.join(letters)}" if letters else ""
-    yield _row(f"{measure}, {label}{note}", measure, tuple(None if one is None else one.value for one in worst), remark)
+    yield _create_row(f"{measure}, {label}{note}", measure, tuple(None if one is None else one.value for one in worst), remark)
 
 
 def _use_rows(found: Sequence[ComparedRun]) -> Iterable[ComparisonRow]:
@@ -252,14 +254,14 @@ def _use_rows(found: Sequence[ComparedRun]) -> Iterable[ComparisonRow]:
     )
 
 
-def _loss_rows(found: Sequence[ComparedRun]) -> Iterable[ComparisonRow]:
+def _create_loss_rows(found: Sequence[ComparedRun]) -> Iterable[ComparisonRow]:
     """A loss over other attributes answers another question: it is shown, and none is called the best."""
     masked = {frozenset(e.attribute for e in run.estimates if e.measure == "cells_changed") for run in found}
     remark = "not compared: other attributes are masked" if len(masked) > 1 else ""
     for measure in LOSS:
         values = tuple(_find_table_figure(run.estimates, measure.name) for run in found)
         if any(value is not None for value in values):
-            yield _row(measure.name, measure.name, values, remark)
+            yield _create_row(measure.name, measure.name, values, remark)
 
 
 def _worst(estimates: Iterable[Estimate], measure: str, who: str) -> Estimate | None:
@@ -268,7 +270,7 @@ def _worst(estimates: Iterable[Estimate], measure: str, who: str) -> Estimate | 
     return _find_worst(mine, measure)
 
 
-def _worst_asked(estimates: Iterable[Estimate], measure: str) -> Estimate | None:
+def _find_worst_membership_figure(estimates: Iterable[Estimate], measure: str) -> Estimate | None:
     """The worst figure over the attacks that ask who is in the file, or who taught the model; None: it was not measured."""
     return _find_worst((one for one in estimates if one.measure == measure and one.subgroup is None), measure)
 
@@ -283,7 +285,7 @@ def _find_table_figure(estimates: Iterable[Estimate], measure: str) -> float | N
     return next((e.value for e in estimates if e.measure == measure and e.attribute is None and e.subgroup is None), None)
 
 
-def _row(what: str, measure: str, values: tuple[float | None, ...], remark: str = "") -> ComparisonRow:
+def _create_row(what: str, measure: str, values: tuple[float | None, ...], remark: str = "") -> ComparisonRow:
     cells = tuple(DASH if value is None else format_with_unit(value, MEASURES[measure].unit) for value in values)
     present = [value for value in values if value is not None]
     if remark or len(present) < 2 or len(set(cells)) == 1:

@@ -1,4 +1,4 @@
-"""In what the release files of several runs differ, in words of the files."""
+"""List where the release files of several runs differ, in words of the files."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DASH = "-"
 _LONGEST = 60
 
 
-def masking_in_words(spec: dict[str, Any]) -> list[str]:
+def describe_masking(spec: dict[str, Any]) -> list[str]:
     """One line for each masking step: the method, its parameters, how many attributes it masks."""
     if spec.get("released"):
         return ["masked elsewhere"]
@@ -31,29 +31,29 @@ def _step_in_words(step: dict[str, Any]) -> str:
         name for value in given.values() if isinstance(value, dict) for name in value
     )
     of = f"{len(names)} attribute{'' if len(names) == 1 else 's'}" if names else "all fitting quasi-identifiers"
-    texts = (_parameter(key, value) for key, value in given.items() if key not in WITHHELD_PARAMETERS)
+    texts = (_describe_parameter(key, value) for key, value in given.items() if key not in WITHHELD_PARAMETERS)
     return ", ".join([f"{step['method']} of {of}", *filter(None, texts)])
 
 
-def _parameter(name: str, value: Any) -> str:
+def _describe_parameter(name: str, value: Any) -> str:
     """One parameter in words; of a parameter for each attribute, the attributes with what they say."""
     if not isinstance(value, dict):
-        return f"{name} {_value(value)}"
-    texts = (f"{_value(attribute)}{_bracket_value(one)}" for attribute, one in value.items())
+        return f"{name} {_format_value(value)}"
+    texts = (f"{_format_value(attribute)}{_bracket_value(one)}" for attribute, one in value.items())
     return f"{name} {'; '.join(texts)}"
 
 
 def _bracket_value(value: Any) -> str:
     """What is said of one attribute. Left out is what could tell a value or a place of the source."""
     if not isinstance(value, dict):
-        return f" ({_value(value)})"
-    texts = [_parameter(key, one) for key, one in value.items() if key not in WITHHELD_PARAMETERS and one is not None]
+        return f" ({_format_value(value)})"
+    texts = [_describe_parameter(key, one) for key, one in value.items() if key not in WITHHELD_PARAMETERS and one is not None]
     return f" ({', '.join(texts)})" if texts else ""
 
 
-def differences(specs: Sequence[dict[str, Any]]) -> list[str]:
+def list_differences(specs: Sequence[dict[str, Any]]) -> list[str]:
     """One line for each field in which the files differ. Left out is what could tell a value or a place of the source."""
-    flat = [dict(_flat(spec, "")) for spec in specs]
+    flat = [dict(_flatten_spec(spec, "")) for spec in specs]
     locations = dict.fromkeys(location for fields in flat for location in fields)
     found = [(location, [fields.get(location) for fields in flat]) for location in locations]
     return [
@@ -63,18 +63,18 @@ def differences(specs: Sequence[dict[str, Any]]) -> list[str]:
     ]
 
 
-def _flat(content: Any, location: str) -> Iterator[tuple[str, Any]]:
+def _flatten_spec(content: Any, location: str) -> Iterator[tuple[str, Any]]:
     """The leaves of a spec by their places. Attributes go by name; a list of plain values is one leaf."""
     if isinstance(content, dict):
         for key, value in content.items():
             if key not in WITHHELD_PARAMETERS and value is not None:
-                yield from _flat(
+                yield from _flatten_spec(
                     _index_by_name(value) if key == "attributes" else value,
                     f"{location}.{escape_terminal(key)}".removeprefix("."),
                 )
     elif isinstance(content, list) and any(isinstance(part, dict | list) for part in content):
         for number, part in enumerate(content):
-            yield from _flat(part, f"{location}[{number}]")
+            yield from _flatten_spec(part, f"{location}[{number}]")
     else:
         yield location, content
 
@@ -91,13 +91,17 @@ def _describe_difference(values: list[Any]) -> str:
     if all(isinstance(value, list) for value in values):
         common = set.intersection(*({json.dumps(part) for part in value} for value in values))
         values = [[part for part in value if json.dumps(part) not in common] for value in values]
-        return "; ".join(f"only {letters[i % 26]} has {_value(v)}" for i, v in enumerate(values) if v) or "another order"
-    return ", ".join(f"{letters[i % 26]} {DASH if value is None else _value(value)}" for i, value in enumerate(values))
+        return "; ".join(f"only {letters[i % 26]} has {_format_value(v)}" for i, v in enumerate(values) if v) or "another order"
+    return ", ".join(f"{letters[i % 26]} {DASH if value is None else _format_value(value)}" for i, value in enumerate(values))
 
 
-def _value(value: Any) -> str:
+def _format_value(value: Any) -> str:
     text = (
-        ", ".join(map(_value, value)) if isinstance(value, list) else f"{value:g}" if isinstance(value, float) else str(value)
+        ", ".join(map(_format_value, value))
+        if isinstance(value, list)
+        else f"{value:g}"
+        if isinstance(value, float)
+        else str(value)
     )
     plain = escape_terminal(text)
     return plain if len(plain) <= _LONGEST else f"{plain[:_LONGEST]}..."

@@ -1,4 +1,4 @@
-"""What `sdcert doctor` says of a Prefect server that is up: does it refuse who has no password, and pages of other origins?
+"""What `sdcert doctor` says of a running Prefect server: does it refuse requests without its password, and other origins?
 
 Whoever may use its API has commands run as the user of its worker.
 """
@@ -35,35 +35,35 @@ CLOSE = "let `sdcert serve` start the server; for one of yours set PREFECT_SERVE
 START_AGAIN = "start `sdcert serve` again, which puts it right; on a server of yours edit the base job template of the pool"
 
 
-def api_address() -> str | None:
+def find_api_address() -> str | None:
     """The server that PREFECT_API_URL names, or that `sdcert serve` of this home uses."""
     return os.environ.get(ADDRESS) or read_served_address(Home.current().root)
 
 
 @contextmanager
-def api_client(address: str) -> Iterator[httpx.Client]:
+def open_api_client(address: str) -> Iterator[httpx.Client]:
     """A client with the credentials of the server, and with its token against forged requests where it wants one."""
     password = password_for(address, Home.current().root)
     who = credentials() if password is None else authorization(password)
     with httpx.Client(base_url=f"{address.rstrip('/')}/", headers=who, timeout=SECONDS_TO_ANSWER) as client:
-        client.headers.update(_token(client))
+        client.headers.update(_fetch_csrf_headers(client))
         yield client
 
 
 def check_api() -> Iterator[Finding]:
     """Nothing where no server is up: another finding says that one is named and does not answer."""
-    address = api_address()
+    address = find_api_address()
     if not address:
         return
     try:
         with httpx.Client(base_url=f"{address.rstrip('/')}/", timeout=SECONDS_TO_ANSWER) as stranger:
             yield from _check_stranger(stranger)
-        with api_client(address) as client:
+        with open_api_client(address) as client:
             yield from _check_known(client)
     except UNREADABLE as error:
         says = f"how the Prefect server is guarded could not be looked at ({type(error).__name__})"
         yield warn(TOPIC, says, "see the line on prefect")
-    yield from _password_file()
+    yield from _check_password_file()
 
 
 def _check_stranger(stranger: httpx.Client) -> Iterator[Finding]:
@@ -102,7 +102,7 @@ def list_free_choices(template: dict[str, Any]) -> list[str]:
     return sorted(name for name, value in configured.items() if name not in JOB_VARIABLES and "{{" in str(value))
 
 
-def _password_file() -> Iterator[Finding]:
+def _check_password_file() -> Iterator[Finding]:
     path = Home.current().root / FOLDER / PASSWORD_FILE
     if path.is_file() and stat.S_IMODE(path.stat().st_mode) & OTHERS:
         yield fail(TOPIC, f"others can read the password of the Prefect server ({path})", "start `sdcert serve` again")
@@ -111,7 +111,7 @@ def _password_file() -> Iterator[Finding]:
 _TOKEN = "Prefect-Csrf-Token"  # noqa: S105  # the name of a header
 
 
-def _token(client: httpx.Client) -> dict[str, str]:
+def _fetch_csrf_headers(client: httpx.Client) -> dict[str, str]:
     """The headers against forged requests, as Prefect's own client asks for them; none where the server wants none."""
     asker = str(uuid.uuid4())
     answer = client.get("csrf-token", params={"client": asker})

@@ -50,7 +50,7 @@ NOT_PROTECTED = (
 @app.command()
 def doctor(as_json: Annotated[bool, typer.Option("--json", help="print the findings on stdout as JSON")] = False) -> int:
     """What is ready, what is missing, what is not protected. Exit code 0 if nothing failed, 1 if something did."""
-    found = tuple(findings())
+    found = tuple(list_findings())
     failed = any(finding.status == "fail" for finding in found)
     if as_json:
         content = {"findings": [finding.as_dict() for finding in found], "not_protected": NOT_PROTECTED, "failed": failed}
@@ -70,11 +70,11 @@ def doctor(as_json: Annotated[bool, typer.Option("--json", help="print the findi
     for sentence in NOT_PROTECTED:
         say(f"  - {sentence}")
     say("")
-    say(_summary(found))
+    say(_summarise_findings(found))
     return int(failed)
 
 
-def findings() -> Iterator[Finding]:
+def list_findings() -> Iterator[Finding]:
     """Every finding, in the order in which somebody would mend them."""
     from flows.cli.doctor.api import check_api
     from flows.cli.doctor.home import check_home
@@ -83,28 +83,28 @@ def findings() -> Iterator[Finding]:
     from flows.cli.doctor.schedules import check_quarantine, check_schedules
     from flows.cli.doctor.shared_folders import check_shared_storage
 
-    yield _python()
-    yield from _packages()
-    yield _prefect()
+    yield _check_python()
+    yield from _check_packages()
+    yield _check_prefect()
     yield from check_api()
     yield from check_schedules()
-    yield _mlflow()
+    yield _check_mlflow()
     yield from check_home(Home.current().root)
     yield from check_keys(Home.current().root)
     yield from check_ledger(Home.current().root)
     yield from check_quarantine()
     yield from check_shared_storage(Home.current().root)
-    yield from _optional()
-    yield _variables()
+    yield from _check_optional_packages()
+    yield _check_variables()
 
 
-def _summary(found: tuple[Finding, ...]) -> str:
+def _summarise_findings(found: tuple[Finding, ...]) -> str:
     counts = {status: sum(finding.status == status for finding in found) for status in ("ok", "warn", "fail")}
     text = ", ".join(f"{count} {status}" for status, count in counts.items())
     return f"{text}: {'mend what failed before you certify' if counts['fail'] else 'nothing stands in the way of a release'}"
 
 
-def _python() -> Finding:
+def _check_python() -> Finding:
     import importlib.metadata
 
     from packaging.specifiers import SpecifierSet
@@ -118,10 +118,10 @@ def _python() -> Finding:
     return fail("python", f"{version}, but {wanted} is wanted", "install a supported Python and run `make setup`")
 
 
-def _packages() -> Iterator[Finding]:
+def _check_packages() -> Iterator[Finding]:
     from flows.cli.doctor.home import fail, fine, warn
 
-    absent = sorted(name for name in _direct() if _find_version(name) is None)
+    absent = sorted(name for name in _list_direct_requirements() if _find_version(name) is None)
     if absent:
         yield fail("packages", f"not installed: {', '.join(absent)}", "run `make setup`")
     if not LOCK.is_file():
@@ -137,7 +137,7 @@ def _packages() -> Iterator[Finding]:
     yield warn("packages", says, "run `make setup` to install the versions that were tested")
 
 
-def _direct() -> list[str]:
+def _list_direct_requirements() -> list[str]:
     import importlib.metadata
 
     from packaging.requirements import Requirement
@@ -171,7 +171,7 @@ def _find_version(name: str) -> str | None:
         return None
 
 
-def _prefect() -> Finding:
+def _check_prefect() -> Finding:
     from flows.cli.doctor.home import fail, fine
 
     address = os.environ.get("PREFECT_API_URL")
@@ -184,7 +184,7 @@ def _prefect() -> Finding:
     return fail("prefect", f"no server answers at what PREFECT_API_URL names ({problem})", to_do)
 
 
-def _mlflow() -> Finding:
+def _check_mlflow() -> Finding:
     from flows.cli.doctor.home import fine, warn
 
     address = os.environ.get("MLFLOW_TRACKING_URI")
@@ -198,10 +198,10 @@ def _mlflow() -> Finding:
         )
     if address:
         return fine("mlflow", "MLFLOW_TRACKING_URI names a store that is no web server; it was not opened")
-    return _local_store(Home.current().root / "mlflow.db")
+    return _check_local_store(Home.current().root / "mlflow.db")
 
 
-def _local_store(path: Path) -> Finding:
+def _check_local_store(path: Path) -> Finding:
     import sqlite3
 
     from flows.cli.doctor.home import fine, warn
@@ -230,7 +230,7 @@ def _find_connection_problem(address: str) -> str | None:
     return None
 
 
-def _optional() -> Iterator[Finding]:
+def _check_optional_packages() -> Iterator[Finding]:
     import importlib.metadata
 
     from flows.cli.doctor.home import fine, warn
@@ -243,7 +243,7 @@ def _optional() -> Iterator[Finding]:
     yield fine("optional", "a browser is not needed: reports open in any, and only the tests drive one")
 
 
-def _variables() -> Finding:
+def _check_variables() -> Finding:
     from flows.cli.doctor.home import fine
 
     names = sorted(name for name in os.environ if name.startswith(MATTERING))

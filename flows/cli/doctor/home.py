@@ -17,12 +17,12 @@ from typing import Any, Literal
 
 import psutil
 
-from flows.run.history import compute_run_status, manifests
+from flows.run.history import compute_run_status, read_manifests
 from tasks.audit.ledger.ledger import Ledger
 from tasks.audit.lookup.index_rows import find_signer, parse_entry
 from tasks.audit.lookup.trust import Trust
-from tasks.audit.maintenance.inventory import cache_records, drafts, is_abandoned
-from tasks.audit.maintenance.review_due import IssuedCertificate, certificates, collect_certificates, find_due_certificates
+from tasks.audit.maintenance.inventory import find_drafts, is_abandoned, read_cache_records
+from tasks.audit.maintenance.review_due import IssuedCertificate, collect_certificates, find_due_certificates, select_standing
 from tasks.audit.signing.keyring import Keyring
 from tasks.microdata.errors import InputError
 from tasks.microdata.regular_files import read_file
@@ -37,7 +37,7 @@ OTHERS = stat.S_IRWXG | stat.S_IRWXO
 WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 NO_SECRETS = ("compiled", "numba")  # machine code of published functions: may be read, but not written, by others
 KEY_BYTES = 32
-FEW_BYTES, LITTLE_BYTES = 100_000_000, 1_000_000_000
+CRITICAL_FREE_BYTES, LOW_FREE_BYTES = 100_000_000, 1_000_000_000
 FEW_INODES, LITTLE_INODES = 1_000, 20_000
 NETWORK = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "fuse.sshfs", "9p", "afs", "ceph", "glusterfs", "fuse.glusterfs"})
 CLOCK_SECONDS = 5.0
@@ -86,27 +86,27 @@ def check_home(root: Path) -> Iterator[Finding]:
     if existing != root:
         yield fine("home", f"{root} ({named}) does not exist yet: it will be made at the first run")
     else:
-        yield from _ownership(root, named)
-        yield from _permissions(root)
-    yield from _storage(existing)
+        yield from _check_ownership(root, named)
+        yield from _check_permissions(root)
+    yield from _check_storage(existing)
     if existing == root:
         yield _check_run_clock()
-        yield from _secrets(root)
-        yield from _leftovers(root)
-        yield _certificates(root)
+        yield from _check_secrets(root)
+        yield from _check_leftovers(root)
+        yield _check_certificates(root)
 
 
-def _ownership(root: Path, named: str) -> Iterator[Finding]:
+def _check_ownership(root: Path, named: str) -> Iterator[Finding]:
     found = root.stat()
     if found.st_uid != os.geteuid():
         yield fail("home", f"{root} belongs to another user", "set SDCERT_HOME to a folder of your own")
     elif found.st_mode & OTHERS:
-        yield fail("home", f"{root} can be entered by others ({_octal(root)})", f"chmod 700 {shlex.quote(str(root))}")
+        yield fail("home", f"{root} can be entered by others ({_format_mode(root)})", f"chmod 700 {shlex.quote(str(root))}")
     else:
         yield fine("home", f"{root} ({named}) is yours alone")
 
 
-def _permissions(root: Path) -> Iterator[Finding]:
+def _check_permissions(root: Path) -> Iterator[Finding]:
     wrong = sorted(path for path in root.rglob("*") if _is_open(path, root))
     if not wrong:
         yield fine("permissions", "every file in the private folder is readable by its owner alone")
@@ -117,7 +117,7 @@ def _permissions(root: Path) -> Iterator[Finding]:
         if path.lstat().st_uid != os.geteuid():
             yield fail("permissions", f"{path} belongs to another user", f"chown it back, or move {root} away and start anew")
         else:
-            yield fail("permissions", f"{path} is open to others ({_octal(path)}, of which {others:o} is theirs)", to_do)
+            yield fail("permissions", f"{path} is open to others ({_format_mode(path)}, of which {others:o} is theirs)", to_do)
     if len(wrong) > _NAMED:
         yield fail("permissions", f"{len(wrong) - _NAMED} more such files", f"chmod -R go-rwx {shlex.quote(str(root))}")
 
@@ -133,37 +133,37 @@ def _is_open(path: Path, root: Path) -> bool:
     return bool(found.st_mode & (OTHERS if secret else WRITABLE_BY_OTHERS)) or found.st_uid != os.geteuid()
 
 
-def _octal(path: Path) -> str:
+def _format_mode(path: Path) -> str:
     return f"{stat.S_IMODE(path.lstat().st_mode):04o}"
 
 
-def _storage(folder: Path) -> Iterator[Finding]:
-    yield _bytes_left(folder)
-    yield _inodes_left(folder)
+def _check_storage(folder: Path) -> Iterator[Finding]:
+    yield _check_free_bytes(folder)
+    yield _check_free_inodes(folder)
     try:
         with tempfile.TemporaryDirectory(prefix=".sdcert-doctor-", dir=folder) as name:
             yield _write_test(Path(name))
-            yield _locks(Path(name))
+            yield _check_locks(Path(name))
             yield _check_file_clock(Path(name))
     except OSError as error:
         yield fail(
             "write test", f"nothing can be written in {folder} ({error.strerror})", "make it writable, or set SDCERT_HOME"
         )
-    kind = _file_system(folder)
+    kind = _find_file_system(folder)
     if kind in NETWORK:
         to_do = "set SDCERT_HOME to a folder on a disk of this machine"
         yield warn("file system", f"{folder} is on a network file system ({kind}): locks and databases may fail there", to_do)
 
 
-def _bytes_left(folder: Path) -> Finding:
+def _check_free_bytes(folder: Path) -> Finding:
     free = shutil.disk_usage(folder).free
     says, to_do = f"{free / 1e9:,.1f} GB free", "free some room, or set SDCERT_HOME to a larger disk"
-    if free < LITTLE_BYTES:
-        return (fail if free < FEW_BYTES else warn)("disk space", says, to_do)
+    if free < LOW_FREE_BYTES:
+        return (fail if free < CRITICAL_FREE_BYTES else warn)("disk space", says, to_do)
     return fine("disk space", says)
 
 
-def _inodes_left(folder: Path) -> Finding:
+def _check_free_inodes(folder: Path) -> Finding:
     found = os.statvfs(folder)
     if found.f_files == 0:
         return fine("inodes", "this file system does not count them")
@@ -185,7 +185,7 @@ def _write_test(folder: Path) -> Finding:
     return fail("write test", "a file came back otherwise than it was written", "set SDCERT_HOME to another disk")
 
 
-def _locks(folder: Path) -> Finding:
+def _check_locks(folder: Path) -> Finding:
     """Are locks kept between two openings of one file? (Runs and caches rely on it.)"""
     with (folder / "lock").open("wb") as first, (folder / "lock").open("rb") as second:
         try:
@@ -212,19 +212,19 @@ def _check_file_clock(folder: Path) -> Finding:
 
 def _check_run_clock() -> Finding:
     now = datetime.now(UTC) + timedelta(seconds=CLOCK_SECONDS)
-    later = [manifest["run"] for manifest in manifests() if datetime.fromisoformat(manifest["started_at"]) > now]
+    later = [manifest["run"] for manifest in read_manifests() if datetime.fromisoformat(manifest["started_at"]) > now]
     if not later:
         return fine("clock", "no run began in the future")
     to_do = "set the clock of this machine (NTP): runs are told apart and sorted by their time"
     return warn("clock", f"{format_count(len(later), 'run')} began later than now, the last of them {later[0]}", to_do)
 
 
-def _file_system(folder: Path) -> str:
+def _find_file_system(folder: Path) -> str:
     mounts = [part for part in psutil.disk_partitions(all=True) if folder.is_relative_to(part.mountpoint)]
     return max(mounts, key=lambda part: len(part.mountpoint)).fstype if mounts else "unknown"
 
 
-def _secrets(root: Path) -> Iterator[Finding]:
+def _check_secrets(root: Path) -> Iterator[Finding]:
     """Are the key and the seeds there, and whole? Their content is not shown, nor anything made from it."""
     key = root / "keys" / "store.key"
     used = (root / "store").is_dir() and any((root / "store").iterdir())
@@ -240,14 +240,14 @@ def _secrets(root: Path) -> Iterator[Finding]:
         yield fail("keys", f"{key} is not the key that the store was made with: it was damaged or exchanged", restore)
     else:
         yield fine("keys", "the key of the store is there, and is the one that the store was made with")
-        yield from _records(Home(root))
-        yield from _pointers(Home(root))
-    yield _seeds(root / "draws", restore)
+        yield from _check_records(Home(root))
+        yield from _check_pointers(Home(root))
+    yield _check_seeds(root / "draws", restore)
 
 
-def _records(home: Home) -> Iterator[Finding]:
+def _check_records(home: Home) -> Iterator[Finding]:
     """Does every record of the cache have its seal? (Its artifacts are left to `sdcert store verify`.)"""
-    found = [one for one in cache_records(home.root / "records") if one.returned is not None]
+    found = [one for one in read_cache_records(home.root / "records") if one.returned is not None]
     edited = [one.file.path.name for one in found if not one.is_sealed(home)]
     if edited:
         records = format_count(len(edited), "record")
@@ -257,7 +257,7 @@ def _records(home: Home) -> Iterator[Finding]:
         yield fine("cache", f"{format_count(len(found), 'record')}, each with its seal")
 
 
-def _pointers(home: Home) -> Iterator[Finding]:
+def _check_pointers(home: Home) -> Iterator[Finding]:
     """Does what says which draw is current have its seal? One of an older version has none, and the ledger vouches for it."""
     found = sorted(path for path in (home.root / "draws").glob("*.*") if path.suffix in (".current", ".pseudonyms"))
     changed = [path.name for path in found if is_pointer_sealed(home, path) is False]
@@ -268,7 +268,7 @@ def _pointers(home: Home) -> Iterator[Finding]:
         )
 
 
-def _seeds(draws: Path, restore: str) -> Finding:
+def _check_seeds(draws: Path, restore: str) -> Finding:
     series = sorted(draws.glob("*.current")) if draws.is_dir() else []
     lost = [path.stem for path in series if not _has_seed(draws, path)]
     if lost:
@@ -290,21 +290,21 @@ def _has_seed(draws: Path, pointer: Path) -> bool:
     return bool(named) and (draws / "seeds" / named).is_file()
 
 
-def _leftovers(root: Path) -> Iterator[Finding]:
+def _check_leftovers(root: Path) -> Iterator[Finding]:
     left = orphans(str(root))
     if left:
         says = f"left by runs that were killed: {format_count(len(left), 'process', 'processes')}"
         yield warn("servers", says, "nothing: the next `sdcert certify` ends them")
     else:
         yield fine("servers", "no temporary server was left behind")
-    dead = [manifest["run"] for manifest in manifests() if compute_run_status(manifest) == "killed"]
+    dead = [manifest["run"] for manifest in read_manifests() if compute_run_status(manifest) == "killed"]
     if dead:
         text = ", ".join(dead[:_NAMED])
         says = f"{format_count(len(dead), 'run')} killed before the end: {text}"
         yield warn("runs", says, "run them again; what was computed is kept")
     else:
         yield fine("runs", "no run is shown as running whose process is gone")
-    left_files = sum(is_abandoned(file) for file in drafts(root))
+    left_files = sum(is_abandoned(file) for file in find_drafts(root))
     if left_files:
         says = f"{format_count(left_files, 'file')} left by writers that were killed; there may be values or secrets inside"
         yield warn("drafts", says, "`sdcert store gc --yes` removes them")
@@ -312,13 +312,13 @@ def _leftovers(root: Path) -> Iterator[Finding]:
         yield fine("drafts", "no writer that was killed has left a file")
 
 
-def _certificates(root: Path) -> Finding:
+def _check_certificates(root: Path) -> Finding:
     path = root / "ledger" / "ledger.jsonl"
     if path.exists() and path.stat().st_size > LARGE_LEDGER_BYTES:
         return fine("certificates", "the ledger is large: `sdcert audit due` says which are to be looked at again")
     now = datetime.now(UTC)
     try:
-        known = _standing(Home(root), now)
+        known = _find_standing_certificates(Home(root), now)
     except InputError as error:
         return fail("certificates", f"the ledger cannot be read: {error.what}", error.remedy)
     late = [one for one in find_due_certificates(known, at=now, within=timedelta(0)) if one.certificate.superseded_by is None]
@@ -329,8 +329,8 @@ def _certificates(root: Path) -> Finding:
     return fine("certificates", "none is past its date of review, older than the attacks of today, or of a revoked key")
 
 
-def _standing(home: Home, now: datetime) -> tuple[IssuedCertificate, ...]:
+def _find_standing_certificates(home: Home, now: datetime) -> tuple[IssuedCertificate, ...]:
     lines = [(line, entry) for line in Ledger(home.root / "ledger").lines() if (entry := parse_entry(line.content)) is not None]
     trust = Trust.from_keyring(Keyring.from_home(home), (one for one in lines if one[1].event.kind == "key"))
     issued = collect_certificates((entry, find_signer(line.content)) for line, entry in lines)
-    return certificates(issued, at=now, revoked=trust.find_revocation)
+    return select_standing(issued, at=now, revoked=trust.find_revocation)

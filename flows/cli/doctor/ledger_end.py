@@ -26,7 +26,7 @@ def check_ledger(root: Path) -> Iterator[Finding]:
     ledger = Ledger(root / "ledger")
     try:
         if ledger.exists():
-            yield from _findings(ledger, Home(root))
+            yield from _check_ledger_end(ledger, Home(root))
         elif has_runs(root):
             yield warn(TOPIC, "there is none, though there are runs: it is gone, or no run came so far as to open one", VERIFY)
         else:
@@ -37,7 +37,7 @@ def check_ledger(root: Path) -> Iterator[Finding]:
         yield fail(TOPIC, f"the ledger cannot be looked at ({error.strerror})", "work as the user who owns the home")
 
 
-def _findings(ledger: Ledger, home: Home) -> Iterator[Finding]:
+def _check_ledger_end(ledger: Ledger, home: Home) -> Iterator[Finding]:
     if not ledger.head_path.exists() and ledger.path.lstat().st_size > LARGE_LEDGER_BYTES:
         yield fail(TOPIC, "head.json is missing: whether entries are missing at the end, only a witness tells", VERIFY)
         return
@@ -48,13 +48,13 @@ def _findings(ledger: Ledger, home: Home) -> Iterator[Finding]:
     if torn > 0:
         says = f"it ends in the middle of an entry ({torn:,} bytes): an append was cut short, or the end was cut off"
         yield warn(TOPIC, says, "`sdcert audit verify` says more; the next release sets these bytes aside")
-    yield _last(ledger, head, home)
+    yield _check_last_lines(ledger, head, home)
 
 
-def _last(ledger: Ledger, head: LedgerHead, home: Home) -> Finding:
+def _check_last_lines(ledger: Ledger, head: LedgerHead, home: Home) -> Finding:
     """The last lines by their form, number and signature. Whether a key had ended before is left to the whole check."""
     trust = Trust(Keyring.from_home(home))
-    lines = list(_last_lines(ledger, head))
+    lines = list(_read_last_lines(ledger, head))
     wrong = [(line.index, why) for line in lines if (why := trust.doubt(line, parse_entry(line.content)))]
     if wrong:
         number, why = wrong[0]
@@ -64,7 +64,7 @@ def _last(ledger: Ledger, head: LedgerHead, home: Home) -> Finding:
     return fine(TOPIC, f"{says}, the last {len(lines)} are as they were signed (`sdcert audit verify` checks all)")
 
 
-def _last_lines(ledger: Ledger, head: LedgerHead) -> Iterator[LedgerLine]:
+def _read_last_lines(ledger: Ledger, head: LedgerHead) -> Iterator[LedgerLine]:
     """The newest first, at most `LAST`, of the last mebibyte."""
     first = max(0, head.n_bytes - LAST_BYTES)
     with ledger.reading() as file:

@@ -1,4 +1,4 @@
-"""What `sdcert doctor` says of schedules: are due runs inserted, is a worker there to run them, what waits in quarantine?
+"""What `sdcert doctor` says of schedules: are runs created when due, is there a worker, what waits in quarantine?
 
 A server whose scheduler throws shows nothing of it: deployments stand there with their schedules, and no run ever comes.
 """
@@ -11,7 +11,7 @@ from typing import Any
 
 import httpx
 
-from flows.cli.doctor.api import UNREADABLE, api_address, api_client
+from flows.cli.doctor.api import UNREADABLE, find_api_address, open_api_client
 from flows.cli.doctor.home import Finding, fail, fine, format_count, warn
 from flows.scheduled.deployments import TAG
 from tasks.microdata.words import join_first
@@ -23,22 +23,22 @@ _NAMED = 6
 
 def check_schedules() -> Iterator[Finding]:
     """Of the deployments with our tag on the server that PREFECT_API_URL names, or that `sdcert serve` of this home started."""
-    address = api_address()
+    address = find_api_address()
     if not address:
         yield fine(TOPIC, "PREFECT_API_URL is not set: no schedule was looked at (`sdcert serve` runs them)")
         return
     try:
-        with api_client(address) as client:
-            yield from _findings(client)
+        with open_api_client(address) as client:
+            yield from _check_deployments(client)
     except UNREADABLE as error:
         yield warn(TOPIC, f"the server does not say what is scheduled ({type(error).__name__})", "see the line on prefect")
 
 
 def check_quarantine() -> Iterator[Finding]:
     """Of the versions of sources that nobody has looked at since they were set aside."""
-    from flows.watch.quarantine import records
+    from flows.watch.quarantine import read_quarantine_records
 
-    waiting = records()
+    waiting = read_quarantine_records()
     if waiting:
         series = join_first(sorted({one.series for one in waiting}), _NAMED)
         says = (
@@ -47,13 +47,13 @@ def check_quarantine() -> Iterator[Finding]:
         yield warn("quarantine", says, "`sdcert quarantine list` says why")
 
 
-def _findings(client: httpx.Client) -> Iterator[Finding]:
+def _check_deployments(client: httpx.Client) -> Iterator[Finding]:
     deployed = _post_query(client, "deployments/filter", {"deployments": {"tags": {"all_": [TAG]}}, "limit": 200})
     active = [one for one in deployed if not one["paused"] and any(schedule["active"] for schedule in one["schedules"])]
     if not active:
         yield fine(TOPIC, f"no deployment with the tag {TAG} has an active schedule")
         return
-    scheduled = {one["id"]: _runs(client, one, "SCHEDULED") for one in active}
+    scheduled = {one["id"]: _fetch_runs(client, one, "SCHEDULED") for one in active}
     without = sorted(one["name"] for one in active if not scheduled[one["id"]] and not _is_new(one))
     named = join_first(without, _NAMED)
     if without and not any(scheduled.values()):
@@ -64,19 +64,19 @@ def _findings(client: httpx.Client) -> Iterator[Finding]:
     late = [one["name"] for one in active if any(run["state_name"] == "Late" for run in scheduled[one["id"]])]
     if late:
         yield warn(TOPIC, f"runs are late: {join_first(sorted(late), _NAMED)}", "start `sdcert serve`, or a worker of the pool")
-    yield from _workers(client, active)
+    yield from _check_workers(client, active)
     if not without:
         yield fine(TOPIC, f"the server has inserted runs of all deployments with an active schedule ({len(active)})")
 
 
-def _workers(client: httpx.Client, active: list[dict[str, Any]]) -> Iterator[Finding]:
+def _check_workers(client: httpx.Client, active: list[dict[str, Any]]) -> Iterator[Finding]:
     for pool in sorted({one["work_pool_name"] for one in active if one.get("work_pool_name")}):
         workers = _post_query(client, f"work_pools/{pool}/workers/filter", {})
         if not any(worker.get("status") == "ONLINE" for worker in workers):
             yield warn(TOPIC, f"no worker of the pool {pool} is there", "start `sdcert serve`, or a worker of the pool")
 
 
-def _runs(client: httpx.Client, deployment: dict[str, Any], kind: str) -> list[dict[str, Any]]:
+def _fetch_runs(client: httpx.Client, deployment: dict[str, Any], kind: str) -> list[dict[str, Any]]:
     wanted = {"deployment_id": {"any_": [deployment["id"]]}, "state": {"type": {"any_": [kind]}}}
     return _post_query(client, "flow_runs/filter", {"flow_runs": wanted, "limit": 200})
 

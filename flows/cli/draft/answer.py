@@ -19,7 +19,7 @@ from flows.cli.draft.edit import add_field, append_entry, delete_entry, replace_
 from flows.cli.terminal import terminal
 from flows.questions import DECIDE, NOT_LIMITED, OpenQuestion, extract_questions
 from tasks.ingest.codebooks.codebook import AttributeDeclaration
-from tasks.microdata.document import Document, Path_, format_dotted_path, read_document, value_at
+from tasks.microdata.document import Document, Path_, find_value, format_dotted_path, read_document
 from tasks.microdata.errors import InputError
 from tasks.microdata.escaping import escape_terminal
 from tasks.microdata.regular_files import read_text_file
@@ -73,7 +73,7 @@ def _ask_until_answered(path: Path, question: OpenQuestion, ask: AskPerson, say:
     location = _place_now(document, question)
     if location is None:
         return True  # an earlier answer has deleted what it is about
-    fields = {name: value for name, value in _entry(document, location).items() if name != DECIDE}
+    fields = {name: value for name, value in _find_entry(document, location).items() if name != DECIDE}
     offered = _list_offers(question)
     say(f"  {question.question}")
     keeps = bool(fields) or location[0] == "attributes"
@@ -81,7 +81,7 @@ def _ask_until_answered(path: Path, question: OpenQuestion, ask: AskPerson, say:
     ways += [_describe(fields | one) for one in offered]
     for number, way in enumerate(ways, start=1):
         say(f"  {number}  {way}")
-    say(f"  {_help_for(location)}")
+    say(f"  {_explain_answers(location)}")
     while True:
         given = ask("  answer [1]: " if keeps else "  answer: ").strip() or ("1" if keeps else "")
         if given in (LATER, QUIT):
@@ -102,7 +102,7 @@ def _ask_until_answered(path: Path, question: OpenQuestion, ask: AskPerson, say:
         return True
 
 
-def _help_for(location: Path_) -> str:
+def _explain_answers(location: Path_) -> str:
     others = f"`{LATER}` leaves it open, `{QUIT}` stops"
     if location[0] == NOT_LIMITED:
         return f"write a policy line (measure: NAME, at_most: LIMIT), or in a sentence why there is no limit; {others}"
@@ -117,20 +117,20 @@ def _interpret(given: str, location: Path_, offered: list[dict[str, Any]], *, ke
         ways = [*([{}] if keeps else []), *offered]
         if 1 <= int(given) <= len(ways):
             return ways[int(given) - 1]
-        raise _unfit("There is no such number.", f"1 to {len(ways)}" if ways else "fields", given)
+        raise _create_unfit_error("There is no such number.", f"1 to {len(ways)}" if ways else "fields", given)
     if not given:
-        raise _unfit("Nothing was written.", "a sentence, or `name: value, name: value`", given)
-    fields = _fields(given.strip("`"))
+        raise _create_unfit_error("Nothing was written.", "a sentence, or `name: value, name: value`", given)
+    fields = _parse_fields(given.strip("`"))
     if fields and (location[0] != NOT_LIMITED or set(fields) <= set(PolicyLine.model_fields)):  # a reason may hold a colon
         return fields
     if location[0] == NOT_LIMITED:
         if len(given.split()) == 1:
             what = "One word is no reason: a reason is signed, and stands beside the verdict."
-            raise _unfit(what, "a policy line (measure: NAME, at_most: LIMIT), or a sentence", given)
+            raise _create_unfit_error(what, "a policy line (measure: NAME, at_most: LIMIT), or a sentence", given)
         return given
     if given == DELETE and location[0] != "attributes":
         return given
-    raise _unfit("That is no field with a value.", "a number of the list, or `name: value, name: value`", given)
+    raise _create_unfit_error("That is no field with a value.", "a number of the list, or `name: value, name: value`", given)
 
 
 def _apply_answer(
@@ -142,7 +142,7 @@ def _apply_answer(
         if isinstance(meant, str):
             return replace_entry(text, location, meant)
         if "measure" not in meant:
-            raise _unfit("The line names no measure.", "measure: NAME, at_most: LIMIT", _describe(meant))
+            raise _create_unfit_error("The line names no measure.", "measure: NAME, at_most: LIMIT", _describe(meant))
         text = append_entry(delete_entry(text, location), "policy", meant)
         if str(meant["measure"]).startswith("membership_") and "control" not in document.content:
             text = add_field(text, "control", CONTROL)
@@ -155,8 +155,8 @@ def _apply_answer(
     if entry.get("role") != str(Role.DERIVED):
         entry.pop("from", None)
     if not entry and location[0] != "attributes":
-        raise _unfit("There is nothing here that could be kept.", f"fields, or `{DELETE}`", "")
-    left = [one for one in _questions(_entry(document, location)) if one != question.question]
+        raise _create_unfit_error("There is nothing here that could be kept.", f"fields, or `{DELETE}`", "")
+    left = [one for one in _list_questions(_find_entry(document, location)) if one != question.question]
     text = replace_entry(text, location, entry | ({DECIDE: left if len(left) > 1 else left[0]} if left else {}))
     if location[0] == "attributes" and "role" in meant and meant["role"] != fields.get("role"):
         text = _adjust_masks(text, document, str(location[1]), str(meant["role"]))
@@ -200,7 +200,7 @@ def _refuse_idle_limit(release: ReleaseSpec, fields: dict[str, Any], asked: Disc
     idle = cannot_fail(line) if subject is None else not can_fail(line, subject)
     if idle:
         allowed = f"a limit that can fail on this release, tighter than {line.limit:g}"
-        raise _unfit(f"That limit cannot fail: {line.measure} is never beyond it.", allowed, _describe(fields))
+        raise _create_unfit_error(f"That limit cannot fail: {line.measure} is never beyond it.", allowed, _describe(fields))
     if asked is None:
         return
     if subject is None:
@@ -210,7 +210,9 @@ def _refuse_idle_limit(release: ReleaseSpec, fields: dict[str, Any], asked: Disc
         lacks = bool(after) and len(after) == len(before)
     if lacks:
         what = f"With that line alone the policy still says nothing on this kind of disclosure ({asked})."
-        raise _unfit(what, f"a line on {asked} as a whole, or in a sentence why there is no limit", _describe(fields))
+        raise _create_unfit_error(
+            what, f"a line on {asked} as a whole, or in a sentence why there is no limit", _describe(fields)
+        )
 
 
 def _find_subject(release: ReleaseSpec) -> Subject | None:
@@ -227,20 +229,21 @@ def _place_now(document: Document, question: OpenQuestion) -> Path_ | None:
     """Where a question stands now: entries above it may have been deleted."""
     same = (one.location for one in extract_questions(document)[1] if one.question == question.question)
     return next(
-        (location for location in same if location == question.location or _both_in_a_list(location, question.location)), None
+        (location for location in same if location == question.location or _are_both_in_a_list(location, question.location)),
+        None,
     )
 
 
-def _both_in_a_list(location: Path_, other: Path_) -> bool:
+def _are_both_in_a_list(location: Path_, other: Path_) -> bool:
     return location[0] == other[0] and isinstance(location[1], int)
 
 
-def _entry(document: Document, location: Path_) -> dict[str, Any]:
-    found: dict[str, Any] = value_at(document.content, location)
+def _find_entry(document: Document, location: Path_) -> dict[str, Any]:
+    found: dict[str, Any] = find_value(document.content, location)
     return found
 
 
-def _questions(entry: dict[str, Any]) -> list[str]:
+def _list_questions(entry: dict[str, Any]) -> list[str]:
     given = entry[DECIDE]
     return given if isinstance(given, list) else [given]
 
@@ -252,7 +255,7 @@ def _list_offers(question: OpenQuestion) -> list[dict[str, Any]]:
     if model is None:
         return []
     names = {*model.model_fields, *(field.alias for field in model.model_fields.values())}
-    found = (_fields(snippet) for snippet in _SNIPPET.findall(question.question))
+    found = (_parse_fields(snippet) for snippet in _SNIPPET.findall(question.question))
     return [one for one in found if one and set(one) <= names and _is_valid(model, one)]
 
 
@@ -264,7 +267,7 @@ def _is_valid(model: type[Spec], fields: dict[str, Any]) -> bool:
     return True
 
 
-def _fields(text: str) -> dict[str, Any] | None:
+def _parse_fields(text: str) -> dict[str, Any] | None:
     """`role: weight, scale: numeric` as a mapping; None where it is none."""
     try:
         found = YAML(typ="safe", pure=True).load(text if text.startswith("{") else f"{{{text}}}")
@@ -277,5 +280,5 @@ def _describe(fields: dict[str, Any]) -> str:
     return ", ".join(f"{name}: {value}" for name, value in fields.items())
 
 
-def _unfit(what: str, allowed: str, value: str) -> InputError:
+def _create_unfit_error(what: str, allowed: str, value: str) -> InputError:
     return InputError("answer", "the answer", what, allowed, "answer again", value or None)

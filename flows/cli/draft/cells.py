@@ -1,4 +1,4 @@
-"""How the text cells of a source are written where ingest does not read them by itself: decimal commas, days before months."""
+"""Recognise how text cells are written where ingest does not decide by itself: decimal commas, days before months."""
 
 from __future__ import annotations
 
@@ -65,11 +65,11 @@ def propose_readings(raw: RawTable) -> dict[str, Reading]:
     """The reading of each text column of a source, by name. About 2 s for 1,000,000 different cells."""
     columns = {name: raw.table.column(name) for name in raw.table.column_names}
     texts = {name: column for name, column in columns.items() if _is_text(column.type)}
-    read = {name: _reading(name, _distinct(column), raw) for name, column in texts.items()}
+    read = {name: _infer_reading(name, _find_distinct(column), raw) for name, column in texts.items()}
     return {name: reading for name, reading in read.items() if reading != Reading()}
 
 
-def missing_codes(numbers: Floats) -> tuple[int, ...]:
+def find_missing_codes(numbers: Floats) -> tuple[int, ...]:
     """Usual codes for "no answer" that stand in several rows, at the end of the values and far outside the others.
 
     numbers: the present values of a column. Far: beyond the others by a fourth of their range, or below zero where no other is.
@@ -91,27 +91,27 @@ def _is_text(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or kind == pa.string_view())
 
 
-def _distinct(column: pa.ChunkedArray) -> pa.Array:
+def _find_distinct(column: pa.ChunkedArray) -> pa.Array:
     found = pc.unique(column.cast(pa.string()).drop_null())
     return found.filter(pc.not_equal(found, ""))
 
 
-def _reading(name: str, cells: pa.Array, raw: RawTable) -> Reading:
+def _infer_reading(name: str, cells: pa.Array, raw: RawTable) -> Reading:
     words = [cell for cell in cells.to_pylist() if is_missing_word(cell)]
     rest = cells.filter(pc.invert(pc.is_in(cells, value_set=pa.array(words, type=pa.string()))))
     if len(rest) == 0 or len(words) > MOST_WORDS:
         return Reading()
     declared = AttributeSpec(name=name, missing=tuple(sorted(words)))
     if not raw.as_text:
-        return _dates(rest, declared) or Reading()
-    if _all(rest, NUMBER):
-        return _numbers(rest, declared, raw)
+        return _try_dates(rest, declared) or Reading()
+    if _all_match(rest, NUMBER):
+        return _try_numbers(rest, declared, raw)
     if find_calendar_kind(rest) is not None:
         return Reading(declared=declared) if words else Reading()
-    return _dates(rest, declared) or _commas(rest, declared) or Reading()
+    return _try_dates(rest, declared) or _try_decimal_commas(rest, declared) or Reading()
 
 
-def _numbers(cells: pa.Array, declared: AttributeSpec, raw: RawTable) -> Reading:
+def _try_numbers(cells: pa.Array, declared: AttributeSpec, raw: RawTable) -> Reading:
     return Reading(
         declared=declared if declared.missing else None,
         doubt=(
@@ -119,13 +119,13 @@ def _numbers(cells: pa.Array, declared: AttributeSpec, raw: RawTable) -> Reading
             if raw.delimiter == ";" and _can_be_thousands(cells, r"\.", _POINT_GROUP)
             else None
         ),
-        codes=_codes(cells, "."),
+        codes=_find_codes(cells, "."),
     )
 
 
-def _commas(cells: pa.Array, declared: AttributeSpec) -> Reading | None:
-    if not _all(cells, COMMA_NUMBER):
-        return _almost(cells)
+def _try_decimal_commas(cells: pa.Array, declared: AttributeSpec) -> Reading | None:
+    if not _all_match(cells, COMMA_NUMBER):
+        return _try_formatted_numbers(cells)
     if _can_be_thousands(cells, ",", _COMMA_GROUP):
         why = "numbers with a comma before three digits: decimal commas or thousands separators"
         decide = (
@@ -134,19 +134,19 @@ def _commas(cells: pa.Array, declared: AttributeSpec) -> Reading | None:
         )
         return Reading(undecided=(why, decide))
     found = declared.model_copy(update={"decimal": ",", "scale": Scale.NUMERIC})
-    return Reading(declared=found, found="numbers with a decimal comma", codes=_codes(cells, ","))
+    return Reading(declared=found, found="numbers with a decimal comma", codes=_find_codes(cells, ","))
 
 
 def _can_be_thousands(cells: pa.Array, mark: str, pattern: str) -> bool:
     """Could each mark stand before thousands? Not where a part without marks is longer than three digits."""
     marked = cells.filter(pc.match_substring_regex(cells, mark))
     plain = cells.filter(pc.invert(pc.match_substring_regex(cells, mark)))
-    return len(marked) > 0 and _all(marked, pattern) and _all(plain, r"^-?[0-9]{1,3}$")
+    return len(marked) > 0 and _all_match(marked, pattern) and _all_match(plain, r"^-?[0-9]{1,3}$")
 
 
-def _almost(cells: pa.Array) -> Reading | None:
+def _try_formatted_numbers(cells: pa.Array) -> Reading | None:
     """Numbers that somebody wrote for the eye: with thousands separators, units, blanks."""
-    if not _all(cells, _ALMOST):
+    if not _all_match(cells, _ALMOST):
         return None
     others = cells.filter(pc.invert(pc.match_substring_regex(cells, NUMBER))).to_pylist()
     separated = any(re.match(_THOUSANDS, cell) for cell in others)
@@ -156,8 +156,10 @@ def _almost(cells: pa.Array) -> Reading | None:
     return Reading(undecided=(why, f"{remove} {AGAIN}"))
 
 
-def _dates(cells: pa.Array, declared: AttributeSpec) -> Reading | None:
-    fitting = [name for name, pattern in FORMATS.items() if _all(cells, pattern) and not parse_cells_by_format(cells, name)[1]]
+def _try_dates(cells: pa.Array, declared: AttributeSpec) -> Reading | None:
+    fitting = [
+        name for name, pattern in FORMATS.items() if _all_match(cells, pattern) and not parse_cells_by_format(cells, name)[1]
+    ]
     if len(fitting) == 1:
         found = declared.model_copy(update={"date_format": fitting[0], "scale": Scale.DATE})
         return Reading(declared=found, found=f"dates written as {_describe_date_format(fitting[0])}")
@@ -169,7 +171,7 @@ def _dates(cells: pa.Array, declared: AttributeSpec) -> Reading | None:
             f"`role: quasi_identifier, scale: date` {GROUP_IT}"
         )
         return Reading(undecided=(why, decide))
-    if _all(cells, _SHORT_YEAR):
+    if _all_match(cells, _SHORT_YEAR):
         why = "dates with two digits for the year, which leave the century open; so it is not published"
         return Reading(undecided=(why, f"write years of four digits {AGAIN}"))
     return None
@@ -182,12 +184,12 @@ def _describe_date_format(date_format: str) -> str:
     return date_format
 
 
-def _codes(cells: pa.Array, mark: str) -> tuple[str, ...]:
+def _find_codes(cells: pa.Array, mark: str) -> tuple[str, ...]:
     short = cells.filter(pc.less_equal(pc.utf8_length(cells), 8)).to_pylist()
     return tuple(cell for cell in short if float(cell.replace(mark, ".")) in CODES)
 
 
-def _all(cells: pa.Array, pattern: str) -> bool:
+def _all_match(cells: pa.Array, pattern: str) -> bool:
     return bool(pc.all(pc.match_substring_regex(cells, pattern)).as_py())
 
 

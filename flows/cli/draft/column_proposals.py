@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from flows.cli.draft.ambiguous_numbers import classify_numbers, create_question
-from flows.cli.draft.cells import AGAIN, GROUP_IT, Reading, list_spellings, missing_codes
+from flows.cli.draft.cells import AGAIN, GROUP_IT, Reading, find_missing_codes, list_spellings
 from tasks.classify.evidence import ColumnEvidence, classify_identifier_name, count_column_evidence, names_people
 from tasks.classify.roles import create_attribute
 from tasks.ingest.columns.numerals import is_missing_word
@@ -86,7 +86,7 @@ def draft_column(data: Microdata, name: str, reading: Reading) -> DraftColumn:
         return replace(column, hints=(*column.hints, *map(_word_question, words)))
     if facts.kind not in {"integer", "double"}:
         return column
-    codes = missing_codes(data.floats(name)[~data.missing(name)])
+    codes = find_missing_codes(data.floats(name)[~data.missing(name)])
     asked = tuple(_code_question(cell) for code in codes for cell in list_spellings(code, reading.codes))
     doubts = () if reading.doubt is None else (reading.doubt,)
     return replace(column, decide=(*column.decide, *asked, *doubts))
@@ -144,7 +144,7 @@ def _propose_column(facts: ColumnEvidence, reading: Reading) -> DraftColumn:
     if facts.n_distinct < 2 and (facts.n_missing == 0 or facts.n_distinct == 0) and column.is_quasi_identifier:
         return column.change_attribute("it says the same of everybody, so it tells an intruder nothing", role=Role.OTHER)
     if column.is_quasi_identifier and column.categorical and facts.n_distinct > MANY_CATEGORIES and facts.prose < MOSTLY:
-        return _many_categories(column)
+        return _propose_many_categories(column)
     return _explain_scale_and_role(column)
 
 
@@ -152,14 +152,14 @@ def _propose_unpublished_column(facts: ColumnEvidence, reading: Reading, error: 
     """What classify refuses to guess: free text, and what looks like an identifier."""
     named = classify_identifier_name(facts.name)
     if facts.prose >= MOSTLY and (named is None or not names_people(named)):
-        return _free_text(facts, reading)
+        return _propose_free_text(facts, reading)
     reason = error.what.rpartition("declared: ")[2].rstrip(".") if error.code == "undeclared-identifier" else f"it is {named}"
     attribute = Attribute(facts.name, Role.IDENTIFIER, Scale.NOMINAL, "declared")
     why = (f"it looks like something that names a person or company: {reason}", "so it is not published")
-    return DraftColumn(attribute=attribute, facts=facts, reading=reading, why=why, hints=(_if_it_names_nobody(facts),))
+    return DraftColumn(attribute=attribute, facts=facts, reading=reading, why=why, hints=(_explain_if_it_names_nobody(facts),))
 
 
-def _if_it_names_nobody(facts: ColumnEvidence) -> str:
+def _explain_if_it_names_nobody(facts: ColumnEvidence) -> str:
     if facts.kind == "text":
         return (
             "if it names nobody: as text that hardly repeats it fits no mask. Write numbers without units or separators, dates "
@@ -169,7 +169,7 @@ def _if_it_names_nobody(facts: ColumnEvidence) -> str:
     return f"if it is a measurement and names nobody, write `role: quasi_identifier, scale: {scale}` {GROUP_IT}"
 
 
-def _free_text(facts: ColumnEvidence, reading: Reading) -> DraftColumn:
+def _propose_free_text(facts: ColumnEvidence, reading: Reading) -> DraftColumn:
     attribute = Attribute(facts.name, Role.WITHHELD, Scale.FREE_TEXT, "declared")
     why = f"it looks like free text: {facts.prose:.0%} are long texts with blanks; so it is not published"
     question = (
@@ -179,7 +179,7 @@ def _free_text(facts: ColumnEvidence, reading: Reading) -> DraftColumn:
     return DraftColumn(attribute=attribute, facts=facts, reading=reading, why=(_describe_counts(facts), why), hints=(question,))
 
 
-def _many_categories(column: DraftColumn) -> DraftColumn:
+def _propose_many_categories(column: DraftColumn) -> DraftColumn:
     """Grouped where the method takes so many, else kept back: exchanged at random, hardly a cell would stay true."""
     coarser = (
         f"would coarser categories do (a region for a town)? In groups of ten most rows may lose theirs: coarsen it {AGAIN}"
@@ -213,7 +213,7 @@ def _explain_scale_and_role(column: DraftColumn) -> DraftColumn:
         case Role.PERSON:
             return replace(column, why=(*column.why, "the number of a person by its name, and it repeats: not published"))
         case Role.QUASI_IDENTIFIER if column.facts.prose >= MOSTLY and not column.facts.few_categories:
-            return _free_text(column.facts, column.reading)
+            return _propose_free_text(column.facts, column.reading)
         case Role.QUASI_IDENTIFIER:
             why, reasons = _describe_scale(column)
             decide, hints = (reasons, ()) if reasons == (FREE_TEXT,) else ((), reasons)

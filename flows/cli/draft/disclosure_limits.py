@@ -1,4 +1,4 @@
-"""The lines of a drafted policy on inference and on membership, or the questions where no limit could be kept or would fail."""
+"""Draft the policy lines on inference and membership, or questions where no limit could be kept or would fail."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ LONGEST_SHOWN = 60  # letters of a name in a question
 LONGEST_EXAMPLE = 450  # letters of a line in a question, of which a name whose letters are escaped could fill six times as many
 MARGIN = 0.15  # of a limit on membership above what is rehearsed, for the interval and for chance
 WIDEST = 0.06  # half of an interval that fits into the margin
-REHEARSED = 5000  # rows at most; in fewer rows groups are wider, and tell no less
+MOST_REHEARSED_ROWS = 5000  # in fewer rows groups are wider, and tell no less
 LARGEST_ADVANTAGE = 0.5  # a limit beyond it protects next to nobody: whether that is enough is a question
 LARGEST_CONTROL = 0.2  # of the people
 ENOUGH_CONTROL = 1000  # people: more make the interval hardly narrower
@@ -120,7 +120,7 @@ def propose_membership_limit(data: Microdata, schema: Schema, grouped: Sequence[
 def _rehearse_membership(data: Microdata, schema: Schema, grouped: Sequence[str], k: int) -> float:
     """The largest advantage of the attacks on membership, with some rows and a fifth of them set aside; 0: none has one."""
     rng = np.random.default_rng(0)  # of a rehearsal: nothing of it is released
-    part = data.take(np.sort(rng.permutation(data.n)[:REHEARSED]))
+    part = data.take(np.sort(rng.permutation(data.n)[:MOST_REHEARSED_ROWS]))
     units = find_units(part, schema)
     rest, _ = set_aside(units, LARGEST_CONTROL, rng=rng)
     member = np.zeros(part.n, dtype=bool)

@@ -35,7 +35,7 @@ def delete_entry(text: str, location: Path_) -> str:
     if len(location) > 1 and len(parent.value) == 1:
         return delete_entry(text, location[:-1])
     if isinstance(parent, CollectionNode) and parent.flow_style:
-        rest = _plain(parent)
+        rest = _unwrap_node(parent)
         del rest[location[-1]]
         return replace_entry(text, location[:-1], rest)
     key, node = _find_node(text, location)
@@ -48,7 +48,7 @@ def append_entry(text: str, part: str, value: Any) -> str:
     """The file with one more entry at the end of a list that it has."""
     _, node = _find_node(text, (part,))
     if not isinstance(node, CollectionNode) or node.flow_style or not node.value:
-        return replace_entry(text, (part,), [*_plain(node), value])
+        return replace_entry(text, (part,), [*_unwrap_node(node), value])
     last = node.value[-1]
     dash = text.rfind("-", 0, last.start_mark.index)
     indent = dash - text.rfind("\n", 0, dash) - 1
@@ -60,7 +60,7 @@ def add_field(text: str, name: str, value: Any) -> str:
     """The file with one more field at its end, which it has not had before."""
     root = _find_node(text, ())[1]
     if isinstance(root, CollectionNode) and root.flow_style:
-        return replace_entry(text, (), _plain(root) | {name: value})
+        return replace_entry(text, (), _unwrap_node(root) | {name: value})
     return f"{_DOCUMENT_END.sub('', text).rstrip()}\n\n{name}: {_serialize(value, 2)}\n"
 
 
@@ -68,13 +68,13 @@ def add_to_mapping(text: str, part: str, name: str, value: Any) -> str:
     """The file with one more entry in a mapping, which begins at the end of the file where there was none."""
     root = _find_node(text, ())[1]
     if isinstance(root, CollectionNode) and root.flow_style:
-        content = _plain(root)
+        content = _unwrap_node(root)
         return replace_entry(text, (), content | {part: content.get(part, {}) | {name: value}})
     if not any(key.value == part for key, _ in root.value):
         return add_field(text, part, {name: value})
     _, node = _find_node(text, (part,))
     if not isinstance(node, CollectionNode) or node.flow_style or not node.value:
-        return replace_entry(text, (part,), (_plain(node) or {}) | {name: value})
+        return replace_entry(text, (part,), (_unwrap_node(node) or {}) | {name: value})
     if any(key.value == name for key, _ in node.value):
         return replace_entry(text, (part, name), value)
     key, last = node.value[-1]
@@ -109,7 +109,7 @@ def _end_of_line(text: str, node: Node) -> int:
     return len(text) if end < 0 else end
 
 
-def _plain(node: Node) -> Any:
+def _unwrap_node(node: Node) -> Any:
     sink = io.StringIO()
     yaml = YAML(typ="safe", pure=True)
     yaml.serialize(node, sink)

@@ -1,4 +1,4 @@
-"""What the drafted groups can be expected to do to a table: the same mask on some of its rows, measured as a release is."""
+"""Estimate what the drafted groups do to a table: mask some of its rows the same way, and measure them as a release is."""
 
 from __future__ import annotations
 

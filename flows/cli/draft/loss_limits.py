@@ -26,7 +26,7 @@ TO_CHOOSE = "Choose it from what the table is for."
 TOO_MUCH = "If that is too much, lower `k` (more risk), publish fewer columns, or coarser ones; then lower this limit."
 
 
-def loss_lines(
+def propose_loss_lines(
     data: Microdata, grouped: Sequence[DraftColumn], expected: Expected | None, *, has_control: bool
 ) -> tuple[DraftEntry, ...]:
     """The policy lines on the loss. grouped: the columns of the one step that masks. has_control: are people set aside?"""
@@ -87,13 +87,13 @@ def _line(measure: str, limit: float, expected: float, largest: float, why: tupl
 
 def _limit_cells_changed(data: Microdata, grouped: Sequence[DraftColumn]) -> DraftEntry:
     why = "And the table must still be worth something: at most this share of the masked cells is changed."
-    most = float(np.mean([_share_changed(data, column) for column in grouped]))
+    most = float(np.mean([_compute_share_changed(data, column) for column in grouped]))
     comment = TO_CHOOSE if most <= CELLS_CHANGED_LIMIT else f"The groups change at most about {most:.0%} of them. {TOO_MUCH}"
     limit = min(1.0, max(CELLS_CHANGED_LIMIT, float(np.ceil(20 * most)) / 20))
     return _line("cells_changed", limit, min(most, 0.99), 1, (why, comment))
 
 
-def _share_changed(data: Microdata, column: DraftColumn) -> float:
+def _compute_share_changed(data: Microdata, column: DraftColumn) -> float:
     """The share of cells that differ if everybody is given the median or the mode: smaller groups are nearer to theirs."""
     if column.categorical:
         counts = np.bincount(encode_jointly(data.column(column.name).drop_null())[0])

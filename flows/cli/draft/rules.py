@@ -16,7 +16,7 @@ from flows.cli.draft.cells import Reading
 from flows.cli.draft.column_proposals import DraftColumn, DraftEntry, draft_column
 from flows.cli.draft.disclosure_limits import MEMBERSHIP, MembershipLimit, limit_inference, propose_membership_limit
 from flows.cli.draft.expected import Expected, estimate_effects
-from flows.cli.draft.loss_limits import MARGIN, loss_lines
+from flows.cli.draft.loss_limits import MARGIN, propose_loss_lines
 from flows.cli.draft.start import GENERAL, Start
 from flows.questions import DECIDE
 from tasks.attack.threat import INSIDER_ROLES
@@ -92,10 +92,12 @@ def draft_release(
                          "see `sdcert methods mask`, and write the release file by hand")  # fmt: skip
     expected = estimate_effects(data, columns, k)
     drafted = tuple(_flag_unmasked_column(_withhold_identifying_weight(column, expected, k, start)) for column in columns)
-    membership = propose_membership_limit(data, _schema(drafted), [column.name for column in drafted if column.groupable], k)
+    membership = propose_membership_limit(
+        data, _create_schema(drafted), [column.name for column in drafted if column.groupable], k
+    )
     control = None if membership is None else membership.control
-    policy = _policy(data, drafted, k, expected, start, membership)
-    masking = (_grouping(grouped, k, start),)
+    policy = _propose_policy(data, drafted, k, expected, start, membership)
+    masking = (_propose_grouping(grouped, k, start),)
     return ReleaseDraft(name=name, source=source, columns=drafted, masking=masking, policy=policy, start=start, control=control)
 
 
@@ -103,7 +105,7 @@ def _withhold_identifying_weight(column: DraftColumn, expected: Expected | None,
     """A survey weight that tells records apart although they look alike is not published, unless a person says so."""
     if column.attribute.role is not Role.WEIGHT or column.facts.n_distinct < 2:
         return column
-    limit = _insider_limit(k, start)
+    limit = _compute_insider_limit(k, start)
     found = 1.0 if expected is None else expected.insiders_find(column.name)
     if MARGIN * found <= limit:
         return column
@@ -116,14 +118,14 @@ def _withhold_identifying_weight(column: DraftColumn, expected: Expected | None,
     return replace(column.change_attribute(why, role=Role.WITHHELD), decide=(question,), hints=())
 
 
-def _insider_limit(k: int, start: Start) -> float:
-    return max(SHARE_FOUND_BY_INSIDERS, _share_found(k, start))
+def _compute_insider_limit(k: int, start: Start) -> float:
+    return max(SHARE_FOUND_BY_INSIDERS, _compute_first_limit(k, start))
 
 
 def _refuse_incomparable(data: Microdata, columns: Sequence[DraftColumn]) -> None:
     """As a run would, before a number is compared with another; the file that could say more of the column is not there yet."""
     try:
-        refuse_incomparable(data, _schema(columns), "columns")
+        refuse_incomparable(data, _create_schema(columns), "columns")
     except InputError as error:
         raise replace(
             error, remedy="change its unit at the source, or take the column out; then run `sdcert init` again"
@@ -139,7 +141,7 @@ def _flag_unmasked_column(column: DraftColumn) -> DraftColumn:
     )
 
 
-def _schema(columns: Sequence[DraftColumn]) -> Schema:
+def _create_schema(columns: Sequence[DraftColumn]) -> Schema:
     return Schema(tuple(column.attribute for column in columns))
 
 
@@ -157,7 +159,7 @@ def _mark_equivalents_derived(data: Microdata, columns: tuple[DraftColumn, ...])
     known = [column.name for column in columns if column.is_quasi_identifier and column.facts.n_distinct > 2]
     if len(known) > MOST_COMPARED:
         return columns
-    schema, rows = _schema(columns), screen_rows(data.n)
+    schema, rows = _create_schema(columns), screen_rows(data.n)
     coded = {name: create_dependence_column(data, schema, name) for name in known}
     gone: set[str] = set()
     for first, second in combinations(known, 2):
@@ -171,7 +173,7 @@ def _mark_equivalents_derived(data: Microdata, columns: tuple[DraftColumn, ...])
 def _mark_dependents_derived(data: Microdata, columns: tuple[DraftColumn, ...]) -> tuple[DraftColumn, ...]:
     for _ in columns:
         masked = [column.name for column in columns if column.groupable]
-        found = find_dependences(data, _schema(columns), masked)
+        found = find_dependences(data, _create_schema(columns), masked)
         if not found:
             return columns
         columns = _mark_derived(columns, found[0].unmasked[0], found[0].masked, _describe_relation(found[0]))
@@ -198,8 +200,10 @@ def _withhold_rare_gaps(data: Microdata, columns: tuple[DraftColumn, ...], k: in
     gaps = {column.name: data.missing(column.name).astype(np.int64) for column in columns if column.groupable}
     left = [name for name, gap in gaps.items() if gap.any()]
     dropped: list[str] = []
-    while left and _smallest_pattern([gaps[name] for name in left], data.n) < k:
-        dropped.append(max(left, key=lambda name: _smallest_pattern([gaps[other] for other in left if other != name], data.n)))
+    while left and _count_smallest_pattern([gaps[name] for name in left], data.n) < k:
+        dropped.append(
+            max(left, key=lambda name: _count_smallest_pattern([gaps[other] for other in left if other != name], data.n))
+        )
         left.remove(dropped[-1])
     return tuple(_withhold_column(column) if column.name in dropped else column for column in columns)
 
@@ -215,27 +219,28 @@ def _withhold_column(column: DraftColumn) -> DraftColumn:
     return replace(column.change_attribute(why, role=Role.WITHHELD), decide=(), hints=(question,))
 
 
-def _smallest_pattern(gaps: list[Integers], n: int) -> int:
+def _count_smallest_pattern(gaps: list[Integers], n: int) -> int:
     return int(np.bincount(joint_codes(gaps, n)).min())
 
 
-def _share_found(k: int, start: Start) -> float:
+def _compute_first_limit(k: int, start: Start) -> float:
     """The limit of the first policy line: that of the start, or what groups of k can keep in a small table."""
     return max(start.share, float(np.ceil(100 / k)) / 100)
 
 
-def _grouping(columns: Sequence[DraftColumn], k: int, start: Start) -> DraftEntry:
+def _propose_grouping(columns: Sequence[DraftColumn], k: int, start: Start) -> DraftEntry:
     """One step for all columns: whoever knows them all is still left with a group; two partitions would intersect."""
     each = f"so many records that look alike leave an intruder one chance in {k}; a smaller k keeps more and protects less."
     why = (
         "Records are put into groups of at least k that are alike, and each value is replaced by that of its group "
-        f"({_replacements(columns)}). All columns are grouped together: whoever knows them all is still left with a group.",
+        f"({_describe_replacements(columns)}). All columns are grouped together: whoever knows them all is "
+        "still left with a group.",
         f"k = {k}: {each if k == start.k else 'a fourth of the rows; a table this small hides nobody well.'}",
     )
     return DraftEntry({"method": "microaggregation", "attributes": [column.name for column in columns], "k": k}, why)
 
 
-def _replacements(columns: Sequence[DraftColumn]) -> str:
+def _describe_replacements(columns: Sequence[DraftColumn]) -> str:
     scales = {column.attribute.scale for column in columns}
     drafted = {
         "numbers: the mean": Scale.NUMERIC in scales,
@@ -246,7 +251,7 @@ def _replacements(columns: Sequence[DraftColumn]) -> str:
     return "; ".join(words for words, there in drafted.items() if there)
 
 
-def _policy(
+def _propose_policy(
     data: Microdata,
     columns: tuple[DraftColumn, ...],
     k: int,
@@ -254,7 +259,7 @@ def _policy(
     start: Start,
     membership: MembershipLimit | None,
 ) -> tuple[DraftEntry, ...]:
-    limit = _share_found(k, start)
+    limit = _compute_first_limit(k, start)
     risk = max(start.risk, limit)
     first = f"Somebody who knows all quasi-identifiers of everybody finds at most {limit:.0%} of the people."
     easiest = f"The person who is easiest to find is found with a chance of {risk:.0%} at most."
@@ -274,11 +279,15 @@ def _policy(
     if any(column.attribute.role in INSIDER_ROLES for column in columns):
         why = "Somebody who also knows one more published column (an insider) may find more, but no more than this."
         lines.append(
-            DraftEntry({"measure": "reidentification", "at_most": _insider_limit(k, start), "intruder": "insider"}, (why,))
+            DraftEntry(
+                {"measure": "reidentification", "at_most": _compute_insider_limit(k, start), "intruder": "insider"}, (why,)
+            )
         )
     lines += limit_inference(data, columns)
     lines += [] if membership is None else [membership.line]
     return (
         *lines,
-        *loss_lines(data, [column for column in columns if column.groupable], expected, has_control=membership is not None),
+        *propose_loss_lines(
+            data, [column for column in columns if column.groupable], expected, has_control=membership is not None
+        ),
     )

@@ -72,34 +72,37 @@ FIELDS = (
 def format_draft(draft: ReleaseDraft) -> str:
     """The release file: YAML that is read back as the draft says, with the reasons as comments."""
     root = CommentedMap(
-        name=quote_text(draft.name), source=_flow({key: quote_text(value) for key, value in draft.source.items()})
+        name=quote_text(draft.name),
+        source=_create_flow_mapping({key: quote_text(value) for key, value in draft.source.items()}),
     )
-    root.yaml_set_start_comment(comment(HEAD))
-    root["attributes"] = _attributes(draft.columns)
-    root["masking"] = _steps(draft.masking)
-    root["policy"] = _steps(draft.policy)
+    root.yaml_set_start_comment(format_comment(HEAD))
+    root["attributes"] = _format_attributes(draft.columns)
+    root["masking"] = _format_steps(draft.masking)
+    root["policy"] = _format_steps(draft.policy)
     if draft.control is not None:
         root["control"] = draft.control
-        root.yaml_set_comment_before_after_key("control", before="\n" + comment(CONTROL))
+        root.yaml_set_comment_before_after_key("control", before="\n" + format_comment(CONTROL))
     if draft.not_limited:
         root[NOT_LIMITED] = CommentedMap({kind: CommentedMap({DECIDE: quote_text(asked)}) for kind, asked in draft.not_limited})
-        root.yaml_set_comment_before_after_key(NOT_LIMITED, before="\n" + comment(NO_LIMIT))
+        root.yaml_set_comment_before_after_key(NOT_LIMITED, before="\n" + format_comment(NO_LIMIT))
     root["context"] = CommentedMap(environment=draft.start.environment)
-    root["publish"] = _flow({"format": "csv"})
+    root["publish"] = _create_flow_mapping({"format": "csv"})
     for key, lines in (("attributes", ROLES), ("masking", MASKING), ("policy", POLICY)):
-        root.yaml_set_comment_before_after_key(key, before="\n" + comment(lines))
-    root.yaml_set_comment_before_after_key("context", before="\n" + comment(POLICY_IS_OF) + "\n\n" + comment(CONTEXT))
-    root["context"].yaml_set_comment_before_after_key("environment", before=comment(FIELDS), indent=2)
+        root.yaml_set_comment_before_after_key(key, before="\n" + format_comment(lines))
+    root.yaml_set_comment_before_after_key(
+        "context", before="\n" + format_comment(POLICY_IS_OF) + "\n\n" + format_comment(CONTEXT)
+    )
+    root["context"].yaml_set_comment_before_after_key("environment", before=format_comment(FIELDS), indent=2)
     return dump_yaml(root, plain=all(column.name.isprintable() for column in draft.columns))
 
 
-def _attributes(columns: Sequence[DraftColumn]) -> CommentedMap:
+def _format_attributes(columns: Sequence[DraftColumn]) -> CommentedMap:
     found = CommentedMap()
     for column in columns:
         key = quote_text(column.name)
-        found[key] = _add_questions(_flow(_declaration(column)), column.decide)
+        found[key] = _add_questions(_create_flow_mapping(_create_declaration(column)), column.decide)
         comments = [f"{'; '.join(column.why)}.", *(f"{hint[:1].upper()}{hint[1:]}." for hint in column.hints)]
-        found.yaml_set_comment_before_after_key(key, before=comment(comments), indent=2)
+        found.yaml_set_comment_before_after_key(key, before=format_comment(comments), indent=2)
     return found
 
 
@@ -112,7 +115,7 @@ def _add_questions(fields: CommentedMap, questions: Sequence[str]) -> CommentedM
     return found
 
 
-def _declaration(column: DraftColumn) -> dict[str, Any]:
+def _create_declaration(column: DraftColumn) -> dict[str, Any]:
     fields: dict[str, Any] = {"role": str(column.attribute.role)}
     declared = column.reading.declared
     if column.attribute.is_published or column.attribute.scale is Scale.FREE_TEXT:
@@ -128,28 +131,28 @@ def _declaration(column: DraftColumn) -> dict[str, Any]:
     return fields
 
 
-def _steps(steps: Sequence[DraftEntry]) -> CommentedSeq:
+def _format_steps(steps: Sequence[DraftEntry]) -> CommentedSeq:
     found = CommentedSeq()
     for position, step in enumerate(steps):
-        fields = {key: _plain(value) for key, value in step.fields.items()}
-        found.append(CommentedMap(fields) if {"method", DECIDE} & set(fields) else _flow(fields))
-        found.yaml_set_comment_before_after_key(position, before=comment(step.why), indent=2)
+        fields = {key: _unwrap_value(value) for key, value in step.fields.items()}
+        found.append(CommentedMap(fields) if {"method", DECIDE} & set(fields) else _create_flow_mapping(fields))
+        found.yaml_set_comment_before_after_key(position, before=format_comment(step.why), indent=2)
     return found
 
 
-def _plain(value: Any) -> Any:
+def _unwrap_value(value: Any) -> Any:
     if isinstance(value, list):
         return _list(value)
     return quote_text(value) if isinstance(value, str) else value
 
 
 def _list(values: Sequence[Any]) -> CommentedSeq:
-    found = CommentedSeq([_plain(value) for value in values])
+    found = CommentedSeq([_unwrap_value(value) for value in values])
     found.fa.set_flow_style()
     return found
 
 
-def _flow(fields: dict[str, Any]) -> CommentedMap:
+def _create_flow_mapping(fields: dict[str, Any]) -> CommentedMap:
     found = CommentedMap(fields)
     found.fa.set_flow_style()
     return found
@@ -160,7 +163,7 @@ def quote_text(text: str) -> str:
     return text if _PLAIN.fullmatch(text) else DoubleQuotedScalarString(text)
 
 
-def comment(lines: Sequence[str]) -> str:
+def format_comment(lines: Sequence[str]) -> str:
     """Each line wrapped, its unprintable characters escaped: nothing in a name can end the comment."""
     wrapped = [part for line in lines for part in _wrap_line(escape_terminal(line))]
     return "\n".join(wrapped)

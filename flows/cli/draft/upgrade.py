@@ -43,7 +43,7 @@ def upgrade(path: Path) -> None:
     except InputError as error:
         raise locate_error(error, path) from None
     out, text, asked = terminal(soft_wrap=True), read_text_file(path, encoding="utf-8-sig"), 0
-    for location, question in _questions(left_out, subject):
+    for location, question in _list_questions(left_out, subject):
         if question not in open_ones:
             text, asked = _ask(text, location, question), asked + 1
     names = ", ".join(left_out)
@@ -63,7 +63,7 @@ def upgrade(path: Path) -> None:
         out.print(f"  sdcert check --answer {shlex.quote(escape_terminal(str(path)))}")
 
 
-def _questions(
+def _list_questions(
     left_out: Mapping[DisclosureKind, tuple[str, ...]], subject: Subject
 ) -> Iterator[tuple[DisclosureKind | None, str]]:
     """What is asked, and the kind for which a reason may stand; None where only a line of the policy will do."""

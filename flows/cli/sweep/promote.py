@@ -47,11 +47,11 @@ def promote(
 
     storage = open_default_working_set() if store is None else WorkingSet(store).readable()
     record = read_sweep_record(storage, of)
-    table = _table(storage, record)
+    table = _read_table(storage, record)
     files = SweepFiles.from_record(record["files"])
     chosen = find_point(table, point, files.spaces)
     _refuse_output(output, force=force)
-    origin = PointOrigin(record["name"], record["id"], _points_tried(table))
+    origin = PointOrigin(record["name"], record["id"], _count_points_tried(table))
     text = format_promoted_release(files, chosen, origin, output.absolute().parent)
     with TemporaryDirectory() as folder:
         draft = Path(folder) / output.name
@@ -77,7 +77,7 @@ def _refuse_unanswered_kinds(release: ReleaseSpec) -> None:
         raise replace(error, where=f"the base release of the sweep: {error.where}", remedy=remedy) from None
 
 
-def _table(storage: WorkingSet, record: dict[str, Any]) -> pa.Table:
+def _read_table(storage: WorkingSet, record: dict[str, Any]) -> pa.Table:
     from flows.sweep.record import TABLE
     from tasks.microdata.parquet_files import read_parquet
 
@@ -92,20 +92,20 @@ def _warn(table: pa.Table, point: int, release: ReleaseSpec) -> None:
     """Warn if the point did not meet the policy in the sweep."""
     import pyarrow.compute as pc
 
-    from tasks.sweep.frontier import find_required, policy_region
+    from tasks.sweep.frontier import find_policy_region, find_required
     from tasks.sweep.results import Results
 
     own = Results.from_table(table.filter(pc.equal(table.column("point"), point)))
     keeps_row_order = release.keep_row_order is not None
     required = find_required(release.attacks_to_run, release.steps, keeps_row_order=keeps_row_order)
-    (region,) = policy_region(own, release.policy, lambda _: required)
+    (region,) = find_policy_region(own, release.policy, lambda _: required)
     if region != "inside":
         how = "did not meet" if region == "outside" else "is not known to meet"
         text = f"warning: in the sweep the point {how} the policy of {release.name} under every seed: it may well be refused"
         terminal(soft_wrap=True).print(text)
 
 
-def _points_tried(table: pa.Table) -> int:
+def _count_points_tried(table: pa.Table) -> int:
     """Points of which at least one trial was made; those that are wrong in themselves could not be chosen."""
     rows = zip(table.column("point").to_pylist(), table.column("status").to_pylist(), strict=True)
     return len({point for point, status in rows if status != "skipped"})

@@ -1,4 +1,4 @@
-"""What is told of a sweep at its end: on the terminal, and as JSON."""
+"""Report the results of a sweep at its end: on the terminal, or as JSON."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ def print_sweep_result(say: Say, execution: SweepExecution, found: SweepResult, 
     _print_reasons(say, found.reasons)
     say("")
     if found.on_the_map:
-        _frontier(say, execution, found)
+        _say_frontier(say, execution, found)
     else:
         say("No point has both a risk and a loss, so there is no map and no frontier.")
         _print_reasons(say, found.nowhere)
-    _warnings(say, execution, problem)
+    _say_warnings(say, execution, problem)
     say("")
     for name in found.written:
         say(f"  {execution.basis.storage.url.rstrip('/')}/{execution.record.id}/{name}")
@@ -37,7 +37,7 @@ def print_sweep_result(say: Say, execution: SweepExecution, found: SweepResult, 
         say(f"  to go on with a point: sdcert sweep promote {execution.record.id} {point} -o NAME.yaml{why}")
 
 
-def _frontier(say: Say, execution: SweepExecution, found: SweepResult) -> None:
+def _say_frontier(say: Say, execution: SweepExecution, found: SweepResult) -> None:
     say(f"The frontier: {len(found.frontier):,} of {found.on_the_map:,} points that have both figures; no other beats them.")
     say(f"  risk: {found.risk}; loss: {found.loss}; means over the seeds")
     keeping = sum(one.policy == "inside" for one in found.frontier)
@@ -55,7 +55,7 @@ def _print_reasons(say: Say, reasons: Any) -> None:
         say(f"  {count:>6,}  {reason}")
 
 
-def _warnings(say: Say, execution: SweepExecution, problem: str | None) -> None:
+def _say_warnings(say: Say, execution: SweepExecution, problem: str | None) -> None:
     if execution.lost:
         again = "the same command tries them again"
         if execution.is_stopped:

@@ -1,4 +1,4 @@
-"""`sdcert sweep`: what it will do, how it goes, and what came of it."""
+"""`sdcert sweep`: show the plan of a sweep, its progress, and its results."""
 
 from __future__ import annotations
 
@@ -222,17 +222,17 @@ def plan_in_words(plan: Plan) -> Iterator[str]:
         yield f"  held     {plan.held:>9,}  trials whose results are there already, those just timed among them"
     shared = f", {plan.shared:,} of them on a masked table that another shares" if plan.shared else ""
     yield f"  left     {plan.left:>9,}  trials to compute{shared}"
-    yield f"  time     {time_in_words(plan):>9}"
+    yield f"  time     {describe_duration(plan):>9}"
 
 
-def time_in_words(plan: Plan) -> str:
+def describe_duration(plan: Plan) -> str:
     """How long it will take, and on what that rests."""
     if not plan.left:
         return "nothing is left to compute"
     if plan.seconds is None:
         return f"not known: too few to time them first ({plan.workers} at once)"
-    low, high = (_duration(one) for one in plan.seconds)
-    each = " to ".join(dict.fromkeys(_duration(one) for one in plan.spread))
+    low, high = (_format_duration(one) for one in plan.seconds)
+    each = " to ".join(dict.fromkeys(_format_duration(one) for one in plan.spread))
     trials = f"{plan.timed:,} trials that took {each}" if plan.timed > 1 else f"one trial that took {each}"
     return f"{low} to {high} with {plan.workers} at once, judged by {trials}; longer where others use the machine"
 
@@ -284,7 +284,7 @@ class _Progress:
         self._said = now
         began, first = self._began or (now, done)
         known = now - began > LINES_EVERY_SECONDS / 2 and first < done < of
-        left = f", about {_duration((now - began) / (done - first) * (of - done))} left" if known else ""
+        left = f", about {_format_duration((now - began) / (done - first) * (of - done))} left" if known else ""
         self._console.print(f"{done:,} of {of:,} trials{left}")
 
 
@@ -293,7 +293,7 @@ def _create_stdout_writer() -> Say:
     return lambda text: console.print(escape_terminal(text))
 
 
-def _duration(seconds: float) -> str:
+def _format_duration(seconds: float) -> str:
     for unit, size in (("h", 3600.0), ("min", 60.0), ("s", 1.0)):
         if seconds >= 2 * size or unit == "s":
             return f"{seconds / size:.2g} {unit}" if seconds < 10 * size else f"{seconds / size:,.0f} {unit}"

@@ -62,18 +62,18 @@ class Independence:
     flags: tuple[str, ...]
 
 
-def independence(by: str, key_of: str, author: PolicyAuthor | None, asked_by: str | None) -> Independence:
+def judge_independence(by: str, key_of: str, author: PolicyAuthor | None, asked_by: str | None) -> Independence:
     """Is the approver who wrote the policy or who asked for the run, by the own name or by that of the key?
 
     Names are compared without regard to capitals and blanks. An author whom the ledger alone knows is a user name: if it is
     none of the approver's, that proves nothing, and independence is not assessed.
     """
-    own = {_plain(by), _plain(key_of)}
-    wrote = author is not None and _plain(author.name) in own
+    own = {_normalise_name(by), _normalise_name(key_of)}
+    wrote = author is not None and _normalise_name(author.name) in own
     declared = author is not None and author.known_from == "certificate"
     flags = {
         WROTE_POLICY: wrote,
-        ASKED: asked_by is not None and _plain(asked_by) in own,
+        ASKED: asked_by is not None and _normalise_name(asked_by) in own,
         AUTHOR_UNDECLARED: not declared,
         f"signed with the key of {key_of}": len(own) > 1,
     }
@@ -96,5 +96,5 @@ def create_approval_schema() -> dict[str, Any]:
     return create_statement_schema(ApprovalPredicate, PREDICATE_TYPE)
 
 
-def _plain(name: str) -> str:
+def _normalise_name(name: str) -> str:
     return "".join(name.split()).casefold()

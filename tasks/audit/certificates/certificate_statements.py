@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from pydantic import AwareDatetime, ValidationError
 
 from tasks.audit.ledger.entries import KeyPurpose
-from tasks.audit.signing.envelope import STATEMENT, NotAnEnvelope, SealedEnvelope, open_envelope, sign_envelope
+from tasks.audit.signing.envelope import STATEMENT, NotAnEnvelope, SignedEnvelope, open_envelope, sign_envelope
 from tasks.audit.signing.keyring import KeyRefused, Keyring, KnownKey
 from tasks.audit.signing.keys import SigningKey
 from tasks.microdata.canonical import canonical
@@ -44,7 +44,7 @@ class UncheckedCertificate:
 
     sha256: str
     statement: dict[str, Any]
-    sealed: SealedEnvelope
+    envelope: SignedEnvelope
 
     @property
     def predicate(self) -> dict[str, Any]:
@@ -53,10 +53,10 @@ class UncheckedCertificate:
 
 def open_certificate(content: bytes) -> UncheckedCertificate:
     """The bytes of a certificate, opened; its signature is not checked. Raises NotAnEnvelope."""
-    sealed = open_envelope(content, STATEMENT)
-    if not isinstance(sealed.value, dict) or not isinstance(sealed.value.get("predicate"), dict):
+    envelope = open_envelope(content, STATEMENT)
+    if not isinstance(envelope.value, dict) or not isinstance(envelope.value.get("predicate"), dict):
         raise NotAnEnvelope("it holds no in-toto statement")
-    return UncheckedCertificate(hashlib.sha256(content).hexdigest(), sealed.value, sealed)
+    return UncheckedCertificate(hashlib.sha256(content).hexdigest(), envelope.value, envelope)
 
 
 def sign_statement(
@@ -77,11 +77,11 @@ def read_about(
     signed by no key that is good for it.
     """
     try:
-        sealed = open_envelope(content, STATEMENT)
-        statement = _parse_statement(sealed.value, predicate_type, kind)
+        envelope = open_envelope(content, STATEMENT)
+        statement = _parse_statement(envelope.value, predicate_type, kind)
         if statement.certificate != certificate:
             raise NotValid("it is about another certificate")
-        return statement, keyring.require_valid_signer(sealed, purpose=purpose, signed_at=statement.at)
+        return statement, keyring.require_valid_signer(envelope, purpose=purpose, signed_at=statement.at)
     except (NotAnEnvelope, KeyRefused) as error:
         raise NotValid(str(error)) from None
 

@@ -1,4 +1,4 @@
-"""Is this released file what this certificate says? Needs the two files and the issuer's public key, and nothing else.
+"""Check a released file against its certificate. Needs the two files and the issuer's public key, and nothing else.
 
 Nothing that the certificate says is looked at before its signature was found good.
 """
@@ -21,7 +21,7 @@ from tasks.audit.certificates.certificate_statements import NotValid
 from tasks.audit.certificates.revocation import FILE as REVOCATION
 from tasks.audit.certificates.revocation import PREDICATE_TYPE as REVOCATION_TYPE
 from tasks.audit.certificates.revocation import read_revocation
-from tasks.audit.signing.envelope import LARGEST_BYTES, STATEMENT, NotAnEnvelope, SealedEnvelope, open_envelope
+from tasks.audit.signing.envelope import LARGEST_BYTES, STATEMENT, NotAnEnvelope, SignedEnvelope, open_envelope
 from tasks.audit.signing.keyring import KeyRefused, Keyring
 from tasks.microdata.canonical import canonical
 from tasks.microdata.regular_files import open_regular_file, read_file
@@ -99,63 +99,63 @@ def verify_file(
     digest = hashlib.sha256(certificate).hexdigest()
     checks: list[CertificateCheck] = []
     try:
-        sealed = _open_certificate(certificate)
+        envelope = _open_certificate(certificate)
         checks.append(CertificateCheck("form", True, "a signed envelope, byte for byte as it was written"))
-        signer = _signer(sealed, keyring)
-        predicate = _predicate(sealed.value)
-        checks.append(_still_good(sealed, keyring, predicate, signer))
+        signer = _find_signer(envelope, keyring)
+        predicate = _parse_predicate(envelope.value)
+        checks.append(_check_signature_date(envelope, keyring, predicate, signer))
     except _Stop as stop:
         return CertificateVerification((*checks, stop.check), sha256=digest)
-    sha256 = _sha256(path)
+    sha256 = _compute_sha256(path)
     document = next((one.name for one in predicate.documents if one.sha256 == sha256), None)
-    file_checks, beyond = _file(path, sha256, document, predicate, content_only)
-    checks += [_verdict(predicate), *file_checks, *_dates(predicate, at)]
-    checks += [*_check_revocation(digest, keyring, beside), *_data_revoked(digest, keyring, predicate)]
-    checks += _approvals(digest, keyring, beside, predicate)
+    file_checks, beyond = _check_file(path, sha256, document, predicate, content_only)
+    checks += [_check_verdict(predicate), *file_checks, *_check_dates(predicate, at)]
+    checks += [*_check_revocation(digest, keyring, beside), *_check_data_revocations(digest, keyring, predicate)]
+    checks += _check_approvals(digest, keyring, beside, predicate)
     return CertificateVerification(tuple(checks), predicate, digest, document, beyond)
 
 
-def _open_certificate(content: bytes) -> SealedEnvelope:
+def _open_certificate(content: bytes) -> SignedEnvelope:
     try:
         return open_envelope(content, STATEMENT)
     except NotAnEnvelope as error:
         raise _Stop("form", f"this is no certificate: {error}") from None
 
 
-def _signer(sealed: SealedEnvelope, keyring: Keyring) -> str:
+def _find_signer(envelope: SignedEnvelope, keyring: Keyring) -> str:
     try:
-        return keyring.signer_of(sealed, purpose="certificates").name
+        return keyring.signer_of(envelope, purpose="certificates").name
     except KeyRefused as refused:
         older = "; if the issuer changed keys since, ask for the key it names, or for a trust file, which holds all of them"
         raise _Stop("signature", refused.reason + (older if refused.code == "unknown-key" else "")) from None
 
 
-def _still_good(sealed: SealedEnvelope, keyring: Keyring, predicate: Predicate, signer: str) -> CertificateCheck:
+def _check_signature_date(envelope: SignedEnvelope, keyring: Keyring, predicate: Predicate, signer: str) -> CertificateCheck:
     try:
-        keyring.require_valid_signer(sealed, purpose="certificates", signed_at=predicate.issued_at)
+        keyring.require_valid_signer(envelope, purpose="certificates", signed_at=predicate.issued_at)
     except KeyRefused as refused:
         return CertificateCheck("signature", False, refused.reason)
     return CertificateCheck("signature", True, f"signed by {signer}")
 
 
-def _predicate(value: Any) -> Predicate:
+def _parse_predicate(value: Any) -> Predicate:
     """What a signed statement says; its signature is good, so that what is wrong here is of another kind or version."""
     fields = ("_type", "predicate", "predicateType", "subject")
     if not isinstance(value, dict) or tuple(sorted(value)) != fields or value["_type"] != STATEMENT_TYPE:
         raise _Stop("statement", "what was signed is no in-toto statement of version 1")
     if value["predicateType"] not in (PREDICATE_TYPE, *OLDER_PREDICATE_TYPES):
-        raise _Stop("statement", _other_version(value["predicateType"]))
+        raise _Stop("statement", _describe_other_version(value["predicateType"]))
     try:
         predicate = Predicate.model_validate_json(canonical(value["predicate"]))
     except ValidationError as error:
         location = ".".join(str(step) for step in error.errors()[0]["loc"][:3])
         raise _Stop("statement", f"a certificate of this version does not have what this one has at {location}") from None
-    if value["subject"] != _subject(predicate):
+    if value["subject"] != _create_subject(predicate):
         raise _Stop("statement", "it contradicts itself: its subject is not the file that it speaks of")
     return predicate
 
 
-def _other_version(kind: Any) -> str:
+def _describe_other_version(kind: Any) -> str:
     found = _VERSION.fullmatch(kind) if isinstance(kind, str) else None
     own = _VERSION.fullmatch(PREDICATE_TYPE)
     if found is None or own is None:
@@ -165,7 +165,7 @@ def _other_version(kind: Any) -> str:
     return f"it has version {found[2]} of the form, which was never signed; this program reads {own[2]}"
 
 
-def _subject(predicate: Predicate) -> list[dict[str, Any]]:
+def _create_subject(predicate: Predicate) -> list[dict[str, Any]]:
     """The subject that a statement must have: the released file, or the report where nothing was released."""
     claimed = predicate.claim.file
     if isinstance(claimed, FileClaim):
@@ -174,7 +174,7 @@ def _subject(predicate: Predicate) -> list[dict[str, Any]]:
     return [{"name": one.name, "digest": {"sha256": one.sha256}} for one in predicate.documents if one.name == "report.html"]
 
 
-def _verdict(predicate: Predicate) -> CertificateCheck:
+def _check_verdict(predicate: Predicate) -> CertificateCheck:
     claim = predicate.claim
     if claim.verdict != "certified" or not isinstance(claim.file, FileClaim):
         return CertificateCheck(
@@ -190,35 +190,37 @@ def _verdict(predicate: Predicate) -> CertificateCheck:
 FileChecks = tuple[tuple[CertificateCheck, ...], tuple[str, ...]]  # and what the certificate does not cover
 
 
-def _file(path: Path, sha256: str, document: str | None, predicate: Predicate, content_only: bool) -> FileChecks:
+def _check_file(path: Path, sha256: str, document: str | None, predicate: Predicate, content_only: bool) -> FileChecks:
     claimed = predicate.claim.file
     if isinstance(claimed, FileClaim) and sha256 == claimed.sha256:
-        return _one(True, f"byte for byte the released file ({claimed.name})")
+        return _create_file_check(True, f"byte for byte the released file ({claimed.name})")
     if document is not None:
-        return _one(True, f"byte for byte the document that was issued with the release ({document})")
+        return _create_file_check(True, f"byte for byte the document that was issued with the release ({document})")
     if path.name in {one.name for one in predicate.documents}:
-        return _one(False, "the document is not, byte for byte, the one that was issued under this name")
+        return _create_file_check(False, "the document is not, byte for byte, the one that was issued under this name")
     if not isinstance(claimed, FileClaim):
-        return _one(False, "it is none of the documents of a release that published nothing else")
-    return _content(path, claimed, content_only)
+        return _create_file_check(False, "it is none of the documents of a release that published nothing else")
+    return _check_content(path, claimed, content_only)
 
 
-def _content(path: Path, claimed: FileClaim, content_only: bool) -> FileChecks:
+def _check_content(path: Path, claimed: FileClaim, content_only: bool) -> FileChecks:
     """Imports the readers of tables, which take seconds, only where the bytes are other ones."""
     if claimed.kind == "model":
-        return _one(False, "its bytes are not those of the released model, whose content has no other form")
+        return _create_file_check(False, "its bytes are not those of the released model, whose content has no other form")
     if claimed.content_address == "not assessed":
-        return _one(False, "its bytes are not those of the released file, and no address of the content is stated")
+        return _create_file_check(
+            False, "its bytes are not those of the released file, and no address of the content is stated"
+        )
     if path.stat().st_size > LARGEST_TABLE_BYTES:
-        return _one(False, "its bytes are not those of the released file; it is too large to compare the content")
+        return _create_file_check(False, "its bytes are not those of the released file; it is too large to compare the content")
     from tasks.audit.certificates.same_content import OtherData, compare_content
 
     try:
         found = compare_content(read_file(path, LARGEST_TABLE_BYTES), path.name, claimed)
     except OtherData as other:
-        return _one(False, f"neither its bytes nor its content are those of the released file: {other}")
+        return _create_file_check(False, f"neither its bytes nor its content are those of the released file: {other}")
     if not found.not_covered:
-        return _one(True, f"other bytes than {claimed.name}, and the same data (read as {found.read_as})")
+        return _create_file_check(True, f"other bytes than {claimed.name}, and the same data (read as {found.read_as})")
     beyond = tuple(
         CertificateCheck("content", None, f"not covered by the certificate: {one}", warning=True) for one in found.not_covered
     )
@@ -230,11 +232,11 @@ def _content(path: Path, claimed: FileClaim, content_only: bool) -> FileChecks:
     return (file, *beyond), found.not_covered
 
 
-def _one(matches: bool, says: str) -> FileChecks:
+def _create_file_check(matches: bool, says: str) -> FileChecks:
     return (CertificateCheck("file", matches, says),), ()
 
 
-def _dates(predicate: Predicate, at: datetime) -> Iterator[CertificateCheck]:
+def _check_dates(predicate: Predicate, at: datetime) -> Iterator[CertificateCheck]:
     review = f"{predicate.review_by:%Y-%m-%d}"
     if at < predicate.issued_at:
         yield CertificateCheck(
@@ -252,7 +254,7 @@ def _check_revocation(digest: str, keyring: Keyring, beside: Path | None) -> Ite
     if known is not None:
         yield CertificateCheck("revocation", False, f"it was revoked on {known.at:%Y-%m-%d}: {known.reason}")
         return
-    content = None if beside is None else small_file(beside / REVOCATION)
+    content = None if beside is None else read_small_file(beside / REVOCATION)
     if content is None:
         yield CertificateCheck("revocation", True, "no revocation is known here; the issuer may know of one")
         return
@@ -265,7 +267,7 @@ def _check_revocation(digest: str, keyring: Keyring, beside: Path | None) -> Ite
         )
 
 
-def _data_revoked(digest: str, keyring: Keyring, predicate: Predicate) -> Iterator[CertificateCheck]:
+def _check_data_revocations(digest: str, keyring: Keyring, predicate: Predicate) -> Iterator[CertificateCheck]:
     """Revoked certificates of the same data. They decide nothing: what was wrong may have been what that certificate said.
 
     See SECURITY.md. Whether this one was issued with that in mind is for the reader to ask: dates are the signer's own.
@@ -279,7 +281,7 @@ def _data_revoked(digest: str, keyring: Keyring, predicate: Predicate) -> Iterat
         yield CertificateCheck("revocation", None, f"{text} (this one was issued {order} that: ask the issuer)", warning=True)
 
 
-def _approvals(digest: str, keyring: Keyring, beside: Path | None, predicate: Predicate) -> Iterator[CertificateCheck]:
+def _check_approvals(digest: str, keyring: Keyring, beside: Path | None, predicate: Predicate) -> Iterator[CertificateCheck]:
     """Approvals decide nothing here: whose keys count as a board's is for the reader to say.
 
     A public release that is certified with exceptions is told until somebody else than who wrote its policy has approved it.
@@ -287,7 +289,7 @@ def _approvals(digest: str, keyring: Keyring, beside: Path | None, predicate: Pr
     approved = False
     for path in [] if beside is None else sorted(beside.glob(APPROVALS)):
         try:
-            found = read_approval(small_file(path) or b"", digest, keyring)
+            found = read_approval(read_small_file(path) or b"", digest, keyring)
         except NotValid as error:
             yield CertificateCheck("approval", None, f"{path.name} does not count: {error}")
             continue
@@ -304,7 +306,7 @@ def _approvals(digest: str, keyring: Keyring, beside: Path | None, predicate: Pr
         )
 
 
-def statement_in(content: bytes) -> tuple[str, list[str]] | None:
+def describe_statement(content: bytes) -> tuple[str, list[str]] | None:
     """What kind of signed statement these bytes are, in words, and the names of the files it speaks of; nothing is checked.
 
     None for anything else.
@@ -325,7 +327,7 @@ def statement_in(content: bytes) -> tuple[str, list[str]] | None:
     return (kinds[kind], names) if kind in kinds else None
 
 
-def small_file(path: Path) -> bytes | None:
+def read_small_file(path: Path) -> bytes | None:
     """The bytes of a file of the size that an envelope can have; none of them where it cannot be read as one.
 
     None where nothing of this name is there.
@@ -340,7 +342,7 @@ def small_file(path: Path) -> bytes | None:
     return content if len(content) <= LARGEST_BYTES else b""
 
 
-def _sha256(path: Path) -> str:
+def _compute_sha256(path: Path) -> str:
     digest = hashlib.sha256()
     with open_regular_file(path) as file:
         while piece := file.read(_PIECE_BYTES):

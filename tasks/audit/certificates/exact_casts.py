@@ -1,11 +1,11 @@
-"""Columns read from any format as the logical type that a certificate states: only where not a single value changes."""
+"""Cast columns read from any format to the logical type that a certificate states, only if not a single value changes."""
 
 from __future__ import annotations
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tasks.audit.certificates.exact_numerals import doubles
+from tasks.audit.certificates.exact_numerals import parse_doubles
 from tasks.ingest.columns.iso_cells import find_calendar_kind, parse_iso_cells
 from tasks.ingest.columns.numerals import NUMBER
 from tasks.microdata.table import CALENDAR_TYPES, DATE, LOGICAL_TYPES, TIME, iso_texts
@@ -22,7 +22,7 @@ class Misfit(Exception):
     """The column holds values that the type does not have."""
 
 
-def exactly(column: pa.ChunkedArray, kind: pa.DataType) -> pa.Array:
+def cast_exactly(column: pa.ChunkedArray, kind: pa.DataType) -> pa.Array:
     """The values of a column as `kind`, a logical type.
 
     Text is read as numbers, booleans (true, 1), ISO 8601 dates and times; words for missing values count as missing except in
@@ -55,19 +55,19 @@ def _from_text(cells: pa.Array, kind: pa.DataType) -> pa.Array:
         return cells
     cells = _blank_missing_words(pc.if_else(pc.equal(cells, ""), pa.scalar(None, pa.string()), cells))
     if kind == pa.int64():
-        _all_match(cells, _WHOLE)
+        _require_match(cells, _WHOLE)
         return pc.replace_substring_regex(cells, _ZEROS, "").cast(kind)
     if kind == pa.float64():
-        _all_match(cells, NUMBER)
-        return _finite(_doubles(cells))
+        _require_match(cells, NUMBER)
+        return _require_finite(_cast_to_doubles(cells))
     if kind == pa.bool_():
         lower = pc.utf8_lower(cells)
-        _all_match(lower, _BOOLEAN)
+        _require_match(lower, _BOOLEAN)
         return pc.if_else(pc.is_valid(lower), pc.is_in(lower, pa.array(_TRUE)), pa.scalar(None, kind))
-    return _calendar_text(cells, kind)
+    return _parse_calendar_text(cells, kind)
 
 
-def _calendar_text(cells: pa.Array, kind: pa.DataType) -> pa.Array:
+def _parse_calendar_text(cells: pa.Array, kind: pa.DataType) -> pa.Array:
     if cells.null_count == len(cells):
         return pa.nulls(len(cells), kind)
     written = find_calendar_kind(cells)
@@ -88,12 +88,12 @@ def _from_typed(values: pa.Array, kind: pa.DataType) -> pa.Array:
     if kind == pa.bool_():
         return _zero_or_one(values)
     if kind in CALENDAR_TYPES:
-        return _calendar(values, kind)
+        return _cast_calendar(values, kind)
     if not (pa.types.is_integer(stored) or pa.types.is_floating(stored) or pa.types.is_decimal(stored)):
         raise Misfit
     if not pa.types.is_decimal(stored):
         return values.cast(kind)
-    return _doubles(values.cast(pa.string())) if kind == pa.float64() else values.cast(pa.string()).cast(kind)
+    return _cast_to_doubles(values.cast(pa.string())) if kind == pa.float64() else values.cast(pa.string()).cast(kind)
 
 
 def _as_text(values: pa.Array) -> pa.Array:
@@ -108,11 +108,11 @@ def _as_text(values: pa.Array) -> pa.Array:
 
 def _zero_or_one(values: pa.Array) -> pa.Array:
     whole = values.cast(pa.int64())
-    _all_true(pc.and_(pc.greater_equal(whole, 0), pc.less_equal(whole, 1)))
+    _require_all(pc.and_(pc.greater_equal(whole, 0), pc.less_equal(whole, 1)))
     return whole.cast(pa.bool_())
 
 
-def _calendar(values: pa.Array, kind: pa.DataType) -> pa.Array:
+def _cast_calendar(values: pa.Array, kind: pa.DataType) -> pa.Array:
     stored = values.type
     if pa.types.is_timestamp(stored) and stored.tz is not None:
         raise Misfit
@@ -121,7 +121,7 @@ def _calendar(values: pa.Array, kind: pa.DataType) -> pa.Array:
         raise Misfit
     if pa.types.is_date64(stored) or (kind == DATE and pa.types.is_timestamp(stored)):  # date64 counts milliseconds
         values = values.cast(pa.timestamp(stored.unit if pa.types.is_timestamp(stored) else "ms"))
-        _all_true(pc.equal(pc.floor_temporal(values, unit="day"), values))
+        _require_all(pc.equal(pc.floor_temporal(values, unit="day"), values))
     return values.cast(kind)
 
 
@@ -130,7 +130,7 @@ def blank_word(cells: pa.Array, word: str) -> pa.Array:
     return pc.if_else(pc.equal(cells, word), pa.scalar(None, pa.string()), cells)
 
 
-def missing_word(cells: pa.Array) -> str | None:
+def find_missing_word(cells: pa.Array) -> str | None:
     """The word for missing values that stands in a column of text, where it is one alone."""
     words = pc.unique(cells.filter(pc.is_in(cells, pa.array(WORDS_FOR_MISSING_TEXT))))
     return words[0].as_py() if len(words) == 1 else None
@@ -140,22 +140,22 @@ def _blank_missing_words(cells: pa.Array) -> pa.Array:
     return pc.if_else(pc.is_in(cells, pa.array(WORDS_FOR_MISSING)), pa.scalar(None, pa.string()), cells)
 
 
-def _doubles(cells: pa.Array) -> pa.Array:
-    numbers = doubles(cells)
+def _cast_to_doubles(cells: pa.Array) -> pa.Array:
+    numbers = parse_doubles(cells)
     if numbers is None:
         raise Misfit
     return numbers
 
 
-def _finite(numbers: pa.Array) -> pa.Array:
-    _all_true(pc.is_finite(numbers))
+def _require_finite(numbers: pa.Array) -> pa.Array:
+    _require_all(pc.is_finite(numbers))
     return numbers
 
 
-def _all_match(cells: pa.Array, pattern: str) -> None:
-    _all_true(pc.match_substring_regex(cells, pattern))
+def _require_match(cells: pa.Array, pattern: str) -> None:
+    _require_all(pc.match_substring_regex(cells, pattern))
 
 
-def _all_true(checks: pa.Array) -> None:
+def _require_all(checks: pa.Array) -> None:
     if pc.all(checks).as_py() is False:  # None: nothing is present
         raise Misfit

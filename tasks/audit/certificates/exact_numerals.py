@@ -1,4 +1,4 @@
-"""Numerals read as doubles, only where the double is what they say: digits beyond it could say something else."""
+"""Read numerals as doubles, only if the double is exactly what they say: further digits could say something else."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _NORMAL_FROM = 2.0**-1022
 _MOST_DIGITS = 800  # the longest double has 767 significant ones
 
 
-def doubles(cells: pa.Array) -> pa.Array | None:
+def parse_doubles(cells: pa.Array) -> pa.Array | None:
     """The numerals as doubles; None where one of them says another number than its double.
 
     A double may be written with any number of digits, rightly rounded: 0.1, 0.10, 0.10000000000000001, 0.1000000000000000056.

@@ -1,4 +1,4 @@
-"""Is a file, whose bytes are not those of the certificate, the same data in another format?"""
+"""Check whether a file whose bytes are not those of the certificate has the same data in another format."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pyreadstat
 
-from tasks.audit.certificates.coverage.coverage import not_covered, stems
-from tasks.audit.certificates.exact_casts import KINDS, Misfit, blank_word, exactly, missing_word
+from tasks.audit.certificates.coverage.coverage import list_stems, list_uncovered
+from tasks.audit.certificates.exact_casts import KINDS, Misfit, blank_word, cast_exactly, find_missing_word
 from tasks.ingest.readers import parquet
 from tasks.ingest.readers.compressed import decompress_content, is_compressed
 from tasks.ingest.readers.raw import RawTable
@@ -53,12 +53,12 @@ def compare_content(content: bytes, name: str, claim: FileClaim) -> SameData:
     try:
         label = name.encode(errors="replace").decode()
         plain, raw = _read(content, label, claim)
-        _same_shape(raw.table.column_names, raw.table.num_rows, claim)
+        _require_same_shape(raw.table.column_names, raw.table.num_rows, claim)
         _refuse_hidden(raw)
         table = _cast_columns(raw.table, claim.columns)
-        for reading, words in _readings(table):
+        for reading, words in _list_readings(table):
             if content_address(reading) == claim.content_address:
-                return SameData(f"{raw.format}{words}", not_covered(content, plain, raw, stems(label, claim.name)))
+                return SameData(f"{raw.format}{words}", list_uncovered(content, plain, raw, list_stems(label, claim.name)))
     except InputError as error:
         raise OtherData(f"it cannot be read as a table: {error.what}") from None
     except OtherData:
@@ -87,7 +87,7 @@ def _refuse_other_parquet(content: bytes, claim: FileClaim) -> None:
         summary = pq.read_metadata(pa.BufferReader(content))
     except (pa.ArrowException, OSError):
         return  # told by the reader
-    _same_shape(list(summary.schema.to_arrow_schema().names), summary.num_rows, claim)
+    _require_same_shape(list(summary.schema.to_arrow_schema().names), summary.num_rows, claim)
 
 
 def _refuse_other_statistical(content: bytes, kind: StatisticalFormat, claim: FileClaim) -> None:
@@ -97,23 +97,25 @@ def _refuse_other_statistical(content: bytes, kind: StatisticalFormat, claim: Fi
     except (pyreadstat.ReadstatError, pyreadstat.PyreadstatError, ValueError, OverflowError, OSError):
         return  # told by the reader
     if summary.number_rows is not None:
-        _same_shape(list(summary.column_names), summary.number_rows, claim)
+        _require_same_shape(list(summary.column_names), summary.number_rows, claim)
 
 
 def _refuse_hidden(raw: RawTable) -> None:
     """SPSS, Stata and SAS keep a value beside the mark that it is missing: what was left out of a release may stand there."""
     marked = [name for name, _ in raw.column_notes]
     if marked:
-        raise OtherData(f"it holds values that it calls missing, and they can be read all the same, in {_columns(marked)}")
+        raise OtherData(
+            f"it holds values that it calls missing, and they can be read all the same, in {_format_columns(marked)}"
+        )
 
 
-def _same_shape(names: list[str], rows: int, claim: FileClaim) -> None:
+def _require_same_shape(names: list[str], rows: int, claim: FileClaim) -> None:
     stated = [column.name for column in claim.columns]
     absent, added = [one for one in stated if one not in names], [one for one in names if one not in stated]
     differences = [
         f"it has {rows:,} rows, the certificate states {claim.rows:,}" if rows != claim.rows else "",
-        f"it lacks {_columns(absent)}" if absent else "",
-        f"the certificate does not know {_columns(added)}" if added else "",
+        f"it lacks {_format_columns(absent)}" if absent else "",
+        f"the certificate does not know {_format_columns(added)}" if added else "",
         "its columns stand in another order" if sorted(names) == sorted(stated) and names != stated else "",
     ]
     if any(differences):
@@ -124,25 +126,25 @@ def _cast_columns(table: pa.Table, columns: tuple[ColumnClaim, ...]) -> Microdat
     found, misfits = {}, []
     for column in columns:
         try:
-            found[column.name] = exactly(table.column(column.name), KINDS[column.type])
+            found[column.name] = cast_exactly(table.column(column.name), KINDS[column.type])
         except (Misfit, KeyError):
             misfits.append(column)
     if misfits:
         types = ", ".join(dict.fromkeys(one.type for one in misfits))
         raise OtherData(
-            f"it holds values that are not of the certified type ({types}) in {_columns([x.name for x in misfits])}"
+            f"it holds values that are not of the certified type ({types}) in {_format_columns([x.name for x in misfits])}"
         )
     return Microdata(pa.table(found))
 
 
-def _readings(table: Microdata) -> Iterator[tuple[Microdata, str]]:
+def _list_readings(table: Microdata) -> Iterator[tuple[Microdata, str]]:
     """The table as read, then with its texts read in other ways, each with the words for it."""
     yield table, ""
     others: dict[str, Callable[[pa.Array], pa.Array]] = {
-        ", empty text taken as missing": _empty_as_missing,
-        ", missing text taken as empty": _missing_as_empty,
+        ", empty text taken as missing": _blank_empty_texts,
+        ", missing text taken as empty": _fill_missing_texts,
     }
-    if (word := _word_for_missing(table)) is not None:
+    if (word := _find_missing_word(table)) is not None:
         others[f", {word} taken as missing text"] = partial(blank_word, word=word)
     for words, change in others.items():
         changed = _transform_texts(table, change)
@@ -150,10 +152,10 @@ def _readings(table: Microdata) -> Iterator[tuple[Microdata, str]]:
             yield changed, words
 
 
-def _word_for_missing(table: Microdata) -> str | None:
+def _find_missing_word(table: Microdata) -> str | None:
     """The one word that stands for every missing text of the table; None where it has other missing texts, or several words."""
     texts = [table.column(name) for name in table.names if table.is_text(name)]
-    found = {missing_word(cells) for cells in texts} - {None}
+    found = {find_missing_word(cells) for cells in texts} - {None}
     return found.pop() if len(found) == 1 and not any(cells.null_count for cells in texts) else None
 
 
@@ -162,14 +164,14 @@ def _transform_texts(table: Microdata, change: Callable[[pa.Array], pa.Array]) -
     return Microdata(pa.table({name: change(one) if table.is_text(name) else one for name, one in columns.items()}))
 
 
-def _empty_as_missing(cells: pa.Array) -> pa.Array:
+def _blank_empty_texts(cells: pa.Array) -> pa.Array:
     return pc.if_else(pc.equal(cells, ""), pa.scalar(None, pa.string()), cells)
 
 
-def _missing_as_empty(cells: pa.Array) -> pa.Array:
+def _fill_missing_texts(cells: pa.Array) -> pa.Array:
     return pc.fill_null(cells, "")
 
 
-def _columns(names: list[str]) -> str:
+def _format_columns(names: list[str]) -> str:
     shown = ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
     return f"the column {shown}" if len(names) == 1 else f"the columns {shown}"

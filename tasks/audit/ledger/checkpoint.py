@@ -1,4 +1,4 @@
-"""How far the ledger was verified before: what a run is built on is verified before it begins, and before anything is signed.
+"""Remember how far the ledger was verified, and verify the rest before a run begins and before anything is signed.
 
 A checkpoint has the SHA-256 of the bytes that were verified, so that a change of any of them shows, and the keys that could
 sign by then, so that the signatures of later entries alone are left to check. It is sealed with the store's key; where it is
@@ -65,11 +65,11 @@ class _Tail:
 
     def take(self, line: LedgerLine) -> None:
         try:
-            sealed = open_envelope(line.content, ENTRY)
-            entry = Entry.model_validate_json(sealed.payload)
+            envelope = open_envelope(line.content, ENTRY)
+            entry = Entry.model_validate_json(envelope.payload)
             if (entry.ledger, entry.index, entry.previous) != (self.kept.ledger, self.size, self.last):
                 raise self.ledger.create_damage_error(f"entry {self.size} of ledger.jsonl does not follow the one before it")
-            self.signers.check(entry, sealed, line.first_byte)
+            self.signers.check(entry, envelope, line.first_byte)
             self.signers.learn(entry, line.first_byte)
         except (NotAnEnvelope, ValidationError) as error:
             why = str(error) if isinstance(error, NotAnEnvelope) else "what is signed is not an entry"
@@ -94,13 +94,15 @@ def refuse_unsound_ledger(home: Home, *, is_held: bool = False) -> None:
             raise ledger.create_damage_error(f"ledger.jsonl is gone, and had {kept.size:,} entries when it was last verified")
         return
     head = ledger.head()
-    checkpoint = _whole(ledger, head, home, is_held=is_held) if kept is None else _since(ledger, head, kept)
+    checkpoint = (
+        _verify_whole_ledger(ledger, head, home, is_held=is_held) if kept is None else _verify_since(ledger, head, kept)
+    )
     if checkpoint is not None and checkpoint != kept:
         with suppress(OSError):  # a home that may be read alone: the whole is verified again
             _keep(home, checkpoint)
 
 
-def _whole(ledger: Ledger, head: LedgerHead, home: Home, *, is_held: bool) -> Checkpoint | None:
+def _verify_whole_ledger(ledger: Ledger, head: LedgerHead, home: Home, *, is_held: bool) -> Checkpoint | None:
     walk = Walk(ledger, Keyring.from_home(home), (), is_held)
     walk.read(lambda _done, _all: None)
     walk.compare()
@@ -110,18 +112,18 @@ def _whole(ledger: Ledger, head: LedgerHead, home: Home, *, is_held: bool) -> Ch
     if walk.head.size < head.size or not head.size:
         return None
     keys = {name: signer.so_far for name, signer in walk.signers.known.items()}
-    return _checkpoint(ledger, walk.head.ledger, walk.head.size, walk.head.n_bytes, walk.head.last, keys)
+    return _create_checkpoint(ledger, walk.head.ledger, walk.head.size, walk.head.n_bytes, walk.head.last, keys)
 
 
 def _is_about_entries(finding: LedgerFinding) -> bool:
     return finding.what in ABOUT_ENTRIES and (finding.entry is not None or finding.what not in ("key", "head"))
 
 
-def _since(ledger: Ledger, head: LedgerHead, kept: Checkpoint) -> Checkpoint:
+def _verify_since(ledger: Ledger, head: LedgerHead, kept: Checkpoint) -> Checkpoint:
     if head.size < kept.size:
         says = f"ledger.jsonl has lost entries: it has {head.size:,}, and had {kept.size:,} when it was last verified"
         raise ledger.create_damage_error(f"{says} (if they cannot be brought back, remove ledger/{FILE} knowingly)")
-    if _sha256(ledger, kept.n_bytes) != kept.sha256:
+    if _compute_sha256(ledger, kept.n_bytes) != kept.sha256:
         raise ledger.create_damage_error(
             f"the first {kept.size:,} entries of ledger.jsonl are not those that were verified before"
         )
@@ -134,15 +136,15 @@ def _since(ledger: Ledger, head: LedgerHead, kept: Checkpoint) -> Checkpoint:
     if tail.size == kept.size:
         return kept
     keys = {name: signer.so_far for name, signer in signers.known.items()}
-    return _checkpoint(ledger, kept.ledger, tail.size, tail.n_bytes, tail.last, keys)
+    return _create_checkpoint(ledger, kept.ledger, tail.size, tail.n_bytes, tail.last, keys)
 
 
-def _checkpoint(ledger: Ledger, name: str, size: int, n_bytes: int, last: str, keys: dict[str, KeySoFar]) -> Checkpoint:
-    digest = _sha256(ledger, n_bytes)
+def _create_checkpoint(ledger: Ledger, name: str, size: int, n_bytes: int, last: str, keys: dict[str, KeySoFar]) -> Checkpoint:
+    digest = _compute_sha256(ledger, n_bytes)
     return Checkpoint(ledger=name, size=size, n_bytes=n_bytes, last=last, sha256=digest, keys=keys)
 
 
-def _sha256(ledger: Ledger, n_bytes: int) -> str:
+def _compute_sha256(ledger: Ledger, n_bytes: int) -> str:
     """Of the first bytes of the file."""
     digest = hashlib.sha256()
     with ledger.reading() as file:

@@ -1,4 +1,4 @@
-"""What the ledger says: one entry per thing that happened, none with a value of anybody's data.
+"""The entries of the ledger: one for each thing that happened, none with a value of anybody's data.
 
 Sources, maskings, draws and manifests are named by keyed digests, which tell who holds the store's key whether two are equal
 and tell others nothing. Only what is public has a plain digest: released files, documents, certificates and policies.

@@ -22,7 +22,7 @@ from pydantic import ValidationError
 
 from tasks.audit.ledger.entries import AskedBy, ClockSetBack, Entry, EntryEvent, LedgerOpened
 from tasks.audit.ledger.head import LARGEST_HEAD, LedgerHead, parse_head, serialise_head
-from tasks.audit.ledger.merkle import leaf_hash
+from tasks.audit.ledger.merkle import hash_leaf
 from tasks.audit.ledger.order import BACKWARDS
 from tasks.audit.signing.envelope import ENTRY, LARGEST_BYTES, NotAnEnvelope, open_envelope, sign_envelope
 from tasks.microdata.errors import InputError
@@ -47,7 +47,7 @@ class LedgerLine:
 
     @property
     def leaf(self) -> bytes:
-        return leaf_hash(self.content)
+        return hash_leaf(self.content)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ class Ledger:
                     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
                 stack.enter_context(hold_file_lock(self._lock, timeout_seconds=SECONDS_TO_WAIT))
             except TimeoutError:
-                raise _busy() from None
+                raise _create_busy_error() from None
             except OSError as error:
                 raise self._not_usable(error) from None
             yield self
@@ -171,7 +171,7 @@ class Ledger:
         if not self._there(self.path):
             return
         with self._open_file(os.O_RDONLY) as file:
-            for content in whole_lines(file, first_byte):
+            for content in read_whole_lines(file, first_byte):
                 yield LedgerLine(index, first_byte, content)
                 index, first_byte = index + 1, first_byte + len(content) + 1
 
@@ -215,12 +215,12 @@ class Ledger:
         head = kept or LedgerHead()
         if kept is not None:
             self._agrees(file, kept)
-        for content in whole_lines(file, head.n_bytes):
+        for content in read_whole_lines(file, head.n_bytes):
             entry = self._read_entry(content, head.n_bytes)
             follows = (head.ledger or entry.ledger, head.size, head.last)
             if (entry.ledger, entry.index, entry.previous) != follows:
                 raise self.create_damage_error(f"line {head.size} of ledger.jsonl does not follow the one before it")
-            head = head.add_leaf(entry.ledger, leaf_hash(content), len(content) + 1)
+            head = head.add_leaf(entry.ledger, hash_leaf(content), len(content) + 1)
         return head
 
     def _agrees(self, file: BinaryIO, kept: LedgerHead) -> None:
@@ -228,7 +228,7 @@ class Ledger:
             raise self.create_damage_error(f"ledger.jsonl has lost entries: {kept.size} were acknowledged, and it is shorter")
         file.seek(kept.last_byte)
         last = file.read(kept.n_bytes - kept.last_byte)
-        if not last.endswith(b"\n") or leaf_hash(last[:-1]).hex() != kept.last:
+        if not last.endswith(b"\n") or hash_leaf(last[:-1]).hex() != kept.last:
             raise self.create_damage_error(
                 f"the last acknowledged entry, {kept.size - 1}, is not where head.json says, or was changed"
             )
@@ -263,7 +263,7 @@ class Ledger:
         """Move what stands behind the last whole entry to a file of its own: first the copy, then the cut."""
         file.seek(end)
         tail = file.read(LARGEST_BYTES)
-        name = f"torn-{end}-{leaf_hash(tail).hex()[:8]}.bin"
+        name = f"torn-{end}-{hash_leaf(tail).hex()[:8]}.bin"
         try:
             write_whole(self.folder / name, tail)
             os.ftruncate(file.fileno(), end)
@@ -280,7 +280,7 @@ class Ledger:
         entry = Entry.model_validate({**values, "event": event})
         line = sign_envelope(entry.model_dump(mode="json"), ENTRY, key.signer)
         self._write_line(file, line + b"\n", head.n_bytes)
-        leaf = leaf_hash(line)
+        leaf = hash_leaf(line)
         now = head.add_leaf(head.ledger, leaf, len(line) + 1)
         self._keep(now)
         return now, Appended(head.size, leaf.hex(), now.size, now.root, entry, head.n_bytes, len(line) + 1)
@@ -316,7 +316,7 @@ class Ledger:
         if new and self._there(self.head_path):
             raise self.create_damage_error("ledger.jsonl is missing, and head.json speaks of entries")
         try:
-            descriptor = _regular_file(self.path, flags)
+            descriptor = _open_regular_file(self.path, flags)
             if new:
                 sync_folder(self.folder)
         except OSError as error:
@@ -341,7 +341,7 @@ class Ledger:
         return InputError("ledger-not-usable", "ledger", what, "a private file of this home", remedy, str(self.path))
 
 
-def _regular_file(path: Path, flags: int) -> int:
+def _open_regular_file(path: Path, flags: int) -> int:
     descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o600)
     if stat.S_ISREG(os.fstat(descriptor).st_mode):
         return descriptor
@@ -349,12 +349,12 @@ def _regular_file(path: Path, flags: int) -> int:
     raise OSError(errno.ELOOP, "not a regular file")
 
 
-def _busy() -> InputError:
+def _create_busy_error() -> InputError:
     what = f"another process has held the ledger for {SECONDS_TO_WAIT:.0f} seconds"
     return InputError("ledger-busy", "ledger", what, "one appending process at a time", "end or wait for the other one")
 
 
-def whole_lines(file: BinaryIO, first_byte: int) -> Iterator[bytes]:
+def read_whole_lines(file: BinaryIO, first_byte: int) -> Iterator[bytes]:
     """The lines of a file without their breaks, from a byte on; what has no break at the end is left out.
 
     A line longer than any entry ends the reading with a piece of it. Memory: one line.
@@ -368,9 +368,9 @@ def whole_lines(file: BinaryIO, first_byte: int) -> Iterator[bytes]:
 
 def open_entry(content: bytes) -> Entry:
     """The entry of a line, not verified. Raises NotAnEnvelope; its text holds nothing of the line."""
-    sealed = open_envelope(content, ENTRY)
+    envelope = open_envelope(content, ENTRY)
     try:
-        return Entry.model_validate_json(sealed.payload)
+        return Entry.model_validate_json(envelope.payload)
     except ValidationError:
         raise NotAnEnvelope("what is signed is not an entry") from None
 

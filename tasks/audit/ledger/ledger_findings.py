@@ -1,4 +1,4 @@
-"""What a check of the ledger finds: which kind, where, and one sentence for people."""
+"""The findings of a check of the ledger: which kind, where, and one sentence for people."""
 
 from __future__ import annotations
 

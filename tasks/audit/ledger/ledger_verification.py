@@ -1,4 +1,4 @@
-"""Is the ledger what was written? Every line is read once and checked against the one before it, its key, and witnesses."""
+"""Verify the ledger: each line is read once and checked against the one before it, its key, and witnesses."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tasks.audit.ledger.entries import AttemptMade, Entry, RunBegan, RunEnded
 from tasks.audit.ledger.head import LARGEST_HEAD, LedgerHead, parse_head
 from tasks.audit.ledger.ledger import Ledger
 from tasks.audit.ledger.ledger_findings import LedgerFinding, LedgerFindings
-from tasks.audit.ledger.merkle import leaf_hash
+from tasks.audit.ledger.merkle import hash_leaf
 from tasks.audit.ledger.order import Order
 from tasks.audit.ledger.signers import Signers
 from tasks.audit.ledger.witness import Witness
@@ -97,7 +97,7 @@ class Walk:
     def read(self, progress: Progress) -> None:
         with self.ledger.reading() as file:
             end = self._snapshot(file)
-            for content, n_bytes in _pieces(file, end):
+            for content, n_bytes in _read_pieces(file, end):
                 self._take(content, n_bytes)
                 if self.head.size % 500 == 0:
                     progress(self.head.n_bytes, end)
@@ -128,7 +128,7 @@ class Walk:
             return None, True
 
     def _take(self, content: bytes, n_bytes: int) -> None:
-        index, byte, leaf = self.head.size, self.head.n_bytes, leaf_hash(content)
+        index, byte, leaf = self.head.size, self.head.n_bytes, hash_leaf(content)
         try:
             entry = self._verify_line(content, byte)
         except NotAnEnvelope as error:
@@ -143,12 +143,12 @@ class Walk:
             self.states[index + 1] = self.head
 
     def _verify_line(self, content: bytes, byte: int) -> Entry:
-        sealed = open_envelope(content, ENTRY)
+        envelope = open_envelope(content, ENTRY)
         try:
-            entry = Entry.model_validate_json(sealed.payload)
+            entry = Entry.model_validate_json(envelope.payload)
         except ValidationError:
             raise NotAnEnvelope("what is signed is not an entry") from None
-        self.signers.check(entry, sealed, byte)
+        self.signers.check(entry, envelope, byte)
         self.signers.learn(entry, byte)
         return entry
 
@@ -206,7 +206,7 @@ class Walk:
 
     def _compare_witness(self, witness: Witness) -> None:
         try:
-            verify_signature(witness.sealed, self._keys(witness.sealed.key_id))
+            verify_signature(witness.envelope, self._keys(witness.envelope.key_id))
         except BadSignature:
             self._against(witness, "no key of this ledger signed it")
         if self.order.ledger and witness.ledger != self.order.ledger:
@@ -247,7 +247,7 @@ class Walk:
         )
 
 
-def _pieces(file: BinaryIO, end: int) -> Iterator[tuple[bytes, int]]:
+def _read_pieces(file: BinaryIO, end: int) -> Iterator[tuple[bytes, int]]:
     """Whole lines up to a byte, and their lengths with the break; of a line longer than any entry only the beginning."""
     file.seek(0)
     done = 0

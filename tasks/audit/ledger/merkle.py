@@ -13,12 +13,12 @@ from dataclasses import dataclass
 EMPTY_ROOT = hashlib.sha256(b"").digest()
 
 
-def leaf_hash(content: bytes) -> bytes:
+def hash_leaf(content: bytes) -> bytes:
     """The hash of one leaf."""
     return hashlib.sha256(b"\x00" + content).digest()
 
 
-def node_hash(left: bytes, right: bytes) -> bytes:
+def hash_node(left: bytes, right: bytes) -> bytes:
     """The hash of a node over two others."""
     return hashlib.sha256(b"\x01" + left + right).digest()
 
@@ -35,9 +35,9 @@ class CompactRange:
 
     def append(self, leaf: bytes) -> CompactRange:
         """The tree with one leaf more. Cost: O(log n)."""
-        peaks, merges = self.peaks, _trailing_ones(self.size)
+        peaks, merges = self.peaks, _count_trailing_ones(self.size)
         for _ in range(merges):
-            leaf = node_hash(peaks[-1], leaf)
+            leaf = hash_node(peaks[-1], leaf)
             peaks = peaks[:-1]
         return CompactRange(self.size + 1, (*peaks, leaf))
 
@@ -47,11 +47,11 @@ class CompactRange:
             return EMPTY_ROOT
         root = self.peaks[-1]
         for peak in reversed(self.peaks[:-1]):
-            root = node_hash(peak, root)
+            root = hash_node(peak, root)
         return root
 
 
-def _trailing_ones(number: int) -> int:
+def _count_trailing_ones(number: int) -> int:
     return (number ^ (number + 1)).bit_length() - 1
 
 
@@ -63,7 +63,7 @@ def compute_root(leaves: Sequence[bytes]) -> bytes:
     return tree.root()
 
 
-def inclusion_proof(leaves: Sequence[bytes], index: int) -> list[bytes]:
+def prove_inclusion(leaves: Sequence[bytes], index: int) -> list[bytes]:
     """The hashes that lead from leaf `index` to the root over all given leaf hashes (PATH of RFC 6962). Cost: O(n).
 
     Raises IndexError where there is no such leaf.
@@ -74,28 +74,28 @@ def inclusion_proof(leaves: Sequence[bytes], index: int) -> list[bytes]:
         return []
     split = _split(len(leaves))
     if index < split:
-        return [*inclusion_proof(leaves[:split], index), compute_root(leaves[split:])]
-    return [*inclusion_proof(leaves[split:], index - split), compute_root(leaves[:split])]
+        return [*prove_inclusion(leaves[:split], index), compute_root(leaves[split:])]
+    return [*prove_inclusion(leaves[split:], index - split), compute_root(leaves[:split])]
 
 
-def consistency_proof(leaves: Sequence[bytes], size: int) -> list[bytes]:
+def prove_consistency(leaves: Sequence[bytes], size: int) -> list[bytes]:
     """The hashes that show that the tree over the first `size` leaves is the beginning of the one over all. Cost: O(n).
 
     Empty for size 0 and for all leaves. Raises IndexError where there are fewer leaves.
     """
     if not 0 <= size <= len(leaves):
         raise IndexError(f"the first {size} leaves of {len(leaves)}")
-    return _subproof(leaves, size, known=True) if size else []
+    return _prove_subtree(leaves, size, known=True) if size else []
 
 
-def _subproof(leaves: Sequence[bytes], size: int, *, known: bool) -> list[bytes]:
+def _prove_subtree(leaves: Sequence[bytes], size: int, *, known: bool) -> list[bytes]:
     """SUBPROOF of RFC 6962; known: the verifier has the root over the first `size` of these leaves already."""
     if size == len(leaves):
         return [] if known else [compute_root(leaves)]
     split = _split(len(leaves))
     if size <= split:
-        return [*_subproof(leaves[:split], size, known=known), compute_root(leaves[split:])]
-    return [*_subproof(leaves[split:], size - split, known=False), compute_root(leaves[:split])]
+        return [*_prove_subtree(leaves[:split], size, known=known), compute_root(leaves[split:])]
+    return [*_prove_subtree(leaves[split:], size - split, known=False), compute_root(leaves[:split])]
 
 
 def _split(n: int) -> int:
@@ -112,10 +112,10 @@ def verify_inclusion(leaf: bytes, index: int, size: int, path: Sequence[bytes], 
         if last == 0:
             return False
         if here & 1 or here == last:
-            reached = node_hash(hashed, reached)
-            here, last = _up_to_a_right_child(here, last)
+            reached = hash_node(hashed, reached)
+            here, last = _ascend_to_right_child(here, last)
         else:
-            reached = node_hash(reached, hashed)
+            reached = hash_node(reached, hashed)
         here, last = here >> 1, last >> 1
     return last == 0 and reached == root
 
@@ -128,10 +128,10 @@ def verify_consistency(first_size: int, first_root: bytes, size: int, root: byte
         expected = EMPTY_ROOT if first_size == 0 else root
         return not path and first_root == expected
     hashes = [first_root, *path] if first_size & (first_size - 1) == 0 else list(path)
-    return bool(hashes) and _two_roots(first_size - 1, size - 1, hashes) == (first_root, root)
+    return bool(hashes) and _compute_two_roots(first_size - 1, size - 1, hashes) == (first_root, root)
 
 
-def _two_roots(here: int, last: int, hashes: list[bytes]) -> tuple[bytes, bytes] | None:
+def _compute_two_roots(here: int, last: int, hashes: list[bytes]) -> tuple[bytes, bytes] | None:
     """The roots of the smaller and the larger tree that the hashes of a consistency proof lead to."""
     while here & 1:
         here, last = here >> 1, last >> 1
@@ -140,15 +140,15 @@ def _two_roots(here: int, last: int, hashes: list[bytes]) -> tuple[bytes, bytes]
         if last == 0:
             return None
         if here & 1 or here == last:
-            smaller, larger = node_hash(hashed, smaller), node_hash(hashed, larger)
-            here, last = _up_to_a_right_child(here, last)
+            smaller, larger = hash_node(hashed, smaller), hash_node(hashed, larger)
+            here, last = _ascend_to_right_child(here, last)
         else:
-            larger = node_hash(larger, hashed)
+            larger = hash_node(larger, hashed)
         here, last = here >> 1, last >> 1
     return (smaller, larger) if last == 0 else None
 
 
-def _up_to_a_right_child(here: int, last: int) -> tuple[int, int]:
+def _ascend_to_right_child(here: int, last: int) -> tuple[int, int]:
     while here and not here & 1:
         here, last = here >> 1, last >> 1
     return here, last

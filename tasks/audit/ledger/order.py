@@ -1,4 +1,4 @@
-"""Does every entry follow the one before it? Says what became of those that do not stand where they were written."""
+"""Check that every ledger entry follows the one before it, and report entries that are missing, moved or repeated."""
 
 from __future__ import annotations
 
@@ -72,7 +72,9 @@ class Order:
         first, n = self.expected, damaged.lines
         if index <= first:
             location = f"behind entry {first - 1}" if first else "before entry 0"
-            self.found.add("inserted", f"{_lines(n)} {location}, never appended: {damaged.why}", None, damaged.first_byte)
+            self.found.add(
+                "inserted", f"{_format_lines(n)} {location}, never appended: {damaged.why}", None, damaged.first_byte
+            )
             return
         self.found.add("changed", f"{_format_entry_range(first, first + n)}: {damaged.why}", first, damaged.first_byte)
         self.expected, self.last = min(first + n, index), None
@@ -99,9 +101,8 @@ class Order:
             self._set_back(entry, entry.event)
             return
         if self.latest is not None and self.latest - entry.at > BACKWARDS:
-            says = (
-                f"entry {entry.index} gives a time {_seconds(self.latest - entry.at)} seconds before that of an earlier entry"
-            )
+            seconds = _count_seconds(self.latest - entry.at)
+            says = f"entry {entry.index} gives a time {seconds} seconds before that of an earlier entry"
             self.found.add("clock", says, entry.index, byte)
         self.latest = entry.at if self.latest is None else max(self.latest, entry.at)
 
@@ -109,10 +110,10 @@ class Order:
         """The holder of the key vouches for the clock: what follows is compared with what it said then."""
         self.latest = entry.at
         if len(self.notes) < MOST:
-            self.notes.append(f"entry {entry.index}: {clock_in_words(admitted, entry.at)}")
+            self.notes.append(f"entry {entry.index}: {describe_clock(admitted, entry.at)}")
 
 
-def clock_in_words(admitted: ClockSetBack, at: datetime) -> str:
+def describe_clock(admitted: ClockSetBack, at: datetime) -> str:
     """`the clock was set back from 2026-11-23 10:00 to 2026-11-22 10:00 UTC, by ada at here: it was a day ahead`"""
     from_to = f"from {admitted.latest.astimezone(UTC):%Y-%m-%d %H:%M} to {at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
     return f"the clock was set back {from_to}, by {admitted.asked_by.user} at {admitted.asked_by.host}: {admitted.reason}"
@@ -122,9 +123,9 @@ def _format_entry_range(first: int, end: int) -> str:
     return f"entry {first}" if end == first + 1 else f"entries {first} to {end - 1}"
 
 
-def _lines(n: int) -> str:
+def _format_lines(n: int) -> str:
     return "1 line" if n == 1 else f"{n} lines"
 
 
-def _seconds(gap: timedelta) -> int:
+def _count_seconds(gap: timedelta) -> int:
     return int(gap.total_seconds())

@@ -17,9 +17,9 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from tasks.audit.ledger.entries import Entry
 from tasks.audit.ledger.ledger import Ledger, open_entry
-from tasks.audit.ledger.merkle import consistency_proof, inclusion_proof, leaf_hash, verify_consistency, verify_inclusion
-from tasks.audit.ledger.witness import SignedTreeHead, read_leaves, read_witness_file, sign_tree_head, tree_head
-from tasks.audit.signing.envelope import ENTRY, NotAnEnvelope, SealedEnvelope, open_envelope
+from tasks.audit.ledger.merkle import hash_leaf, prove_consistency, prove_inclusion, verify_consistency, verify_inclusion
+from tasks.audit.ledger.witness import SignedTreeHead, open_tree_head, read_leaves, read_witness_file, sign_tree_head
+from tasks.audit.signing.envelope import ENTRY, NotAnEnvelope, SignedEnvelope, open_envelope
 from tasks.audit.signing.keyring import KeyRefused, Keyring
 from tasks.microdata.canonical import canonical
 from tasks.microdata.errors import InputError
@@ -75,7 +75,7 @@ def prove_entry(ledger: Ledger, which: str, key: SigningKey) -> tuple[InclusionP
     named, leaves = read_leaves(ledger)
     index = int(which) if _INDEX.fullmatch(which) and int(which) < len(leaves) else _find_run_entry(ledger, which, len(leaves))
     line = next(line for line in ledger.lines() if line.index == index)
-    path = tuple(step.hex() for step in inclusion_proof(leaves, index))
+    path = tuple(step.hex() for step in prove_inclusion(leaves, index))
     head = sign_tree_head(named, leaves, key).decode()
     return InclusionProof(entry=line.content.decode(errors="replace"), path=path, head=head), index
 
@@ -87,17 +87,17 @@ def prove_since(ledger: Ledger, witness: Path, key: SigningKey) -> tuple[Consist
     """
     content = read_witness_file(witness, "a witness").removesuffix(b"\n")
     try:
-        first, _ = tree_head(content)
+        first, _ = open_tree_head(content)
     except NotAnEnvelope as error:
-        raise _not_a_witness(witness, str(error)) from None
+        raise _create_witness_error(witness, str(error)) from None
     named, leaves = read_leaves(ledger)
     if first.ledger != named or first.size > len(leaves):
-        raise _no_proof("it is of another ledger, or saw more entries than there are")
-    path = consistency_proof(leaves, first.size)
+        raise _create_proof_error("it is of another ledger, or saw more entries than there are")
+    path = prove_consistency(leaves, first.size)
     head = sign_tree_head(named, leaves, key)
-    now, _ = tree_head(head)
+    now, _ = open_tree_head(head)
     if not verify_consistency(first.size, bytes.fromhex(first.root), now.size, bytes.fromhex(now.root), path):
-        raise _no_proof("the first entries are not those that it saw")
+        raise _create_proof_error("the first entries are not those that it saw")
     return ConsistencyProof(first=content.decode(), path=tuple(step.hex() for step in path), head=head.decode()), first.size
 
 
@@ -123,8 +123,8 @@ def read_proof(path: Path) -> InclusionProof | ConsistencyProof:
 def check_proof(proof: InclusionProof | ConsistencyProof, keyring: Keyring) -> ProofCheck:
     """Check a proof by the keys that are trusted. Raises InputError where a part of it is not even an entry or a head."""
     try:
-        head, sealed = tree_head(proof.head.encode())
-        faults = list(_refusals(keyring, sealed, head, "the head"))
+        head, envelope = open_tree_head(proof.head.encode())
+        faults = list(_list_refusals(keyring, envelope, head, "the head"))
         match proof:
             case InclusionProof():
                 return _check_entry(proof, head, keyring, faults)
@@ -138,19 +138,19 @@ def check_proof(proof: InclusionProof | ConsistencyProof, keyring: Keyring) -> P
 
 def _check_entry(proof: InclusionProof, head: SignedTreeHead, keyring: Keyring, faults: list[str]) -> ProofCheck:
     line = proof.entry.encode()
-    entry, sealed = open_entry(line), open_envelope(line, ENTRY)
-    faults.extend(_refusals(keyring, sealed, entry, "the entry"))
+    entry, envelope = open_entry(line), open_envelope(line, ENTRY)
+    faults.extend(_list_refusals(keyring, envelope, entry, "the entry"))
     path = [bytes.fromhex(step) for step in proof.path]
     if entry.ledger != head.ledger:
         faults.append("the entry is of another ledger than the head")
-    if not verify_inclusion(leaf_hash(line), entry.index, head.size, path, bytes.fromhex(head.root)):
+    if not verify_inclusion(hash_leaf(line), entry.index, head.size, path, bytes.fromhex(head.root)):
         faults.append(f"the hashes do not lead from entry {entry.index} to the root of {head.size:,} entries")
     return ProofCheck(head, tuple(faults), entry=entry)
 
 
 def _check_consistency(proof: ConsistencyProof, head: SignedTreeHead, keyring: Keyring, faults: list[str]) -> ProofCheck:
-    first, sealed = tree_head(proof.first.encode())
-    faults.extend(_refusals(keyring, sealed, first, "the older head"))
+    first, envelope = open_tree_head(proof.first.encode())
+    faults.extend(_list_refusals(keyring, envelope, first, "the older head"))
     path = [bytes.fromhex(step) for step in proof.path]
     if first.ledger != head.ledger:
         faults.append("the two heads are of different ledgers")
@@ -159,9 +159,9 @@ def _check_consistency(proof: ConsistencyProof, head: SignedTreeHead, keyring: K
     return ProofCheck(head, tuple(faults), first=first)
 
 
-def _refusals(keyring: Keyring, sealed: SealedEnvelope, signed: SignedTreeHead | Entry, what: str) -> Iterator[str]:
+def _list_refusals(keyring: Keyring, envelope: SignedEnvelope, signed: SignedTreeHead | Entry, what: str) -> Iterator[str]:
     try:
-        keyring.require_valid_signer(sealed, purpose="certificates", signed_at=signed.at)
+        keyring.require_valid_signer(envelope, purpose="certificates", signed_at=signed.at)
     except KeyRefused as error:
         yield f"{what}: {error.reason}"
 
@@ -172,7 +172,7 @@ def _find_run_entry(ledger: Ledger, which: str, size: int) -> int:
     ended: set[str] = set()
     pattern = re.compile(rb'"run":"(' + re.escape(which.encode(errors="replace")) + rb'[^"\\]{0,200})"')
     for line in ledger.lines():
-        payload = _payload(line.content)
+        payload = _extract_payload(line.content)
         run = pattern.search(payload)
         if run is not None and line.index < size and (name := run[1].decode(errors="replace")) not in ended:
             found[name] = line.index
@@ -184,19 +184,19 @@ def _find_run_entry(ledger: Ledger, which: str, size: int) -> int:
     raise InputError("no-such-entry", "sdcert audit prove", what, f"a run id, or an index below {size}", remedy, which)
 
 
-def _payload(line: bytes) -> bytes:
+def _extract_payload(line: bytes) -> bytes:
     try:
         return base64.b64decode(json.loads(line)["payload"])
     except (ValueError, TypeError, KeyError):
         return b""
 
 
-def _no_proof(why: str) -> InputError:
+def _create_proof_error(why: str) -> InputError:
     what = f"there is no proof that the ledger begins with what this witness saw: {why}"
     remedy = "`sdcert audit verify --witness FILE` says more; if it finds the same, entries were changed or removed"
     return InputError("no-proof", "sdcert audit prove --since", what, "a witness of this ledger", remedy)
 
 
-def _not_a_witness(path: Path, why: str) -> InputError:
+def _create_witness_error(path: Path, why: str) -> InputError:
     allowed = "a file that `sdcert audit witness` wrote"
     return InputError("not-a-witness", str(path), f"this is no witness: {why}", allowed, "give the file as it was handed over")

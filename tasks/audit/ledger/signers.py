@@ -1,4 +1,4 @@
-"""Which keys may sign entries: the first one is named by the first entry, every other by an entry that one of them signed."""
+"""Which keys can sign entries: the first entry names the first key, and each later key is named by a signed entry."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from securesystemslib.signer import SSlibKey
 
 from tasks.audit.ledger.entries import Entry, KeyChanged, KeyClaim, LedgerOpened
 from tasks.audit.ledger.ledger_findings import LedgerFindings
-from tasks.audit.signing.envelope import BadSignature, NotAnEnvelope, SealedEnvelope, verify_signature
-from tasks.audit.signing.keyring import Keyring, public_key
+from tasks.audit.signing.envelope import BadSignature, NotAnEnvelope, SignedEnvelope, verify_signature
+from tasks.audit.signing.keyring import Keyring, parse_public_key
 from tasks.microdata.spec import Spec
 
 ED25519 = ("ed25519", "ed25519")  # kind and scheme: the only ones that sign here
@@ -51,18 +51,18 @@ class Signers:
         known = {name: _Signer(SSlibKey(name, *ED25519, {"public": one.public_key}), one.ended) for name, one in keys.items()}
         return cls(found, None, known)
 
-    def check(self, entry: Entry, sealed: SealedEnvelope, byte: int) -> None:
+    def check(self, entry: Entry, envelope: SignedEnvelope, byte: int) -> None:
         """Raises NotAnEnvelope where no key signed the entry that may have; other faults of keys are findings."""
         if entry.index == 0 and not self.known and isinstance(entry.event, LedgerOpened):
             self._introduce(entry.event.key)
-        signer = self.known.get(sealed.key_id) or self._from_elsewhere(entry, sealed, byte)
+        signer = self.known.get(envelope.key_id) or self._from_elsewhere(entry, envelope, byte)
         try:
-            verify_signature(sealed, [signer.key])
+            verify_signature(envelope, [signer.key])
         except BadSignature:
             raise NotAnEnvelope("its signature is not the one of its key") from None
-        self.signed[sealed.key_id] += 1
+        self.signed[envelope.key_id] += 1
         if signer.ended:
-            says = f"entry {entry.index} is signed by key {sealed.key_id[:16]}, which was {signer.ended} before"
+            says = f"entry {entry.index} is signed by key {envelope.key_id[:16]}, which was {signer.ended} before"
             self.found.add("key", says, entry.index, byte)
 
     def learn(self, entry: Entry, byte: int) -> None:
@@ -111,20 +111,22 @@ class Signers:
         if claim.purpose != "certificates":
             raise NotAnEnvelope("it names a key that is not for entries")
         try:
-            key = public_key(claim.public_key.encode())
+            key = parse_public_key(claim.public_key.encode())
         except ValueError as error:
             raise NotAnEnvelope(f"it names a key that is none: {error}") from None
         if key.keyid != claim.key_id:
             raise NotAnEnvelope("it names a key by an id that is not that of the key")
         self.known.setdefault(claim.key_id, _Signer(key))
 
-    def _from_elsewhere(self, entry: Entry, sealed: SealedEnvelope, byte: int) -> _Signer:
-        trusted = self.trusted.find_key(sealed.key_id) if self.trusted else None
+    def _from_elsewhere(self, entry: Entry, envelope: SignedEnvelope, byte: int) -> _Signer:
+        trusted = self.trusted.find_key(envelope.key_id) if self.trusted else None
         if trusted is None:
             raise NotAnEnvelope("it is signed by a key that no entry before it names")
-        says = f"entry {entry.index} is signed by key {sealed.key_id[:16]}, which is known, though no entry before it names it"
+        says = (
+            f"entry {entry.index} is signed by key {envelope.key_id[:16]}, which is known, though no entry before it names it"
+        )
         self.found.add("key", says, entry.index, byte)
-        return self.known.setdefault(sealed.key_id, _Signer(trusted.key))
+        return self.known.setdefault(envelope.key_id, _Signer(trusted.key))
 
     def _compare(self, claim: KeyClaim, byte: int) -> None:
         if self.trusted is not None and self.trusted.find_key(claim.key_id) is None:

@@ -1,4 +1,4 @@
-"""Witnesses: how large the ledger was and which root it had, signed, and kept where nobody who can write the ledger can.
+"""Witnesses: signed statements of the ledger's size and root, kept where nobody who can write the ledger can change them.
 
 A key shows who wrote an entry. It does not show that its holder has not written the ledger anew: that shows a root that left
 the house before.
@@ -21,7 +21,7 @@ from tasks.audit.signing.envelope import (
     STATEMENT,
     TREE_HEAD,
     NotAnEnvelope,
-    SealedEnvelope,
+    SignedEnvelope,
     open_envelope,
     sign_envelope,
 )
@@ -53,7 +53,7 @@ class Witness:
     ledger: str
     size: int
     root: str
-    sealed: SealedEnvelope
+    envelope: SignedEnvelope
     entry: int | None = None
     digest: str | None = None
 
@@ -72,12 +72,12 @@ def read_leaves(ledger: Ledger) -> tuple[str, list[bytes]]:
     Raises InputError where there is no ledger, or it does not agree with head.json.
     """
     if not ledger.exists():
-        raise no_ledger()
+        raise create_no_ledger_error()
     with ledger.hold_lock():
         head = ledger.head()
         leaves = [line.leaf for line in ledger.lines()]
     if not leaves:
-        raise no_ledger()
+        raise create_no_ledger_error()
     if compute_root(leaves).hex() != head.root:
         raise ledger.create_damage_error("the entries of ledger.jsonl are not those of head.json")
     return head.ledger, leaves
@@ -89,11 +89,11 @@ def sign_tree_head(ledger: str, leaves: list[bytes], key: SigningKey, at: dateti
     return sign_envelope(value.model_dump(mode="json"), TREE_HEAD, key.signer)
 
 
-def tree_head(content: bytes) -> tuple[SignedTreeHead, SealedEnvelope]:
+def open_tree_head(content: bytes) -> tuple[SignedTreeHead, SignedEnvelope]:
     """A signed head; its signature is not checked. Raises NotAnEnvelope."""
-    sealed = open_envelope(content, TREE_HEAD)
+    envelope = open_envelope(content, TREE_HEAD)
     try:
-        return SignedTreeHead.model_validate_json(sealed.payload), sealed
+        return SignedTreeHead.model_validate_json(envelope.payload), envelope
     except ValidationError:
         raise NotAnEnvelope("what is signed is not a head of the ledger") from None
 
@@ -105,7 +105,7 @@ def read_witness(path: Path) -> Witness:
     """
     content = read_witness_file(path, "a witness")
     try:
-        return _witness(content.removesuffix(b"\n"), path.name)
+        return _parse_witness(content.removesuffix(b"\n"), path.name)
     except NotAnEnvelope as error:
         what = f"this is no witness: {error}"
         allowed = "a file that `sdcert audit witness` wrote, or the certificate of a release"
@@ -127,26 +127,26 @@ def read_witness_file(path: Path, what: str) -> bytes:
     return content
 
 
-def no_ledger() -> InputError:
+def create_no_ledger_error() -> InputError:
     remedy = "check SDCERT_HOME; the ledger begins with the first release: `sdcert certify RELEASE.yaml`"
     return InputError("no-ledger", "ledger", "there is no ledger in this home yet", "a home with a ledger", remedy)
 
 
-def _witness(content: bytes, name: str) -> Witness:
+def _parse_witness(content: bytes, name: str) -> Witness:
     try:
-        head, sealed = tree_head(content)
+        head, envelope = open_tree_head(content)
     except NotAnEnvelope:
         return _read_certificate_witness(open_envelope(content, STATEMENT), name)
-    return Witness(name, head.ledger, head.size, head.root, sealed)
+    return Witness(name, head.ledger, head.size, head.root, envelope)
 
 
-def _read_certificate_witness(sealed: SealedEnvelope, name: str) -> Witness:
+def _read_certificate_witness(envelope: SignedEnvelope, name: str) -> Witness:
     try:
-        recorded = LedgerClaim.model_validate_json(to_json(_extract_recorded_head(sealed.value)))
+        recorded = LedgerClaim.model_validate_json(to_json(_extract_recorded_head(envelope.value)))
     except (ValidationError, ValueError):
         raise NotAnEnvelope("it is a signed statement that names no head of the ledger") from None
     return Witness(
-        name, recorded.ledger, recorded.tree_size, recorded.root, sealed, recorded.attempt_entry, recorded.attempt_digest
+        name, recorded.ledger, recorded.tree_size, recorded.root, envelope, recorded.attempt_entry, recorded.attempt_digest
     )
 
 

@@ -1,4 +1,4 @@
-"""The index of the ledger: says where things stand in it, and is built again whenever it does not fit.
+"""The index of the ledger: finds entries and runs without reading it all, and is rebuilt whenever it does not fit.
 
 The ledger is what counts; the index is a convenience that may be deleted. Whatever is answered is read from the ledger's own
 lines and compared with what the index says of them, so that an index that somebody changed can name nothing that is not there.
@@ -19,7 +19,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from tasks.audit.ledger.entries import AttemptMade, ClockSetBack, Entry
 from tasks.audit.ledger.ledger import Ledger, LedgerLine
-from tasks.audit.lookup.index_rows import IndexRow, RunEntries, entry_row, find_run, parse_entry, run_row
+from tasks.audit.lookup.index_rows import IndexRow, RunEntries, create_entry_row, find_run, parse_entry, run_row
 from tasks.audit.lookup.index_update import Progress
 from tasks.audit.lookup.ledger_lines import IndexMismatch, LedgerLineReader
 from tasks.audit.lookup.opening import Opened, open_index
@@ -214,7 +214,7 @@ class Index:
             rows, self._places.read_lines([(row.number, row.first_byte, row.n_bytes) for row in rows]), strict=True
         ):
             entry = parse_entry(line.content)
-            if entry_row(line, entry) != dict(row._mapping):
+            if create_entry_row(line, entry) != dict(row._mapping):
                 raise IndexMismatch
             found.append((line, entry))
         return found

@@ -1,4 +1,4 @@
-"""What the index keeps of an entry of the ledger, and of the run that it belongs to. Pure."""
+"""The rows of the index: what it keeps of an entry of the ledger, and of the run that it belongs to. Pure."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def parse_entry(content: bytes) -> Entry | None:
         return None
 
 
-def entry_row(line: LedgerLine, entry: Entry | None) -> IndexRow:
+def create_entry_row(line: LedgerLine, entry: Entry | None) -> IndexRow:
     """What the index keeps of a line, whether it can be read or not."""
     event = None if entry is None else entry.event
     return {
@@ -132,7 +132,7 @@ def create_run_row(run: str, number: int, entry: Entry) -> IndexRow:
     """The row of a run at its first entry, before what that entry says."""
     nothing = ("release", "series", "dataset", "outcome", "ended", "certificate", "issued", "review_by", "catalogue",
                "revoked", "content_address", "alike", "attributes")  # fmt: skip
-    return {"run": run, "first": number, "at": moment(entry.at), "publishable": False} | dict.fromkeys(nothing)
+    return {"run": run, "first": number, "at": to_microseconds(entry.at), "publishable": False} | dict.fromkeys(nothing)
 
 
 def update_run_row(row: IndexRow, number: int, entry: Entry) -> IndexRow:
@@ -141,7 +141,7 @@ def update_run_row(row: IndexRow, number: int, entry: Entry) -> IndexRow:
     if isinstance(event, RunBegan):
         return row | {"release": event.release, "series": event.series, "dataset": event.dataset}
     if isinstance(event, CertificateRevoked) and event.certificate == row["certificate"] and row["revoked"] is None:
-        return row | {"revoked": moment(entry.at)}
+        return row | {"revoked": to_microseconds(entry.at)}
     if not isinstance(event, RunEnded):
         return row
     table = event.released
@@ -152,8 +152,8 @@ def update_run_row(row: IndexRow, number: int, entry: Entry) -> IndexRow:
         "ended": number,
         "publishable": not event.not_for_publication,
         "certificate": event.certificate,
-        "issued": moment(entry.at),
-        "review_by": None if event.review_by is None else moment(event.review_by),
+        "issued": to_microseconds(entry.at),
+        "review_by": None if event.review_by is None else to_microseconds(event.review_by),
         "catalogue": event.attack_catalogue_version,
         "revoked": row["revoked"] if event.certificate == row["certificate"] else None,
         "content_address": None if table is None else table.content_address,
@@ -171,7 +171,7 @@ def run_row(found: RunEntries) -> IndexRow:
     return row
 
 
-def file_rows(number: int, event: EntryEvent) -> list[IndexRow]:
+def create_file_rows(number: int, event: EntryEvent) -> list[IndexRow]:
     """The files whose bytes an event names by their SHA-256."""
     match event:
         case RunEnded():
@@ -204,6 +204,6 @@ def alike(rows: int, names: Iterable[str]) -> str:
     return hashlib.sha256(canonical([rows, *names])).hexdigest()[:32]
 
 
-def moment(at: datetime) -> int:
+def to_microseconds(at: datetime) -> int:
     """Microseconds since 1970."""
     return round(at.timestamp() * 1_000_000)

@@ -11,9 +11,9 @@ from tasks.audit.ledger.entries import Entry, RunEnded
 from tasks.audit.ledger.ledger import LedgerLine
 from tasks.audit.lookup.index_rows import (
     IndexRow,
+    create_entry_row,
+    create_file_rows,
     create_run_row,
-    entry_row,
-    file_rows,
     find_run,
     join_attributes,
     list_touched_attributes,
@@ -65,10 +65,10 @@ def fill(connection: Connection, new: Iterable[LedgerLine], watch: UpdateWatch) 
 
 def _put(connection: Connection, batch: list[LedgerLine]) -> None:
     entries = [(line, parse_entry(line.content)) for line in batch]
-    connection.execute(insert(ENTRIES), [entry_row(line, entry) for line, entry in entries])
+    connection.execute(insert(ENTRIES), [create_entry_row(line, entry) for line, entry in entries])
     read = [(line, entry) for line, entry in entries if entry is not None]
     _put_runs(connection, read)
-    files = [row for line, entry in read for row in file_rows(line.index, entry.event)]
+    files = [row for line, entry in read for row in create_file_rows(line.index, entry.event)]
     if files:
         connection.execute(insert(FILES), files)
     _put_attributes(connection, read)

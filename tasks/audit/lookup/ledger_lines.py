@@ -1,4 +1,4 @@
-"""Reading lines of the ledger's file by their place, without a lock: what is complete ends with a line break."""
+"""Read lines of the ledger's file by their position, without a lock: a complete line ends with a line break."""
 
 from __future__ import annotations
 

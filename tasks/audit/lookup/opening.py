@@ -1,4 +1,4 @@
-"""Opening the index: caught up where it fits its ledger, else built anew; in memory where nothing may be written."""
+"""Open the index: update it if it fits its ledger, else build it anew; in memory if nothing may be written."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def _open_on_server(address: str, reader: LedgerLineReader, progress: Progress, 
 
 def _open_locked(reader: LedgerLineReader, progress: Progress, doubt: str) -> Opened:
     path = reader.folder / FILE
-    why = doubt or _why_not(path)
+    why = doubt or _explain_unusable(path)
     if not why:
         engine = create_file_engine(path)
         try:
@@ -86,7 +86,7 @@ def _open_unlocked(reader: LedgerLineReader, progress: Progress, doubt: str) -> 
     """Where the folder cannot be written: the file as it is, if it says all there is to say, and else an index in memory."""
     path = reader.folder / FILE
     with suppress(OSError, SQLAlchemyError, IndexMismatch):
-        if not (doubt or _why_not(path)):
+        if not (doubt or _explain_unusable(path)):
             engine = create_read_only_engine(path)
             with engine.connect() as connection:
                 number, after = find_index_end(connection, reader)
@@ -132,7 +132,7 @@ def _build_index(engine: Engine, reader: LedgerLineReader, progress: Progress) -
     return Opened(engine)
 
 
-def _why_not(path: Path) -> str:
+def _explain_unusable(path: Path) -> str:
     """Why the file must not be used: it is not there, or not as this program left it."""
     if not path.exists():
         return NONE

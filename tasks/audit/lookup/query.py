@@ -1,4 +1,4 @@
-"""Which runs to find in the index, as one SQL query."""
+"""Select runs in the index with one SQL query."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from typing import Literal, get_args
 
 from sqlalchemy import ColumnElement, Select, select
 
-from tasks.audit.lookup.index_rows import moment
+from tasks.audit.ledger.entries import RunOutcome
+from tasks.audit.lookup.index_rows import to_microseconds
 from tasks.audit.lookup.tables import ATTRIBUTES, ENTRIES, FILES, RUNS
 
-RunVerdict = Literal["certified", "refused", "undecided", "failed", "interrupted", "running"]
-VERDICTS: tuple[str, ...] = get_args(RunVerdict)
+RunState = RunOutcome | Literal["running"]  # what `--verdict` can ask for
+RUN_STATES: tuple[str, ...] = (*get_args(RunOutcome), "running")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +32,7 @@ class Query:
     series: str | None = None
     since: datetime | None = None
     until: datetime | None = None
-    verdict: RunVerdict | None = None
+    verdict: RunState | None = None
     dataset: str | None = None
     touching: str | None = None
     sha256: str | None = None
@@ -44,26 +45,28 @@ class Query:
 
 
 def select_runs(query: Query) -> Select[tuple[str]]:
-    """The ids of the runs, newest first."""
-    return select(RUNS.c.run).where(*_conditions(query)).order_by(RUNS.c.first.desc()).limit(query.last)
+    """Selects the ids of the runs that a query asks for, newest first."""
+    return select(RUNS.c.run).where(*_list_conditions(query)).order_by(RUNS.c.first.desc()).limit(query.last)
 
 
-def _conditions(query: Query) -> list[ColumnElement[bool]]:
+def _list_conditions(query: Query) -> list[ColumnElement[bool]]:
+    """Conditions on the rows of the table of runs, one for each field of the query that is given. All of them must hold."""
     named = ("release", "series", "dataset", "content_address", "alike")
     found = [RUNS.c[name] == value for name in named if (value := getattr(query, name)) is not None]
     if query.since is not None:
-        found.append(RUNS.c.at >= moment(query.since))
+        found.append(RUNS.c.at >= to_microseconds(query.since))
     if query.until is not None:
-        found.append(RUNS.c.at < moment(query.until))
+        found.append(RUNS.c.at < to_microseconds(query.until))
     if query.verdict is not None:
         found.append(RUNS.c.outcome.is_(None) if query.verdict == "running" else RUNS.c.outcome == query.verdict)
     if query.touching is not None:
         sets = select(ATTRIBUTES.c.attributes).where(ATTRIBUTES.c.name == query.touching)
         found.append(RUNS.c.attributes.in_(sets))
-    return [*found, *_conditions_on_digests(query)]
+    return [*found, *_list_digest_conditions(query)]
 
 
-def _conditions_on_digests(query: Query) -> Iterator[ColumnElement[bool]]:
+def _list_digest_conditions(query: Query) -> Iterator[ColumnElement[bool]]:
+    """The conditions for those fields of the query that hold a digest of a file, or the beginning of one."""
     if query.sha256 is not None:
         yield RUNS.c.run.in_(select(FILES.c.run).where(FILES.c.sha256 == query.sha256))
     if query.source_file is not None:

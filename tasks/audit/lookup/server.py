@@ -36,7 +36,7 @@ ALLOWED = "postgresql+psycopg2://user:password@host/database"
 
 def create_server_engine(address: str, reader: LedgerLineReader) -> Engine:
     """The engine of a ledger's own schema at an address. Raises InputError, which does not tell the address."""
-    url = _url(address)
+    url = _parse_url(address)
     try:
         engine = create_engine(
             url.update_query_dict({"connect_timeout": str(SECONDS_TO_CONNECT), **url.query}),
@@ -52,7 +52,7 @@ def create_server_engine(address: str, reader: LedgerLineReader) -> Engine:
     return engine.execution_options(schema_translate_map={None: name_schema(reader)})
 
 
-def _url(address: str) -> URL:
+def _parse_url(address: str) -> URL:
     try:
         url = make_url(address)
     except (ArgumentError, ValueError):
@@ -83,7 +83,7 @@ def update_index(engine: Engine, reader: LedgerLineReader, progress: Progress, d
     schema, stamp = name_schema(reader), reader.folder / STAMP
     with engine.begin() as connection:
         connection.execute(select(func.pg_advisory_xact_lock(func.hashtext(schema))))
-        why = doubt or _why_not(connection, schema, stamp)
+        why = doubt or _explain_unusable(connection, schema, stamp)
         new = 0
         if not why:
             try:
@@ -117,7 +117,7 @@ def _build(connection: Connection, schema: str, reader: LedgerLineReader, progre
         fill(connection, reader.ledger.lines(), watch(reader, progress))
 
 
-def _why_not(connection: Connection, schema: str, stamp: Path) -> str:
+def _explain_unusable(connection: Connection, schema: str, stamp: Path) -> str:
     """Why what is there must not be used: there is nothing, or it is not as this program left it."""
     if not _has(connection, schema):
         return NONE

@@ -62,12 +62,12 @@ class _Once:
         return self.positions.setdefault(thing, len(self.positions))
 
 
-def page(origin: PageOrigin, runs: Iterable[PageRun]) -> str:
+def render_trail_page(origin: PageOrigin, runs: Iterable[PageRun]) -> str:
     """The page. All texts are escaped. Memory: some 1.5 kB a run."""
-    return render_page(create_environment("tasks.audit", "lookup/templates"), "browse", json=_data(runs), told=origin)
+    return render_page(create_environment("tasks.audit", "lookup/templates"), "browse", json=_serialise_runs(runs), told=origin)
 
 
-def _data(runs: Iterable[PageRun]) -> str:
+def _serialise_runs(runs: Iterable[PageRun]) -> str:
     """The runs as JSON that can stand inside a script element: it holds no `<`."""
     texts, sections, rows = _Once(), _Once(), []
     for run in runs:

@@ -1,4 +1,4 @@
-"""May a line of the ledger be believed? By the rule of `tasks.audit.ledger.signers`, for single lines.
+"""Decide whether single lines of the ledger can be believed, by the rule of `tasks.audit.ledger.signers`.
 
 A line must not be believed where its form, number or signature is wrong, or where its key had ended before it was signed: where
 an entry before it says so. What a key signed before its revocation was written down stays as it was signed; that is a note, and
@@ -13,7 +13,7 @@ from datetime import datetime
 
 from tasks.audit.ledger.entries import Entry, KeyChanged
 from tasks.audit.ledger.ledger import LedgerLine
-from tasks.audit.signing.envelope import ENTRY, NotAnEnvelope, SealedEnvelope, open_envelope
+from tasks.audit.signing.envelope import ENTRY, NotAnEnvelope, SignedEnvelope, open_envelope
 from tasks.audit.signing.keyring import KeyRefused, Keyring, convert_to_utc
 
 
@@ -70,19 +70,19 @@ class Trust:
     def doubt(self, line: LedgerLine, entry: Entry | None) -> str:
         """Why a line must not be believed; "" where it has its one form and number, and a key signed it that might then."""
         try:
-            sealed = open_envelope(line.content, ENTRY)
+            envelope = open_envelope(line.content, ENTRY)
             if entry is None:
                 return "what is signed is no entry that this version knows"
             if entry.index != line.index:
                 return f"it says that it is entry {entry.index}"
-            return self._explain_ended_key(sealed, line, entry)
+            return self._explain_ended_key(envelope, line, entry)
         except NotAnEnvelope as error:
             return f"it is not as it was written: {error}"
         except KeyRefused as refused:
             return refused.reason
 
-    def _explain_ended_key(self, sealed: SealedEnvelope, line: LedgerLine, entry: Entry) -> str:
-        known = self.keyring.signer_of(sealed, purpose="certificates")
+    def _explain_ended_key(self, envelope: SignedEnvelope, line: LedgerLine, entry: Entry) -> str:
+        known = self.keyring.signer_of(envelope, purpose="certificates")
         for end in self.ends.get(known.key_id, ()):
             if end.number is not None and end.number < line.index:
                 return f"it is signed by key {known.key_id[:16]}, which was {end.describe()} before, by entry {end.number}"

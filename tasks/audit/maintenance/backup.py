@@ -1,4 +1,4 @@
-"""A copy of the private folder in one file, made while runs go on, and the folder made of it again.
+"""Back up the private folder into one file while runs go on; `restoring.py` makes the folder of it again.
 
 The ledger is copied first and in one piece, then everything else: what an entry names was written before the entry, so a copy
 holds all that its ledger speaks of. The file is a plain tar with its checksums at the end (`SHA256SUMS`, as `sha256sum -c`
@@ -125,12 +125,12 @@ def _write_archive(home: Home, file: BinaryIO, own: Path, progress: ByteProgress
     sums = _Sums()
     with tarfile.open(fileobj=file, mode="w", format=tarfile.PAX_FORMAT) as tar:
         entries = _put_ledger(home, tar, own, sums)
-        for name, path in _files(home.root):
+        for name, path in _walk_files(home.root):
             with suppress(FileNotFoundError):  # replaced or removed meanwhile: what it was for is in a newer file
-                _put(tar, name, _still(path, own), sums)
+                _put(tar, name, _copy_if_database(path, own), sums)
                 progress(sums.total)
         content = sums.content
-        tar.addfile(_info(SUMS, len(content), time.time(), 0o600), io.BytesIO(content))
+        tar.addfile(_create_tar_info(SUMS, len(content), time.time(), 0o600), io.BytesIO(content))
     return BackupSummary(len(sums.lines), sums.total, entries)
 
 
@@ -148,7 +148,7 @@ def _put_ledger(home: Home, tar: tarfile.TarFile, own: Path, sums: _Sums) -> int
     return sum(1 for _ in Ledger(own).lines())
 
 
-def _files(root: Path) -> Iterator[tuple[str, Path]]:
+def _walk_files(root: Path) -> Iterator[tuple[str, Path]]:
     """Every regular file of a home with its name in the backup, but the ledger, what is made again, and drafts."""
     walked = os.walk(
         root, followlinks=True, onerror=_handle_walk_error
@@ -184,7 +184,7 @@ def _is_in_backup(name: Path) -> bool:
     return name.parts[0] != "ledger" or name.name not in {*INDEX, *LEDGER}
 
 
-def _still(path: Path, own: Path) -> Path:
+def _copy_if_database(path: Path, own: Path) -> Path:
     """A file that does not change while it is read: a database of SQLite is copied by SQLite."""
     with open_regular_file(path) as file:
         if file.read(len(SQLITE)) != SQLITE:
@@ -212,11 +212,11 @@ def _put(tar: tarfile.TarFile, name: str, path: Path, sums: _Sums) -> None:
     with open_regular_file(path) as file:
         known = os.fstat(file.fileno())
         hashed = _Hashed(file)
-        tar.addfile(_info(name, known.st_size, known.st_mtime, known.st_mode & 0o700), hashed)
+        tar.addfile(_create_tar_info(name, known.st_size, known.st_mtime, known.st_mode & 0o700), hashed)
     sums.add(name, hashed.digest, known.st_size)
 
 
-def _info(name: str, size: int, modified: float, mode: int) -> tarfile.TarInfo:
+def _create_tar_info(name: str, size: int, modified: float, mode: int) -> tarfile.TarInfo:
     info = tarfile.TarInfo(name)
     info.size, info.mtime, info.mode = size, modified, mode
     return info

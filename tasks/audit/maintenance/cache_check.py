@@ -1,4 +1,4 @@
-"""Do the records of the cache say what the ledger says that the stages of its runs made?"""
+"""Check that the records of the cache and the ledger agree on what the stages of runs made."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Making room: what nobody needs any more is found first, and removed when that is asked for.
+"""Garbage collection of the store: find what nobody needs any more, and remove it if that is asked for.
 
 Kept is what a certified release that is not revoked needs, what the newest run of each series needs, and whatever is young.
 Seeds, keys, manifests and the ledger are never touched: a seed has 32 bytes and cannot be made again. Nor are the artifacts
@@ -18,12 +18,18 @@ from tasks.audit.maintenance.inventory import (
     CacheRecord,
     PrivateFile,
     StoreFiles,
-    cache_records,
-    drafts,
+    find_drafts,
     is_abandoned,
     list_home_store,
+    read_cache_records,
 )
-from tasks.audit.maintenance.retention import KnownRun, RetentionReason, find_reachable_addresses, find_runs_to_keep, links_in
+from tasks.audit.maintenance.retention import (
+    KnownRun,
+    RetentionReason,
+    create_link_finder,
+    find_reachable_addresses,
+    find_runs_to_keep,
+)
 from tasks.runtime.files import sync_folder
 from tasks.runtime.settings import Home
 
@@ -70,21 +76,23 @@ def plan_removal(home: Home, runs: tuple[KnownRun, ...], *, now: datetime, young
     files = list_home_store(home)
     since = now - younger_than
     reasons, oldest = find_runs_to_keep(runs, since=since), since.timestamp()
-    links = links_in(files.artifacts, files.content)
+    links = create_link_finder(files.artifacts, files.content)
     needed = find_reachable_addresses((ref for run in runs if run.run in reasons for ref in run.addresses), links)
     recent = find_reachable_addresses((ref for ref, file in files.artifacts.items() if file.modified > oldest), links)
     kept = needed | recent
     kept |= files.artifacts.keys() if files.shared else set()
     going = {ref: file for ref, file in files.artifacts.items() if ref not in kept}
-    records = tuple(cache_records(home.records))
-    useless = tuple(record.file for record in records if not _usable(record, home, files, going))
+    records = tuple(read_cache_records(home.records))
+    useless = tuple(record.file for record in records if not _is_usable(record, home, files, going))
     return RemovalPlan(
         reasons=reasons,
         artifacts=going,
         records=useless,
-        drafts=tuple(file for file in drafts(home.root) if is_abandoned(file)),
-        traces=tuple(file for file in _below(home.root / "failures", "*.txt") if file.modified < oldest),
-        locks=tuple(_idle_locks(home, {record.file.path.name for record in records} - {file.path.name for file in useless})),
+        drafts=tuple(file for file in find_drafts(home.root) if is_abandoned(file)),
+        traces=tuple(file for file in _find_files(home.root / "failures", "*.txt") if file.modified < oldest),
+        locks=tuple(
+            _find_idle_locks(home, {record.file.path.name for record in records} - {file.path.name for file in useless})
+        ),
         needed=len(needed & files.artifacts.keys()),
         young=len((recent - needed) & files.artifacts.keys()),
         kept_bytes=sum(file.size for ref, file in files.artifacts.items() if ref not in going),
@@ -105,19 +113,19 @@ def remove_files(found: RemovalPlan) -> None:
         sync_folder(folder)
 
 
-def _usable(record: CacheRecord, home: Home, files: StoreFiles, going: dict[str, PrivateFile]) -> bool:
+def _is_usable(record: CacheRecord, home: Home, files: StoreFiles, going: dict[str, PrivateFile]) -> bool:
     if record.refs is None or not record.is_sealed(home):
         return False
     return all(ref in files.artifacts and ref not in going for ref in record.refs)
 
 
-def _below(folder: Path, pattern: str) -> Iterator[PrivateFile]:
+def _find_files(folder: Path, pattern: str) -> Iterator[PrivateFile]:
     for path in sorted(folder.glob(pattern)):
         found = path.lstat()
         yield PrivateFile(path, found.st_size, found.st_mtime, found.st_mode, found.st_uid)
 
 
-def _idle_locks(home: Home, keys: set[str]) -> Iterator[PrivateFile]:
-    for file in _below(home.locks, "*.lock"):
+def _find_idle_locks(home: Home, keys: set[str]) -> Iterator[PrivateFile]:
+    for file in _find_files(home.locks, "*.lock"):
         if _KEY.fullmatch(file.path.stem) and file.path.stem not in keys:
             yield file

@@ -1,4 +1,4 @@
-"""What lies in the private folder: artifacts, Prefect's records of them, what killed writers left, and what nobody knows."""
+"""List what lies in the private folder: artifacts, Prefect's records of them, leftovers of killed writers, unknown files."""
 
 from __future__ import annotations
 
@@ -108,8 +108,8 @@ def store_files(store: Path) -> StoreFiles:
     """List the store. Reads no content: a second per hundred thousand files."""
     artifacts: dict[str, PrivateFile] = {}
     others: list[PrivateFile] = []
-    for file in _files(store):
-        ref = _address(file, store)
+    for file in _walk_files(store):
+        ref = _find_address(file, store)
         if ref is not None:
             artifacts[ref] = file
         elif file.path != store / MARK:
@@ -126,7 +126,7 @@ def list_home_store(home: Home) -> StoreFiles:
     others: list[PrivateFile] = []
     for name, size in storage.sizes("").items():
         file = PrivateFile(Path(name), size, time.time(), OURS, os.geteuid())
-        ref = _address(file, Path())
+        ref = _find_address(file, Path())
         if ref is not None:
             artifacts[ref] = file
         elif name != MARK and file.path.parts[0] not in BESIDE_ARTIFACTS:
@@ -134,17 +134,17 @@ def list_home_store(home: Home) -> StoreFiles:
     return StoreFiles(artifacts, tuple(others), storage)
 
 
-def cache_records(records: Path) -> Iterator[CacheRecord]:
+def read_cache_records(records: Path) -> Iterator[CacheRecord]:
     """Every record of Prefect's; nothing is read by a deserialiser that could execute it."""
-    for file in _files(records):
+    for file in _walk_files(records):
         yield _record(file) if stat.S_ISREG(file.mode) else CacheRecord(file, None)
 
 
-def drafts(root: Path) -> Iterator[PrivateFile]:
+def find_drafts(root: Path) -> Iterator[PrivateFile]:
     """Files that a writer makes before it renames them. One that is older than an hour has no writer any more."""
     for folder in sorted(root.iterdir()) if root.is_dir() else ():
         if folder.name not in FOREIGN and folder.is_dir() and not folder.is_symlink():
-            yield from (file for file in _files(folder) if is_draft(file))
+            yield from (file for file in _walk_files(folder) if is_draft(file))
 
 
 def is_draft_name(name: str) -> bool:
@@ -160,7 +160,7 @@ def is_abandoned(file: PrivateFile) -> bool:
     return file.older_than(AN_HOUR) and not _is_locked(file.path)
 
 
-def _files(folder: Path) -> Iterator[PrivateFile]:
+def _walk_files(folder: Path) -> Iterator[PrivateFile]:
     """All files below a folder, sorted; links are told as what they are, and not followed."""
     for here, folders, names in os.walk(folder):
         folders.sort()
@@ -174,7 +174,7 @@ def _files(folder: Path) -> Iterator[PrivateFile]:
             yield PrivateFile(path, found.st_size, found.st_mtime, found.st_mode, found.st_uid)
 
 
-def _address(file: PrivateFile, store: Path) -> str | None:
+def _find_address(file: PrivateFile, store: Path) -> str | None:
     parts, match = file.path.relative_to(store).parts, _NAME.fullmatch(file.path.name)
     if match is None or len(parts) != 3 or not stat.S_ISREG(file.mode):
         return None

@@ -41,7 +41,7 @@ def restore(backup: Path, home: Home, progress: ByteProgress = lambda done: None
             found, sums, total = _unpack_backup(tar, draft, progress)
         if found != sums or not sums:
             raise _create_damage_error("its checksums are not those of its files")
-        _empty(home.root)
+        _remove_empty_folders(home.root)
         draft.rename(home.root)
         sync_folder(home.root.parent)
     except (tarfile.TarError, EOFError, ValueError, OverflowError, MemoryError):  # the last three: of numbers in its headers
@@ -69,10 +69,10 @@ def _unpack_backup(tar: tarfile.TarFile, draft: Path, progress: ByteProgress) ->
     sums: dict[str, str] = {}
     total = 0
     for member in tar:
-        if not member.isreg() or member.issparse() or not _inside(member.name) or member.name in found:
+        if not member.isreg() or member.issparse() or not _is_inside(member.name) or member.name in found:
             raise _create_damage_error("it holds what no home holds")
         if member.name == SUMS:
-            sums = _sums(tar, member)
+            sums = _read_checksums(tar, member)
             continue
         found[member.name] = _put(tar, member, draft / member.name)
         total += member.size
@@ -80,7 +80,7 @@ def _unpack_backup(tar: tarfile.TarFile, draft: Path, progress: ByteProgress) ->
     return found, sums, total
 
 
-def _inside(name: str) -> bool:
+def _is_inside(name: str) -> bool:
     path = PurePosixPath(name)
     return path.as_posix() == name and not path.is_absolute() and ".." not in path.parts and "\0" not in name
 
@@ -99,7 +99,7 @@ def _put(tar: tarfile.TarFile, member: tarfile.TarInfo, path: Path) -> str:
     return digest.hexdigest()
 
 
-def _sums(tar: tarfile.TarFile, member: tarfile.TarInfo) -> dict[str, str]:
+def _read_checksums(tar: tarfile.TarFile, member: tarfile.TarInfo) -> dict[str, str]:
     content = tar.extractfile(member)
     text = b"" if content is None or member.size > LARGEST_TABLE else content.read()
     try:
@@ -113,7 +113,7 @@ def _unescape_name(name: str) -> str:
     return "\\".join(piece.replace("\\n", "\n") for piece in name.split("\\\\"))
 
 
-def _empty(root: Path) -> None:
+def _remove_empty_folders(root: Path) -> None:
     """Remove folders without files, which stand where the home will be."""
     if root.is_dir():
         for folder in sorted((path for path in root.rglob("*") if path.is_dir()), reverse=True):

@@ -1,4 +1,4 @@
-"""What earlier runs need of the store, and why: read from their private manifests and from the ledger.
+"""Find what earlier runs need of the store, and why, in their private manifests and in the ledger.
 
 An address is a text of one form, so every reference is found wherever it nests: in a manifest, in an entry of the ledger, in a
 record that names another artifact. Too much is kept rather than too little.
@@ -64,7 +64,7 @@ class History:
     doubt: str = ""
 
 
-def history(manifests: Mapping[str, dict[str, Any] | None], entries: Iterable[Entry]) -> History:
+def collect_history(manifests: Mapping[str, dict[str, Any] | None], entries: Iterable[Entry]) -> History:
     """What is known of the runs. manifests: by run; None for one that cannot be read."""
     by_run: defaultdict[str, list[Entry]] = defaultdict(list)
     for entry in entries:
@@ -94,17 +94,17 @@ def find_runs_to_keep(runs: Iterable[KnownRun], *, since: datetime | None = None
     return reasons
 
 
-def addresses_in(content: bytes) -> frozenset[str]:
+def find_addresses(content: bytes) -> frozenset[str]:
     """Every address of the store that stands in some text."""
     return frozenset(found.decode() for found in ADDRESS.findall(content))
 
 
-def links_in(there: Collection[str], content: Callable[[str], bytes]) -> FindLinks:
+def create_link_finder(there: Collection[str], content: Callable[[str], bytes]) -> FindLinks:
     """What an artifact names, of those that are there: records alone name others. Each is read once."""
 
     @cache
     def find_named_addresses(ref: str) -> frozenset[str]:
-        return addresses_in(content(ref)) if ref.startswith("record:") and ref in there else frozenset()
+        return find_addresses(content(ref)) if ref.startswith("record:") and ref in there else frozenset()
 
     return find_named_addresses
 
@@ -134,7 +134,7 @@ def read_history(home: Home) -> History:
     entries = [] if doubt else list(read_entries(home))
     if len(entries) < size:
         doubt = f"{size - len(entries)} of {size} entries of ledger.jsonl cannot be read"
-    return replace(history(read_manifests(home), entries), doubt=doubt)
+    return replace(collect_history(read_manifests(home), entries), doubt=doubt)
 
 
 def _check_ledger_size(home: Home) -> tuple[int, str]:
@@ -150,10 +150,10 @@ def _check_ledger_size(home: Home) -> tuple[int, str]:
 def read_manifests(home: Home) -> dict[str, dict[str, Any] | None]:
     """The private manifest of every run folder, by run; None for one that cannot be read."""
     folders = sorted((home.root / "runs").glob("*/"))
-    return {folder.name: _manifest(folder / "manifest.json") for folder in folders if (folder / "manifest.json").exists()}
+    return {folder.name: _read_manifest(folder / "manifest.json") for folder in folders if (folder / "manifest.json").exists()}
 
 
-def _manifest(path: Path) -> dict[str, Any] | None:
+def _read_manifest(path: Path) -> dict[str, Any] | None:
     try:
         manifest = json.loads(read_file(path))
         began = datetime.fromisoformat(manifest["started_at"])
@@ -182,7 +182,7 @@ def _build_known_run(run: str, manifest: dict[str, Any], entries: list[Entry]) -
         in_progress=bool(manifest) and _is_in_progress(manifest),
         draw=manifest.get("draw") or next((event.draw for event in events if event.kind == "attempt"), None),
         manifests=tuple(ending.manifest for ending in endings if ending.manifest is not None),
-        addresses=frozenset().union(*map(addresses_in, texts)),
+        addresses=frozenset().union(*map(find_addresses, texts)),
     )
 
 

@@ -1,4 +1,4 @@
-"""Which certificates are to be looked at again: past their review, older than today's attacks, or of a revoked key."""
+"""Find certificates to look at again: past their review, older than today's attacks, or signed with a revoked key."""
 
 from __future__ import annotations
 
@@ -65,15 +65,15 @@ def build_certificate(row: IndexRow, signer: str | None) -> IssuedCertificate:
         release=row["release"],
         series=row["series"],
         sha256=row["certificate"] or "",
-        issued_at=_moment(row["issued"]),
-        review_by=None if row["review_by"] is None else _moment(row["review_by"]),
+        issued_at=_to_datetime(row["issued"]),
+        review_by=None if row["review_by"] is None else _to_datetime(row["review_by"]),
         catalogue=row["catalogue"],
-        revoked_at=None if row["revoked"] is None else _moment(row["revoked"]),
+        revoked_at=None if row["revoked"] is None else _to_datetime(row["revoked"]),
         signer=signer,
     )
 
 
-def certificates(
+def select_standing(
     issued: Iterable[IssuedCertificate], *, at: datetime, revoked: Revoked = lambda _: None
 ) -> tuple[IssuedCertificate, ...]:
     """Those that stood at a moment, oldest first: issued by then, and not revoked by then.
@@ -100,7 +100,7 @@ def find_due_certificates(
 
     within: told too are those whose date of review comes so soon after `at`. catalogue: the version of the attacks of today.
     """
-    reasons = ((one, (*_key(one), *_review(one, at, within), *_attacks(one, catalogue))) for one in known)
+    reasons = ((one, (*_check_key(one), *_check_review(one, at, within), *_check_attacks(one, catalogue))) for one in known)
     return tuple(DueCertificate(one, why) for one, why in reasons if why)
 
 
@@ -109,25 +109,25 @@ def _select_key_revocation(end: KeyEnd | None, one: IssuedCertificate, at: datet
     return end if is_reported else None
 
 
-def _key(one: IssuedCertificate) -> tuple[Why, ...]:
+def _check_key(one: IssuedCertificate) -> tuple[Why, ...]:
     return () if one.key_revoked is None else ("key revoked",)
 
 
-def _review(one: IssuedCertificate, at: datetime, within: timedelta) -> tuple[Why, ...]:
+def _check_review(one: IssuedCertificate, at: datetime, within: timedelta) -> tuple[Why, ...]:
     if one.review_by is None or one.review_by - at >= within:
         return ()
     return ("past review",) if one.review_by < at else ("review soon",)
 
 
-def _attacks(one: IssuedCertificate, catalogue: str) -> tuple[Why, ...]:
-    return ("older attacks",) if _version(one.catalogue) < _version(catalogue) else ()
+def _check_attacks(one: IssuedCertificate, catalogue: str) -> tuple[Why, ...]:
+    return ("older attacks",) if _parse_version(one.catalogue) < _parse_version(catalogue) else ()
 
 
-def _version(text: str | None) -> tuple[int, ...]:
+def _parse_version(text: str | None) -> tuple[int, ...]:
     """The parts of a version as numbers, so that 10 comes after 2; what is no version is older than any."""
     parts = (text or "").split(".")
     return tuple(map(int, parts)) if all(part.isdecimal() for part in parts) else ()
 
 
-def _moment(microseconds: int) -> datetime:
+def _to_datetime(microseconds: int) -> datetime:
     return _START + timedelta(microseconds=microseconds)

@@ -1,4 +1,4 @@
-"""Is everything in the store what its address says, private, and there where somebody needs it?"""
+"""Verify the store: everything in it matches its address, is private, and is there if a run needs it."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from tasks.audit.maintenance.inventory import (
     CacheRecord,
     PrivateFile,
     StoreFiles,
-    cache_records,
     is_draft,
     list_home_store,
+    read_cache_records,
 )
-from tasks.audit.maintenance.retention import History, KnownRun, find_reachable_addresses, find_runs_to_keep, links_in
+from tasks.audit.maintenance.retention import History, KnownRun, create_link_finder, find_reachable_addresses, find_runs_to_keep
 from tasks.microdata.regular_files import read_file
 from tasks.runtime.artifacts import Store
 from tasks.runtime.draws import draw_id, read_pointer_id
@@ -76,18 +76,18 @@ def verify_store(home: Home, past: History, progress: CountProgress = lambda don
     keeping = [run for run in past.runs if run.run in reasons]
     needs = _needs(keeping, files)
     gone = list(_check_store_key(home, files))
-    records = tuple(cache_records(home.records))
+    records = tuple(read_cache_records(home.records))
     findings = (
         *gone,
-        *_ledger(past.doubt),
+        *_check_ledger(past.doubt),
         *(() if gone else _find_damaged_artifacts(home, files, needs, progress)),
-        *_missing(files, needs),
+        *_find_missing(files, needs),
         *_open(home, files),
-        *_unknown(home, files.others),
-        *_strange(home, records),
+        *_find_unknown(home, files.others),
+        *_find_strange_records(home, records),
         *(() if gone else _find_edited_records(home, records)),
-        *_unreadable(past.unreadable),
-        *(() if gone else (*_manifests(home, keeping), *_seeds(home, keeping))),
+        *_find_unreadable_runs(past.unreadable),
+        *(() if gone else (*_check_manifests(home, keeping), *_check_seeds(home, keeping))),
     )
     others = (run for run in past.runs if run.run not in reasons)
     return StoreVerification(
@@ -106,7 +106,7 @@ def verify_store(home: Home, past: History, progress: CountProgress = lambda don
 def _needs(runs: Iterable[KnownRun], files: StoreFiles) -> dict[str, tuple[str, ...]]:
     """By which runs each address is needed, newest first."""
     needs: defaultdict[str, list[str]] = defaultdict(list)
-    links = links_in(files.artifacts, files.content)
+    links = create_link_finder(files.artifacts, files.content)
     for run in runs:
         for ref in find_reachable_addresses(run.addresses, links):
             needs[ref].insert(0, run.run)
@@ -123,7 +123,7 @@ def _check_store_key(home: Home, files: StoreFiles) -> Iterator[StoreFinding]:
         yield StoreFinding("key", "keys/store.key", says, BACKUP)
 
 
-def _ledger(doubt: str) -> Iterator[StoreFinding]:
+def _check_ledger(doubt: str) -> Iterator[StoreFinding]:
     if doubt:
         says = f"{doubt}: runs may need more of the store than is known"
         yield StoreFinding("ledger", "ledger/ledger.jsonl", says, "restore it from a backup; `sdcert audit verify` says more")
@@ -135,28 +135,28 @@ def _find_damaged_artifacts(
     store, of = Store(home), len(files.artifacts)
     for done, ref in enumerate(files.artifacts, 1):
         if not store.intact(ref) and files.exists(ref):
-            says = f"{_short(ref)} is not what its address says: its file was changed or torn"
+            says = f"{_shorten_address(ref)} is not what its address says: its file was changed or torn"
             yield StoreFinding("damaged", ref, says, _to_restore(needs.get(ref, ())), needs.get(ref, ()))
         progress(done, of)
 
 
-def _missing(files: StoreFiles, needs: dict[str, tuple[str, ...]]) -> Iterator[StoreFinding]:
+def _find_missing(files: StoreFiles, needs: dict[str, tuple[str, ...]]) -> Iterator[StoreFinding]:
     for ref, runs in sorted(needs.items()):
         if ref not in files.artifacts:
-            yield StoreFinding("missing", ref, f"{_short(ref)} is not in the store", _to_restore(runs), runs)
+            yield StoreFinding("missing", ref, f"{_shorten_address(ref)} is not in the store", _to_restore(runs), runs)
 
 
 def _open(home: Home, files: StoreFiles) -> Iterator[StoreFinding]:
     for file in (*files.artifacts.values(), *files.others):
         if not file.private:
-            name = _inside(home, file.path)
+            name = _name_within_home(home, file.path)
             says = f"{name} may be read or written by others than its owner, or belongs to somebody else"
             yield StoreFinding("open", name, says, "make it yours alone: chmod go-rwx, and chown where it belongs to another")
 
 
-def _unknown(home: Home, others: Iterable[PrivateFile]) -> Iterator[StoreFinding]:
+def _find_unknown(home: Home, others: Iterable[PrivateFile]) -> Iterator[StoreFinding]:
     for file in others:
-        name = _inside(home, file.path)
+        name = _name_within_home(home, file.path)
         if not is_draft(file):
             says = f"{name} lies in the store and is none of its artifacts"
             yield StoreFinding("unknown", name, says, "look what it is (it may hold values), and move it away")
@@ -165,10 +165,10 @@ def _unknown(home: Home, others: Iterable[PrivateFile]) -> Iterator[StoreFinding
             yield StoreFinding("left over", name, says, "`sdcert store gc --yes` removes it")
 
 
-def _strange(home: Home, records: Iterable[CacheRecord]) -> Iterator[StoreFinding]:
+def _find_strange_records(home: Home, records: Iterable[CacheRecord]) -> Iterator[StoreFinding]:
     for record in records:
         if record.refs is None:
-            name = _inside(home, record.file.path)
+            name = _name_within_home(home, record.file.path)
             says = f"{name} is not a record that this program wrote"
             yield StoreFinding("record", name, says, "`sdcert store gc --yes` removes it; no run reads it")
 
@@ -176,21 +176,21 @@ def _strange(home: Home, records: Iterable[CacheRecord]) -> Iterator[StoreFindin
 def _find_edited_records(home: Home, records: Iterable[CacheRecord]) -> Iterator[StoreFinding]:
     for record in records:
         if record.returned is not None and not record.is_sealed(home):
-            name = _inside(home, record.file.path)
+            name = _name_within_home(home, record.file.path)
             says = f"{name} does not have its seal: it was edited, or exchanged for another, after its stage had returned"
             yield StoreFinding(
                 "record", name, says, "find out who writes there; `sdcert store gc --yes` removes it, and no run reads it"
             )
 
 
-def _unreadable(runs: Iterable[str]) -> Iterator[StoreFinding]:
+def _find_unreadable_runs(runs: Iterable[str]) -> Iterator[StoreFinding]:
     for run in runs:
         name = f"runs/{run}/manifest.json"
         says = f"{name} cannot be read, and the ledger does not say what the run needs of the store"
         yield StoreFinding("manifest", name, says, f"restore it from a backup, or move runs/{run} away", (run,))
 
 
-def _manifests(home: Home, runs: Iterable[KnownRun]) -> Iterator[StoreFinding]:
+def _check_manifests(home: Home, runs: Iterable[KnownRun]) -> Iterator[StoreFinding]:
     """The private manifests that the ledger names: a replay needs them."""
     store = Store(home)
     for run in runs:
@@ -205,7 +205,7 @@ def _manifests(home: Home, runs: Iterable[KnownRun]) -> Iterator[StoreFinding]:
             yield StoreFinding("manifest", name, says, "restore it from a backup", (run.run,))
 
 
-def _seeds(home: Home, runs: Iterable[KnownRun]) -> Iterator[StoreFinding]:
+def _check_seeds(home: Home, runs: Iterable[KnownRun]) -> Iterator[StoreFinding]:
     """The seeds of the runs that are kept, and what each series draws with now."""
     used: defaultdict[str, list[str]] = defaultdict(list)
     for run in runs:
@@ -215,7 +215,7 @@ def _seeds(home: Home, runs: Iterable[KnownRun]) -> Iterator[StoreFinding]:
         used[read_pointer_id(path) or path.stem].extend(())
     for draw, of in sorted(used.items()):
         name = f"draws/seeds/{draw}"
-        what = _wrong_with_seed(home.root / name)
+        what = _explain_bad_seed(home.root / name)
         if what is not None:
             says = f"the seed {name} {what}: what was masked with it cannot be masked so again"
             yield StoreFinding("seed", name, says, _SEED_FROM, tuple(of))
@@ -224,7 +224,7 @@ def _seeds(home: Home, runs: Iterable[KnownRun]) -> Iterator[StoreFinding]:
 _SEED_FROM = "restore it from a backup; the private manifest of a finished run holds its seed too (`seed`, in hexadecimal)"
 
 
-def _wrong_with_seed(path: Path) -> str | None:
+def _explain_bad_seed(path: Path) -> str | None:
     if not path.is_file():
         return "is gone"
     return None if draw_id(read_file(path)) == path.name else "is not what its name says"
@@ -236,10 +236,10 @@ def _to_restore(runs: tuple[str, ...]) -> str:
     return "nothing: no run needs it, and one that wants it computes it again"
 
 
-def _short(ref: str) -> str:
+def _shorten_address(ref: str) -> str:
     kind, _, address = ref.partition(":")
     return f"the {kind} {address[:SHORT]}..."
 
 
-def _inside(home: Home, path: Path) -> str:
+def _name_within_home(home: Home, path: Path) -> str:
     return path.relative_to(home.root).as_posix() if path.is_absolute() else path.as_posix()

@@ -1,4 +1,4 @@
-"""Who uses the store: runs side by side, or one that removes what nobody needs, alone."""
+"""The lock of the store: runs use it side by side; a process that removes what nobody needs has it alone."""
 
 from __future__ import annotations
 

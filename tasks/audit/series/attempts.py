@@ -1,4 +1,4 @@
-"""Which attempts of a series are on one source, and which of them are different. Pure."""
+"""Count and select the attempts of a series that were made on one source. Pure."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ def count_attempts(earlier: Sequence[AttemptMade], source_file: str, attempt: At
     A repetition of the same masking, draw and policy on the same table is no new attempt: nothing is drawn and nothing decided
     anew.
     """
-    same = attempts_on_source(earlier, attempt[0], source_file)
+    same = select_attempts_on_source(earlier, attempt[0], source_file)
     return len({(one.source, one.masking, one.draw, one.policy) for one in same} | {attempt})
 
 
-def attempts_on_source(attempts: Sequence[AttemptMade], source: str, source_file: str) -> list[AttemptMade]:
+def select_attempts_on_source(attempts: Sequence[AttemptMade], source: str, source_file: str) -> list[AttemptMade]:
     """The attempts that masked the same source, whatever types, scales or file format it was read with.
 
     Two attempts share a source if their files have the same keyed digest, or their typed tables the same address, or a chain

@@ -33,14 +33,14 @@ class BadSignature(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class SealedEnvelope:
+class SignedEnvelope:
     """What an envelope holds, before its signature is checked. key_id: the key that it says it was signed with."""
 
     payload_type: str
     payload: bytes
     value: Any
     key_id: str
-    envelope: Envelope
+    dsse: Envelope
 
 
 def sign_envelope(value: Any, payload_type: str, signer: Signer) -> bytes:
@@ -48,15 +48,15 @@ def sign_envelope(value: Any, payload_type: str, signer: Signer) -> bytes:
 
     Raises ValueError where the value has no canonical JSON, or the envelope would be larger than `open_envelope` takes.
     """
-    envelope = Envelope(canonical(value), payload_type, {})
-    envelope.sign(signer)
-    content = canonical(envelope.to_dict())
+    dsse = Envelope(canonical(value), payload_type, {})
+    dsse.sign(signer)
+    content = canonical(dsse.to_dict())
     if len(content) > LARGEST_BYTES:
         raise ValueError(f"an envelope of {len(content):,} bytes; at most {LARGEST_BYTES:,}")
     return content
 
 
-def open_envelope(content: bytes, payload_type: str) -> SealedEnvelope:
+def open_envelope(content: bytes, payload_type: str) -> SignedEnvelope:
     """Read an envelope. Says nothing of its signature: ask `verify_signature`.
 
     Raises NotAnEnvelope unless the bytes are the canonical form of an envelope of this type with one signature over canonical
@@ -66,30 +66,30 @@ def open_envelope(content: bytes, payload_type: str) -> SealedEnvelope:
         raise NotAnEnvelope(f"it has {len(content):,} bytes; an envelope has at most {LARGEST_BYTES:,}")
     try:
         fields = json.loads(content)
-        envelope = Envelope.from_dict(json.loads(content))
-        ((key_id, signature),) = envelope.signatures.items()
-        same = canonical(fields) == content and canonical(envelope.to_dict()) == content and not signature.unrecognized_fields
+        dsse = Envelope.from_dict(json.loads(content))
+        ((key_id, signature),) = dsse.signatures.items()
+        same = canonical(fields) == content and canonical(dsse.to_dict()) == content and not signature.unrecognized_fields
         same = same and isinstance(key_id, str)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         raise NotAnEnvelope("it is not a signed envelope (DSSE) with one signature") from None
     if not same:
         raise NotAnEnvelope("it is not byte for byte as it was written: blanks, order, spare bits or fields were changed")
-    if envelope.payload_type != payload_type:
+    if dsse.payload_type != payload_type:
         raise NotAnEnvelope("it is an envelope of another type")
-    return SealedEnvelope(payload_type, envelope.payload, _value(envelope.payload), key_id, envelope)
+    return SignedEnvelope(payload_type, dsse.payload, _parse_value(dsse.payload), key_id, dsse)
 
 
-def verify_signature(sealed: SealedEnvelope, keys: Iterable[Key]) -> Key:
+def verify_signature(envelope: SignedEnvelope, keys: Iterable[Key]) -> Key:
     """The key that signed; raises BadSignature where none of the given ones did."""
-    candidates = [key for key in keys if key.keyid == sealed.key_id]
+    candidates = [key for key in keys if key.keyid == envelope.key_id]
     try:
-        accepted = sealed.envelope.verify(candidates, threshold=1)
+        accepted = envelope.dsse.verify(candidates, threshold=1)
     except (ValueError, VerificationError, UnverifiedSignatureError):
-        raise BadSignature(sealed.key_id) from None
-    return accepted[sealed.key_id]
+        raise BadSignature(envelope.key_id) from None
+    return accepted[envelope.key_id]
 
 
-def _value(payload: bytes) -> Any:
+def _parse_value(payload: bytes) -> Any:
     try:
         value = json.loads(payload)
         if canonical(value) == payload:

@@ -1,4 +1,4 @@
-"""Changes of keys: made, rotated, revoked; each also an entry of the ledger.
+"""Make, rotate and revoke keys; each change is also an entry of the ledger.
 
 What is to be done is written down first (`pending.json`), then the files, then the entries, and each step may be done twice:
 whatever ends the process in between, the next change of keys finishes what was begun. Until then the old key signs, or the new
@@ -23,24 +23,24 @@ from pydantic import AwareDatetime, ValidationError
 
 from tasks.audit.ledger.entries import KeyChanged, KeyPurpose
 from tasks.audit.ledger.ledger import Ledger
-from tasks.audit.signing.keyring import KeyRecord, format_default_key_name, key_records
+from tasks.audit.signing.keyring import KeyRecord, format_default_key_name, read_key_records
 from tasks.audit.signing.keys import (
     SigningKey,
     admit,
+    create_first_key,
     create_key_record,
-    current_id,
-    first_key,
+    create_stranger_error,
+    is_usable,
     keep_record,
-    keys_locked,
+    lock_keys,
     make_current,
     open_key,
+    open_signing_key,
     pem_path,
+    read_current_id,
     read_key_record,
     retire_record,
     revoke_record,
-    signing_key,
-    stranger,
-    usable,
     write_key_files,
 )
 from tasks.audit.signing.pem import AskPassphrase, compute_key_id, open_environment_key
@@ -75,10 +75,10 @@ class KeyChanges:
         """
         if purpose == "certificates":
             return self._create_first(name, passphrase)
-        signing_key(ask=self.ask, home=self.home)
+        open_signing_key(ask=self.ask, home=self.home)
         private = Ed25519PrivateKey.generate()
         record = create_key_record(private, purpose, name)
-        with keys_locked(self.home):
+        with lock_keys(self.home):
             self._finish()
             self._refuse_namesake(record.claim.name)
             self._begin(Pending(change="create", successor=record.claim.key_id))
@@ -92,7 +92,7 @@ class KeyChanges:
         Returns the new one. Raises InputError where there is no key yet, or the old one cannot be opened.
         """
         old = self.current().key_id
-        with keys_locked(self.home):
+        with lock_keys(self.home):
             self._finish()
             self._refuse_other(old)
             new = self._begin_with_successor(Pending(change="rotate", key_id=old), passphrase)
@@ -107,7 +107,7 @@ class KeyChanges:
         Raises InputError where the key is unknown, revoked already, or the date is later than now.
         """
         current = self.current().key_id
-        with keys_locked(self.home):
+        with lock_keys(self.home):
             self._finish()
             self._refuse_other(current)
             _refuse_weaker(read_key_record(self.home, key_id), since)
@@ -121,16 +121,16 @@ class KeyChanges:
 
     def current(self) -> SigningKey:
         """The key that signs now, opened while nothing is locked yet: it may have to ask for a passphrase."""
-        key_id = current_id(self.home)
+        key_id = read_current_id(self.home)
         if key_id is None:
-            return signing_key(create=False, ask=self.ask, home=self.home)
+            return open_signing_key(create=False, ask=self.ask, home=self.home)
         return open_key(self.home, read_key_record(self.home, key_id), self.ask)
 
     def finish(self) -> Pending | None:
         """Finish a change that was broken off; returns what it was, or None if there is none."""
         if self.pending() is None:
             return None
-        with keys_locked(self.home):
+        with lock_keys(self.home):
             return self._finish()
 
     def pending(self) -> Pending | None:
@@ -160,22 +160,22 @@ class KeyChanges:
 
     def _create_first(self, name: str | None, passphrase: str | None) -> KeyRecord:
         private = open_environment_key(self.ask)
-        with keys_locked(self.home):
-            found = current_id(self.home)
+        with lock_keys(self.home):
+            found = read_current_id(self.home)
             if found is not None:
                 what, remedy = "this home has a key for certificates already", "`sdcert keys rotate` makes a new one"
                 raise InputError("key-exists", "sdcert keys create", what, "one current key", remedy, found[:16])
             if private is None:
-                return first_key(self.home, name=name, passphrase=passphrase)
+                return create_first_key(self.home, name=name, passphrase=passphrase)
             admit(self.home, private, name)
             return read_key_record(self.home, compute_key_id(private))
 
     def _begin_with_successor(self, pending: Pending, passphrase: str | None) -> Pending:
         """Begin the change, and make the new key, which is called as the old one."""
-        old = read_key_record(self.home, current_id(self.home) or "").claim
+        old = read_key_record(self.home, read_current_id(self.home) or "").claim
         name = None if old.name == format_default_key_name(old.key_id) else old.name
         given = open_environment_key(self.ask)
-        if given is not None and compute_key_id(given) != current_id(self.home):
+        if given is not None and compute_key_id(given) != read_current_id(self.home):
             record = self._never_used(given, name)
             pending = self._begin(pending.model_copy(update={"successor": record.claim.key_id}))
             keep_record(self.home, record)
@@ -187,8 +187,8 @@ class KeyChanges:
         return pending
 
     def _never_used(self, given: Ed25519PrivateKey, name: str | None) -> KeyRecord:
-        if any(record.claim.key_id == compute_key_id(given) for _, record in key_records(self.home)):
-            raise stranger()
+        if any(record.claim.key_id == compute_key_id(given) for _, record in read_key_records(self.home)):
+            raise create_stranger_error()
         return create_key_record(given, "certificates", name)
 
     def _begin(self, pending: Pending) -> Pending:
@@ -196,7 +196,7 @@ class KeyChanges:
         return pending
 
     def _finish(self, *, again: bool = True) -> Pending | None:
-        """Do what the note says, and remove it. again: some of it may have been done. Hold `keys_locked`."""
+        """Do what the note says, and remove it. again: some of it may have been done. Hold `lock_keys`."""
         pending = self.pending()
         if pending is None:
             return None
@@ -232,7 +232,7 @@ class KeyChanges:
         self.ledger.append(event, self.current())
 
     def _refuse_other(self, key_id: str) -> None:
-        if current_id(self.home) != key_id:
+        if read_current_id(self.home) != key_id:
             what, remedy = (
                 "the current key was changed at the same time",
                 "look at `sdcert keys list`, and run again if need be",
@@ -240,8 +240,8 @@ class KeyChanges:
             raise InputError("keys-changed", "sdcert keys", what, "one change at a time", remedy)
 
     def _refuse_namesake(self, name: str) -> None:
-        for _, record in key_records(self.home):
-            if record.claim.purpose == "approvals" and usable(record) and record.claim.name == name:
+        for _, record in read_key_records(self.home):
+            if record.claim.purpose == "approvals" and is_usable(record) and record.claim.name == name:
                 what, allowed = "somebody of this name has a key for approvals already", "a name that no key in use has"
                 remedy = f"revoke the old one first: `sdcert keys revoke {record.claim.key_id[:8]} --reason ...`"
                 raise InputError("key-exists", "--name", what, allowed, remedy, name)

@@ -1,6 +1,6 @@
 """The public side of the keys: who may have signed what, and until when. Needs no home.
 
-A keyring vouches for nobody: it is as good as the place it was got from. A trust file may be sealed by one of its own keys,
+A keyring vouches for nobody: it is as good as the place it was got from. A trust file may be signed by one of its own keys,
 which shows that it is whole and, to who held that key before, that it comes from the same hand; it shows nothing to who meets
 it for the first time.
 """
@@ -27,7 +27,7 @@ from tasks.audit.signing.envelope import (
     TRUST,
     BadSignature,
     NotAnEnvelope,
-    SealedEnvelope,
+    SignedEnvelope,
     open_envelope,
     verify_signature,
 )
@@ -82,7 +82,7 @@ class RevokedCertificate(Spec):
 
 
 class TrustFile(Spec):
-    """What `sdcert keys export --trust` writes: canonical JSON, or that sealed. ledger: its id, if it exists."""
+    """What `sdcert keys export --trust` writes: canonical JSON, or that, signed. ledger: its id, if it exists."""
 
     schema_version: Literal["1"] = "1"
     ledger: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32}$")] | None
@@ -105,7 +105,7 @@ class KnownKey:
     @classmethod
     def from_record(cls, record: KeyRecord) -> KnownKey:
         """Raises ValueError where the id of the record is not that of its public key."""
-        key = public_key(record.claim.public_key.encode())
+        key = parse_public_key(record.claim.public_key.encode())
         if key.keyid != record.claim.key_id:
             raise ValueError("the id is not that of the public key")
         revoked = record.revoked_at is not None
@@ -134,7 +134,9 @@ class Keyring:
     @classmethod
     def from_home(cls, home: Home) -> Keyring:
         """All keys that this home has ever had. Raises InputError where a record is damaged."""
-        return _keyring((_load_known_key(path, record) for path, record in key_records(home)), read_revoked_certificates(home))
+        return _create_keyring(
+            (_load_known_key(path, record) for path, record in read_key_records(home)), read_revoked_certificates(home)
+        )
 
     @classmethod
     def from_files(cls, paths: Iterable[Path]) -> Keyring:
@@ -144,7 +146,7 @@ class Keyring:
         """
         parts = [_read_keyring_file(path) for path in paths]
         keys = (key for part in parts for key in part.keys)
-        return _keyring(keys, (revoked for part in parts for revoked in part.revoked_certificates))
+        return _create_keyring(keys, (revoked for part in parts for revoked in part.revoked_certificates))
 
     def find_key(self, key_id: str) -> KnownKey | None:
         return next((known for known in self.keys if known.key_id == key_id), None)
@@ -159,20 +161,22 @@ class Keyring:
         found = [one for one in self.revoked_certificates if same & {("table", one.table), ("content", one.content_address)}]
         return tuple(sorted(found, key=lambda one: (one.at, one.sha256)))
 
-    def signer_of(self, sealed: SealedEnvelope, *, purpose: KeyPurpose) -> KnownKey:
+    def signer_of(self, envelope: SignedEnvelope, *, purpose: KeyPurpose) -> KnownKey:
         """Whose signature this is, whatever became of the key. Raises KeyRefused: unknown, bad signature, wrong purpose."""
-        known = self.find_key(sealed.key_id)
+        known = self.find_key(envelope.key_id)
         if known is None:
-            raise KeyRefused("unknown-key", f"it says it was signed with key {_short(sealed.key_id)}, which is not known here")
+            raise KeyRefused(
+                "unknown-key", f"it says it was signed with key {_shorten_key_id(envelope.key_id)}, which is not known here"
+            )
         try:
-            verify_signature(sealed, [known.key])
+            verify_signature(envelope, [known.key])
         except BadSignature:
-            raise KeyRefused("bad-signature", f"the signature is not one of key {_short(known.key_id)}") from None
+            raise KeyRefused("bad-signature", f"the signature is not one of key {_shorten_key_id(known.key_id)}") from None
         if known.purpose not in (purpose, None):
-            raise KeyRefused("wrong-purpose", f"key {_short(known.key_id)} is for {known.purpose}, not for {purpose}")
+            raise KeyRefused("wrong-purpose", f"key {_shorten_key_id(known.key_id)} is for {known.purpose}, not for {purpose}")
         return known
 
-    def require_valid_signer(self, sealed: SealedEnvelope, *, purpose: KeyPurpose, signed_at: datetime) -> KnownKey:
+    def require_valid_signer(self, envelope: SignedEnvelope, *, purpose: KeyPurpose, signed_at: datetime) -> KnownKey:
         """Whose signature this is, if it may be relied on.
 
         A retired key is good for what was signed up to then; a revoked one for nothing, or for what was signed before the date
@@ -181,13 +185,15 @@ class Keyring:
 
         Raises KeyRefused: unknown, bad signature, wrong purpose, retired, revoked.
         """
-        known = self.signer_of(sealed, purpose=purpose)
+        known = self.signer_of(envelope, purpose=purpose)
         if known.revoked and (known.revoked_since is None or signed_at >= known.revoked_since):
             since = "" if known.revoked_since is None else f" for what was signed since {_format_time(known.revoked_since)}"
             why = f" ({known.reason})" if known.reason else ""
-            raise KeyRefused("revoked", f"key {_short(known.key_id)} was revoked{since}{why}")
+            raise KeyRefused("revoked", f"key {_shorten_key_id(known.key_id)} was revoked{since}{why}")
         if known.retired_at is not None and signed_at > known.retired_at:
-            text = f"key {_short(known.key_id)} was retired at {_format_time(known.retired_at)}, before this was signed"
+            text = (
+                f"key {_shorten_key_id(known.key_id)} was retired at {_format_time(known.retired_at)}, before this was signed"
+            )
             raise KeyRefused("retired", text)
         return known
 
@@ -205,7 +211,7 @@ def format_default_key_name(key_id: str) -> str:
     return f"key {key_id[:16]}"
 
 
-def public_key(pem: bytes) -> SSlibKey:
+def parse_public_key(pem: bytes) -> SSlibKey:
     """An Ed25519 public key and its id. Raises ValueError for anything else."""
     if pem.count(b"-----BEGIN") > 1:
         raise ValueError("several keys in one file: give each in a file of its own")
@@ -218,7 +224,7 @@ def public_key(pem: bytes) -> SSlibKey:
     return SSlibKey.from_crypto(key)
 
 
-def key_records(home: Home) -> Iterator[tuple[Path, KeyRecord]]:
+def read_key_records(home: Home) -> Iterator[tuple[Path, KeyRecord]]:
     """The public records of a home, oldest first. Makes nothing. Raises InputError where one is damaged."""
     paths = (home.root / "keys" / "signing").glob("*.json")
     records = [(path, read_record(path)) for path in paths if not path.name.startswith((".", "pending"))]
@@ -227,22 +233,22 @@ def key_records(home: Home) -> Iterator[tuple[Path, KeyRecord]]:
 
 def create_home_trust_file(home: Home, ledger: str | None) -> TrustFile:
     """What others need to check signatures of this home; `canonical(trust.model_dump(mode="json"))` are its bytes."""
-    records = tuple(record for _, record in key_records(home))
+    records = tuple(record for _, record in read_key_records(home))
     return TrustFile(
         ledger=ledger, written_at=datetime.now(UTC), keys=records, revoked_certificates=read_revoked_certificates(home)
     )
 
 
 def read_trust(content: bytes) -> TrustFile:
-    """A trust file, plain or sealed by one of its own keys.
+    """A trust file, plain or signed by one of its own keys.
 
     Raises ValueError, NotAnEnvelope or BadSignature where it is not one, or was changed.
     """
     value = json.loads(content)
     if isinstance(value, dict) and "payloadType" in value:
-        sealed = open_envelope(content, TRUST)
-        trust = _trust(sealed.value)
-        verify_signature(sealed, [KnownKey.from_record(record).key for record in trust.keys])
+        envelope = open_envelope(content, TRUST)
+        trust = _trust(envelope.value)
+        verify_signature(envelope, [KnownKey.from_record(record).key for record in trust.keys])
         return trust
     if canonical(value) != content:
         raise ValueError("it is not byte for byte as it was written")
@@ -319,7 +325,7 @@ def _create_damage_error(path: Path) -> InputError:
 
 
 def _read_keyring_file(path: Path) -> Keyring:
-    content = _content(path)
+    content = _read_content(path)
     if _PRIVATE.search(content):
         what = "this file holds a private key, which nobody but its owner should have"
         remedy = (
@@ -328,17 +334,17 @@ def _read_keyring_file(path: Path) -> Keyring:
         raise InputError("private-key-given", str(path), what, "a public key (PEM) or a trust file", remedy)
     try:
         if not content.lstrip().startswith(b"{") and b"-----BEGIN" in content:
-            return Keyring((KnownKey(None, public_key(content)),))
+            return Keyring((KnownKey(None, parse_public_key(content)),))
         trust = read_trust(content)
-        return _keyring(map(KnownKey.from_record, trust.keys), trust.revoked_certificates)
+        return _create_keyring(map(KnownKey.from_record, trust.keys), trust.revoked_certificates)
     except (ValueError, RecursionError, NotAnEnvelope, BadSignature) as error:
-        raise _not_a_key(path, _why(error)) from None
+        raise _create_key_error(path, _describe_error(error)) from None
 
 
-def _why(error: Exception) -> str:
+def _describe_error(error: Exception) -> str:
     match error:
         case BadSignature():
-            return "it is sealed, and none of its own keys sealed it"
+            return "it is signed, and none of its own keys signed it"
         case ValidationError():
             return "it is JSON, but no trust file"
         case json.JSONDecodeError() | UnicodeDecodeError() | RecursionError():
@@ -347,47 +353,47 @@ def _why(error: Exception) -> str:
             return str(error)
 
 
-def _not_a_key(path: Path, why: str) -> InputError:
+def _create_key_error(path: Path, why: str) -> InputError:
     what = f"this is no public key and no trust file: {why}"
     allowed = "an Ed25519 public key (PEM), or a trust file that `sdcert keys export --trust` wrote"
     return InputError("not-a-public-key", str(path), what, allowed, "ask who issued the certificate for the public key")
 
 
-def _content(path: Path) -> bytes:
+def _read_content(path: Path) -> bytes:
     try:
         if path.is_file():
             with open_regular_file(path) as file:
                 content = file.read(LARGEST_BYTES + 1)
             if len(content) <= LARGEST_BYTES:
                 return content
-            raise _not_a_key(path, f"it has more than {LARGEST_BYTES:,} bytes")
+            raise _create_key_error(path, f"it has more than {LARGEST_BYTES:,} bytes")
     except OSError as error:
-        raise _not_a_key(path, f"it cannot be read ({error.strerror})") from None
-    raise _not_a_key(path, "it is not a file" if path.exists() else "there is no such file")
+        raise _create_key_error(path, f"it cannot be read ({error.strerror})") from None
+    raise _create_key_error(path, "it is not a file" if path.exists() else "there is no such file")
 
 
-def _keyring(keys: Iterable[KnownKey], revoked: Iterable[RevokedCertificate]) -> Keyring:
+def _create_keyring(keys: Iterable[KnownKey], revoked: Iterable[RevokedCertificate]) -> Keyring:
     """Every key once, with the strictest that is said of it; every certificate once."""
     kept: dict[str, KnownKey] = {}
     for known in keys:
         before = kept.get(known.key_id)
-        kept[known.key_id] = known if before is None else _stricter(before, known)
+        kept[known.key_id] = known if before is None else _merge_strictly(before, known)
     return Keyring(tuple(kept.values()), _each_once(revoked))
 
 
-def _stricter(one: KnownKey, other: KnownKey) -> KnownKey:
+def _merge_strictly(one: KnownKey, other: KnownKey) -> KnownKey:
     revoking = [known for known in (one, other) if known.revoked]
-    since = None if any(known.revoked_since is None for known in revoking) else _earliest(revoking, "revoked_since")
+    since = None if any(known.revoked_since is None for known in revoking) else _find_earliest(revoking, "revoked_since")
     reason = next((known.reason for known in (*revoking, one, other) if known.reason), None)
-    retired = _earliest([one, other], "retired_at")
+    retired = _find_earliest([one, other], "retired_at")
     return KnownKey(one.claim or other.claim, one.key, retired, bool(revoking), since, reason)
 
 
-def _earliest(keys: Iterable[KnownKey], date: str) -> datetime | None:
+def _find_earliest(keys: Iterable[KnownKey], date: str) -> datetime | None:
     return min((when for known in keys if (when := getattr(known, date)) is not None), default=None)
 
 
-def _short(key_id: str) -> str:
+def _shorten_key_id(key_id: str) -> str:
     """The beginning of a key id. The id of an unknown key is whatever the file says, so nothing but its letters is shown."""
     return "".join(character for character in key_id[:16] if character.isalnum())
 

@@ -22,7 +22,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from securesystemslib.signer import CryptoSigner
 
 from tasks.audit.ledger.entries import KeyClaim, KeyPurpose
-from tasks.audit.signing.keyring import KeyRecord, format_default_key_name, key_records, read_record
+from tasks.audit.signing.keyring import KeyRecord, format_default_key_name, read_key_records, read_record
 from tasks.audit.signing.pem import (
     PEM_VARIABLE,
     AskPassphrase,
@@ -30,8 +30,8 @@ from tasks.audit.signing.pem import (
     compute_key_id,
     open_environment_key,
     open_key_file,
-    public_pem,
     serialise_private_key,
+    write_public_pem,
 )
 from tasks.microdata.errors import InputError
 from tasks.microdata.regular_files import read_text_file
@@ -53,7 +53,7 @@ class SigningKey:
         return self.claim.key_id
 
 
-def signing_key(
+def open_signing_key(
     purpose: KeyPurpose = "certificates",
     *,
     create: bool = True,
@@ -76,23 +76,23 @@ def signing_key(
     private = open_environment_key(ask)
     if private is not None:
         return _from_environment(home, private)
-    key_id = current_id(home)
+    key_id = read_current_id(home)
     if key_id is None and not create:
-        raise _none_yet(home)
-    return open_key(home, read_key_record(home, key_id or _first(home)), ask)
+        raise _create_no_key_error(home)
+    return open_key(home, read_key_record(home, key_id or _find_first_id(home)), ask)
 
 
 @contextmanager
-def signing(*, ask: AskPassphrase | None = None, home: Home | None = None) -> Iterator[SigningKey]:
+def hold_signing_key(*, ask: AskPassphrase | None = None, home: Home | None = None) -> Iterator[SigningKey]:
     """The current certificates key, for as long as it takes to sign and append: no rotation comes between.
 
     Take the lock of the ledger inside, never around it, and do not nest.
     """
     home = home or Home.current()
     while True:
-        key = signing_key(ask=ask, home=home)  # may take the same lock, or wait for a person
-        with keys_locked(home):
-            if key.key_id == current_id(home):
+        key = open_signing_key(ask=ask, home=home)  # may take the same lock, or wait for a person
+        with lock_keys(home):
+            if key.key_id == read_current_id(home):
                 yield key
                 return
 
@@ -130,9 +130,9 @@ def open_key(home: Home, record: KeyRecord, ask: AskPassphrase | None = None) ->
     """Open the private key that belongs to a record: the one in the environment if it is that, else its file."""
     given = open_environment_key(ask) if record.claim.purpose == "certificates" else None
     if given is not None and compute_key_id(given) == record.claim.key_id:
-        return _signing(record, given, PEM_VARIABLE)
+        return _create_signing_key(record, given, PEM_VARIABLE)
     path = pem_path(home, record.claim.key_id)
-    return _signing(record, open_key_file(path, record.claim, ask), str(path))
+    return _create_signing_key(record, open_key_file(path, record.claim, ask), str(path))
 
 
 def create_key_record(private: Ed25519PrivateKey, purpose: KeyPurpose, name: str | None) -> KeyRecord:
@@ -141,13 +141,13 @@ def create_key_record(private: Ed25519PrivateKey, purpose: KeyPurpose, name: str
         key_id=key_id,
         purpose=purpose,
         name=name or format_default_key_name(key_id),
-        public_key=public_pem(private),
+        public_key=write_public_pem(private),
         created_at=datetime.now(UTC),
     )
     return KeyRecord(claim=claim)
 
 
-def current_id(home: Home) -> str | None:
+def read_current_id(home: Home) -> str | None:
     """The id of the key that signs certificates, or None where none was made yet."""
     path = home.root / "keys" / "signing" / "current-certificates"
     try:
@@ -165,7 +165,7 @@ def current_id(home: Home) -> str | None:
 
 
 def make_current(home: Home, key_id: str) -> None:
-    write_whole(_folder(home) / "current-certificates", f"{key_id}\n".encode())
+    write_whole(_find_folder(home) / "current-certificates", f"{key_id}\n".encode())
 
 
 def keep_record(home: Home, record: KeyRecord) -> None:
@@ -187,13 +187,13 @@ def pem_path(home: Home, key_id: str) -> Path:
 
 
 @contextmanager
-def keys_locked(home: Home) -> Iterator[None]:
+def lock_keys(home: Home) -> Iterator[None]:
     """Held while keys are made or changed, and while the current one signs. Not to be taken twice by one caller."""
-    with hold_file_lock(_folder(home) / ".lock"):
+    with hold_file_lock(_find_folder(home) / ".lock"):
         yield
 
 
-def usable(record: KeyRecord) -> bool:
+def is_usable(record: KeyRecord) -> bool:
     """Neither retired nor revoked."""
     return record.retired_at is None and record.revoked_at is None
 
@@ -203,8 +203,8 @@ def ledger_is_empty(home: Home) -> bool:
     return not path.exists() or path.stat().st_size == 0
 
 
-def first_key(home: Home, *, name: str | None = None, passphrase: str | None = None) -> KeyRecord:
-    """Make the first key for certificates and let it be current. Hold `keys_locked`.
+def create_first_key(home: Home, *, name: str | None = None, passphrase: str | None = None) -> KeyRecord:
+    """Make the first key for certificates and let it be current. Hold `lock_keys`.
 
     A key of a maker that died before it said which one is current is taken instead.
 
@@ -219,14 +219,14 @@ def first_key(home: Home, *, name: str | None = None, passphrase: str | None = N
 def admit(home: Home, private: Ed25519PrivateKey, name: str | None = None) -> None:
     """Let the key in the environment be current, if nothing was signed yet, or if only the mark of the current one is lost.
 
-    Hold `keys_locked`. Raises InputError where the ledger has another key.
+    Hold `lock_keys`. Raises InputError where the ledger has another key.
     """
-    key_id, current = compute_key_id(private), current_id(home)
+    key_id, current = compute_key_id(private), read_current_id(home)
     if key_id == current:
         return
-    only_one = [record.claim.key_id for record in _for_certificates(home)] == [key_id]
+    only_one = [record.claim.key_id for record in _list_certificate_keys(home)] == [key_id]
     if not ledger_is_empty(home) and not (current is None and only_one):
-        raise stranger()
+        raise create_stranger_error()
     if not _record_path(home, key_id).exists():
         keep_record(home, create_key_record(private, "certificates", name))
     make_current(home, key_id)
@@ -234,7 +234,7 @@ def admit(home: Home, private: Ed25519PrivateKey, name: str | None = None) -> No
         keep_record(home, retire_record(read_key_record(home, current), datetime.now(UTC)))
 
 
-def _folder(home: Home) -> Path:
+def _find_folder(home: Home) -> Path:
     return home.folder("keys", "signing")
 
 
@@ -242,15 +242,15 @@ def _record_path(home: Home, key_id: str) -> Path:
     return home.root / "keys" / "signing" / f"{key_id}.json"
 
 
-def _first(home: Home) -> str:
+def _find_first_id(home: Home) -> str:
     """The id of the first key, which is made here unless another process was quicker."""
     passphrase = choose_passphrase()
-    with keys_locked(home):
-        return current_id(home) or first_key(home, passphrase=passphrase).claim.key_id
+    with lock_keys(home):
+        return read_current_id(home) or create_first_key(home, passphrase=passphrase).claim.key_id
 
 
 def _find_unmarked_key(home: Home) -> KeyRecord | None:
-    found = [record for record in _for_certificates(home) if pem_path(home, record.claim.key_id).exists()]
+    found = [record for record in _list_certificate_keys(home) if pem_path(home, record.claim.key_id).exists()]
     if ledger_is_empty(home):
         return found[-1] if found else None
     if len(found) == 1:
@@ -261,18 +261,18 @@ def _find_unmarked_key(home: Home) -> KeyRecord | None:
     raise InputError("lost-signing-key", str(home.root / "keys" / "signing"), what, allowed, remedy)
 
 
-def _for_certificates(home: Home) -> list[KeyRecord]:
-    return [record for _, record in key_records(home) if record.claim.purpose == "certificates" and usable(record)]
+def _list_certificate_keys(home: Home) -> list[KeyRecord]:
+    return [record for _, record in read_key_records(home) if record.claim.purpose == "certificates" and is_usable(record)]
 
 
 def _from_environment(home: Home, private: Ed25519PrivateKey) -> SigningKey:
-    if compute_key_id(private) != current_id(home):
-        with keys_locked(home):
+    if compute_key_id(private) != read_current_id(home):
+        with lock_keys(home):
             admit(home, private)
-    return _signing(read_key_record(home, compute_key_id(private)), private, PEM_VARIABLE)
+    return _create_signing_key(read_key_record(home, compute_key_id(private)), private, PEM_VARIABLE)
 
 
-def stranger() -> InputError:
+def create_stranger_error() -> InputError:
     what = "this is not the key that the ledger of this home knows as the current one: nobody could trace what it signs"
     remedy = "unset it; or, to sign with it from now on, run `sdcert keys rotate` once where the current key can be opened"
     return InputError("unknown-signing-key", PEM_VARIABLE, what, "the current key (`sdcert keys list`)", remedy)
@@ -280,7 +280,7 @@ def stranger() -> InputError:
 
 def _find_approval_record(home: Home, name: str | None) -> KeyRecord:
     """The record of a person's key: the named one, or the only one."""
-    found = [record for _, record in key_records(home) if record.claim.purpose == "approvals" and usable(record)]
+    found = [record for _, record in read_key_records(home) if record.claim.purpose == "approvals" and is_usable(record)]
     names = ", ".join(sorted(record.claim.name for record in found))
     if name is not None:
         found = [one for one in found if one.claim.name == name or one.claim.key_id.startswith(name)]
@@ -294,17 +294,17 @@ def _find_approval_record(home: Home, name: str | None) -> KeyRecord:
     raise InputError("no-approval-key", str(home.root / "keys" / "signing"), what, names or "none yet", remedy, name)
 
 
-def _signing(record: KeyRecord, private: Ed25519PrivateKey, where: str) -> SigningKey:
+def _create_signing_key(record: KeyRecord, private: Ed25519PrivateKey, where: str) -> SigningKey:
     claim = record.claim
-    if (compute_key_id(private), public_pem(private)) != (claim.key_id, claim.public_key):
+    if (compute_key_id(private), write_public_pem(private)) != (claim.key_id, claim.public_key):
         what, allowed = "the public record is not that of this private key", "the pair as it was made"
         raise InputError("pair-of-keys", where, what, allowed, "restore keys/signing from a backup", claim.key_id)
-    if not usable(record):
+    if not is_usable(record):
         what, remedy = "this key was retired or revoked: it signs nothing any more", "`sdcert keys list` shows which one signs"
         raise InputError("key-not-in-use", where, what, "the current key", remedy, claim.key_id)
     return SigningKey(claim, CryptoSigner(private))
 
 
-def _none_yet(home: Home) -> InputError:
+def _create_no_key_error(home: Home) -> InputError:
     what, remedy = "this home has no signing key yet", "`sdcert keys create`, or certify a release"
     return InputError("no-signing-key", str(home.root / "keys"), what, "a key for certificates", remedy)

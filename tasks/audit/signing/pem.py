@@ -1,4 +1,4 @@
-"""Private keys as text (PEM): opened, and written, with or without a passphrase. No message here holds anything of a key.
+"""Read and write private keys as text (PEM), with or without a passphrase. No message here holds anything of a key.
 
 A passphrase is turned into the key of a PKCS8 file by PBKDF2 with 2,048 rounds, the library's only choice: who has the file
 tries more than a thousand passphrases a second on one core. It must be long. A file that was locked harder elsewhere opens as
@@ -55,7 +55,7 @@ _opened: dict[bytes, Ed25519PrivateKey] = {}  # by the text: nobody is asked twi
 
 def open_key_file(path: Path, claim: KeyClaim, ask: AskPassphrase | None = None) -> Ed25519PrivateKey:
     """claim: whose key it should be. Raises InputError: missing, open to others, locked, damaged, of another kind."""
-    return _open_key_text(_private_content(path), str(path), _Whose(claim.purpose, _describe_key(claim)), ask)
+    return _open_key_text(_read_private_content(path), str(path), _Whose(claim.purpose, _describe_key(claim)), ask)
 
 
 def open_environment_key(ask: AskPassphrase | None = None) -> Ed25519PrivateKey | None:
@@ -76,7 +76,7 @@ def has_passphrase(content: bytes) -> bool:
     return b"ENCRYPTED" in content
 
 
-def public_pem(private: Ed25519PrivateKey) -> str:
+def write_public_pem(private: Ed25519PrivateKey) -> str:
     return private.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo).decode()
 
 
@@ -84,7 +84,7 @@ def compute_key_id(private: Ed25519PrivateKey) -> str:
     return SSlibKey.from_crypto(private.public_key()).keyid
 
 
-def passphrase_given(purpose: KeyPurpose) -> str | None:
+def read_passphrase(purpose: KeyPurpose) -> str | None:
     """The passphrase that the environment has for keys of this purpose."""
     names = (APPROVAL_VARIABLE, PASSPHRASE_VARIABLE) if purpose == "approvals" else (PASSPHRASE_VARIABLE,)
     return next((given for name in names if (given := os.environ.get(name))), None)
@@ -97,7 +97,7 @@ def name_passphrase_variable(purpose: KeyPurpose) -> str:
 
 def choose_passphrase(ask: AskPassphrase | None = None, *, purpose: KeyPurpose = "certificates") -> str | None:
     """The passphrase for a new key: from `ask`, else from the environment, else none. Raises InputError: too short."""
-    passphrase = ask("passphrase of the new key") if ask else passphrase_given(purpose)
+    passphrase = ask("passphrase of the new key") if ask else read_passphrase(purpose)
     if passphrase is not None and len(passphrase) < SHORTEST_PASSPHRASE:
         what = f"the passphrase is too short: it has {len(passphrase)} characters"
         allowed = f"at least {SHORTEST_PASSPHRASE} characters: who gets hold of the file can try very many"
@@ -113,7 +113,7 @@ def _describe_key(claim: KeyClaim) -> str:
     return key if claim.name == key else f"{ascii(claim.name) if not claim.name.isprintable() else claim.name}, {key}"
 
 
-def _private_content(path: Path) -> bytes:
+def _read_private_content(path: Path) -> bytes:
     try:
         mode = stat.S_IMODE(path.stat().st_mode)
         if mode & OTHERS:
@@ -138,7 +138,7 @@ def _open_key_text(content: bytes, where: str, whose: _Whose, ask: AskPassphrase
 def _read(content: bytes, where: str, whose: _Whose, ask: AskPassphrase | None) -> Ed25519PrivateKey:
     """Open a key with the passphrase in the environment; where that is not it, or not set, with the one that `ask` returns."""
     locked = has_passphrase(content)
-    passphrase = passphrase_given(whose.purpose) if locked else None
+    passphrase = read_passphrase(whose.purpose) if locked else None
     if not locked or (passphrase and ask is None):
         return _load_private_key(content, passphrase, where, whose)
     if ask is None:

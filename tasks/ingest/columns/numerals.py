@@ -1,4 +1,4 @@
-"""What a cell of text is when it is read as a number, and why it is none."""
+"""Read cells of text as numbers, and say why a cell is none."""
 
 from __future__ import annotations
 

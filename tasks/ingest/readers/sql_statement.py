@@ -1,4 +1,4 @@
-"""What can be told of an SQL statement before a database reads it."""
+"""Examine an SQL statement before a database reads it."""
 
 from __future__ import annotations
 

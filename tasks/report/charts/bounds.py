@@ -20,7 +20,7 @@ _LONG = 10_000
 _SIZES = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 
-def bounds(values: Floats, scale: Scale, most: int, *, whole: bool) -> tuple[float, ...]:
+def choose_bounds(values: Floats, scale: Scale, most: int, *, whole: bool) -> tuple[float, ...]:
     """Ascending round bounds for at most about `most` bars.
 
     They lie between the 2 % and the 98 % quantile and are round numbers, so that neither they nor the open bars at both ends
@@ -31,27 +31,27 @@ def bounds(values: Floats, scale: Scale, most: int, *, whole: bool) -> tuple[flo
     """
     low, high = np.quantile(values, [_TAIL, 1 - _TAIL])
     if scale is Scale.DATE:
-        return _dates(low, high, most)
+        return _choose_dates(low, high, most)
     if scale is Scale.TIME:
         step = next((step for step in _TIME_STEPS if (high - low) / step <= most), _TIME_STEPS[-1])
         return tuple(float(step * i) for i in range(int(low // step) + 1, int(high // step) + 1))
-    even = _inside(MaxNLocator(nbins=most, steps=[1, 2, 5, 10], integer=whole).tick_values(low, high), low, high)
-    if low < 0 or high <= 0 or fullest(values, even) <= _CROWDED:
+    even = _select_inside(MaxNLocator(nbins=most, steps=[1, 2, 5, 10], integer=whole).tick_values(low, high), low, high)
+    if low < 0 or high <= 0 or compute_fullest_share(values, even) <= _CROWDED:
         return even
     start = max(float(np.quantile(values[values > 0], 0.05)), high / 10**6)
-    steep = _inside(LogLocator(subs=(1, 2, 5), numticks=most).tick_values(start, high), start, high)
+    steep = _select_inside(LogLocator(subs=(1, 2, 5), numticks=most).tick_values(start, high), start, high)
     steep = steep if not whole else tuple(one for one in steep if one >= 1)
-    return steep if fullest(values, steep) < fullest(values, even) else even
+    return steep if compute_fullest_share(values, steep) < compute_fullest_share(values, even) else even
 
 
-def places(values: Floats, edges: tuple[float, ...]) -> Integers:
+def find_bars(values: Floats, edges: tuple[float, ...]) -> Integers:
     """Shape (n,): the bar of each value; bar i holds what is at least edge i - 1 and below edge i, the outer ones are open."""
     return np.searchsorted(edges, values, side="right").astype(np.int64)
 
 
-def fullest(values: Floats, edges: tuple[float, ...]) -> float:
+def compute_fullest_share(values: Floats, edges: tuple[float, ...]) -> float:
     """The share of the values that stand in the fullest bar."""
-    return float(np.bincount(places(values, edges)).max() / len(values))
+    return float(np.bincount(find_bars(values, edges)).max() / len(values))
 
 
 def format_bound(value: float, scale: Scale) -> str:
@@ -73,14 +73,14 @@ def mark_text(value: float, scale: Scale) -> str:
     return format_bound(value, scale)
 
 
-def _dates(low: float, high: float, most: int) -> tuple[float, ...]:
+def _choose_dates(low: float, high: float, most: int) -> tuple[float, ...]:
     first, last = (_DAY_ZERO + timedelta(days=float(day)) for day in (low, max(high, low + 1)))
     locator = AutoDateLocator(minticks=min(4, most), maxticks=most)  # type: ignore[no-untyped-call]  # matplotlib.dates has no types
     ticks = locator.tick_values(first, last)  # type: ignore[no-untyped-call]  # as above
     zero = date2num(_DAY_ZERO)  # type: ignore[no-untyped-call]  # as above
-    return _inside(ticks - zero, low, high)
+    return _select_inside(ticks - zero, low, high)
 
 
-def _inside(ticks: Iterable[float], low: float, high: float) -> tuple[float, ...]:
+def _select_inside(ticks: Iterable[float], low: float, high: float) -> tuple[float, ...]:
     """The bounds that cut the values: those up to `low` leave nothing below them."""
     return tuple(float(tick) for tick in ticks if low < tick <= high)

@@ -1,4 +1,4 @@
-"""The chart of candidate sets: among how many released records an intruder cannot choose.
+"""The chart of candidate sets: how many released records are equally likely, so that an intruder cannot choose.
 
 What it may tell: the sizes are what an attack found, counts of people like its rates, which are public. They are given as
 shares per bracket, in steps of 5 records or more in the public edition, and tell no statistic of the original's values.

@@ -80,7 +80,7 @@ class Sheet:
 
 
 @contextmanager
-def sheet(height: float, *, left: float, right: float, top: float, bottom: float) -> Iterator[Sheet]:
+def create_sheet(height: float, *, left: float, right: float, top: float, bottom: float) -> Iterator[Sheet]:
     """An empty sheet of 300 x `height` units; the axes keep these margins and have neither frame nor marks.
 
     Charts are drawn and written out inside the `with`: matplotlib's settings hold there, whatever the machine's own are.
@@ -101,7 +101,7 @@ def sheet(height: float, *, left: float, right: float, top: float, bottom: float
         yield Sheet(figure, axes)
 
 
-def svg(drawn: Sheet, *, key: str, title: str, description: str) -> str:
+def write_svg(drawn: Sheet, *, key: str, title: str, description: str) -> str:
     """The picture as an `svg` element with a title and a description, everything else left out but shapes and texts.
 
     key: an id that is its own in the page. Text is escaped by ElementTree. The same sheet gives the same text.
@@ -113,26 +113,26 @@ def svg(drawn: Sheet, *, key: str, title: str, description: str) -> str:
     names = {"class": "chart", "role": "img", "aria-labelledby": f"{key}-title {key}-desc"}
     root = ElementTree.Element("svg", {**names, "viewBox": f"0 0 {width:g} {height:g}"})
     for tag, text in (("title", title), ("desc", description)):
-        ElementTree.SubElement(root, tag, {"id": f"{key}-{tag}"}).text = printable(text)
+        ElementTree.SubElement(root, tag, {"id": f"{key}-{tag}"}).text = to_printable(text)
     _copy(source, root, drawn.titles)
     return ElementTree.tostring(root, encoding="unicode")
 
 
-def short(text: str, width: float, size: float = TEXT) -> str:
+def shorten(text: str, width: float, size: float = TEXT) -> str:
     """The text as one line of at most so many units: blanks joined, marks that steer the writing left out, an ellipsis."""
-    line = printable(text)
+    line = to_printable(text)
     room = width / (CHARACTER * size / TEXT)
-    if _cells(line) <= room:
+    if _count_cells(line) <= room:
         return line
     kept = ""
     for character in line:
-        if _cells(kept + character) > room - 1:
+        if _count_cells(kept + character) > room - 1:
             break
         kept += character
     return kept.rstrip() + _ELLIPSIS
 
 
-def printable(text: str) -> str:
+def to_printable(text: str) -> str:
     """The text on one line without control and formatting characters (they could turn or hide what stands beside them)."""
     visible = "".join(one if unicodedata.category(one)[0] != "C" else " " for one in text)
     return " ".join(visible.split())
@@ -140,10 +140,10 @@ def printable(text: str) -> str:
 
 def estimate_text_width(text: str, size: float = TEXT) -> float:
     """About how many units a line takes."""
-    return _cells(text) * CHARACTER * size / TEXT
+    return _count_cells(text) * CHARACTER * size / TEXT
 
 
-def _cells(text: str) -> float:
+def _count_cells(text: str) -> float:
     """How many average characters wide: an ideograph or an emoji counts two, a mark on a letter none."""
     return sum(0.0 if unicodedata.combining(one) else 2.0 if unicodedata.east_asian_width(one) in "WF" else 1.0 for one in text)
 
@@ -161,7 +161,7 @@ def _copy(source: ElementTree.Element, into: ElementTree.Element, titles: dict[s
         target = into if tag == "g" and not kept and full is None else ElementTree.SubElement(into, tag, kept)
         target.text = child.text if tag == "text" else target.text
         if full is not None:
-            ElementTree.SubElement(target, "title").text = printable(full)
+            ElementTree.SubElement(target, "title").text = to_printable(full)
         _copy(child, target, titles)
 
 

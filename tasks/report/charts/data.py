@@ -1,4 +1,4 @@
-"""The charts' data that are computed from tables: part of the content, so that a page can be rebuilt from the record alone."""
+"""Compute the data of charts from tables. They are part of the content, so that the page can be rebuilt from it alone."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from tasks.microdata.schema import Schema
 from tasks.microdata.table import Microdata
 from tasks.microdata.units import find_units
 from tasks.report.charts.candidates import Candidates, candidates
-from tasks.report.charts.distributions import DistributionChart, distribution
+from tasks.report.charts.distributions import DistributionChart, compute_distribution
 from tasks.report.charts.editions import RULES, DrawingRule, Edition
-from tasks.report.charts.precision import PrecisionCoverage, precision
-from tasks.report.charts.relations import Relations, relations
+from tasks.report.charts.precision import PrecisionCoverage, compute_precision_coverage
+from tasks.report.charts.relations import Relations, compare_relations
 from tasks.report.charts.reliability import ReliabilityCurve, create_reliability_curve
 from tasks.report.charts.roc_chart import RocChart
 
@@ -51,15 +51,17 @@ def chart_data(
     rule = create_chart_rule(original, schema, edition)
     shown = (one for one in schema.attributes if one.is_published and one.name in touched)
     if isinstance(alignment, NoAlignment):
-        marginals = tuple(distribution(original, masked, one, rule) for one in shown)
-        return ChartData(edition=edition, distributions=marginals, relations=relations(original, masked, schema, touched, rule))
+        marginals = tuple(compute_distribution(original, masked, one, rule) for one in shown)
+        return ChartData(
+            edition=edition, distributions=marginals, relations=compare_relations(original, masked, schema, touched, rule)
+        )
     same_records = original if alignment.complete else original.take(np.asarray(alignment.record))
     return ChartData(
         edition=edition,
-        distributions=tuple(distribution(original, masked, one, rule) for one in shown),
-        relations=relations(same_records, masked, schema, touched, rule),
+        distributions=tuple(compute_distribution(original, masked, one, rule) for one in shown),
+        relations=compare_relations(same_records, masked, schema, touched, rule),
         candidates=tuple(candidates(attack, table, rule) for attack, table in outcomes.items()),
-        precision=tuple(precision(attack, table, rule) for attack, table in outcomes.items()),
+        precision=tuple(compute_precision_coverage(attack, table, rule) for attack, table in outcomes.items()),
         reliability=tuple(
             create_reliability_curve(attack, table, rule) for attack, table in outcomes.items() if "claimed" in table.names
         ),

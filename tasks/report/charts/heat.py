@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from tasks.report.charts.canvas import HEAT, INK, LINE, SOFT, TEXT, WIDTH, Sheet, estimate_text_width, sheet, short, svg
+from tasks.report.charts.canvas import (
+    HEAT,
+    INK,
+    LINE,
+    SOFT,
+    TEXT,
+    WIDTH,
+    Sheet,
+    create_sheet,
+    estimate_text_width,
+    shorten,
+    write_svg,
+)
 
 LEVELS = (0.02, 0.05, 0.1)
 LEVEL_TEXTS = ("under 0.02", "to 0.05", "to 0.1", "over 0.1")
@@ -10,7 +22,7 @@ _LEFT, _LEGEND = 112.0, 44.0
 _CELL = 24.0
 
 
-def level(difference: float) -> int:
+def find_level(difference: float) -> int:
     """The bracket of a difference, 0..3: below 0.02, below 0.05, below 0.1, and above."""
     return sum(difference >= bound for bound in LEVELS)
 
@@ -22,27 +34,27 @@ def draw_heat(
     n = len(names)
     cell = min(_CELL, (WIDTH - _LEFT - 8) / n)
     height = n * cell + _LEGEND + 24
-    with sheet(height, left=_LEFT, right=WIDTH - _LEFT - n * cell, top=4, bottom=height - 4 - n * cell) as drawn:
+    with create_sheet(height, left=_LEFT, right=WIDTH - _LEFT - n * cell, top=4, bottom=height - 4 - n * cell) as drawn:
         axes = drawn.axes
         axes.set_xlim(0, n)
         axes.set_ylim(n, 0)
         for (one, other), difference in differences.items():
             row, column = max(one, other), min(one, other)
             text = f"{names[column]} and {names[row]}: {difference:.3g}"
-            drawn.add_bar(column + 0.05, row + 0.05, 0.9, 0.9, text, fc=HEAT[level(difference)], ec=LINE, lw=0.6)
+            drawn.add_bar(column + 0.05, row + 0.05, 0.9, 0.9, text, fc=HEAT[find_level(difference)], ec=LINE, lw=0.6)
         marked = range(0, n - 1, 1 if cell >= estimate_text_width("10") + 2 else 2)
         axes.set_xticks([i + 0.5 for i in marked], [str(i + 1) for i in marked])
         axes.set_yticks([])
         for i, name in enumerate(names):
-            text = short(f"{i + 1}  {name}", _LEFT - 6)
+            text = shorten(f"{i + 1}  {name}", _LEFT - 6)
             label = axes.annotate(text, (0, i + 0.5), (-6, -TEXT * 0.35), textcoords="offset points", color=SOFT, fontsize=TEXT,
                                   ha="right", va="baseline", annotation_clip=False)  # fmt: skip
             label.set_gid(drawn.add_title(name))
-        _legend(drawn, n)
-        return svg(drawn, key=key, title=title, description=description)
+        _draw_legend(drawn, n)
+        return write_svg(drawn, key=key, title=title, description=description)
 
 
-def _legend(drawn: Sheet, n: int) -> None:
+def _draw_legend(drawn: Sheet, n: int) -> None:
     left = 4 - _LEFT
     for colour, text in zip(HEAT, LEVEL_TEXTS, strict=True):
         for shown, ink, size, text_at in (("\u25a0", colour, 13.0, (left, -45)), (text, INK, TEXT, (left + 15, -44))):

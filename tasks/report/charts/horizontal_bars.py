@@ -16,10 +16,10 @@ from tasks.report.charts.canvas import (
     TEXT,
     WIDTH,
     Sheet,
+    create_sheet,
     estimate_text_width,
-    sheet,
-    short,
-    svg,
+    shorten,
+    write_svg,
 )
 
 LEFT = 112.0
@@ -55,20 +55,20 @@ def draw_rows(
 ) -> str:
     """The rows as an SVG. percent: are the values shares? line: a level that all rows are compared with."""
     height = sum(row.height for row in rows) + _BOTTOM + 4
-    right = max([20.0, *(estimate_text_width(short(row.text, _MOST_TEXT)) + 10 for row in rows)])
-    with sheet(height, left=left, right=right, top=4, bottom=_BOTTOM) as drawn:
-        most = _axis(drawn, rows, line, percent=percent)
+    right = max([20.0, *(estimate_text_width(shorten(row.text, _MOST_TEXT)) + 10 for row in rows)])
+    with create_sheet(height, left=left, right=right, top=4, bottom=_BOTTOM) as drawn:
+        most = _draw_axis(drawn, rows, line, percent=percent)
         tops = [sum(row.height for row in rows[:i]) for i in range(len(rows))]
         for top, row in zip(tops, rows, strict=True):
-            _row(drawn, row, top, most)
+            _draw_row(drawn, row, top, most)
         drawn.axes.set_ylim(sum(row.height for row in rows), 0)
-        _labels(drawn, rows, tops, left)
+        _draw_labels(drawn, rows, tops, left)
         if line is not None:
             drawn.axes.axvline(line, color=INK, lw=1.2, ls=(0, (6, 4)), clip_on=False)
-        return svg(drawn, key=key, title=title, description=description)
+        return write_svg(drawn, key=key, title=title, description=description)
 
 
-def axis_ticks(largest: float, room: float) -> list[float]:
+def choose_ticks(largest: float, room: float) -> list[float]:
     """0, a few round numbers, and one at or above the largest value, as many as there is room for."""
     count = 4 if room > 150 else 3 if room > 110 else 2
     return [
@@ -76,23 +76,23 @@ def axis_ticks(largest: float, room: float) -> list[float]:
     ]
 
 
-def tick_text(value: float, *, percent: bool) -> str:
+def format_tick(value: float, *, percent: bool) -> str:
     return f"{100 * value:.10g}\u202f%" if percent else f"{value:,.10g}"
 
 
-def _axis(drawn: Sheet, rows: tuple[BarRow, ...], line: float | None, *, percent: bool) -> float:
+def _draw_axis(drawn: Sheet, rows: tuple[BarRow, ...], line: float | None, *, percent: bool) -> float:
     marks = [value for row in rows for value in (row.limit, row.guess, line) if value is not None]
     largest = max([*(value for row in rows for value in row.values), *marks], default=0.0)
     room = drawn.axes.get_position().width * WIDTH
-    ticks = axis_ticks(largest, room)
+    ticks = choose_ticks(largest, room)
     drawn.axes.set_xlim(0, ticks[-1])
-    drawn.axes.set_xticks(ticks, [tick_text(tick, percent=percent) for tick in ticks])
+    drawn.axes.set_xticks(ticks, [format_tick(tick, percent=percent) for tick in ticks])
     drawn.axes.grid(axis="x", color=LINE, lw=0.8, clip_on=False)
     drawn.axes.set_axisbelow(True)
     return ticks[-1]
 
 
-def _row(drawn: Sheet, row: BarRow, top: float, most: float) -> None:
+def _draw_row(drawn: Sheet, row: BarRow, top: float, most: float) -> None:
     bar = 10.0 if len(row.values) == 1 else 9.0
     first = top + (row.height - bar * len(row.values)) / 2 + bar / 2
     colours = (BEFORE, AFTER)[-len(row.values) :] if row.values else ()
@@ -108,15 +108,15 @@ def _row(drawn: Sheet, row: BarRow, top: float, most: float) -> None:
     if row.text:
         text_at = (most, middle + TEXT * 0.35)
         label = drawn.axes.annotate(
-            short(row.text, _MOST_TEXT), text_at, (6, 0), textcoords="offset points", annotation_clip=False
+            shorten(row.text, _MOST_TEXT), text_at, (6, 0), textcoords="offset points", annotation_clip=False
         )
         label.set(color=INK, fontsize=TEXT, va="baseline")
 
 
-def _labels(drawn: Sheet, rows: tuple[BarRow, ...], tops: list[float], left: float) -> None:
+def _draw_labels(drawn: Sheet, rows: tuple[BarRow, ...], tops: list[float], left: float) -> None:
     for top, row in zip(tops, rows, strict=True):
         heading = not row.values
-        shown = short(row.label, WIDTH - 8 if heading else left - 8)
+        shown = shorten(row.label, WIDTH - 8 if heading else left - 8)
         text_at = (4 - left) if heading else -6.0
         label = drawn.axes.annotate(
             shown,

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tasks.attack.threat import CURVE_PREFIX, is_on_knowledge_curve
 from tasks.microdata.estimate import Estimate
 from tasks.score.measures.linkage import REIDENTIFICATION
 from tasks.score.policy import DECLARED
 
-KNOWING = "knowing:"
 _MEASURE = REIDENTIFICATION.name
 
 
@@ -33,31 +33,29 @@ class KnowledgeCurve:
     chance: float | None
 
 
-def is_knowing(estimate: Estimate) -> bool:
-    return (estimate.intruder or "").startswith(KNOWING)
-
-
 def parse_attribute_count(intruder: str) -> int:
     """How many attributes `knowing:<n>` knows."""
-    return int(intruder.removeprefix(KNOWING))
+    return int(intruder.removeprefix(CURVE_PREFIX))
 
 
-def knowledge_curves(estimates: tuple[Estimate, ...], declared: int) -> tuple[KnowledgeCurve, ...]:
+def list_knowledge_curves(estimates: tuple[Estimate, ...], declared: int) -> tuple[KnowledgeCurve, ...]:
     """A curve for each attack that was also made with less knowledge; none where no attack was.
 
     declared: how many attributes the declared intruder knows.
     """
     rates = [one for one in estimates if one.measure == _MEASURE and one.value is not None and one.attribute is None]
-    attacks = dict.fromkeys(one.attack or "" for one in rates if is_knowing(one))
-    return tuple(_curve(attack, [one for one in rates if one.attack == attack], declared) for attack in attacks)
+    attacks = dict.fromkeys(one.attack or "" for one in rates if is_on_knowledge_curve(one.intruder))
+    return tuple(_create_curve(attack, [one for one in rates if one.attack == attack], declared) for attack in attacks)
 
 
-def _curve(attack: str, rates: list[Estimate], declared: int) -> KnowledgeCurve:
-    own = [_point(declared, one) for one in rates if one.intruder == DECLARED]
-    fewer = [_point(parse_attribute_count(one.intruder or ""), one) for one in rates if is_knowing(one)]
+def _create_curve(attack: str, rates: list[Estimate], declared: int) -> KnowledgeCurve:
+    own = [_create_point(declared, one) for one in rates if one.intruder == DECLARED]
+    fewer = [
+        _create_point(parse_attribute_count(one.intruder or ""), one) for one in rates if is_on_knowledge_curve(one.intruder)
+    ]
     points = tuple(sorted((*fewer, *own), key=lambda point: point.known))
     return KnowledgeCurve(attack=attack, points=points, chance=next((one.chance for one in rates), None))
 
 
-def _point(known: int, rate: Estimate) -> Point:
+def _create_point(known: int, rate: Estimate) -> Point:
     return Point(known, rate.value or 0.0, rate.is_lower_bound)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from matplotlib.ticker import MaxNLocator
 
-from tasks.report.charts.canvas import AFTER, INK, LINE, SOFT, TEXT, sheet, svg
-from tasks.report.charts.horizontal_bars import axis_ticks, tick_text
+from tasks.report.charts.canvas import AFTER, INK, LINE, SOFT, TEXT, create_sheet, write_svg
+from tasks.report.charts.horizontal_bars import choose_ticks, format_tick
 
 HEIGHT = 165.0
 
@@ -21,13 +21,13 @@ def draw_line(
     below: str,
 ) -> str:
     """The points as an SVG. most: the top of the scale, common to charts that are compared. below: what the points count."""
-    with sheet(HEIGHT, left=46, right=16, top=12, bottom=40) as drawn:
+    with create_sheet(HEIGHT, left=46, right=16, top=12, bottom=40) as drawn:
         axes = drawn.axes
-        ticks = axis_ticks(most, 120)
+        ticks = choose_ticks(most, 120)
         last = max(known for known, _ in points)
         axes.set_ylim(0, ticks[-1])
         axes.set_xlim(0.7, max(last, 2) + 0.15)
-        axes.set_yticks(ticks, [tick_text(tick, percent=True) for tick in ticks])
+        axes.set_yticks(ticks, [format_tick(tick, percent=True) for tick in ticks])
         wanted = MaxNLocator(nbins=8, integer=True, steps=[1, 2, 5, 10]).tick_values(1, last)
         marks = sorted({1, last, *(int(one) for one in wanted if 1 < one < last - 0.04 * last)})
         axes.set_xticks(marks, [str(mark) for mark in marks])
@@ -36,11 +36,11 @@ def draw_line(
         axes.plot(*zip(*points, strict=True), color=AFTER, lw=2, clip_on=False)
         for known, rate in points:  # a marker would be a link inside the picture: a short thick stroke with round ends is none
             (dot,) = axes.plot([known, known], [rate, rate + 1e-9], color=AFTER, lw=8, solid_capstyle="round", clip_on=False)
-            dot.set_gid(drawn.add_title(f"{known}: {tick_text(round(rate, 4), percent=True)}"))
+            dot.set_gid(drawn.add_title(f"{known}: {format_tick(round(rate, 4), percent=True)}"))
         if chance is not None:
             axes.axhline(chance, color=INK, lw=1.2, ls=(0, (1, 2)), clip_on=False)
         axes.annotate(below, (0, 0), (0, -34), xycoords="axes fraction", textcoords="offset points", color=SOFT, fontsize=TEXT)
-        return svg(drawn, key=key, title=title, description=description)
+        return write_svg(drawn, key=key, title=title, description=description)
 
 
 def draw_shares(
@@ -50,10 +50,10 @@ def draw_shares(
 
     below: what the points are shares of.
     """
-    with sheet(HEIGHT, left=46, right=16, top=12, bottom=40) as drawn:
+    with create_sheet(HEIGHT, left=46, right=16, top=12, bottom=40) as drawn:
         axes = drawn.axes
         ticks = (0.0, 0.25, 0.5, 0.75, 1.0)
-        texts = [tick_text(tick, percent=True) for tick in ticks]
+        texts = [format_tick(tick, percent=True) for tick in ticks]
         axes.set_ylim(0, 1)
         axes.set_xlim(0, 1)
         axes.set_yticks(ticks, texts)
@@ -66,7 +66,7 @@ def draw_shares(
         axes.plot(*zip(*points, strict=True), color=AFTER, lw=2, clip_on=False)
         for share, right in points:
             (dot,) = axes.plot([share, share], [right, right + 1e-9], color=AFTER, lw=6, solid_capstyle="round", clip_on=False)
-            texts_of = [tick_text(round(one, 4), percent=True) for one in (share, right)]
+            texts_of = [format_tick(round(one, 4), percent=True) for one in (share, right)]
             dot.set_gid(drawn.add_title(": ".join(texts_of)))
         axes.annotate(below, (0, 0), (0, -34), xycoords="axes fraction", textcoords="offset points", color=SOFT, fontsize=TEXT)
-        return svg(drawn, key=key, title=title, description=description)
+        return write_svg(drawn, key=key, title=title, description=description)

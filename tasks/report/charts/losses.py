@@ -30,14 +30,14 @@ class Losses:
     n_attributes: int
 
 
-def losses(estimates: tuple[Estimate, ...]) -> tuple[Losses, ...]:
+def collect_losses(estimates: tuple[Estimate, ...]) -> tuple[Losses, ...]:
     """The measures that have a figure for at least two attributes: one bar alone shows nothing."""
     by_measure = {name: [one for one in estimates if one.measure == name and one.attribute and one.value is not None]
                   for name in MEASURES}  # fmt: skip
-    return tuple(_losses(name, found) for name, found in by_measure.items() if len(found) > 1)
+    return tuple(_create_losses(name, found) for name, found in by_measure.items() if len(found) > 1)
 
 
-def _losses(measure: str, found: list[Estimate]) -> Losses:
+def _create_losses(measure: str, found: list[Estimate]) -> Losses:
     ranked = sorted(found, key=lambda one: -(one.value or 0.0))[:MOST_ATTRIBUTES]
     bars = tuple(Loss(one.attribute or "", one.value or 0.0) for one in ranked)
     return Losses(measure=measure, unit=found[0].unit, losses=bars, n_attributes=len(found))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 Span = tuple[int, int]  # places first..last+1
 
 
-def enough(original: int, released: int, least: int) -> bool:
+def is_enough(original: int, released: int, least: int) -> bool:
     """May a bar be shown? The release's side may be empty: that a value has vanished is no record's value."""
     return original >= least and (released == 0 or released >= least)
 
@@ -21,15 +21,15 @@ def pool_bars(original: Sequence[int], released: Sequence[int], least: int) -> t
     spans: list[Span] = []
     start = 0
     for end in range(1, len(original) + 1):
-        if _enough_in(original, released, (start, end), least):
+        if _is_enough_in(original, released, (start, end), least):
             spans.append((start, end))
             start = end
     while start < len(original) and spans:
         start = spans.pop()[0]
-        if _enough_in(original, released, (start, len(original)), least):
+        if _is_enough_in(original, released, (start, len(original)), least):
             return (*spans, (start, len(original)))
     return tuple(spans)
 
 
-def _enough_in(original: Sequence[int], released: Sequence[int], span: Span, least: int) -> bool:
-    return enough(sum(original[slice(*span)]), sum(released[slice(*span)]), least)
+def _is_enough_in(original: Sequence[int], released: Sequence[int], span: Span, least: int) -> bool:
+    return is_enough(sum(original[slice(*span)]), sum(released[slice(*span)]), least)

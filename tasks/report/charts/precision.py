@@ -34,7 +34,7 @@ class PrecisionCoverage:
     points: tuple[Asserted, ...]
 
 
-def precision(attack: str, outcomes: Microdata, rule: DrawingRule) -> PrecisionCoverage:
+def compute_precision_coverage(attack: str, outcomes: Microdata, rule: DrawingRule) -> PrecisionCoverage:
     """The curve of `linkage.assertable_links` at round coverages: of each the last point that does not exceed it, and of the
     last all.
 

@@ -1,4 +1,4 @@
-"""The chart of what became of the rank correlations.
+"""The chart of changes in the rank correlations.
 
 What it may tell: with the release's correlation an exact difference gives the original's (up to a sign). The public edition
 has differences alone, with 2 digits and at most 3 decimals as `score.figure_rounding` says.
@@ -44,25 +44,27 @@ class Relations:
     n_attributes: int = 0
 
 
-def relations(original: Microdata, masked: Microdata, schema: Schema, touched: frozenset[str], rule: DrawingRule) -> Relations:
+def compare_relations(
+    original: Microdata, masked: Microdata, schema: Schema, touched: frozenset[str], rule: DrawingRule
+) -> Relations:
     """Spearman's rank correlations before and after, of measured and ordinal attributes, over the records that have both.
 
     original, masked: the same records, or two tables of their own. touched: the attributes that a mask named.
     Cost: O(d^2 n) for d attributes. Example: two attributes, none of them touched: no pairs.
     """
     names = [one.name for one in schema.attributes if one.is_published and one.scale in MEASURED | {Scale.ORDINAL}]
-    before, after = (_correlations(table, schema, names) for table in (original, masked))
+    before, after = (_compute_correlations(table, schema, names) for table in (original, masked))
     pairs = {(a, b): (before[a][b], after[a][b]) for a, b in combinations(names, 2) if touched & {a, b}}
-    kept = _most_changed(names, pairs)
-    shown = tuple(_pair(a, b, *found, rule) for (a, b), found in pairs.items() if a in kept and b in kept)
+    kept = _select_most_changed(names, pairs)
+    shown = tuple(_create_pair(a, b, *found, rule) for (a, b), found in pairs.items() if a in kept and b in kept)
     return Relations(attributes=kept, pairs=shown, n_attributes=len({name for pair in pairs for name in pair}))
 
 
-def _correlations(table: Microdata, schema: Schema, names: list[str]) -> pd.DataFrame:
+def _compute_correlations(table: Microdata, schema: Schema, names: list[str]) -> pd.DataFrame:
     return pd.DataFrame({name: table.positions(schema[name]) for name in names}).corr(method="spearman")
 
 
-def _most_changed(names: list[str], pairs: dict[tuple[str, str], tuple[float, float]]) -> tuple[str, ...]:
+def _select_most_changed(names: list[str], pairs: dict[tuple[str, str], tuple[float, float]]) -> tuple[str, ...]:
     changes: dict[str, float] = {}
     for pair, (before, after) in pairs.items():
         for name in pair:
@@ -71,7 +73,7 @@ def _most_changed(names: list[str], pairs: dict[tuple[str, str], tuple[float, fl
     return tuple(name for name in names if name in most)
 
 
-def _pair(one: str, other: str, before: float, after: float, rule: DrawingRule) -> Pair:
+def _create_pair(one: str, other: str, before: float, after: float, rule: DrawingRule) -> Pair:
     difference = abs(after - before)
     if math.isnan(difference):
         return Pair(one, other, None)

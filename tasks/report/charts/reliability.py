@@ -1,4 +1,4 @@
-"""The chart of claims and hits: where an intruder says that a guess is right with 70 %, how often is it?
+"""The reliability chart: if an intruder claims that a guess is right with 70 %, how often is it right?
 
 What it may tell: rates of an attack, which are public as they are. In the public edition they have 2 digits, and no point
 stands for fewer targets than a bar holds records.

@@ -1,4 +1,4 @@
-"""The chart of membership: how many members an attack notices while it is wrong about so few of the others.
+"""The ROC curve of a membership attack: how many members it recognises at each false positive rate.
 
 What it may tell: rates of an attack, which are public as they are. In the public edition they have 2 digits, and no point
 stands for fewer people of either side than a bar holds records.
@@ -12,9 +12,9 @@ import numpy as np
 from matplotlib.ticker import NullLocator
 
 from tasks.microdata.table import Booleans, Floats
-from tasks.report.charts.canvas import AFTER, INK, LINE, SOFT, TEXT, sheet, svg
+from tasks.report.charts.canvas import AFTER, INK, LINE, SOFT, TEXT, create_sheet, write_svg
 from tasks.report.charts.editions import DrawingRule
-from tasks.report.charts.horizontal_bars import tick_text
+from tasks.report.charts.horizontal_bars import format_tick
 from tasks.score.figure_rounding import FEW, round_significant
 from tasks.score.membership.roc_curve import compute_roc_curve
 
@@ -67,7 +67,7 @@ def draw_roc_curve(points: tuple[RocPoint, ...], *, key: str, title: str, descri
     lowest = min(one for point in points for one in (point.others, point.members))
     first = next(tick for tick in reversed(TICKS) if tick <= lowest or tick == TICKS[0])
     ticks = [tick for tick in TICKS if tick >= first]
-    with sheet(HEIGHT, left=46, right=16, top=12, bottom=40) as drawn:
+    with create_sheet(HEIGHT, left=46, right=16, top=12, bottom=40) as drawn:
         axes = drawn.axes
         axes.set_xscale("log")
         axes.set_yscale("log")
@@ -75,8 +75,8 @@ def draw_roc_curve(points: tuple[RocPoint, ...], *, key: str, title: str, descri
         axes.set_ylim(first, 1)
         for axis in (axes.xaxis, axes.yaxis):
             axis.set_minor_locator(NullLocator())
-        axes.set_xticks(ticks, [tick_text(tick, percent=True) for tick in ticks])
-        axes.set_yticks(ticks, [tick_text(tick, percent=True) for tick in ticks])
+        axes.set_xticks(ticks, [format_tick(tick, percent=True) for tick in ticks])
+        axes.set_yticks(ticks, [format_tick(tick, percent=True) for tick in ticks])
         axes.tick_params(axis="x", pad=9)
         axes.grid(axis="y", color=LINE, lw=0.8, clip_on=False)
         axes.set_axisbelow(True)
@@ -85,8 +85,8 @@ def draw_roc_curve(points: tuple[RocPoint, ...], *, key: str, title: str, descri
         axes.plot(*zip(*shown, strict=True), color=AFTER, lw=2, clip_on=False)
         for (others, members), point in zip(shown, points, strict=True):
             (dot,) = axes.plot([others, others], [members, members * (1 + 1e-9)], color=AFTER, lw=6, solid_capstyle="round")
-            texts = [tick_text(round(one, 4), percent=True) for one in (point.others, point.members)]
+            texts = [format_tick(round(one, 4), percent=True) for one in (point.others, point.members)]
             dot.set_gid(drawn.add_title(": ".join(texts)))
         below = "others who are taken for members"
         axes.annotate(below, (0, 0), (0, -34), xycoords="axes fraction", textcoords="offset points", color=SOFT, fontsize=TEXT)
-        return svg(drawn, key=key, title=title, description=description)
+        return write_svg(drawn, key=key, title=title, description=description)

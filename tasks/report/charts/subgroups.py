@@ -45,7 +45,7 @@ class Subgroups:
     overall_is_lower_bound: bool = False
 
 
-def subgroups(estimates: tuple[Estimate, ...], rule: DrawingRule) -> Subgroups:
+def compare_subgroups(estimates: tuple[Estimate, ...], rule: DrawingRule) -> Subgroups:
     """The declared intruder's largest rate in each subgroup, among the attacks run."""
     own = [one for one in estimates if one.intruder == DECLARED and (one.value is not None or one.reason == WITHHELD)]
     found = [one for one in own if one.measure == MEASURE and one.attribute is not None and one.subgroup is not None]
@@ -57,7 +57,9 @@ def subgroups(estimates: tuple[Estimate, ...], rule: DrawingRule) -> Subgroups:
         if key not in worst or (one.value or 0.0) > (worst[key].value or 0.0):
             worst[key] = one
     attributes = _sort_attributes_by_rate(worst)
-    shown = [_subgroup(key, one) for name in attributes[:MOST_ATTRIBUTES] for key, one in worst.items() if key[0] == name]
+    shown = [
+        _create_subgroup(key, one) for name in attributes[:MOST_ATTRIBUTES] for key, one in worst.items() if key[0] == name
+    ]
     rates = [one for one in own if one.measure == REIDENTIFICATION.name and one.value is not None]
     overall = max(rates, key=lambda one: one.value or 0.0, default=None)
     return Subgroups(
@@ -74,5 +76,5 @@ def _sort_attributes_by_rate(worst: dict[tuple[str, str], Estimate]) -> list[str
     return sorted(names, key=lambda name: -max(one.value or 0.0 for key, one in worst.items() if key[0] == name))
 
 
-def _subgroup(key: tuple[str, str], one: Estimate) -> SubgroupRate:
+def _create_subgroup(key: tuple[str, str], one: Estimate) -> SubgroupRate:
     return SubgroupRate(key[0], key[1], one.value or 0.0, one.attack or "", one.n_targets or 0, one.is_lower_bound)

@@ -4,8 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tasks.report.charts.canvas import AFTER, BEFORE, LINE, SOFT, WIDTH, Sheet, estimate_text_width, printable, sheet, svg
-from tasks.report.charts.horizontal_bars import axis_ticks, tick_text
+from tasks.report.charts.canvas import (
+    AFTER,
+    BEFORE,
+    LINE,
+    SOFT,
+    WIDTH,
+    Sheet,
+    create_sheet,
+    estimate_text_width,
+    to_printable,
+    write_svg,
+)
+from tasks.report.charts.horizontal_bars import choose_ticks, format_tick
 
 HEIGHT = 150.0
 _LEFT, _RIGHT = 42.0, 10.0
@@ -25,24 +36,24 @@ class BarPair:
 
 def draw_columns(columns: tuple[BarPair, ...], *, between: bool, key: str, title: str, description: str) -> str:
     """The columns as an SVG; marks that would touch are left out."""
-    with sheet(HEIGHT, left=_LEFT, right=_RIGHT, top=10, bottom=24) as drawn:
+    with create_sheet(HEIGHT, left=_LEFT, right=_RIGHT, top=10, bottom=24) as drawn:
         axes, n = drawn.axes, len(columns)
-        ticks = axis_ticks(max(max(one.original, one.released) for one in columns), 130)
+        ticks = choose_ticks(max(max(one.original, one.released) for one in columns), 130)
         axes.set_ylim(0, ticks[-1])
         axes.set_xlim(-0.5, n - 0.5)
-        axes.set_yticks(ticks, [tick_text(tick, percent=True) for tick in ticks])
+        axes.set_yticks(ticks, [format_tick(tick, percent=True) for tick in ticks])
         axes.grid(axis="y", color=LINE, lw=0.8, clip_on=False)
         axes.set_axisbelow(True)
-        _bars(drawn, columns)
-        shown = _marks([printable(one.mark) for one in columns], between)
+        _draw_bars(drawn, columns)
+        shown = _place_marks([to_printable(one.mark) for one in columns], between)
         axes.set_xticks([position for position, _ in shown], [text for _, text in shown])
-        return svg(drawn, key=key, title=title, description=description)
+        return write_svg(drawn, key=key, title=title, description=description)
 
 
-def _bars(drawn: Sheet, columns: tuple[BarPair, ...]) -> None:
+def _draw_bars(drawn: Sheet, columns: tuple[BarPair, ...]) -> None:
     texts = [
-        f"{one.label}: {tick_text(round(one.original, 4), percent=True)} before, "
-        f"{tick_text(round(one.released, 4), percent=True)} after"
+        f"{one.label}: {format_tick(round(one.original, 4), percent=True)} before, "
+        f"{format_tick(round(one.released, 4), percent=True)} after"
         for one in columns
     ]
     for position, (one, text) in enumerate(zip(columns, texts, strict=True)):
@@ -51,7 +62,7 @@ def _bars(drawn: Sheet, columns: tuple[BarPair, ...]) -> None:
         drawn.add_bar(position - 0.23, 0, 0.46, one.released, text, fc=AFTER, ec=AFTER, lw=0)
 
 
-def _marks(marks: list[str], between: bool) -> list[tuple[float, str]]:
+def _place_marks(marks: list[str], between: bool) -> list[tuple[float, str]]:
     """From the left on, each mark that has room beside the last."""
     step = (WIDTH - _LEFT - _RIGHT) / len(marks)
     shown: list[tuple[float, str]] = []

@@ -10,7 +10,19 @@ from dataclasses import dataclass
 
 from matplotlib.ticker import MaxNLocator
 
-from tasks.report.charts.canvas import AFTER, BEFORE, INK, LINE, SOFT, TEXT, Sheet, estimate_text_width, sheet, short, svg
+from tasks.report.charts.canvas import (
+    AFTER,
+    BEFORE,
+    INK,
+    LINE,
+    SOFT,
+    TEXT,
+    Sheet,
+    create_sheet,
+    estimate_text_width,
+    shorten,
+    write_svg,
+)
 
 _ROW, _BAR, _BOTTOM, _LEFT = 22.0, 10.0, 40.0, 128.0
 
@@ -30,7 +42,7 @@ def draw_waterfall(falls: tuple[Fall, ...], *, key: str, title: str, description
     """The bars as an SVG, one under the other, each beginning where the last one ended; the line is at even odds."""
     right = max(estimate_text_width(fall.text) for fall in falls) + 12
     height = _ROW * len(falls) + _BOTTOM + 4
-    with sheet(height, left=_LEFT, right=right, top=4, bottom=_BOTTOM) as drawn:
+    with create_sheet(height, left=_LEFT, right=right, top=4, bottom=_BOTTOM) as drawn:
         axes = drawn.axes
         ends = [0.0, *(end for fall in falls for end in (fall.begin, fall.end))]
         ticks = [
@@ -43,19 +55,19 @@ def draw_waterfall(falls: tuple[Fall, ...], *, key: str, title: str, description
         axes.set_ylim(_ROW * len(falls), 0)
         axes.set_yticks([])
         for position, fall in enumerate(falls):
-            _fall(drawn, fall, _ROW * (position + 0.5), ticks[-1])
+            _draw_fall(drawn, fall, _ROW * (position + 0.5), ticks[-1])
         axes.axvline(0, color=INK, lw=1.2, clip_on=False)
         axes.annotate(below, (0, 0), (0, -34), xycoords="axes fraction", textcoords="offset points", color=SOFT, fontsize=TEXT)
-        return svg(drawn, key=key, title=title, description=description)
+        return write_svg(drawn, key=key, title=title, description=description)
 
 
-def _fall(drawn: Sheet, fall: Fall, middle: float, most: float) -> None:
+def _draw_fall(drawn: Sheet, fall: Fall, middle: float, most: float) -> None:
     colour, edge = (AFTER, AFTER) if fall.total or fall.end > fall.begin else (BEFORE, SOFT)
     left, wide = min(fall.begin, fall.end), abs(fall.end - fall.begin)
     drawn.add_bar(left, middle - _BAR / 2, wide, _BAR, f"{fall.label}: {fall.text}", fc=colour, ec=edge, lw=0.7)
     down = middle + TEXT * 0.35
     name = drawn.axes.annotate(
-        short(fall.label, _LEFT - 8), (0, down), (-6, 0), xycoords=("axes fraction", "data"), textcoords="offset points",
+        shorten(fall.label, _LEFT - 8), (0, down), (-6, 0), xycoords=("axes fraction", "data"), textcoords="offset points",
         color=INK if fall.total else SOFT, fontsize=TEXT, fontweight="bold" if fall.total else "normal", ha="right",
         va="baseline", annotation_clip=False,
     )  # fmt: skip

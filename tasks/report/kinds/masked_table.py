@@ -1,4 +1,4 @@
-"""A table whose rows belong to people."""
+"""What report and certificate say of a table whose rows belong to people."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A model that is released in place of a table."""
+"""What report and certificate say of a model that is released in place of a table."""
 
 from __future__ import annotations
 

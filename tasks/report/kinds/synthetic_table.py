@@ -1,4 +1,4 @@
-"""A table whose rows belong to nobody."""
+"""What report and certificate say of a table whose rows belong to nobody."""
 
 from __future__ import annotations
 

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from tasks.attack.insiders import list_columns
 from tasks.attack.omissions import Omission
 from tasks.attack.outcomes.outcome import AttackResult
+from tasks.attack.threat import is_on_knowledge_curve
 from tasks.microdata.alignment import ROWS_OF_NOBODY
 from tasks.microdata.estimate import Estimate
 from tasks.microdata.numbers import format_share, format_with_unit
 from tasks.report.charts.editions import Edition
-from tasks.report.charts.knowledge import KNOWING
-from tasks.report.content import Content, extra_knowledge, is_insider, parse_external_file
+from tasks.report.content import Content, extract_extra_knowledge, is_insider, parse_external_file
 from tasks.report.kinds import find_report
 from tasks.report.views.learned import LearnedView, create_learned_view
 from tasks.report.views.probable import ProbableView, probable_view
@@ -80,7 +80,7 @@ def idle_attacks(content: Content) -> tuple[TextRow, ...]:
             cells=(intruder_in_words(result.intruder), result.status.replace("_", " "), result.reason or "no reason was given"),
         )
         for result in content.attacks
-        if result.status != "ok" and not result.intruder.startswith(KNOWING)
+        if result.status != "ok" and not is_on_knowledge_curve(result.intruder)
     ]
     return (*omitted, *silent)
 
@@ -141,7 +141,7 @@ def _insider_rows(figures: list[Estimate], measured: list[str]) -> Iterator[Text
         by_insider.setdefault(one.intruder or "", {})[one.measure] = one
     for insider, found in sorted(by_insider.items(), key=_compute_rate_sort_key):
         cells = tuple(figure_text(found.get(name)) for name in measured)
-        yield TextRow(head=extra_knowledge(insider), cells=cells)
+        yield TextRow(head=extract_extra_knowledge(insider), cells=cells)
 
 
 def _file_rows(results: list[AttackResult], figures: list[Estimate], measured: list[str]) -> Iterator[TextRow]:
@@ -187,7 +187,7 @@ def _gains(content: Content, told: list[Estimate]) -> tuple[tuple[str, ...], tup
     names = dict.fromkeys(one.intruder or "" for one in told)
     rows = (
         TextRow(
-            head=extra_knowledge(name) or parse_external_file(name),
+            head=extract_extra_knowledge(name) or parse_external_file(name),
             cells=tuple(_format_gain_cell(content, told, name, attribute) for attribute in heads),
         )
         for name in names

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from tasks.attack.linkage.assertable_links import PRECISION
+from tasks.attack.threat import is_on_knowledge_curve
 from tasks.microdata.estimate import Estimate
 from tasks.microdata.numbers import count, format_share, format_with_unit, number
 from tasks.report.charts.candidates import Candidates, bracket_text
@@ -14,14 +15,14 @@ from tasks.report.charts.distributions import DistributionChart
 from tasks.report.charts.editions import RULES
 from tasks.report.charts.heat import draw_heat
 from tasks.report.charts.horizontal_bars import BarRow, draw_rows
-from tasks.report.charts.knowledge import KNOWING, KnowledgeCurve, is_knowing, knowledge_curves, parse_attribute_count
+from tasks.report.charts.knowledge import KnowledgeCurve, list_knowledge_curves, parse_attribute_count
 from tasks.report.charts.lines import draw_line, draw_shares
-from tasks.report.charts.losses import Losses, losses
+from tasks.report.charts.losses import Losses, collect_losses
 from tasks.report.charts.precision import PrecisionCoverage
 from tasks.report.charts.relations import Pair
-from tasks.report.charts.subgroups import Subgroups, subgroups
+from tasks.report.charts.subgroups import Subgroups, compare_subgroups
 from tasks.report.charts.vertical_bars import BarPair, draw_columns
-from tasks.report.content import Content, extra_knowledge
+from tasks.report.content import Content, extract_extra_knowledge
 from tasks.report.views.rows import TextRow, share_in_words
 from tasks.report.wording.figure_formats import mark_bound
 from tasks.report.wording.intruders import NOT_DISJOINT, uses_all_true_links
@@ -35,7 +36,7 @@ from tasks.score.public_shares import FEWEST
 _WIDEST_MARK = 9
 _DASH = "\u2013"
 _BESIDE_PARTS = 120.0  # room for `rare categories`
-MOST_KNOWING = 4
+MOST_KNOWLEDGE_BARS = 4
 RATE = REIDENTIFICATION.name
 
 
@@ -113,7 +114,7 @@ def candidate_figures(content: Content) -> tuple[Figure, ...]:
 
 def knowledge_figures(content: Content) -> tuple[Figure, ...]:
     """One chart for each attack that was made with less and less knowledge, all with one scale."""
-    curves = knowledge_curves(content.estimates, len(content.intruder_knowledge))
+    curves = list_knowledge_curves(content.estimates, len(content.intruder_knowledge))
     most = max((point.rate for curve in curves for point in curve.points), default=0.0)
     return tuple(_curve(content, curve, most, f"chart-knowledge-{i}") for i, curve in enumerate(curves))
 
@@ -126,10 +127,10 @@ def precision_figures(content: Content) -> tuple[Figure, ...]:
 
 def explain_missing_curves(content: Content) -> tuple[str, ...]:
     """A sentence on each attack that has no such chart though it ran: why somebody who knows less has no figure."""
-    drawn = {curve.attack for curve in knowledge_curves(content.estimates, len(content.intruder_knowledge))}
+    drawn = {curve.attack for curve in list_knowledge_curves(content.estimates, len(content.intruder_knowledge))}
     silent: dict[str, str] = {}
     for result in content.attacks:
-        if result.intruder.startswith(KNOWING) and result.status != "ok" and result.attack not in drawn:
+        if is_on_knowledge_curve(result.intruder) and result.status != "ok" and result.attack not in drawn:
             silent.setdefault(result.attack, result.reason or "no reason was given")
     return tuple(
         say("figures.no_curve", attack=attack, why=expand_code_names(reason).rstrip(".")) for attack, reason in silent.items()
@@ -138,13 +139,13 @@ def explain_missing_curves(content: Content) -> tuple[str, ...]:
 
 def subgroup_figures(content: Content) -> tuple[Figure, ...]:
     """The rates of the subgroups, the worst found among the attacks run."""
-    found = subgroups(content.estimates, RULES[content.edition])
+    found = compare_subgroups(content.estimates, RULES[content.edition])
     return (_subgroups(found, content),) if len(_rates_shown(found)) > 1 else ()
 
 
 def alike_subgroups(content: Content) -> str:
     """The sentence that stands for a chart whose bars would all be equal; empty where they are not."""
-    found = subgroups(content.estimates, RULES[content.edition])
+    found = compare_subgroups(content.estimates, RULES[content.edition])
     rates = _rates_shown(found)
     if len(rates) != 1:
         return ""
@@ -169,22 +170,26 @@ def _rate(value: float, *, at_least: bool) -> str:
 
 def loss_figures(content: Content) -> tuple[Figure, ...]:
     """One chart for each measure of loss."""
-    return tuple(_losses(one, f"chart-loss-{i}") for i, one in enumerate(losses(content.estimates)))
+    return tuple(_losses(one, f"chart-loss-{i}") for i, one in enumerate(collect_losses(content.estimates)))
 
 
 def _rungs(content: Content) -> list[tuple[str, str, Estimate]]:
-    """Label, kind and figure of each bar of the summary: fewer attributes, the declared intruder, the worst insider."""
-    knowing = sorted({one.intruder or "" for one in content.figures(RATE) if is_knowing(one)}, key=parse_attribute_count)
-    every = -(-len(knowing) // MOST_KNOWING) or 1
+    """Label, intruder and figure of each bar of the summary: fewer attributes, the declared intruder, the worst insider."""
+    knowing = sorted(
+        {one.intruder or "" for one in content.figures(RATE) if is_on_knowledge_curve(one.intruder)}, key=parse_attribute_count
+    )
+    every = -(-len(knowing) // MOST_KNOWLEDGE_BARS) or 1
     worst = [content.largest(one for one in content.figures(RATE) if one.intruder == name) for name in knowing[::every]]
     rungs: list[tuple[str, str, Estimate]] = [
-        (say("figures.knows_some", n=parse_attribute_count(one.intruder or "")), KNOWING, one) for one in worst if one
+        (say("figures.knows_some", n=parse_attribute_count(one.intruder or "")), one.intruder or "", one)
+        for one in worst
+        if one
     ]
     declared, insider = (content.worst(RATE, declared=whose) for whose in (True, False))
     if declared is not None:
         rungs.append((say("figures.knows_all", n=len(content.intruder_knowledge)), DECLARED, declared))
     if insider is not None:
-        rungs.append((say("figures.knows_more", extra=extra_knowledge(insider.intruder or "")), INSIDER, insider))
+        rungs.append((say("figures.knows_more", extra=extract_extra_knowledge(insider.intruder or "")), INSIDER, insider))
     return rungs
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from tasks.microdata.estimate import Estimate
 from tasks.microdata.numbers import format_with_unit
-from tasks.report.content import Content, extra_knowledge
+from tasks.report.content import Content, extract_extra_knowledge
 from tasks.report.views.missing_limits import NO_LINE, is_limited
 from tasks.report.views.rows import FigureRow, figure_text, share_in_words
 from tasks.report.wording.figure_formats import unit_of
@@ -93,8 +93,9 @@ def _uniques_in_words(content: Content, one: Estimate, no_line: str = "") -> Sen
 
 
 def _value_in_words(content: Content, one: Estimate, no_line: str = "") -> Sentence:
-    return say("fully_synthetic.value", told=one, extra=extra_knowledge(one.intruder or ""), knows=content.intruder_knowledge,
-               control=_control(content, one), gain=_gain(content, one), no_line=no_line)  # fmt: skip
+    return say("fully_synthetic.value", told=one, extra=extract_extra_knowledge(one.intruder or ""),
+               knows=content.intruder_knowledge, control=_control(content, one), gain=_gain(content, one),
+               no_line=no_line)  # fmt: skip
 
 
 def _control(content: Content, one: Estimate) -> Estimate | None:

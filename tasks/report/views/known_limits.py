@@ -1,4 +1,4 @@
-"""What no report says, whatever was released, and what every one rests on."""
+"""Sentences on what no report can say, and on what every report rests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the page says of an attack by a learned distance: what it found beside the plain one, what is proven, what betrays."""
+"""The block of the page on an attack by a learned distance: its rates beside the plain one, what is proven, the weights."""
 
 from __future__ import annotations
 

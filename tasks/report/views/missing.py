@@ -1,4 +1,4 @@
-"""What became of missing values, in words."""
+"""Describe what became of missing values."""
 
 from __future__ import annotations
 

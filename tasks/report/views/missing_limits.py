@@ -1,4 +1,4 @@
-"""Which alarming figures no line of the policy limits."""
+"""Find alarming figures that no line of the policy limits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A released model: what it is, what it is good for, and what its report does not say."""
+"""The view of a released model: what it is, what it is good for, and what its report does not say."""
 
 from __future__ import annotations
 

@@ -20,10 +20,10 @@ from tasks.report.views.policy_lines import (
     describe_caution,
     describe_deciding_bound,
     describe_demand,
+    describe_requirement,
+    explain_decision,
     format_deciding_figure,
     name_limit_unit,
-    reason_in_words,
-    requirement,
 )
 from tasks.report.views.rows import Bar, FigureRow, TextRow, figure_text, people_text
 from tasks.report.wording.figure_formats import mark_bound, nearly_none, unit_of
@@ -93,22 +93,22 @@ class AttributeRow:
     published: bool
 
 
-def tiles(content: Content) -> tuple[Tile, ...]:
+def create_tiles(content: Content) -> tuple[Tile, ...]:
     """The deciding figures: broken lines, undecided ones, then those nearest to their limit; a line on insiders among them.
 
     `MOST_TILES`, and one more where a line on insiders would push out one that is not kept.
     """
     order = {"fail": 0, "undecided": 1, "pass": 2}
-    lines = sorted(content.lines(), key=lambda pair: (order[pair[1].decision], -_nearness(*pair), pair[1].line))
+    lines = sorted(content.lines(), key=lambda pair: (order[pair[1].decision], -_compute_nearness(*pair), pair[1].line))
     shown, hidden = lines[:MOST_TILES], lines[MOST_TILES:]
     insider = next((pair for pair in hidden if _is_on_insiders(pair[0])), None)
     if insider is not None and not any(_is_on_insiders(line) for line, _ in shown):
         room = shown[:-1] if shown[-1][1].decision == "pass" else shown
         shown = [*room, insider]
-    return tuple(_tile(content, line, criterion) for line, criterion in shown)
+    return tuple(_create_tile(content, line, criterion) for line, criterion in shown)
 
 
-def all_exact(content: Content) -> bool:
+def are_all_exact(content: Content) -> bool:
     """Were all records attacked, so that no figure of the policy is estimated from a sample?"""
     bounds = {criterion.deciding_bound for criterion in content.verdict.criteria}
     return content.intruder.targets == content.intruder.records == 1.0 and bounds == {"value"}
@@ -118,7 +118,7 @@ def _is_on_insiders(line: PolicyLine) -> bool:
     return (line.intruder or "").startswith(INSIDER)
 
 
-def _nearness(line: PolicyLine, criterion: Criterion) -> float:
+def _compute_nearness(line: PolicyLine, criterion: Criterion) -> float:
     """1 at the limit, less within it; the order of the policy where the line is not kept."""
     if criterion.decision != "pass" or criterion.deciding_value is None:
         return 0.0
@@ -126,16 +126,16 @@ def _nearness(line: PolicyLine, criterion: Criterion) -> float:
     return 1.0 if large == 0 else small / large
 
 
-def policy_rows(content: Content) -> tuple[PolicyRow, ...]:
+def create_policy_rows(content: Content) -> tuple[PolicyRow, ...]:
     return tuple(
         PolicyRow(
-            requirement=requirement(line, content.counts_behind(criterion)),
+            requirement=describe_requirement(line, content.counts_behind(criterion)),
             decision=criterion.decision,
             status=DECISIONS[criterion.decision],
             found=format_deciding_figure(criterion, content.counts_behind(criterion)),
             who=describe_bound_source(content, criterion),
             note=describe_caution(content, criterion, cannot_fail=cannot_fail(line)),
-            reason=reason_in_words(line, criterion, content.counts_behind(criterion)),
+            reason=explain_decision(line, criterion, content.counts_behind(criterion)),
         )
         for line, criterion in content.lines()
     )
@@ -149,7 +149,7 @@ def attribute_rows(content: Content) -> tuple[AttributeRow, ...]:
     for attribute in content.schema.attributes:
         column = found.get(attribute.name)
         steps = [describe_mask(step, content.schema).attribute(attribute) for step in content.steps_on(attribute.name)]
-        why = "" if attribute.is_published else why_unpublished(attribute, masked)
+        why = "" if attribute.is_published else explain_unpublished(attribute, masked)
         rows.append(
             AttributeRow(
                 name=attribute.name,
@@ -167,7 +167,7 @@ def attribute_rows(content: Content) -> tuple[AttributeRow, ...]:
     return tuple(rows)
 
 
-def why_unpublished(attribute: Attribute, masked: Collection[str] = ()) -> Sentence:
+def explain_unpublished(attribute: Attribute, masked: Collection[str] = ()) -> Sentence:
     """The reason why a column is not in the released table. masked: the attributes that a step masked."""
     if attribute.is_published:
         raise ValueError(f"{attribute.name} is published: its role is {attribute.role}")
@@ -184,23 +184,23 @@ class TreatmentRow:
     treatment: str
 
 
-def treatment_rows(content: Content) -> tuple[TreatmentRow, ...]:
+def create_treatment_rows(content: Content) -> tuple[TreatmentRow, ...]:
     """What became of the attributes: one row each, or, where there are many, one for all of a role that were treated alike."""
     rows = attribute_rows(content)
     if len(rows) <= MOST_SINGLE:
-        return tuple(_treatment_row([one]) for one in rows)
+        return tuple(_create_treatment_row([one]) for one in rows)
     alike: dict[tuple[str, str], list[AttributeRow]] = {}
     for one in rows:
         alike.setdefault((one.role, one.treatment), []).append(one)
-    return tuple(_treatment_row(group) for group in alike.values())
+    return tuple(_create_treatment_row(group) for group in alike.values())
 
 
-def _treatment_row(alike: list[AttributeRow]) -> TreatmentRow:
+def _create_treatment_row(alike: list[AttributeRow]) -> TreatmentRow:
     members = tuple((one.name, one.documented) for one in alike)
     return TreatmentRow(members=members, role=alike[0].role, treatment=alike[0].treatment)
 
 
-def evidence_rows(content: Content) -> tuple[AttributeRow, ...]:
+def create_evidence_rows(content: Content) -> tuple[AttributeRow, ...]:
     """The attributes of whose classification this edition tells the evidence."""
     return tuple(row for row in attribute_rows(content) if row.evidence or row.notes)
 
@@ -215,7 +215,7 @@ def _missing(content: Content, column: ColumnReport | None) -> str:
     return count(column.n_missing) if column is not None and shown else _DASH
 
 
-def disclosure_rows(content: Content) -> tuple[tuple[str, ...], tuple[TextRow, ...]]:
+def create_disclosure_rows(content: Content) -> tuple[tuple[str, ...], tuple[TextRow, ...]]:
     """Head cells and rows of interval and same-value disclosure: one row per masked attribute."""
     widths = [(measure, width) for measure in _WIDTHS_OF for width in _widths(content, measure)]
     heads = (f"Within {number(width)}{SPACE}% of {_WIDTHS_OF[measure]}" for measure, width in widths)
@@ -241,7 +241,7 @@ def _widths(content: Content, measure: str) -> list[float]:
     return sorted({dict(one.parameters)["p_percent"] for one in content.figures(measure)})
 
 
-def anonymity_rows(content: Content) -> tuple[FigureRow, ...]:
+def create_anonymity_rows(content: Content) -> tuple[FigureRow, ...]:
     figures = [one for one in content.estimates if one.measure in ("k_anonymity", "k_anonymity_subset")]
     return tuple(
         FigureRow(
@@ -259,7 +259,7 @@ def _format_attribute_suffix(one: Estimate) -> str:
     return "" if one.attribute is None else f" ({one.attribute.replace(',', ', ')})"
 
 
-def loss_rows(content: Content) -> tuple[FigureRow, ...]:
+def create_loss_rows(content: Content) -> tuple[FigureRow, ...]:
     """The losses of the whole table; `note` says what each means for an analyst."""
     return tuple(
         FigureRow(
@@ -284,7 +284,7 @@ def attribute_losses(content: Content) -> tuple[tuple[str, ...], tuple[TextRow, 
     return tuple(MEANINGS[m].title for m in measures), tuple(rows)
 
 
-def _tile(content: Content, line: PolicyLine, criterion: Criterion) -> Tile:
+def _create_tile(content: Content, line: PolicyLine, criterion: Criterion) -> Tile:
     estimate = content.figure(criterion.estimate)
     counts = content.counts_behind(criterion)
     unit = name_limit_unit(line.measure, counts)
@@ -341,7 +341,7 @@ def _is_of(one: Estimate, attribute: str, width: float) -> bool:
     return one.attribute == attribute and dict(one.parameters)["p_percent"] == width
 
 
-def source_facts(content: Content) -> tuple[tuple[str, str], ...]:
+def list_source_facts(content: Content) -> tuple[tuple[str, str], ...]:
     """What was read, as terms and descriptions."""
     report, context = content.ingest, content.context
     separators = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
@@ -353,13 +353,13 @@ def source_facts(content: Content) -> tuple[tuple[str, str], ...]:
         find_report(content).count_rows(content),
         ("Released to", context.environment + (f": {join_with_and(context.recipients)}" if context.recipients else "")),
     )
-    facts = [(term, text) for term, text in (*stated, *_context_facts(content)) if text is not None]
-    unstated = [term.lower() for term, text in _context_facts(content) if text is None]
+    facts = [(term, text) for term, text in (*stated, *_list_context_facts(content)) if text is not None]
+    unstated = [term.lower() for term, text in _list_context_facts(content) if text is None]
     told = [("Not stated", f"{join_with_and(unstated)}: not assessed")] if unstated else []
     return (*facts, *told)
 
 
-def _context_facts(content: Content) -> tuple[tuple[str, str | None], ...]:
+def _list_context_facts(content: Content) -> tuple[tuple[str, str | None], ...]:
     """What only the release file can tell; None: it does not."""
     context = content.context
     return (

@@ -22,7 +22,7 @@ from tasks.score.verdict import Criterion, Decision
 DECISIONS: dict[Decision, str] = {"pass": "kept", "fail": "broken", "undecided": "not decided"}
 
 
-def requirement(line: PolicyLine, counts: Counts = "records") -> Sentence:
+def describe_requirement(line: PolicyLine, counts: Counts = "records") -> Sentence:
     """What a policy line demands of which figure."""
     measure = MEASURES[line.measure]
     asked_of = "attack" if line.attack else "worst membership attack" if measure.of_membership else "worst attack"
@@ -78,7 +78,7 @@ def describe_deciding_bound(criterion: Criterion, estimate: Estimate | None) -> 
                targets=(estimate and estimate.n_targets) or 0, counts=counts)  # fmt: skip
 
 
-def reason_in_words(line: PolicyLine, criterion: Criterion, counts: Counts = "records") -> Sentence:
+def explain_decision(line: PolicyLine, criterion: Criterion, counts: Counts = "records") -> Sentence:
     """Why a line is kept, broken or not decided, and what the figure is not about."""
     return say("policy.reason", line=line, criterion=criterion, found=format_deciding_figure(criterion, counts),
                limit=describe_demand(line, counts), counts=counts, more_targets=criterion.caution != ONE_SHARE,
@@ -95,7 +95,7 @@ def describe_caution(content: Content, criterion: Criterion, *, cannot_fail: boo
                reason=found and found.reason)  # fmt: skip
 
 
-def verdict_in_words(content: Content) -> Sentence:
+def state_verdict(content: Content) -> Sentence:
     """The verdict as one plain sentence."""
     decisions = [criterion.decision for criterion in content.verdict.criteria]
     lines = len(decisions)

@@ -9,8 +9,8 @@ from tasks.mask.ranks.rank_jitter import DISPLACEMENTS
 from tasks.mask.ranks.rank_swapping import KNOWN_LIMIT
 from tasks.microdata.estimate import Estimate
 from tasks.microdata.schema import Role
-from tasks.report.content import Content, extra_knowledge, is_insider, parse_external_file
-from tasks.report.views.insider_curve import columns_as_published, curve_in_words
+from tasks.report.content import Content, extract_extra_knowledge, is_insider, parse_external_file
+from tasks.report.views.insider_curve import describe_columns, describe_curve
 from tasks.report.views.known_limits import describe_editions, describe_randomness, describe_rows, describe_scope
 from tasks.report.views.membership import describe_insider, worst_of_membership
 from tasks.report.views.missing_limits import NO_LINE, is_limited
@@ -127,16 +127,16 @@ def insiders_in_words(content: Content) -> Iterator[str]:
     first = _worst_insider(content)
     if first is None:
         return
-    yield say("residual.insider", knows=columns_as_published(content, first.intruder or ""), rate=first, unit=content.unit,
+    yield say("residual.insider", knows=describe_columns(content, first.intruder or ""), rate=first, unit=content.unit,
               is_worst=content.is_worst_of_all(first), uses_masking=uses_the_masking(content, first.attack),
               worst_case=_worst_case(content, first))  # fmt: skip
     names = dict.fromkeys(one.intruder for one in content.figures("reidentification", declared=False))
     others_worst = (_worst_of(content, name) for name in names if name != first.intruder)
     ranked = sorted(filter(None, others_worst), key=lambda one: -(one.value or 0.0))
     if content.intruder.insiders is not None:
-        yield curve_in_words(content)
+        yield describe_curve(content)
     elif ranked:
-        found = [say("residual.found_knowing", rate=one, extra=extra_knowledge(one.intruder or "")) for one in ranked]
+        found = [say("residual.found_knowing", rate=one, extra=extract_extra_knowledge(one.intruder or "")) for one in ranked]
         yield say("residual.other_insiders", found=found)
 
 

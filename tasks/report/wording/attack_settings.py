@@ -1,4 +1,4 @@
-"""How an attack compares and counts, without which its figures mean nothing."""
+"""Describe how an attack compares and counts, without which its figures mean nothing."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Who attacks, and what is theirs: intruders by what they know."""
+"""Describe intruders by what they know."""
 
 from __future__ import annotations
 
 from tasks.attack.methods import ATTACKS
-from tasks.report.content import Content, extra_knowledge, parse_external_file
+from tasks.report.content import Content, extract_extra_knowledge, parse_external_file
 from tasks.report.wording.sentence import Sentence, say
 
 WORST_CASE = "the worst case of a family of distances, and no intruder's rate"
@@ -13,7 +13,7 @@ NOT_DISJOINT = "The distance has seen the links by which the margin was calibrat
 def somebody(content: Content, intruder: str, attack: str | None) -> Sentence:
     """An intruder by what they know: `somebody who knows age and educ and how the masking works`."""
     kind = ATTACKS.get(content.method_of(attack) or "")
-    return say("intruders.somebody", extra=extra_knowledge(intruder), file=parse_external_file(intruder),
+    return say("intruders.somebody", extra=extract_extra_knowledge(intruder), file=parse_external_file(intruder),
                holder=kind and kind.about.holder, knows=content.intruder_knowledge, unit=content.unit, counts=content.counts,
                records=content.intruder.records, uses_masking=uses_the_masking(content, attack),
                like_owner=uses_all_true_links(content, attack))  # fmt: skip

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 
 from tasks.attack.methods import ATTACKS
-from tasks.report.charts.knowledge import KNOWING
-from tasks.report.content import extra_knowledge, parse_external_file
+from tasks.attack.threat import is_on_knowledge_curve
+from tasks.report.charts.knowledge import parse_attribute_count
+from tasks.report.content import extract_extra_knowledge, parse_external_file
 
 _CODE_NAMES = {
     "distance_linkage": "distance-based linkage",
@@ -33,11 +34,11 @@ def attack_named(attack: str | None) -> str:
 
 def intruder_in_words(intruder: str) -> str:
     """Who attacked: the declared intruder, one who knows one attribute more, or one who holds an external file."""
-    extra, file = extra_knowledge(intruder), parse_external_file(intruder)
+    extra, file = extract_extra_knowledge(intruder), parse_external_file(intruder)
     if file:
         return f"holder of the external file {file}"
-    if intruder.startswith(KNOWING):
-        return f"somebody who knows {intruder.removeprefix(KNOWING)} of the declared intruder's attributes"
+    if is_on_knowledge_curve(intruder):
+        return f"somebody who knows {parse_attribute_count(intruder)} of the declared intruder's attributes"
     return f"insider who also knows {extra}" if extra else "declared intruder"
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from tasks.microdata.codes import joint_codes
 from tasks.microdata.errors import InputError
-from tasks.microdata.estimate import Estimate, several
+from tasks.microdata.estimate import Estimate, join_attributes
 from tasks.microdata.schema import Role
 from tasks.microdata.spec import Names, Public, Spec
 from tasks.microdata.suggestion import did_you_mean
@@ -68,7 +68,7 @@ def uniques(tables: TablePair, names: tuple[str, ...] | None = None) -> tuple[Es
             remedy = did_you_mean(name, known, "take it out of the list, or declare its role")
             what, allowed = "uniques are counted over quasi-identifiers", ", ".join(known) or "none"
             raise InputError("not-a-quasi-identifier", "measures: uniques_released.attributes", what, allowed, remedy, name)
-    units, attribute = find_units(tables.original, tables.schema), None if names is None else several(names)
+    units, attribute = find_units(tables.original, tables.schema), None if names is None else join_attributes(names)
     if not (names or known):
         return _nothing(UNIQUES_RELEASED), _nothing(REPLICATED_UNIQUES)
     classes = _classes(tables, names or known)

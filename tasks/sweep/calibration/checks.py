@@ -142,7 +142,7 @@ class CalibrationCheck:
     run: RunCheck
 
 
-def checks(attacks: tuple[str, ...] = ()) -> tuple[CalibrationCheck, ...]:
+def list_checks(attacks: tuple[str, ...] = ()) -> tuple[CalibrationCheck, ...]:
     """All checks, or those of some attacks by their method; those that take longest first."""
     found = (
         *_list_coverage_checks(),
@@ -164,7 +164,7 @@ def checks(attacks: tuple[str, ...] = ()) -> tuple[CalibrationCheck, ...]:
 def _list_plain_checks(spec: Attack) -> Iterator[CalibrationCheck]:
     """The checks of an attack that no list of this file names: with its defaults, by an intruder who knows all attributes."""
     for setting, make, steps in _OF_NOBODY:
-        yield _null(spec.method, setting, spec, partial(make, null_checks.N, steps))
+        yield _run_null_check(spec.method, setting, spec, partial(make, null_checks.N, steps))
     for share in SHARES:
         yield _create_planted_check(spec.method, "", spec, (), share)
     intervals = partial(_run_intervals, f"{spec.method}, microaggregated", spec, worlds.make_masked_world, (_MICRO,))
@@ -179,10 +179,10 @@ def carry_out(check: CalibrationCheck, effort: Effort) -> tuple[CalibrationFindi
     try:
         return check.run(effort, stream(seed, check.kind, check.subject, check.scene))
     except (AttackFailed, NotApplicable) as answer:
-        return (_not_run(check, answer.reason),)
+        return (_create_not_run(check, answer.reason),)
 
 
-def _not_run(check: CalibrationCheck, reason: str) -> CalibrationFinding:
+def _create_not_run(check: CalibrationCheck, reason: str) -> CalibrationFinding:
     return CalibrationFinding(
         kind=check.kind,
         subject=check.subject,
@@ -195,7 +195,7 @@ def _not_run(check: CalibrationCheck, reason: str) -> CalibrationFinding:
     )
 
 
-def _distances() -> Iterator[tuple[str, Attack]]:
+def _list_distances() -> Iterator[tuple[str, Attack]]:
     for direction in ("to_release", "to_original"):
         for scale in ("release", "original", "own"):
             spec = {"method": "distance_linkage", "direction": direction, "scale_by": scale}
@@ -204,36 +204,38 @@ def _distances() -> Iterator[tuple[str, Attack]]:
 
 def _list_null_checks() -> Iterator[CalibrationCheck]:
     probable = (("probabilistic_linkage", _PROBABLE), ("probabilistic_linkage, one to one", _PROBABLE_TOGETHER))
-    for subject, spec in (*_distances(), *_SCHEMAS.items(), *probable):
+    for subject, spec in (*_list_distances(), *_SCHEMAS.items(), *probable):
         for setting, make, steps in _OF_NOBODY:
-            yield _null(subject, setting, spec, partial(make, null_checks.N, steps))
+            yield _run_null_check(subject, setting, spec, partial(make, null_checks.N, steps))
     yield from _list_probability_checks()
     for mask, steps in FOLLOWED.items():
-        yield _null(
+        yield _run_null_check(
             "transparency",
             f"rows dealt out, {mask}",
             _TRANSPARENCY,
             partial(worlds.make_shuffled_rows_world, null_checks.N, steps),
         )
-    yield _null(
+    yield _run_null_check(
         "transparency, marginals",
         "rows dealt out, rank jitter",
         _MARGINALS,
         partial(worlds.make_shuffled_rows_world, null_checks.N, (_JITTER,)),
     )
     for mask, steps in EXCHANGED.items():
-        yield _null(
+        yield _run_null_check(
             "consistency",
             f"rows dealt out, {mask}",
             _CONSISTENCY,
             partial(worlds.make_shuffled_rows_world, null_checks.N, steps),
         )
     yield from _list_learner_checks()
-    yield _null("row_position", "rows shuffled", _POSITION, partial(worlds.make_masked_world, null_checks.N, ()))
-    yield _null("row_position", "rows shuffled, 40 % absent", _POSITION, partial(worlds.make_partial_world, null_checks.N, ()))
+    yield _run_null_check("row_position", "rows shuffled", _POSITION, partial(worlds.make_masked_world, null_checks.N, ()))
+    yield _run_null_check(
+        "row_position", "rows shuffled, 40 % absent", _POSITION, partial(worlds.make_partial_world, null_checks.N, ())
+    )
 
 
-def _null(subject: str, setting: str, spec: Attack, make: null_checks.MakeWorld) -> CalibrationCheck:
+def _run_null_check(subject: str, setting: str, spec: Attack, make: null_checks.MakeWorld) -> CalibrationCheck:
     return CalibrationCheck("null", spec.method, subject, setting, partial(finds_nothing, subject, setting, spec, make))
 
 
@@ -261,7 +263,7 @@ def _list_planted_checks() -> Iterator[CalibrationCheck]:
     for share in SHARES:
         unnamed = ("profile_linkage without names, same units", _SAME_UNITS)
         alone: tuple[tuple[str, Attack], ...] = (("row_position", _POSITION), ("probabilistic_linkage", _PROBABLE))
-        everywhere: tuple[tuple[str, Attack], ...] = (*_distances(), unnamed, *alone)
+        everywhere: tuple[tuple[str, Attack], ...] = (*_list_distances(), unnamed, *alone)
         for subject, spec in everywhere:
             yield _create_planted_check(subject, "", spec, (), share)
         for mask, steps in {"PRAM": (_PRAM,), "noise": (_NOISE,), "a swap over all ranks": (_ANYWHERE,)}.items():
@@ -320,7 +322,7 @@ def _list_posterior_checks() -> Iterator[CalibrationCheck]:
 
 def _list_recount_checks() -> Iterator[CalibrationCheck]:
     attacks: tuple[tuple[str, Attack], ...] = (
-        *_distances(),
+        *_list_distances(),
         *_SCHEMAS.items(),
         ("transparency", _TRANSPARENCY),
         ("row_position", _POSITION),

@@ -1,4 +1,4 @@
-"""Where only a sample of the targets is scored, the intervals cover what scoring all of them would have said."""
+"""Calibration check: intervals from a sample of the targets cover the figure of all targets."""
 
 from __future__ import annotations
 

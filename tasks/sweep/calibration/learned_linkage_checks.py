@@ -1,4 +1,4 @@
-"""Where nothing is to be learned, an attack by a learned distance says so: on records it did not learn from, and by its chance.
+"""Calibration check: where nothing can be learned, an attack by a learned distance finds no more than chance.
 
 The permutation law of `null` holds for links that do not depend on who is who; these do.
 """

@@ -1,4 +1,4 @@
-"""Where nothing is to be found, no attack finds more, or less, than chance."""
+"""Calibration check: where nothing can be found, no attack finds more, or less, than chance."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from tasks.attack.methods import Attack
 from tasks.sweep.calibration.calibration_findings import LEVEL, CalibrationFinding, Effort
-from tasks.sweep.calibration.random_pairings import compute_pairing_credit, run_permutation_test, square
+from tasks.sweep.calibration.random_pairings import complete_to_square, compute_pairing_credit, run_permutation_test
 from tasks.sweep.calibration.worlds import World
 
 N = 30
@@ -26,7 +26,7 @@ def finds_nothing(
     matrices, total, wrong = [], 0.0, 0
     for one in rng.spawn(effort.seeds):
         by_attack = compute_pairing_credit(make(one), spec)
-        matrix = square(by_attack.matrix)
+        matrix = complete_to_square(by_attack.matrix)
         matrices.append(matrix)
         total += float(by_attack.credit.sum())
         wrong += abs(by_attack.result.chance - matrix.mean()) > 1e-9

@@ -1,4 +1,4 @@
-"""Where a share of the records can be found for certain and the rest not at all, an attack finds that share and chance."""
+"""Calibration check: of records of which a known share can be found for certain, an attack finds that share and chance."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the law of a mask is known, an intruder who follows it is right as often as their posterior claims."""
+"""Calibration check: an intruder who follows the known law of a mask is right as often as their posterior claims."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tasks.microdata.errors import AttackFailed
 from tasks.microdata.table import Floats
 from tasks.sweep.calibration.calibration_findings import LEVEL, CalibrationFinding, Effort
 from tasks.sweep.calibration.random_pairings import run_attack
-from tasks.sweep.calibration.worlds import KNOWN, Steps, World, create_schema, create_shuffled_alignment, mask_data, people
+from tasks.sweep.calibration.worlds import KNOWN, Steps, World, create_schema, create_shuffled_alignment, draw_people, mask_data
 
 N = 400
 ALLOWED = 0.05  # of the claim: the formula takes the rows of the others for independent draws, which errs by about 1/n
@@ -91,7 +91,7 @@ def _others(log: Floats) -> Floats:
 
 
 def _world(names: tuple[str, ...], steps: Steps, rng: np.random.Generator) -> World:
-    data = people(N, rng).select(names)
+    data = draw_people(N, rng).select(names)
     schema = create_schema({name: KNOWN[name] for name in names})
     done = mask_data(data, schema, steps, rng)
     return World(data, done.data, schema, done.mechanisms, create_shuffled_alignment(N, rng), names)

@@ -25,7 +25,7 @@ from tasks.score.measures.linkage import POSTERIOR_AT_TRUTH
 from tasks.sweep.calibration.calibration_findings import LEVEL, CalibrationFinding, CalibrationKind, Effort
 from tasks.sweep.calibration.null_checks import MakeWorld
 from tasks.sweep.calibration.posterior_checks import ALLOWED, FEWEST, TABLES, compute_difference_p_value
-from tasks.sweep.calibration.random_pairings import run_attack, run_permutation_test, square
+from tasks.sweep.calibration.random_pairings import complete_to_square, run_attack, run_permutation_test
 from tasks.sweep.calibration.worlds import Steps, World, create_schema, create_shuffled_alignment, make_masked_world, mask_data
 
 RECORDS = 40  # of a table that is counted anew
@@ -43,7 +43,7 @@ def posterior_finds_nothing(
     for one in rng.spawn(effort.seeds):
         world = make(one)
         figure = _get_posterior_at_truth(world, run_attack(world, spec))
-        matrix = square(posterior_matrix(world, spec))
+        matrix = complete_to_square(posterior_matrix(world, spec))
         matrices.append(matrix)
         total += (figure.value or 0.0) * world.original.n
         wrong += abs((figure.chance or 0.0) - float(matrix.mean())) > 1e-9

@@ -1,4 +1,4 @@
-"""What an attack earns, and what it would earn if records and rows had been paired at random: the permutation law."""
+"""The permutation test of an attack: what it earns, and what it would earn with records and rows paired at random."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def _links(world: World, spec: Attack) -> Links:
     return find_links(spec, AttackContext(truth, world.schema, world.steps, intruder, world.knows, everybody)).links
 
 
-def square(matrix: Floats) -> Floats:
+def complete_to_square(matrix: Floats) -> Floats:
     """A column of zeros for each record that is not released, so that every pairing is a permutation."""
     return np.pad(matrix, ((0, 0), (0, matrix.shape[0] - matrix.shape[1])))
 

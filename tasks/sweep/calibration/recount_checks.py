@@ -1,4 +1,4 @@
-"""Figures that leave nothing to chance are what counting by hand gives: record by record, from the definitions."""
+"""Calibration check: figures without chance equal a count by hand, record by record, from the definitions."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def create_schema(scales: Mapping[str, Scale], roles: Mapping[str, Role] | None 
 SCHEMA = create_schema({**KNOWN, CONFIDENTIAL: Scale.NOMINAL}, {CONFIDENTIAL: Role.CONFIDENTIAL})
 
 
-def people(n: int, rng: np.random.Generator) -> Microdata:
+def draw_people(n: int, rng: np.random.Generator) -> Microdata:
     """n independent records: a number with ties, one without, an ordinal code, a nominal one (rare, and gaps), a secret."""
     group = rng.choice(np.array([*"abcdef", None], dtype=object), n, p=(0.4, 0.3, 0.04, 0.04, 0.04, 0.04, 0.14))
     columns: dict[str, Any] = {
@@ -68,7 +68,7 @@ def mask_data(data: Microdata, schema: Schema, steps: Steps, rng: np.random.Gene
 
 def make_shuffled_rows_world(n: int, steps: Steps, rng: np.random.Generator) -> World:
     """A masked table whose rows are dealt out to the records at random: all is as stated but whose row is whose."""
-    original = people(n, rng)
+    original = draw_people(n, rng)
     done = mask_data(original, SCHEMA, steps, rng)
     dealt = done.data.take(rng.permutation(n))
     return World(original, dealt, SCHEMA, done.mechanisms, create_shuffled_alignment(n, rng), tuple(KNOWN))
@@ -76,7 +76,7 @@ def make_shuffled_rows_world(n: int, steps: Steps, rng: np.random.Generator) -> 
 
 def make_shuffled_columns_world(n: int, steps: Steps, rng: np.random.Generator) -> World:
     """A masked table of which every column is shuffled by itself: the values are right, and the rows belong to nobody."""
-    original = people(n, rng)
+    original = draw_people(n, rng)
     done = mask_data(original, SCHEMA, steps, rng)
     columns = {name: done.data.column(name).take(pa.array(rng.permutation(n))) for name in done.data.names}
     return World(
@@ -86,14 +86,14 @@ def make_shuffled_columns_world(n: int, steps: Steps, rng: np.random.Generator) 
 
 def make_unrelated_world(n: int, steps: Steps, rng: np.random.Generator) -> World:
     """A table of other people, drawn from the same law and masked in the same way."""
-    original = people(n, rng)
-    done = mask_data(people(n, rng), SCHEMA, steps, rng)
+    original = draw_people(n, rng)
+    done = mask_data(draw_people(n, rng), SCHEMA, steps, rng)
     return World(original, done.data, SCHEMA, done.mechanisms, create_shuffled_alignment(n, rng), tuple(KNOWN))
 
 
 def make_masked_world(n: int, steps: Steps, rng: np.random.Generator) -> World:
     """A release as it is made, sampled records left out; its rows are whose they are."""
-    original = people(n, rng)
+    original = draw_people(n, rng)
     done = mask_data(original, SCHEMA, steps, rng)
     alignment = Alignment(done.record, np.argsort(done.order), n)
     return World(original, done.data, SCHEMA, done.mechanisms, alignment, tuple(KNOWN))
@@ -108,7 +108,7 @@ def make_ordered_world(n: int, steps: Steps, rng: np.random.Generator) -> World:
 
 def make_person_world(n: int, steps: Steps, rng: np.random.Generator) -> World:
     """The same of persons who have two rows each on average, some one and some many; n: rows."""
-    data = people(n, rng)
+    data = draw_people(n, rng)
     columns = {"who": rng.integers(0, n // 2, n), **{name: data.column(name) for name in data.names}}
     original = Microdata.from_columns(columns)
     schema = Schema((Attribute("who", Role.PERSON, Scale.CODE, "declared"), *SCHEMA.attributes))
@@ -130,7 +130,7 @@ def make_planted_world(n: int, share: float, steps: Steps, rng: np.random.Genera
 
     Returns the world and the records that can be found for certain, who stand in their own place of the released file as well.
     """
-    data = people(n, rng)
+    data = draw_people(n, rng)
     known = np.sort(rng.permutation(n)[: round(share * n)])
     rest = np.setdiff1d(np.arange(n), known)
     key = np.full(n, "of the rest", dtype=object)

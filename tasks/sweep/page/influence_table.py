@@ -9,7 +9,7 @@ from tasks.microdata.table import Floats
 from tasks.sweep.page.page_content import InfluenceCell, InfluenceTable
 from tasks.sweep.results import Results
 from tasks.sweep.sensitivity import Influence as Line
-from tasks.sweep.sensitivity import influences
+from tasks.sweep.sensitivity import compute_influences
 
 MOST_MEASURES = 8
 MUCH_BY_CHANCE = 0.05
@@ -33,12 +33,12 @@ def create_influence_table(
 ) -> InfluenceTable:
     """The table of the measures in `first` (by label, per trial), and of some of `then` where that takes no learning.
 
-    labels: of the axes, by path. Cost: that of `sensitivity.influences` for each measure.
+    labels: of the axes, by path. Cost: that of `sensitivity.compute_influences` for each measure.
     """
-    columns = {name: _index_by_axis(influences(results, values)) for name, values in first.items()}
+    columns = {name: _index_by_axis(compute_influences(results, values)) for name, values in first.items()}
     if not any(line.method == "permutation" for column in columns.values() for line in column.values()):
         room = max(0, MOST_MEASURES - len(columns))
-        columns |= {name: _index_by_axis(influences(results, values)) for name, values in islice(then, room)}
+        columns |= {name: _index_by_axis(compute_influences(results, values)) for name, values in islice(then, room)}
     lines = [line for column in columns.values() for line in column.values()]
     axes = list(dict.fromkeys((line.pipeline, line.axis) for line in lines))
     several = len({pipeline for pipeline, _ in axes}) > 1

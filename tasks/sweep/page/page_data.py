@@ -1,4 +1,4 @@
-"""From the table of a sweep to the record that its page shows."""
+"""Create the record that the page of a sweep shows from the table of the sweep."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tasks.report.wording.meanings import meaning
 from tasks.score.catalogue import MEASURES
 from tasks.score.measures.disclosure import K_ANONYMITY
 from tasks.score.policy import DECLARED, PolicyLine
-from tasks.sweep.frontier import Region, compute_map_coordinates, frontier, policy_region
+from tasks.sweep.frontier import Region, compute_map_coordinates, find_frontier, find_policy_region
 from tasks.sweep.layout import FigureSubject
 from tasks.sweep.page.influence_table import create_influence_table
 from tasks.sweep.page.page_content import (
@@ -86,21 +86,21 @@ class SweepDescription:
     release_of: Callable[[int], str] | None = None
 
 
-def page_data(results: Results, description: SweepDescription, regions: tuple[Region, ...] | None = None) -> PageData:
-    """The record of the page. regions: `policy_region` of these results, if it is known already.
+def create_page_data(results: Results, description: SweepDescription, regions: tuple[Region, ...] | None = None) -> PageData:
+    """The record of the page. regions: `find_policy_region` of these results, if it is known already.
 
     Raises InputError as `decide`. Cost: 0.1 ms a trial for the policy, and the release texts.
     """
     lost = compute_loss(results, description.loss)
     losses = results.aggregate_seeds(lost.values)
-    risks = [(asked, compute_risk(results, asked)) for asked in _risks(description.risk)]
-    views = [_view(results, asked, viewed, losses, description.policy) for asked, viewed in risks]
-    statuses, reasons = _outcomes(results)
-    decided = zip(regions or policy_region(results, description.policy), statuses, strict=True)
+    risks = [(asked, compute_risk(results, asked)) for asked in _list_risks(description.risk)]
+    views = [_create_view(results, asked, viewed, losses, description.policy) for asked, viewed in risks]
+    statuses, reasons = _list_outcomes(results)
+    decided = zip(regions or find_policy_region(results, description.policy), statuses, strict=True)
     decisions: tuple[PointDecision, ...] = tuple(_DECISIONS[region] if status == "ok" else "none" for region, status in decided)
     pipelines = tuple(str(text) for text in np.asarray(results.texts("pipeline"), dtype=object)[results.first])
-    figures, left_out = _figures(results, description)
-    axes, loss = _axes(results), _loss(results, description, losses)
+    figures, left_out = _create_figures(results, description)
+    axes, loss = _list_axes(results), _create_loss(results, description, losses)
     moved = {view.axis: viewed.values for view, (_, viewed) in zip(views, risks, strict=True)} | {loss.axis: lost.values}
     others = ((figure.label, results.values(figure.id)) for figure in figures if figure.main and figure.label not in moved)
     labels = {axis.path: axis.label for axis in axes}
@@ -119,13 +119,13 @@ def page_data(results: Results, description: SweepDescription, regions: tuple[Re
         statuses=statuses,
         reasons=reasons,
         decisions=decisions,
-        policy=tuple(policy_in_words(line) for line in description.policy),
+        policy=tuple(describe_policy_line(line) for line in description.policy),
         axes=axes,
         loss=loss,
         views=tuple(views),
         figures=figures,
         influence=create_influence_table(results, moved, others, labels) if description.sensitivity else None,
-        releases=_releases(results, description, views, decisions),
+        releases=_list_releases(results, description, views, decisions),
         left_out=left_out,
     )
 
@@ -135,7 +135,7 @@ def list_attacks(results: Results) -> tuple[str, ...]:
     return tuple(sorted({of.attack for of in results.figures.values() if of.attack is not None}))
 
 
-def policy_in_words(line: PolicyLine) -> str:
+def describe_policy_line(line: PolicyLine) -> str:
     """E.g. `Re-identification rate at most 12 %, attack transparency`."""
     limit = format_limit(line.limit, MEASURES[line.measure].unit)
     of = (("attack", line.attack), ("intruder", line.intruder), ("attribute", line.attribute), ("", line.subgroup))
@@ -144,18 +144,18 @@ def policy_in_words(line: PolicyLine) -> str:
     return ", ".join([f"{meaning(line.measure).title} {line.direction.replace('_', ' ')} {limit}", *beside, *width])
 
 
-def _risks(own: _Risk) -> list[_Risk]:
+def _list_risks(own: _Risk) -> list[_Risk]:
     """The sweep's own view first; all attacks and the literature always, because they show two pictures of one sweep."""
     others = (WorstRisk(), LiteratureRisk())
     return [own, *(other for other in others if other.view != own.view)]
 
 
-def _view(
+def _create_view(
     results: Results, asked: _Risk, viewed: TrialValues, loss: OverSeeds, policy: tuple[PolicyLine, ...]
 ) -> RiskUtilityMap:
     risks = results.aggregate_seeds(viewed.values)
     risk, losses = compute_map_coordinates(risks, loss)
-    on = np.flatnonzero(frontier(risk, losses))
+    on = np.flatnonzero(find_frontier(risk, losses))
     says = _SAYS.get(asked.view, f"One figure: {viewed.says}.")
     if asked.view == "worst" and asked.include_insiders:
         says += " Insiders count too."
@@ -163,15 +163,15 @@ def _view(
         name=asked.view,
         title=_VIEWS[asked.view],
         axis=_AXES.get(asked.view, viewed.says.replace("_", " ")),
-        says=says + _why_nowhere(viewed, risk),
+        says=says + _explain_missing_risk(viewed, risk),
         unit=viewed.unit,
         risk=_spread(risks, risk),
         frontier=tuple(int(i) for i in on[np.lexsort((on, -risk[on], losses[on]))]),
-        limit=_risk_limit(asked, policy),
+        limit=_find_risk_limit(asked, policy),
     )
 
 
-def _why_nowhere(viewed: TrialValues, risk: np.ndarray) -> str:
+def _explain_missing_risk(viewed: TrialValues, risk: np.ndarray) -> str:
     """Why no point has this risk, if none has."""
     if not np.isnan(risk).all():
         return ""
@@ -179,22 +179,22 @@ def _why_nowhere(viewed: TrialValues, risk: np.ndarray) -> str:
     return f" No point can be placed: {most[0][0] if most else 'some seeds of each are missing'}."
 
 
-def _risk_limit(asked: _Risk, policy: Iterable[PolicyLine]) -> float | None:
+def _find_risk_limit(asked: _Risk, policy: Iterable[PolicyLine]) -> float | None:
     """The least limit that a policy line sets to this very figure."""
     if isinstance(asked, LiteratureRisk):
         return None
     fields = ("measure", "attack", "intruder", "attribute", "subgroup", "p_percent")
     wanted = tuple(getattr(asked, field, None) for field in fields)
     wanted = (WORST_OF, *wanted[1:]) if isinstance(asked, WorstRisk) else wanted
-    lines = (line for line in policy if _same(tuple(getattr(line, field) for field in fields), wanted))
+    lines = (line for line in policy if _are_same(tuple(getattr(line, field) for field in fields), wanted))
     return min((line.limit for line in lines if line.direction == "at_most"), default=None)
 
 
-def _same(one: tuple[object, ...], other: tuple[object, ...]) -> bool:
+def _are_same(one: tuple[object, ...], other: tuple[object, ...]) -> bool:
     return all((None if a == DECLARED else a) == (None if b == DECLARED else b) for a, b in zip(one, other, strict=True))
 
 
-def _loss(results: Results, description: SweepDescription, losses: OverSeeds) -> PageLoss:
+def _create_loss(results: Results, description: SweepDescription, losses: OverSeeds) -> PageLoss:
     whole = np.where(losses.complete, losses.mean, np.nan)
     asked = description.loss
     if isinstance(asked, LiteratureLoss):
@@ -216,7 +216,7 @@ def _spread(over: OverSeeds, mean: np.ndarray) -> Spread:
     return Spread(mean=mean, low=np.where(none, np.nan, over.low), high=np.where(none, np.nan, over.high))
 
 
-def _outcomes(results: Results) -> tuple[tuple[TrialStatus, ...], tuple[str, ...]]:
+def _list_outcomes(results: Results) -> tuple[tuple[TrialStatus, ...], tuple[str, ...]]:
     """The status and reason of each point: those of its first seed that did not come through, else `ok`."""
     statuses: list[TrialStatus] = ["ok"] * results.n_points
     reasons = [""] * results.n_points
@@ -227,18 +227,18 @@ def _outcomes(results: Results) -> tuple[tuple[TrialStatus, ...], tuple[str, ...
     return tuple(statuses), tuple(reasons)
 
 
-def _axes(results: Results) -> tuple[PageAxis, ...]:
+def _list_axes(results: Results) -> tuple[PageAxis, ...]:
     last = Counter(path.rpartition(".")[2] for path in results.axes)
     found = []
     for path in results.axes:
         end = path.rpartition(".")[2]
         values = results.axis(path)
-        of_points = tuple(_readable(values[trial]) for trial in results.first.tolist())
+        of_points = tuple(_make_readable(values[trial]) for trial in results.first.tolist())
         found.append(PageAxis(path=path, label=(end if last[end] == 1 else path).replace("_", " "), values=of_points))
     return tuple(found)
 
 
-def _readable(value: float | int | str | bool | None) -> float | int | str | bool | None:
+def _make_readable(value: float | int | str | bool | None) -> float | int | str | bool | None:
     """A list, which the table keeps as JSON, in words: `[["a","b"],["c"]]` is `a + b, c`."""
     if not isinstance(value, str) or not value.startswith("["):
         return value
@@ -249,7 +249,7 @@ def _readable(value: float | int | str | bool | None) -> float | int | str | boo
     return ", ".join(" + ".join(map(str, part)) if isinstance(part, list) else str(part) for part in parts)
 
 
-def _figures(results: Results, description: SweepDescription) -> tuple[tuple[PageFigure, ...], int]:
+def _create_figures(results: Results, description: SweepDescription) -> tuple[tuple[PageFigure, ...], int]:
     """The figures of all points, those that matter most first, as many as there is room for; and how many were left out."""
     ids = sorted(results.figures, key=lambda one: (_weight(results.figures[one], description), one))
     most = max(MOST_MAIN, MOST_NUMBERS // max(1, results.n_points))
@@ -292,7 +292,7 @@ def format_label(of: FigureSubject) -> str:
     return ", ".join(part for part in parts if part is not None)
 
 
-def _releases(
+def _list_releases(
     results: Results, description: SweepDescription, views: list[RiskUtilityMap], decisions: tuple[PointDecision, ...]
 ) -> dict[int, str]:
     """The release files of the points that matter most: the frontiers, those that keep the policy, then the first."""

@@ -1,4 +1,4 @@
-"""The map as a still picture, for paper and for browsers that run no script: points, frontier, policy region."""
+"""Draw the risk-utility map as a still picture, for paper and for browsers that run no script."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from matplotlib.transforms import IdentityTransform
 from numpy.typing import NDArray
 
 from tasks.microdata.numbers import format_with_unit
-from tasks.report.charts.canvas import INK, LINE, SOFT, TEXT, Sheet, sheet, short, svg
+from tasks.report.charts.canvas import INK, LINE, SOFT, TEXT, Sheet, create_sheet, shorten, write_svg
 from tasks.sweep.page.page_content import Floats, PageData, RiskUtilityMap
 
 HEIGHT = 262.0
@@ -28,7 +28,7 @@ _STYLE = re.compile(r' style="([^"]*)"')
 _SIZE = 3.1
 
 
-def shape(kind: int) -> tuple[tuple[float, float], ...]:
+def list_corners(kind: int) -> tuple[tuple[float, float], ...]:
     """The corners of the mark of a pipeline, y upwards, about one unit from the middle. The script draws the same."""
     return SHAPES[(kind + kind // KINDS) % len(SHAPES)]
 
@@ -53,20 +53,20 @@ SHAPES = (
 )
 
 
-def still_map(data: PageData, view: RiskUtilityMap, key: str) -> str:
+def draw_still_map(data: PageData, view: RiskUtilityMap, key: str) -> str:
     """The map of one view as an SVG without style attributes, which the page's policy would drop."""
     risk, loss = view.risk.mean, data.loss.spread.mean
     drawn_points = sample(data, view)
     title = f"Risk-utility map, {view.title}"
-    with sheet(HEIGHT, left=50, right=14, top=22, bottom=44) as drawn:
-        _scales(drawn, data, view)
-        _region(drawn, data, view)
+    with create_sheet(HEIGHT, left=50, right=14, top=22, bottom=44) as drawn:
+        _draw_scales(drawn, data, view)
+        _draw_region(drawn, data, view)
         for kept in (False, True):
             for kind, pipeline in enumerate(data.kinds):
                 mine = [i for i in drawn_points if data.pipelines[i] == pipeline and (data.decisions[i] == "kept") == kept]
-                _marks(drawn, np.column_stack((loss[mine], risk[mine])), kind, filled=kept)
-        _frontier(drawn, data, view)
-        return _convert_styles(svg(drawn, key=key, title=title, description=_description(data, view, len(drawn_points))))
+                _draw_marks(drawn, np.column_stack((loss[mine], risk[mine])), kind, filled=kept)
+        _draw_frontier(drawn, data, view)
+        return _convert_styles(write_svg(drawn, key=key, title=title, description=_describe_map(data, view, len(drawn_points))))
 
 
 def sample(data: PageData, view: RiskUtilityMap, most: int = MOST_DRAWN) -> list[int]:
@@ -80,7 +80,7 @@ def sample(data: PageData, view: RiskUtilityMap, most: int = MOST_DRAWN) -> list
     return sorted({*view.frontier, *(int(i) for i in chosen)})
 
 
-def _description(data: PageData, view: RiskUtilityMap, drawn: int) -> str:
+def _describe_map(data: PageData, view: RiskUtilityMap, drawn: int) -> str:
     there = int(np.sum(~np.isnan(view.risk.mean) & ~np.isnan(data.loss.spread.mean)))
     counted = f"{drawn:,} of {there:,} points are drawn" if drawn < there else f"{there:,} points"
     return (
@@ -89,7 +89,7 @@ def _description(data: PageData, view: RiskUtilityMap, drawn: int) -> str:
     )
 
 
-def _scales(drawn: Sheet, data: PageData, view: RiskUtilityMap) -> None:
+def _draw_scales(drawn: Sheet, data: PageData, view: RiskUtilityMap) -> None:
     axes = drawn.axes
     for name, values, unit, most in (("x", data.loss.spread, data.loss.unit, 4), ("y", view.risk, view.unit, 5)):
         there = values.mean[~np.isnan(view.risk.mean) & ~np.isnan(data.loss.spread.mean)]
@@ -100,7 +100,7 @@ def _scales(drawn: Sheet, data: PageData, view: RiskUtilityMap) -> None:
     axes.grid(color=LINE, lw=0.8)
     axes.set_axisbelow(True)
     axes.annotate(
-        short(data.loss.axis, 236),
+        shorten(data.loss.axis, 236),
         (1, 0),
         (0, -34),
         "axes fraction",
@@ -109,10 +109,12 @@ def _scales(drawn: Sheet, data: PageData, view: RiskUtilityMap) -> None:
         color=SOFT,
         size=TEXT,
     )
-    axes.annotate(short(view.axis, 290), (0, 1), (-46, 10), "axes fraction", textcoords="offset points", color=SOFT, size=TEXT)
+    axes.annotate(
+        shorten(view.axis, 290), (0, 1), (-46, 10), "axes fraction", textcoords="offset points", color=SOFT, size=TEXT
+    )
 
 
-def _region(drawn: Sheet, data: PageData, view: RiskUtilityMap) -> None:
+def _draw_region(drawn: Sheet, data: PageData, view: RiskUtilityMap) -> None:
     """Shaded where both scales are within the policy, as far as it limits them."""
     if data.loss.limit is None and view.limit is None:
         return
@@ -123,28 +125,28 @@ def _region(drawn: Sheet, data: PageData, view: RiskUtilityMap) -> None:
     drawn.axes.fill([left, x, x, left], [bottom, bottom, y, y], color=_REGION, lw=0, zorder=0.1)
 
 
-def _frontier(drawn: Sheet, data: PageData, view: RiskUtilityMap) -> None:
+def _draw_frontier(drawn: Sheet, data: PageData, view: RiskUtilityMap) -> None:
     front = list(view.frontier)
     if not front:
         return
     loss, risk = data.loss.spread, view.risk
     drawn.axes.step(loss.mean[front], risk.mean[front], where="post", color=INK, lw=1.3, clip_on=False)
     some = front[:MOST_BARS]
-    _stretches(drawn, (loss.mean[some], loss.mean[some]), (risk.low[some], risk.high[some]))
-    _stretches(drawn, (loss.low[some], loss.high[some]), (risk.mean[some], risk.mean[some]))
+    _draw_error_bars(drawn, (loss.mean[some], loss.mean[some]), (risk.low[some], risk.high[some]))
+    _draw_error_bars(drawn, (loss.low[some], loss.high[some]), (risk.mean[some], risk.mean[some]))
 
 
-def _stretches(drawn: Sheet, across: tuple[Floats, Floats], up: tuple[Floats, Floats]) -> None:
+def _draw_error_bars(drawn: Sheet, across: tuple[Floats, Floats], up: tuple[Floats, Floats]) -> None:
     """Error bars from the first to the second of each pair, as one line with gaps."""
     x, y = (np.column_stack((*ends, np.full(len(ends[0]), np.nan))).ravel() for ends in (across, up))
     drawn.axes.plot(x, y, color=INK, lw=0.8)
 
 
-def _marks(drawn: Sheet, points: NDArray[np.float64], kind: int, *, filled: bool) -> None:
+def _draw_marks(drawn: Sheet, points: NDArray[np.float64], kind: int, *, filled: bool) -> None:
     """All marks of a kind as one path: thousands of elements would weigh on the page."""
     if not len(points):
         return
-    corners = np.asarray(shape(kind)) * _SIZE
+    corners = np.asarray(list_corners(kind)) * _SIZE
     middles = drawn.axes.transData.transform(points)
     closed = np.concatenate((corners, corners[:1]))
     vertices = (middles[:, None, :] + closed[None, :, :]).round(1).reshape(-1, 2)

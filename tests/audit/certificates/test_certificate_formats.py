@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.audit.certificates.exact_casts import KINDS, Misfit, exactly
+from tasks.audit.certificates.exact_casts import KINDS, Misfit, cast_exactly
 from tasks.ingest.sources import read_content
 from tasks.microdata.table import DATE, LOGICAL_TYPES, MOMENT, TIME, Microdata
 from tasks.report.publication import encode
@@ -287,7 +287,7 @@ NOON = datetime(2020, 1, 2, 12, 30)
     ],
 )
 def test_values_are_read_as_the_certified_type(values, stored, kind, expected):
-    assert exactly(pa.chunked_array([pa.array(values, stored)]), kind).to_pylist() == expected
+    assert cast_exactly(pa.chunked_array([pa.array(values, stored)]), kind).to_pylist() == expected
 
 
 @pytest.mark.parametrize(
@@ -323,7 +323,7 @@ def test_values_are_read_as_the_certified_type(values, stored, kind, expected):
 )  # fmt: skip
 def test_no_value_is_changed_to_fit(value, stored, kind):
     with pytest.raises(Misfit):
-        exactly(pa.chunked_array([pa.array([value], stored)]), kind)
+        cast_exactly(pa.chunked_array([pa.array([value], stored)]), kind)
 
 
 COLUMNS = {
@@ -343,7 +343,7 @@ def test_what_is_published_is_read_back_the_same(data, kind, form):
     values = data.draw(st.lists(st.none() | COLUMNS[kind], min_size=1, max_size=6))
     table = Microdata(pa.table({"n": pa.array(range(len(values))), "a": pa.array(values, kind)}))
     raw = read_content(encode(table, form), f"released.{form}").table
-    assert exactly(raw.column("a"), kind).equals(table.column("a"))
+    assert cast_exactly(raw.column("a"), kind).equals(table.column("a"))
 
 
 def test_every_logical_type_has_its_name():

@@ -1,4 +1,4 @@
-"""What of a file, whose table is the certified one, does the certificate not cover?
+"""Find what the certificate of a table does not cover in its file: comments, metadata, labels, members of an archive.
 
 The table is compared by its values. A file can hold more than its table: comments, metadata, labels, members of an archive that
 no directory lists. What is named here is whatever cannot be shown to be the table or to carry nothing.
@@ -20,7 +20,7 @@ _BLANK_LINES = re.compile(r"\A[\r\n]|(\r\n|\n|\r(?!\n))[\r\n]+\Z")
 _MOST = 20
 
 
-def not_covered(content: bytes, plain: bytes, raw: RawTable, names: tuple[str, ...]) -> tuple[str, ...]:
+def list_uncovered(content: bytes, plain: bytes, raw: RawTable, names: tuple[str, ...]) -> tuple[str, ...]:
     """What the file holds beside its table, in words; empty where every byte is accounted for.
 
     Parameters
@@ -33,7 +33,7 @@ def not_covered(content: bytes, plain: bytes, raw: RawTable, names: tuple[str, .
     return (*found[:_MOST], f"{len(found) - _MOST} more of the kind") if len(found) > _MOST else tuple(found)
 
 
-def stems(*names: str) -> tuple[str, ...]:
+def list_stems(*names: str) -> tuple[str, ...]:
     """Names of files without their endings, one by one: `a.csv.gz`, `a.csv`, `a`."""
     found: dict[str, None] = {}
     for name in names:

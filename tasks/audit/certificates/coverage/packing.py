@@ -1,4 +1,4 @@
-"""What a compressed file holds beside the one file that is packed in it: every byte is accounted for, or named.
+"""Find what a compressed file holds beside the one file that is packed in it: every byte is accounted for, or named.
 
 What is listed here is what packers write and what carries nothing. Anything else is named as not covered, known or not.
 """
@@ -122,7 +122,7 @@ def list_unexplained_gzip(content: bytes, names: Collection[str] = ()) -> Iterat
         if not is_own_name(content[10 : start - 1], names):
             yield "the name inside the gzip file"
     stream = zlib.decompressobj(-zlib.MAX_WBITS)
-    behind = _rest_after(stream, content[start:])
+    behind = _read_rest(stream, content[start:])
     if behind is None or len(behind) != _GZIP_TRAILER:
         yield "more members of the gzip file, or bytes behind it"
 
@@ -157,10 +157,10 @@ def _list_trailing(stream: bz2.BZ2Decompressor | lzma.LZMADecompressor, content:
 
 
 def _ends_with(stream: zlib._Decompress | bz2.BZ2Decompressor | lzma.LZMADecompressor, packed: bytes) -> bool:
-    return _rest_after(stream, packed) == b""
+    return _read_rest(stream, packed) == b""
 
 
-def _rest_after(stream: zlib._Decompress | bz2.BZ2Decompressor | lzma.LZMADecompressor, packed: bytes) -> bytes | None:
+def _read_rest(stream: zlib._Decompress | bz2.BZ2Decompressor | lzma.LZMADecompressor, packed: bytes) -> bytes | None:
     """The bytes behind the first compressed stream; None where it does not end. What it unpacks to is not kept."""
     view = memoryview(packed)
     for start in range(0, len(packed), _PIECE_BYTES):

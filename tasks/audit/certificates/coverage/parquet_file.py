@@ -1,4 +1,4 @@
-"""What a Parquet file holds beside the values of its table: every byte is accounted for, or named."""
+"""Find what a Parquet file holds beside the values of its table: every byte is accounted for, or named."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from tasks.audit.certificates.coverage.parquet_bounds import check_statistics
 from tasks.audit.certificates.coverage.parquet_index import check_page_index
 from tasks.audit.certificates.coverage.parquet_notes import list_unexplained_notes
 from tasks.audit.certificates.coverage.parquet_pages import ENCODINGS, PAGE_KINDS, Leaf, NotExplained, Page, read_pages
-from tasks.audit.certificates.coverage.parquet_shapes import FOOTER, has_shape
-from tasks.audit.certificates.coverage.thrift import NotThrift, Struct, read_struct
+from tasks.audit.certificates.coverage.parquet_shapes import FOOTER, NamedFields, UnknownField, name_fields
+from tasks.audit.certificates.coverage.thrift import NotThrift, read_struct
 
 _MAGIC, _TAIL = b"PAR1", 8
+_REQUIRED, _OPTIONAL = 0, 1  # types of repetition; repeated columns are no part of a flat table
 _ROOTS = (b"schema", b"root", b"spark_schema", b"hive_schema", b"duckdb_schema", b"arrow_schema", b"m")
 _PROGRAMS = re.compile(
     r"(parquet-cpp-arrow|parquet-cpp|parquet-mr|parquet-rs|fastparquet-python|DuckDB|Polars|parquet-go)"
@@ -26,58 +27,72 @@ def list_unexplained_parquet(content: bytes) -> Iterator[str]:
     """What a Parquet file holds beside the values of its table, in words. Cost: that of reading it."""
     length = int.from_bytes(content[-_TAIL:-4], "little")
     footer_at = len(content) - _TAIL - length
-    footer, end = read_struct(content, footer_at)
-    if end != len(content) - _TAIL or content[-4:] != _MAGIC or not _knows_footer(footer):
+    footer = _read_footer(content, footer_at)
+    if footer is None:
         yield "fields of the footer that are not understood"
         return
-    yield from list_unexplained_notes(footer, _names(footer))
-    if (program := footer.get(6)) is not None and _PROGRAMS.fullmatch(program.decode("latin-1")) is None:
+    yield from list_unexplained_notes(footer, [element["name"].decode() for element in footer["schema"][1:]])
+    if (program := footer.get("created_by")) is not None and _PROGRAMS.fullmatch(program.decode("latin-1")) is None:
         yield "the name of the program that wrote it"
     found: dict[str, list[str]] = defaultdict(list)
     parts = [(0, len(_MAGIC)), (footer_at, len(content))]
-    for group in footer[4]:
-        if not group[3]:
+    for group in footer["row_groups"]:
+        if not group["num_rows"]:
             found["a group of no rows"].append("")
-        for chunk, element in zip(group[1], footer[2][1:], strict=True):
-            parts += _chunk_places(chunk)
-            for words in _list_unexplained_chunk(content, chunk, element, group[3]):
-                found[words].append(element[4].decode("utf-8", "replace"))
+        for chunk, element in zip(group["columns"], footer["schema"][1:], strict=True):
+            parts += _locate_chunk(chunk)
+            for words in _list_unexplained_chunk(content, chunk, element, group["num_rows"]):
+                found[words].append(element["name"].decode("utf-8", "replace"))
     for words, names in found.items():
         columns = ", ".join(dict.fromkeys(filter(None, names)))
         yield f"{words} (column {columns})" if columns else words
-    if not _fill(parts):
+    if not _are_contiguous(parts):
         yield "bytes between the columns that belong to none of them"
 
 
-def _names(footer: Struct) -> list[str]:
-    return [element[4].decode() for element in footer[2][1:]]
+def _read_footer(content: bytes, offset: int) -> NamedFields | None:
+    """The footer by the names of its fields; None where not all of it is understood."""
+    stored, end = read_struct(content, offset)
+    try:
+        footer: NamedFields = name_fields(stored, FOOTER)
+    except UnknownField:
+        return None
+    return footer if end == len(content) - _TAIL and content[-4:] == _MAGIC and _is_flat(footer) else None
 
 
-def _knows_footer(footer: Struct) -> bool:
-    """Are all fields known, and is the table flat: the root, and columns directly below it?"""
-    if not has_shape(footer, FOOTER):
-        return False
-    root, *leaves = footer[2]
+def _is_flat(footer: NamedFields) -> bool:
+    """Is the schema that of a table: a root, and columns directly below it?"""
+    root, *leaves = footer["schema"]
     return (
-        root.keys() <= {3, 4, 5}
-        and root[4] in _ROOTS
-        and all(1 in one and not one.get(5) and one.get(3) in (0, 1) and len(one.get(10, ())) <= 1 for one in leaves)
-        and len(footer.get(7, ())) in (0, len(leaves))
-        and all(len(group.get(4, ())) <= len(leaves) for group in footer[4])
+        root.keys() <= {"repetition_type", "name", "num_children"}
+        and root["name"] in _ROOTS
+        and all(_is_column(element) for element in leaves)
+        and len(footer.get("column_orders", ())) in (0, len(leaves))
+        and all(len(group.get("sorting_columns", ())) <= len(leaves) for group in footer["row_groups"])
     )
 
 
-def _list_unexplained_chunk(content: bytes, chunk: Struct, element: Struct, rows: int) -> Iterator[str]:
-    column = chunk[3]
-    optional = element[3] == 1
-    if column[3] != [element[4]] or column[1] != element[1]:
+def _is_column(element: NamedFields) -> bool:
+    return (
+        "type" in element
+        and not element.get("num_children")
+        and element.get("repetition_type") in (_REQUIRED, _OPTIONAL)
+        and len(element.get("logicalType", ())) <= 1
+    )
+
+
+def _list_unexplained_chunk(content: bytes, chunk: NamedFields, element: NamedFields, rows: int) -> Iterator[str]:
+    column = chunk["meta_data"]
+    optional = element["repetition_type"] == _OPTIONAL
+    if column["path_in_schema"] != [element["name"]] or column["type"] != element["type"]:
         yield "a column that is described in two ways"
         return
-    leaf = Leaf(element[1], element.get(2, 0), optional, column[4])
-    start, end = _pages_place(column)
+    leaf = Leaf(element["type"], element.get("type_length", 0), optional, column["codec"])
+    start, end = _locate_pages(column)
     try:
         pages = read_pages(content, start, end, leaf, rows)
-        check_statistics([(page.values, page.rows, page.statistics) for page in pages], column.get(12), element)
+        stated = [(page.values, page.rows, page.statistics) for page in pages]
+        check_statistics(stated, column.get("statistics"), element)
         check_page_index(content, chunk, pages, element)
         _check_counts(column, pages, optional)
     except NotExplained as error:
@@ -86,32 +101,34 @@ def _list_unexplained_chunk(content: bytes, chunk: Struct, element: Struct, rows
         yield "pages whose structure is not understood"
 
 
-def _check_counts(column: Struct, pages: Sequence[Page], optional: bool) -> None:
+def _check_counts(column: NamedFields, pages: Sequence[Page], optional: bool) -> None:
     """Lists of numbers are those of the pages: in a list of any numbers a text could stand."""
-    kinds = [(kind[1], kind[2]) for kind in column.get(13, ())]
-    encodings = column[2]
+    kinds = [(kind["page_type"], kind["encoding"]) for kind in column.get("encoding_stats", ())]
+    encodings = column["encodings"]
     if len(set(kinds)) < len(kinds) or len(set(encodings)) < len(encodings) or not set(encodings) <= ENCODINGS:
         raise NotExplained("a list of encodings that are not known")
     if not all(kind in PAGE_KINDS and encoding in ENCODINGS for kind, encoding in kinds):
         raise NotExplained("a list of encodings that are not known")
     rows, present = sum(page.rows for page in pages), sum(len(page.values) for page in pages)
-    sizes, levels = column.get(16, {}), [rows - present, present] if optional else [rows]
-    if sizes.get(2, [rows]) not in ([], [rows]) or sizes.get(3, levels) not in ([], levels):
+    sizes, levels = column.get("size_statistics", {}), [rows - present, present] if optional else [rows]
+    repetitions, definitions = sizes.get("repetition_level_histogram", []), sizes.get("definition_level_histogram", [])
+    if repetitions not in ([], [rows]) or definitions not in ([], levels):
         raise NotExplained("sizes that are not those of the values")
 
 
-def _pages_place(column: Struct) -> tuple[int, int]:
-    start = min(column[9], column.get(11) or column[9])  # some programs write 0 for no dictionary
-    return start, start + column[7]
+def _locate_pages(column: NamedFields) -> tuple[int, int]:
+    first_data = column["data_page_offset"]
+    start = min(first_data, column.get("dictionary_page_offset") or first_data)  # some programs write 0 for no dictionary
+    return start, start + column["total_compressed_size"]
 
 
-def _chunk_places(chunk: Struct) -> Iterator[tuple[int, int]]:
-    yield _pages_place(chunk[3])
-    for offset, length in ((chunk.get(4), chunk.get(5)), (chunk.get(6), chunk.get(7))):
-        if offset is not None:
-            yield offset, offset + length
+def _locate_chunk(chunk: NamedFields) -> Iterator[tuple[int, int]]:
+    yield _locate_pages(chunk["meta_data"])
+    for index in ("offset_index", "column_index"):
+        if (offset := chunk.get(f"{index}_offset")) is not None:
+            yield offset, offset + chunk[f"{index}_length"]
 
 
-def _fill(parts: list[tuple[int, int]]) -> bool:
+def _are_contiguous(parts: list[tuple[int, int]]) -> bool:
     """Do the parts follow each other without gap and overlap?"""
     return all(before[1] == after[0] for before, after in pairwise(sorted(parts)))

@@ -1,4 +1,4 @@
-"""What programs write beside the columns of a Parquet file: taken as covered is what describes the columns, and no more."""
+"""Check the key-value metadata of a Parquet file: covered is what describes its columns, and no more."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from tasks.audit.certificates.coverage.thrift import Struct
+from tasks.audit.certificates.coverage.parquet_shapes import NamedFields
 
 _PANDAS, _ARROW = b"pandas", b"ARROW:schema"
 _VERSION = re.compile(r"[0-9]{1,4}(\.[0-9]{1,4}){1,3}((a|b|rc|\.dev)[0-9]{1,4})?")
@@ -23,11 +23,11 @@ _COLUMN_KEYS = {"name", "field_name", "pandas_type", "numpy_type", "metadata"}
 _SHOWN = 3
 
 
-def list_unexplained_notes(footer: Struct, names: Sequence[str]) -> Iterator[str]:
+def list_unexplained_notes(footer: NamedFields, names: Sequence[str]) -> Iterator[str]:
     """The notes in the footer of a Parquet file that say more than its columns do, in words."""
-    notes = [(note[1], note.get(2, b"")) for note in footer.get(5, ())]
+    notes = [(note["key"], note.get("value", b"")) for note in footer.get("key_value_metadata", ())]
     others = [key for key, value in notes if not _is_covered(key, value, dict(notes), names)]
-    if others or any(not note.keys() <= {1, 2} for note in footer.get(5, ())) or len(dict(notes)) < len(notes):
+    if others or len(dict(notes)) < len(notes):
         shown = ", ".join(key.decode("utf-8", "replace")[:40] for key in others[:_SHOWN])
         yield f"metadata ({shown}{', ...' if len(others) > _SHOWN else ''})" if others else "metadata"
 

@@ -1,4 +1,4 @@
-"""The pages of one column chunk of a Parquet file: is every byte of them a value of the table?
+"""Read the pages of one column chunk of a Parquet file, and refuse bytes that are no value of the table.
 
 Read are the encodings and compressions that need no room for anything else. `NotExplained` is raised for all others.
 https://github.com/apache/parquet-format
@@ -14,8 +14,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tasks.audit.certificates.coverage.packing import is_plain_zstd, list_unexplained_gzip
-from tasks.audit.certificates.coverage.parquet_shapes import DATA_PAGE, DATA_PAGE_V2, DICTIONARY_PAGE, has_shape
-from tasks.audit.certificates.coverage.thrift import Struct, read_number, read_struct
+from tasks.audit.certificates.coverage.parquet_shapes import PAGE_HEADER, NamedFields, UnknownField, name_fields
+from tasks.audit.certificates.coverage.thrift import read_number, read_struct
 
 Values = npt.NDArray[Any] | list[bytes]
 _BOOLEAN, _INT32, _INT64, _INT96, _FLOAT, _DOUBLE, _BYTES, _FIXED = range(8)
@@ -25,8 +25,9 @@ _WIDEST = 32  # bits of a place in a dictionary
 _BIT_PACKED = 4  # named for levels that do not exist
 _DATA, _DICTIONARY, _DATA_V2 = 0, 2, 3
 _CODECS = {0: None, 1: "snappy", 2: "gzip", 4: "brotli", 6: "zstd", 7: "lz4_raw"}
-_SHAPES = {_DATA: DATA_PAGE, _DICTIONARY: DICTIONARY_PAGE, _DATA_V2: DATA_PAGE_V2}
-PAGE_KINDS, ENCODINGS = frozenset(_SHAPES), frozenset({_PLAIN, _PLAIN_DICTIONARY, _RLE, _BIT_PACKED, _RLE_DICTIONARY, _SPLIT})
+_PARTS = {_DATA: "data_page_header", _DICTIONARY: "dictionary_page_header", _DATA_V2: "data_page_header_v2"}  # by type of page
+PAGE_KINDS, ENCODINGS = frozenset(_PARTS), frozenset({_PLAIN, _PLAIN_DICTIONARY, _RLE, _BIT_PACKED, _RLE_DICTIONARY, _SPLIT})
+_UNKNOWN = "pages of an unknown kind, or with unknown fields"
 
 
 class NotExplained(Exception):
@@ -51,7 +52,7 @@ class Page:
     size: int
     rows: int
     values: Values
-    statistics: Struct | None
+    statistics: NamedFields | None
 
 
 def read_pages(content: bytes, start: int, end: int, leaf: Leaf, rows: int) -> list[Page]:
@@ -65,22 +66,21 @@ def read_pages(content: bytes, start: int, end: int, leaf: Leaf, rows: int) -> l
     used: set[int] = set()
     offset, left = start, rows
     while offset < end:
-        header, body_at = read_struct(content, offset)
-        kind, size = header.get(1), header.get(3, -1)
-        if kind not in _SHAPES or not has_shape(header, _SHAPES[kind]) or size < 0 or body_at + size > end:
-            raise NotExplained("pages of an unknown kind, or with unknown fields")
+        header, body_at = _read_header(content, offset)
+        kind, size = header["type"], header.get("compressed_page_size", -1)
+        if size < 0 or body_at + size > end:
+            raise NotExplained(_UNKNOWN)
         body = content[body_at : body_at + size]
         if kind == _DICTIONARY:
             if offset != start:
                 raise NotExplained("a dictionary that no row uses")
-            dictionary = _dictionary(header, body, leaf)
+            dictionary = _read_dictionary(header, body, leaf)
         else:
-            stated = header.get(5 if kind == _DATA else 8)
-            count = stated.get(1) if isinstance(stated, dict) else None
-            if not isinstance(count, int) or not 0 <= count <= left:
+            count = header[_PARTS[kind]].get("num_values", -1)
+            if not 0 <= count <= left:
                 raise NotExplained("pages with more rows than the table")
             left -= count
-            coded, encoding, statistics = (_data if kind == _DATA else _data_v2)(header, body, leaf, count)
+            coded, encoding, statistics = (_read_data_page if kind == _DATA else _read_data_page_v2)(header, body, leaf, count)
             present = int(count if coded[1] is None else coded[1].sum())
             values = _decode(coded[0], present, encoding, leaf, dictionary, used)
             pages.append(Page(offset, body_at + size - offset, count, values, statistics))
@@ -92,42 +92,60 @@ def read_pages(content: bytes, start: int, end: int, leaf: Leaf, rows: int) -> l
     return pages
 
 
+def _read_header(content: bytes, offset: int) -> tuple[NamedFields, int]:
+    """The header of the page here, and where its body begins. It has the part for its type of page, and no other."""
+    stored, end = read_struct(content, offset)
+    try:
+        header: NamedFields = name_fields(stored, PAGE_HEADER)
+    except UnknownField:
+        raise NotExplained(_UNKNOWN) from None
+    if header.keys() & set(_PARTS.values()) != {_PARTS.get(header.get("type", -1))}:
+        raise NotExplained(_UNKNOWN)
+    return header, end
+
+
 EncodedValues = tuple[bytes, npt.NDArray[Any] | None]  # the values as stored, and for each row whether it has one
 
 
-def _dictionary(header: Struct, body: bytes, leaf: Leaf) -> Values:
-    stated = header[7]
-    if stated.get(2) not in (_PLAIN, _PLAIN_DICTIONARY):
+def _read_dictionary(header: NamedFields, body: bytes, leaf: Leaf) -> Values:
+    stated = header["dictionary_page_header"]
+    if stated.get("encoding") not in (_PLAIN, _PLAIN_DICTIONARY):
         raise NotExplained("pages in an encoding that is not examined")
-    return _plain(_unpack(body, header[2], leaf.codec), stated[1], leaf)
+    return _decode_plain(_unpack(body, header["uncompressed_page_size"], leaf.codec), stated["num_values"], leaf)
 
 
-def _data(header: Struct, body: bytes, leaf: Leaf, rows: int) -> tuple[EncodedValues, int, Struct | None]:
-    stated = header[5]
-    if stated.get(4) not in (_RLE, _BIT_PACKED):
-        raise NotExplained("pages of an unknown kind, or with unknown fields")
-    plain = _unpack(body, header[2], leaf.codec)
+def _read_data_page(header: NamedFields, body: bytes, leaf: Leaf, rows: int) -> tuple[EncodedValues, int, NamedFields | None]:
+    stated = header["data_page_header"]
+    if stated.get("repetition_level_encoding") not in (_RLE, _BIT_PACKED):
+        raise NotExplained(_UNKNOWN)
+    plain = _unpack(body, header["uncompressed_page_size"], leaf.codec)
     if not leaf.optional:
-        return (plain, None), stated[2], stated.get(5)
+        return (plain, None), stated["encoding"], stated.get("statistics")
     length = int.from_bytes(plain[:4], "little")
-    if stated.get(3) != _RLE:
+    if stated.get("definition_level_encoding") != _RLE:
         raise NotExplained("pages in an encoding that is not examined")
-    levels = _all_runs(plain[4 : 4 + length], 1, rows)
-    return (plain[4 + length :], levels), stated[2], stated.get(5)
+    levels = _decode_runs(plain[4 : 4 + length], 1, rows)
+    return (plain[4 + length :], levels), stated["encoding"], stated.get("statistics")
 
 
-def _data_v2(header: Struct, body: bytes, leaf: Leaf, rows: int) -> tuple[EncodedValues, int, Struct | None]:
-    stated = header[8]
-    if stated.get(6) != 0 or stated[1] != stated[3]:
-        raise NotExplained("pages of an unknown kind, or with unknown fields")
-    length = stated[5]
+def _read_data_page_v2(
+    header: NamedFields, body: bytes, leaf: Leaf, rows: int
+) -> tuple[EncodedValues, int, NamedFields | None]:
+    stated = header["data_page_header_v2"]
+    if stated.get("repetition_levels_byte_length") != 0 or stated["num_values"] != stated["num_rows"]:
+        raise NotExplained(_UNKNOWN)
+    length = stated["definition_levels_byte_length"]
     if not leaf.optional and length:
         raise NotExplained("bytes in a page that are no value")
-    levels = _all_runs(body[:length], 1, rows) if leaf.optional else None
-    codec = leaf.codec if stated.get(7, True) else 0
+    levels = _decode_runs(body[:length], 1, rows) if leaf.optional else None
+    codec = leaf.codec if stated.get("is_compressed", True) else 0
     packed = body[length:]
-    plain = _unpack(packed, header[2] - length, codec) if packed or header[2] - length else b""
-    return (plain, levels), stated[4], stated.get(8)
+    plain = (
+        _unpack(packed, header["uncompressed_page_size"] - length, codec)
+        if packed or header["uncompressed_page_size"] - length
+        else b""
+    )
+    return (plain, levels), stated["encoding"], stated.get("statistics")
 
 
 def _unpack(body: bytes, size: int, codec: int) -> bytes:
@@ -154,30 +172,30 @@ def _unpack(body: bytes, size: int, codec: int) -> bytes:
 def _decode(stored: bytes, count: int, encoding: int, leaf: Leaf, dictionary: Values | None, used: set[int]) -> Values:
     if encoding in (_PLAIN_DICTIONARY, _RLE_DICTIONARY):
         if dictionary is None:
-            raise NotExplained("pages of an unknown kind, or with unknown fields")
+            raise NotExplained(_UNKNOWN)
         if not stored and not count:
             return dictionary[:0]
-        offsets = _all_runs(stored[1:], stored[0], count)
+        offsets = _decode_runs(stored[1:], stored[0], count)
         used.update(np.unique(offsets).tolist())
         return (
             dictionary[offsets] if isinstance(dictionary, np.ndarray) else [dictionary[offset] for offset in offsets.tolist()]
         )
     if encoding == _PLAIN:
-        return _plain(stored, count, leaf)
+        return _decode_plain(stored, count, leaf)
     if encoding == _RLE and leaf.physical == _BOOLEAN:
         length = int.from_bytes(stored[:4], "little")
         if length != len(stored) - 4:
             raise NotExplained("bytes in a page that are no value")
-        return _all_runs(stored[4:], 1, count).astype(bool)
+        return _decode_runs(stored[4:], 1, count).astype(bool)
     width = leaf.width if leaf.physical == _FIXED else np.dtype(_FIXED_TYPES.get(leaf.physical, "V1")).itemsize
     if encoding == _SPLIT and leaf.physical not in (_BOOLEAN, _BYTES) and len(stored) == count * width:
-        return _plain(np.frombuffer(stored, np.uint8).reshape(width, count).T.tobytes(), count, leaf)
+        return _decode_plain(np.frombuffer(stored, np.uint8).reshape(width, count).T.tobytes(), count, leaf)
     raise NotExplained("pages in an encoding that is not examined")
 
 
-def _plain(stored: bytes, count: int, leaf: Leaf) -> Values:
+def _decode_plain(stored: bytes, count: int, leaf: Leaf) -> Values:
     if leaf.physical == _BYTES:
-        return _byte_arrays(stored, count)
+        return _split_byte_arrays(stored, count)
     if leaf.physical == _BOOLEAN:
         bits = np.unpackbits(np.frombuffer(stored, np.uint8), bitorder="little")
         if len(stored) != -(-count // 8) or bits[count:].any():
@@ -191,7 +209,7 @@ def _plain(stored: bytes, count: int, leaf: Leaf) -> Values:
     return np.frombuffer(stored, _FIXED_TYPES[leaf.physical])
 
 
-def _byte_arrays(stored: bytes, count: int) -> list[bytes]:
+def _split_byte_arrays(stored: bytes, count: int) -> list[bytes]:
     values, offset = [], 0
     for _ in range(count):
         start = offset + 4
@@ -202,7 +220,7 @@ def _byte_arrays(stored: bytes, count: int) -> list[bytes]:
     return values
 
 
-def _all_runs(stored: bytes, width: int, count: int) -> npt.NDArray[Any]:
+def _decode_runs(stored: bytes, width: int, count: int) -> npt.NDArray[Any]:
     """Numbers of `width` bits in Parquet's mix of runs and packed bits, which fill the bytes."""
     parts: list[npt.NDArray[Any]] = []
     found, offset, byte_width = 0, 0, -(-width // 8)

@@ -1,4 +1,4 @@
-"""What a file of SPSS, Stata or SAS holds beside its values: it is written again from the values, and must be the same bytes.
+"""Find what a file of SPSS, Stata or SAS holds beside its values: they are written again, and must give the same bytes.
 
 These formats have room for labels, notes, documents and records that readers skip. Where the writers of pyreadstat and pandas,
 given nothing but the values, write the same bytes (but for the time of writing), the file holds nothing else.
@@ -38,16 +38,18 @@ def list_unexplained_statistical(content: bytes) -> Iterator[str]:
         yield "what is not understood"
         return
     values, meta = kind.read(io.BytesIO(content), output_format="dict", disable_datetime_conversion=True)
-    yield from _labels(meta)
+    yield from _list_labels(meta)
     formats = {name: form for name, form in meta.original_variable_types.items() if form}
     unusual = [name for name, form in formats.items() if _PLAIN_FORMAT.fullmatch(form) is None]
     if unusual:
         yield f"formats that say how values are shown ({_name_columns(unusual)})"
-    if not any(_remove_time(written) == _remove_time(content) for written in _writings(content, kind, values, meta, formats)):
+    if not any(
+        _remove_time(written) == _remove_time(content) for written in _write_again(content, kind, values, meta, formats)
+    ):
         yield f"records of {kind.name} that are no values, which were not examined"
 
 
-def _labels(meta: Any) -> Iterator[str]:
+def _list_labels(meta: Any) -> Iterator[str]:
     if labelled := [name for name, labels in meta.variable_value_labels.items() if labels]:
         yield f"labels of values ({_name_columns(labelled)})"
     if labelled := [name for name, label in meta.column_names_to_labels.items() if label]:
@@ -56,12 +58,14 @@ def _labels(meta: Any) -> Iterator[str]:
         yield "notes"
 
 
-def _writings(content: bytes, kind: StatisticalFormat, values: Any, meta: Any, formats: dict[str, str]) -> Iterator[bytes]:
+def _write_again(content: bytes, kind: StatisticalFormat, values: Any, meta: Any, formats: dict[str, str]) -> Iterator[bytes]:
     """The same values, as each writer at hand writes them."""
-    yield from filter(None, (_attempt(write) for write in _writers(content, kind, _frame(values, meta), meta, formats)))
+    yield from filter(
+        None, (_try_to_write(write) for write in _list_writers(content, kind, _create_frame(values, meta), meta, formats))
+    )
 
 
-def _writers(
+def _list_writers(
     content: bytes, kind: StatisticalFormat, frame: pd.DataFrame, meta: Any, formats: dict[str, str]
 ) -> Iterator[Callable[[], bytes]]:
     match kind.name:
@@ -81,7 +85,7 @@ def _writers(
             return  # no writer of SAS files is at hand
 
 
-def _frame(values: Any, meta: Any) -> pd.DataFrame:
+def _create_frame(values: Any, meta: Any) -> pd.DataFrame:
     kinds = meta.readstat_variable_types
     return pd.DataFrame({name: pd.array(cells, dtype=_DTYPES[kinds[name]]) for name, cells in values.items()})
 
@@ -108,7 +112,7 @@ def _write_with_pandas(content: bytes, meta: Any) -> bytes:
     return sink.getvalue()
 
 
-def _attempt(write: Callable[[], bytes]) -> bytes | None:
+def _try_to_write(write: Callable[[], bytes]) -> bytes | None:
     try:
         return write()
     except Exception:  # what a writer does not take was not written by it

@@ -1,4 +1,4 @@
-"""Thrift's compact protocol, in which the headers of a Parquet file are written, read without a description of the fields.
+"""Read Thrift's compact protocol, in which the headers of a Parquet file are written, and keep unknown fields.
 
 Readers of Parquet skip fields that they do not know. Here every field is kept, so that unknown ones are seen.
 https://github.com/apache/thrift/blob/master/doc/specs/thrift-compact-protocol.md
@@ -21,12 +21,12 @@ class NotThrift(ValueError):
 def read_struct(content: bytes, offset: int = 0) -> tuple[Struct, int]:
     """A struct as a dictionary of its fields by number, and the place behind it. Raises NotThrift."""
     try:
-        return _struct(content, offset, 0)
+        return _read_fields(content, offset, 0)
     except IndexError:
         raise NotThrift("it ends too early") from None
 
 
-def _struct(content: bytes, offset: int, depth: int) -> tuple[Struct, int]:
+def _read_fields(content: bytes, offset: int, depth: int) -> tuple[Struct, int]:
     if depth > _DEEPEST:
         raise NotThrift("too deep")
     fields: Struct = {}
@@ -43,11 +43,11 @@ def _struct(content: bytes, offset: int, depth: int) -> tuple[Struct, int]:
         if kind in (_TRUE, _FALSE):
             fields[number] = kind == _TRUE
         else:
-            fields[number], offset = _value(content, offset, kind, depth)
+            fields[number], offset = _read_value(content, offset, kind, depth)
     return fields, offset + 1
 
 
-def _value(content: bytes, offset: int, kind: int, depth: int) -> tuple[Any, int]:
+def _read_value(content: bytes, offset: int, kind: int, depth: int) -> tuple[Any, int]:
     if kind in (_I16, _I32, _I64):
         return _read_signed(content, offset)
     if kind == _BINARY:
@@ -56,9 +56,9 @@ def _value(content: bytes, offset: int, kind: int, depth: int) -> tuple[Any, int
             raise NotThrift("it ends too early")
         return content[offset : offset + length], offset + length
     if kind == _LIST:
-        return _list(content, offset, depth)
+        return _read_list(content, offset, depth)
     if kind == _STRUCT:
-        return _struct(content, offset, depth + 1)
+        return _read_fields(content, offset, depth + 1)
     if kind in (_TRUE, _FALSE):  # inside a list
         return content[offset] == _TRUE, offset + 1
     if kind == _BYTE:
@@ -66,14 +66,14 @@ def _value(content: bytes, offset: int, kind: int, depth: int) -> tuple[Any, int
     raise NotThrift("a type that Parquet does not use")
 
 
-def _list(content: bytes, offset: int, depth: int) -> tuple[list[Any], int]:
+def _read_list(content: bytes, offset: int, depth: int) -> tuple[list[Any], int]:
     head = content[offset]
     length, offset = (head >> 4, offset + 1) if head >> 4 < 15 else read_number(content, offset + 1)
     if length > len(content) - offset:
         raise NotThrift("it ends too early")
     values = []
     for _ in range(length):
-        value, offset = _value(content, offset, head & 0xF, depth + 1)
+        value, offset = _read_value(content, offset, head & 0xF, depth + 1)
         values.append(value)
     return values, offset
 
