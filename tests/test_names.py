@@ -43,11 +43,16 @@ def classify_name(name: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def definitions() -> list[tuple[Path, ast.stmt]]:
-    """Every function and class of the production code, with its file."""
-    kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+def trees() -> dict[Path, ast.Module]:
+    """The production code, by file."""
     files = [path for room in ("flows", "tasks") for path in sorted((ROOT / room).rglob("*.py"))]
-    return [(path, one) for path in files for one in ast.walk(ast.parse(path.read_text())) if isinstance(one, kinds)]
+    return {path: ast.parse(path.read_text()) for path in files}
+
+
+@pytest.fixture(scope="module")
+def imported(trees) -> set[tuple[str, str]]:
+    """Modules with the names that other rooms import from them."""
+    return {one for path, tree in trees.items() for one in list_imports(find_room(path), tree)}
 
 
 @pytest.mark.parametrize(
@@ -67,8 +72,10 @@ def test_the_rule(name, kind):
 
 
 @pytest.mark.parametrize("kind", list(MOST))
-def test_few_functions_are_named_by(kind, definitions):
-    names = [one.name for _, one in definitions if not isinstance(one, ast.ClassDef) and not one.name.startswith("__")]
+def test_few_functions_are_named_by(kind, trees):
+    functions = (ast.FunctionDef, ast.AsyncFunctionDef)
+    found = [one.name for tree in trees.values() for one in ast.walk(tree) if isinstance(one, functions)]
+    names = [name for name in found if not name.startswith("__")]
     assert len(names) > 4_000
     assert sum(classify_name(name) == kind for name in names) / len(names) <= MOST[kind]
 
@@ -91,20 +98,24 @@ def list_imports(room: tuple[str, ...], tree: ast.Module) -> set[tuple[str, str]
     return {(str(one.module), name.name) for one in others for name in one.names}
 
 
+def list_names(kind: str, path: Path, tree: ast.Module, imported: set[tuple[str, str]]) -> list[str]:
+    """The names of one kind that a file defines."""
+    module = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+    match kind:
+        case "class":
+            return [one.name for one in ast.walk(tree) if isinstance(one, ast.ClassDef)]
+        case "alias":
+            return list_aliases(tree)
+        case "function":
+            return [one.name for one in tree.body if isinstance(one, ast.FunctionDef) and (module, one.name) in imported]
+        case _:
+            return [path.stem] if path.stem.strip("_") not in ("init", "main") else []
+
+
 @pytest.mark.parametrize("kind", list(SAME_MEANING))
-def test_no_name_means_two_things(kind):
-    paths = [path for room in ("flows", "tasks") for path in sorted((ROOT / room).rglob("*.py"))]
-    trees = {path: ast.parse(path.read_text()) for path in paths}
-    imported = {one for path, tree in trees.items() for one in list_imports(find_room(path), tree)}
+def test_no_name_means_two_things(kind, trees, imported):
     rooms = defaultdict(set)
     for path, tree in trees.items():
-        module = ".".join(path.relative_to(ROOT).with_suffix("").parts)
-        names = {
-            "class": [one.name for one in ast.walk(tree) if isinstance(one, ast.ClassDef)],
-            "alias": list_aliases(tree),
-            "function": [one.name for one in tree.body if isinstance(one, ast.FunctionDef) and (module, one.name) in imported],
-            "module": [path.stem] if path.stem.strip("_") not in ("init", "main") else [],
-        }
-        for name in names[kind]:
+        for name in list_names(kind, path, tree, imported):
             rooms[name].add(find_room(path))
     assert sorted(name for name, found in rooms.items() if len(found) > 1) == sorted(SAME_MEANING[kind].split())

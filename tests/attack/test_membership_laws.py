@@ -53,7 +53,7 @@ def keeps_the_law(found):
     return bool(np.abs(found.sum(axis=0) / math.sqrt(len(found)) < most).all() and (np.abs(found) < most + 1).all())
 
 
-@pytest.mark.parametrize("scene", [unseen, knows_nothing])
+@pytest.mark.parametrize("scene", [unseen, pytest.param(knows_nothing, marks=pytest.mark.long)])
 def test_the_permutation_law_is_kept(scene):
     by_attack = {}
     for seed in range(SEEDS):
@@ -90,7 +90,9 @@ def forests():
     return areas
 
 
-@pytest.mark.parametrize("attack", ["shadow_models", "likelihood_ratio", "likelihood_ratio_offline"])
+@pytest.mark.parametrize(
+    "attack", [pytest.param("shadow_models", marks=pytest.mark.long), "likelihood_ratio", "likelihood_ratio_offline"]
+)
 def test_a_forest_that_knows_its_records_by_heart_gives_them_away(forests, attack):
     assert forests["memorising"][attack] >= 0.95
     assert forests["regularised"][attack] <= forests["memorising"][attack] - 0.15

@@ -149,7 +149,7 @@ def test_what_does_not_follow_from_the_figures_is_not_signed(two):
         assert "nothing was signed" in caught.value.remedy
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_damaged_key_and_a_damaged_ledger_stop_before_anything_is_computed(certify, sdcert, home):
     ran, _ = certify(masked("strong", 10))
     assert ran.code == 0, ran.err

@@ -24,7 +24,7 @@ from release_files import answer_as_proposed, write_release
 from flows.cli.draft.answer import answer_questions
 
 CASES = int(os.environ.get("SDCERT_HOSTILE_CASES", "30"))
-QUICK_CASES = 8
+QUICK_CASES = 5
 FIRST_SEED = int(os.environ.get("SDCERT_HOSTILE_SEED", "1"))
 SEEDS = [
     pytest.param(FIRST_SEED + number, marks=() if number < QUICK_CASES else pytest.mark.long, id=f"{FIRST_SEED + number}")

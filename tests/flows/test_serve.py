@@ -67,6 +67,7 @@ def test_a_worker_killed_in_mid_run_loses_no_run(serving):
     the_next_schedule_goes_on(serving, began)
 
 
+@pytest.mark.long
 def test_a_server_killed_in_mid_run_loses_no_run(serving):
     a_server_killed_in_mid_run_loses_no_run(serving)
 

@@ -162,7 +162,7 @@ def computing(execution: SweepExecution, lost: set[int]):
     return submit
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_search_stops_at_what_was_lost_and_goes_on_as_if_nothing_had_been(tmp_path, home, monkeypatch):
     path = write_sweep(tmp_path, {"strategy": {"method": "frontier", "points": 12, "generation": 4}, "pipelines": SEARCHED})
     broken = course_of(path)

@@ -278,7 +278,7 @@ def misses(law, m, n, draws, rng, width=1.0):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("law", LAWS)
-@pytest.mark.parametrize(("m", "n"), [(12, 12), (60, 60), (200, 40)])
+@pytest.mark.parametrize(("m", "n"), [(12, 12), pytest.param(60, 60, marks=pytest.mark.long), (200, 40)])
 def test_bounds_of_the_area_err_in_a_twentieth_of_the_samples(law, m, n):
     draws = 1200
     allowed = 0.055 + 3.1 * math.sqrt(0.05 * 0.95 / draws)
