@@ -143,6 +143,18 @@ def test_without_a_law_it_has_no_figure(table, step, status, why):
     assert why in result.reason
 
 
+def test_groups_of_a_sample_are_not_lost(table):
+    """Whoever knew who was sampled could follow them."""
+    rng = np.random.default_rng(3)
+    data, schema = table({"x": rng.normal(size=90), "y": rng.normal(size=90)})
+    steps = (Sampling(method="sampling", share=0.6), GROUPS)
+    first, aside = data.take(np.arange(60)), data.take(np.arange(60, 90))
+    done = mask(first, schema, steps, seed=SEED, path=())
+    asked = create_file_experiment(first, aside, done.data, done.record, schema, rng=rng)
+    result = score_membership(SPEC, asked, schema, None, (Intruder("declared", XY),), steps)
+    assert (result.status, result.scores) == ("not_applicable", None)
+
+
 def test_a_law_that_is_lost_in_one_column_leaves_a_lower_bound(table):
     data, schema, frame = normals(table, 80, 4)
     of_x = Noise(method="noise", kind="independent", attributes=("x",), sd_percent=30.0)

@@ -55,5 +55,5 @@ def score_by_law_ratio(
     if any(isinstance(step, Synthetic) for step in mechanisms):
         raise NotApplicable("the rows belong to nobody, so that no law leads from a record to its row")
     source = np.flatnonzero(~frame.control[frame.units.of_row])
-    ratios, lost = compare_with_absence(original, released, schema, mechanisms, knows, source=source)
+    ratios, lost = compare_with_absence(original, released, schema, mechanisms, knows, source=source, members=frame.member_rows)
     return MembershipScores(np.maximum(ratios[frame.target_rows], LEAST), None, "calibration", lost=lost)

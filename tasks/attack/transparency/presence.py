@@ -23,6 +23,7 @@ def compare_with_absence(
     knows: tuple[str, ...],
     *,
     source: Integers,
+    members: Integers,
 ) -> tuple[Floats, str | None]:
     """The log-likelihood ratio of the release with each record among its originals and without, shape (n,).
 
@@ -32,9 +33,9 @@ def compare_with_absence(
     over all other records that are held. Attributes of which nothing can be concluded are left out.
 
     held: the people whom the intruder holds, all published attributes of them; who is in the release they need not know.
-    source: the records of the table that was masked. It only shows why an attribute cannot be followed: because the intruder
-    does not know these records (groups depend on all of them), or because sdcert lost the law of a step. knows: published
-    attributes, at least one.
+    source: the records of the table that was masked; members: those of them whose rows are released. Both ascending, and both
+    only show why an attribute cannot be followed: because the intruder does not know these records (groups depend on all of
+    them), or because sdcert lost the law of a step. knows: published attributes, at least one.
 
     Returns finite numbers or -inf, where no released row can be the record's image; and of which attributes the law was lost,
     as a reason, so that the ratios are those of a part of the attack. None: of none.
@@ -50,7 +51,8 @@ def compare_with_absence(
         if not followed:
             break
         belief = follow_steps(held, released, schema, mechanisms, followed, n_records=len(source))
-    lost = _find_lost(held.take(source), released, schema, mechanisms, tuple(set(knows) - set(followed)))
+    present = np.searchsorted(source, members) if len(members) < len(source) else None
+    lost = _find_lost(held.take(source), released, schema, mechanisms, tuple(set(knows) - set(followed)), present)
     if lost and not followed:
         raise NotFollowed(why_lost(mechanisms, lost))
     if not followed:
@@ -66,10 +68,15 @@ def compare_with_absence(
 
 
 def _find_lost(
-    source: Microdata, released: Microdata, schema: Schema, mechanisms: tuple[Mechanism, ...], unclear: tuple[str, ...]
+    source: Microdata,
+    released: Microdata,
+    schema: Schema,
+    mechanisms: tuple[Mechanism, ...],
+    unclear: tuple[str, ...],
+    present: Integers | None,
 ) -> tuple[str, ...]:
-    """Those of some attributes that even somebody who holds the whole source could not follow."""
+    """Those of some attributes that even somebody could not follow who holds the whole source and knows who is released."""
     if not unclear:
         return ()
-    belief = follow_steps(source, released, schema, mechanisms, released.names)
+    belief = follow_steps(source, released, schema, mechanisms, released.names, present=present)
     return tuple(name for name in belief.unclear if name in unclear)
