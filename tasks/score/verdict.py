@@ -105,9 +105,9 @@ def decide(policy: tuple[PolicyLine, ...], estimates: tuple[Estimate, ...], unfo
     Returns the verdict and one criterion per line, in the order of the policy.
     Raises InputError for an empty policy and for one that `check_policy` refuses without knowing the release. What a line asks
     for and no figure answers leaves it undecided.
-    unfollowed: the attacks of `find_unfollowed`, each of which leaves the lines on its intruder's identity undecided. Where an
-    attack that was not followed has a bound (`low`, or `high` of a figure that is to be large), a bound beyond the limit fails
-    the line, whether omitted or not.
+    unfollowed: the attacks of `find_unfollowed`, each of which leaves the lines on its intruder's identity undecided. Every
+    membership attack that was not followed leaves the lines on membership undecided. Where an attack that was not followed has
+    a bound (`low`, or `high` of a figure that is to be large), a bound beyond the limit fails the line, whether omitted or not.
     Source: docs/SCIENCE.md section 3. Example: the 95 % bound is exactly the limit: the line passes.
     """
     check_policy(policy, Known())
@@ -204,6 +204,8 @@ def _counts(found: _Finding, unfollowed: Unfollowed) -> bool:
         return True
     if figure.status == "not_applicable":
         return False
+    if MEASURES[figure.measure].of_membership:
+        return True
     return found.decision == "fail" or (figure.measure in IDENTITY and (figure.attack, figure.intruder) in unfollowed)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from membership_models import halves, records
@@ -24,7 +26,10 @@ from tasks.mask.sampling import Sampling
 from tasks.microdata.schema import Scale
 from tasks.microdata.table import Microdata
 from tasks.microdata.units import Units
+from tasks.score.membership.membership_estimates import membership_estimates
 from tasks.score.membership.roc_curve import auc
+from tasks.score.policy import PolicyLine
+from tasks.score.verdict import decide
 
 SPEC = LawRatio(method="law_ratio")
 XY = ("x", "y")
@@ -116,20 +121,57 @@ def test_what_cannot_be_followed_is_left_out(table):
     one = attack_table(SPEC, data, released, schema, frame, ("x",), mechanisms=(of_x, groups))
     both = attack_table(SPEC, data, released, schema, frame, XY, mechanisms=(of_x, groups))
     assert both.scores == pytest.approx(one.scores)
+    assert both.status == one.status == "ok"
+
+
+GROUPS = Microaggregation(method="microaggregation", attributes=XY, k=4)
 
 
 @pytest.mark.parametrize(
-    ("step", "why"),
+    ("step", "status", "why"),
     [
-        (Microaggregation(method="microaggregation", attributes=XY, k=4), "microaggregation"),
-        (Undeclared(attributes=XY), "nobody declared how the table was masked"),
+        (GROUPS, "not_applicable", "depends on who is in the release"),
+        (Undeclared(attributes=XY), "not_followed", "nobody declared how the table was masked"),
     ],
 )
-def test_without_a_law_it_has_no_figure(table, step, why):
+def test_without_a_law_it_has_no_figure(table, step, status, why):
+    """Groups depend on records that the intruder does not know; a method that nobody declared may have a law."""
     data, schema, frame = normals(table, 60, 4)
-    result = attack_table(SPEC, data, data.take(frame.member_rows), schema, frame, XY, mechanisms=(step,))
-    assert (result.status, result.scores) == ("not_followed", None)
+    released = release(data, schema, frame, (GROUPS,))
+    result = attack_table(SPEC, data, released, schema, frame, XY, mechanisms=(step,))
+    assert (result.status, result.scores) == (status, None)
     assert why in result.reason
+
+
+def test_groups_of_a_sample_are_not_lost(table):
+    """Whoever knew who was sampled could follow them."""
+    rng = np.random.default_rng(3)
+    data, schema = table({"x": rng.normal(size=90), "y": rng.normal(size=90)})
+    steps = (Sampling(method="sampling", share=0.6), GROUPS)
+    first, aside = data.take(np.arange(60)), data.take(np.arange(60, 90))
+    done = mask(first, schema, steps, seed=SEED, path=())
+    asked = create_file_experiment(first, aside, done.data, done.record, schema, rng=rng)
+    result = score_membership(SPEC, asked, schema, None, (Intruder("declared", XY),), steps)
+    assert (result.status, result.scores) == ("not_applicable", None)
+
+
+def test_a_law_that_is_lost_in_one_column_leaves_a_lower_bound(table):
+    data, schema, frame = normals(table, 80, 4)
+    of_x = Noise(method="noise", kind="independent", attributes=("x",), sd_percent=30.0)
+    released = release(data, schema, frame, (of_x,))
+    steps = (of_x, Undeclared(attributes=("y",)))
+    one = attack_table(SPEC, data, released, schema, frame, ("x",), mechanisms=steps)
+    both = attack_table(SPEC, data, released, schema, frame, XY, mechanisms=steps)
+    assert (one.status, both.status) == ("ok", "not_followed")
+    assert both.scores == pytest.approx(one.scores)
+    whole, part = membership_estimates(one, frame), membership_estimates(both, frame)
+    for found, bound in zip(whole, part, strict=True):
+        assert (bound.value, bound.low, bound.status) == (found.value, found.low, "not_followed")
+        assert bound.high == (None if found.value is None else 1)
+    for limit, decision in ((0.5, "fail"), (0.9999, "undecided")):
+        line = PolicyLine(measure="membership_auc", at_most=limit)
+        (criterion,) = decide((line,), tuple(replace(bound, low=bound.value) for bound in part)).criteria
+        assert (criterion.decision, criterion.lower_bound) == (decision, decision == "fail")
 
 
 STEPS = {

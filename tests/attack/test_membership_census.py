@@ -64,6 +64,27 @@ def test_a_small_second_step_hides_nobody(census, name):
     assert compute_areas(census, (SWAP, step), 1, ("values_present",))["values_present"] > least
 
 
+@pytest.mark.parametrize("steps", [(SWAP,), (noise(30.0),)], ids=["swap", "noise"])
+def test_people_of_whom_nobody_is_in_the_release_are_told_by_chance(census, steps):
+    """A release of other people says nothing of two samples of strangers: half of the area, at 1e-4 over all draws."""
+    deviations = {name: [] for name in ("values_present", "law_ratio")}
+    for seed in (1, 2, 3):
+        data, schema = census
+        data, schema = data.select(NAMES), type(schema)(schema.select(NAMES))
+        rng = np.random.default_rng(seed)
+        parts = np.array_split(rng.permutation(data.n), 3)
+        strangers, aside, others = (data.take(np.sort(part)) for part in parts)
+        done = mask(others, schema, steps, seed=bytes([seed]) * 32, path=())
+        n = min(strangers.n, others.n)
+        asked = create_file_experiment(strangers.take(np.arange(n)), aside, done.data, np.arange(n), schema, rng=rng)
+        who = (Intruder("declared", NAMES),)
+        m, k = asked.frame.is_member.sum(), (~asked.frame.is_member).sum()
+        for name, found in deviations.items():
+            scores = score_membership(SPECS[name], asked, schema, None, who, steps).scores
+            found.append((auc(scores, asked.frame.is_member) - 0.5) / np.sqrt((m + k + 1) / (12 * m * k)))
+    assert all(abs(np.sum(found)) < 3.9 * np.sqrt(len(found)) for found in deviations.values()), deviations
+
+
 def test_noise_is_told_best_by_its_law(census):
     found = [compute_areas(census, (noise(30.0),), seed) for seed in (1, 2, 3)]
     mean = {name: np.mean([areas[name] for areas in found]) for name in found[0]}

@@ -204,8 +204,8 @@ def test_swapping_publishes_the_list_of_its_members(certify, tmp_path):
     assert claimed["law_ratio"]["knows_mechanism"] == "the steps and their parameters, not the seed"
 
 
-def test_a_law_that_is_lost_gives_no_figure_and_no_doubt(certify, tmp_path):
+def test_groups_have_no_law_of_their_own_and_leave_no_doubt(certify, tmp_path):
     ran, manifest = certify({"control": 0.25, "policy": LOOSE})
     assert ran.code == 0, ran.out + ran.err
     found = figures(tmp_path, manifest)["membership_auc|law_ratio"]
-    assert (found["status"], found["value"]) == ("not_followed", None)
+    assert (found["status"], found["value"]) == ("not_applicable", None)

@@ -320,6 +320,19 @@ def test_insiders_have_an_area_each_and_decide_no_line_on_membership():
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize(("status", "decision"), [("not_followed", "undecided"), ("not_applicable", "pass")])
+def test_an_attack_that_could_not_be_followed_leaves_a_limit_on_membership_open(status, decision):
+    """One that has no object leaves it to the others."""
+    judged = frame(np.arange(40) < 20)
+    silent = replace(
+        result(np.ones(40), 0.5), scores=None, attack="law_ratio", status=status, reason="a later step hides the law"
+    )
+    found = [one for each in (result(np.ones(40), 0.5), silent) for one in membership_estimates(each, judged)]
+    (line,) = decide((PolicyLine(measure="membership_auc", at_most=0.8),), tuple(found)).criteria
+    assert line.decision == decision
+    assert ("a later step hides the law" in line.reason) == (status == "not_followed")
+
+
 @pytest.mark.parametrize("limit", [0.01, 0.99])
 def test_a_rehearsal_decides_no_line_on_membership(limit):
     """Neither that a limit is kept nor that it is broken: it is about the mask, and not about this file."""

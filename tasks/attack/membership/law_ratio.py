@@ -46,12 +46,14 @@ def score_by_law_ratio(
     knows: published attributes, at least one.
 
     Returns log-likelihood ratios of at least -1000, without a threshold. Chance 1/2 for AUC. Raises NotApplicable where nothing
-    is known or released, or the rows are nobody's; NotFollowed and AttackFailed as `compare_with_absence`. Cost: as that.
+    is known, released or masked, or the rows are nobody's. Other errors and cost: as `compare_with_absence`.
     Example: a release of the originals as they are, all different: members have the highest scores, others -1000.
     """
     check_known(released, knows)
+    if not mechanisms:
+        raise NotApplicable("no step changed a value, so that there is no law")
     if any(isinstance(step, Synthetic) for step in mechanisms):
         raise NotApplicable("the rows belong to nobody, so that no law leads from a record to its row")
-    n_records = int((~frame.control[frame.units.of_row]).sum())
-    ratios = compare_with_absence(original, released, schema, mechanisms, knows, n_records=n_records)
-    return MembershipScores(np.maximum(ratios[frame.target_rows], LEAST), None, "calibration")
+    source = np.flatnonzero(~frame.control[frame.units.of_row])
+    ratios, lost = compare_with_absence(original, released, schema, mechanisms, knows, source=source, members=frame.member_rows)
+    return MembershipScores(np.maximum(ratios[frame.target_rows], LEAST), None, "calibration", lost=lost)

@@ -120,7 +120,7 @@ class MembershipResult:
     """What a membership attack says of the targets of a frame.
 
     scores: shape (targets,), in the order of `Frame.target_units`: the higher, the likelier a member; a person's is the mean
-        of that of their rows. None where the attack did not run.
+        of that of their rows. None where the attack did not run; those of a part of it where it was `not_followed`.
     threshold: flagged are scores >= it; None: to be found on the frame's calibration half. threshold_from: where it is from.
     shadows: how many shadow models it used. of_insiders: the scores of intruders who know another column too, by their name.
     """
@@ -292,7 +292,7 @@ def _result(
         return _set_status(blank, "failed", answer.reason)
 
     return replace(
-        blank,
+        blank if found.lost is None else _set_status(blank, "not_followed", found.lost),
         scores=frame.average_by_unit(found.scores),
         threshold=found.threshold,
         threshold_from=found.threshold_from,

@@ -9,9 +9,10 @@ from tasks.attack.transparency.intersection import arrange_conditions, evidence_
 from tasks.attack.transparency.scores import ImageScores
 from tasks.attack.transparency.transparency import arrange_knowledge, follow_steps, why_lost
 from tasks.mask.methods import Mechanism
-from tasks.microdata.errors import NotFollowed
+from tasks.microdata.errors import NotApplicable, NotFollowed
 from tasks.microdata.schema import Schema
-from tasks.microdata.table import Floats, Microdata
+from tasks.microdata.table import Floats, Integers, Microdata
+from tasks.microdata.words import join_with_and
 
 
 def compare_with_absence(
@@ -21,8 +22,9 @@ def compare_with_absence(
     mechanisms: tuple[Mechanism, ...],
     knows: tuple[str, ...],
     *,
-    n_records: int,
-) -> Floats:
+    source: Integers,
+    members: Integers,
+) -> tuple[Floats, str | None]:
     """The log-likelihood ratio of the release with each record among its originals and without, shape (n,).
 
     Meaning: with the record, one released row, nobody knows which, is its image by the law of the steps; without it, that row
@@ -30,25 +32,51 @@ def compare_with_absence(
     Formula in words: the logarithm of the mean over the released rows of P(row | record) / q(row), q the mean of P(row | other)
     over all other records that are held. Attributes of which nothing can be concluded are left out.
 
-    held: the people whom the intruder holds, who need not know who of them is in the release. n_records: of the table that was
-    masked, of which they hold a share at most. knows: published attributes, at least one.
+    held: the people whom the intruder holds, all published attributes of them; who is in the release they need not know.
+    source: the records of the table that was masked; members: those of them whose rows are released. Both ascending, and both
+    only show why an attribute cannot be followed: because the intruder does not know these records (groups depend on all of
+    them), or because sdcert lost the law of a step. knows: published attributes, at least one.
 
-    Returns finite numbers or -inf, where no released row can be the record's image.
-    Raises NotFollowed where nothing can be concluded of any attribute, AttackFailed as `follow_steps`.
+    Returns finite numbers or -inf, where no released row can be the record's image; and of which attributes the law was lost,
+    as a reason, so that the ratios are those of a part of the attack. None: of none.
+    Raises NotApplicable where nothing can be concluded of any attribute, NotFollowed where a lost law is why, AttackFailed as
+    `follow_steps`.
     Cost: O(n m d) where there is a law, for n distinct records and m distinct rows.
     Example: columns that no step touched, 100 held, 50 rows: whose values no row shows has -inf; who shares them with one other
     and has one such row, ln(99 / 50).
     """
-    followed, told = knows, follow_steps(held, released, schema, mechanisms, knows, n_records=n_records)
-    while told.unclear:
-        followed = tuple(name for name in followed if name not in told.unclear)
+    followed, belief = knows, follow_steps(held, released, schema, mechanisms, knows, n_records=len(source))
+    while belief.unclear:
+        followed = tuple(name for name in followed if name not in belief.unclear)
         if not followed:
-            raise NotFollowed(why_lost(mechanisms, told.unclear))
-        told = follow_steps(held, released, schema, mechanisms, followed, n_records=n_records)
-    both, conditions = arrange_knowledge(held, released, schema, followed, told)
+            break
+        belief = follow_steps(held, released, schema, mechanisms, followed, n_records=len(source))
+    present = np.searchsorted(source, members) if len(members) < len(source) else None
+    lost = _find_lost(held.take(source), released, schema, mechanisms, tuple(set(knows) - set(followed)), present)
+    if lost and not followed:
+        raise NotFollowed(why_lost(mechanisms, lost))
+    if not followed:
+        what = f"what the steps did to {join_with_and(knows)} depends on who is in the release"
+        raise NotApplicable(f"{what}, which somebody who asks for this does not know")
+    both, conditions = arrange_knowledge(held, released, schema, followed, belief)
     arranged, rows = arrange_conditions(conditions)
     evidence = evidence_by_row(arranged, conditions.likelihoods.records)
     whole = ImageScores(arranged, conditions.sizes[rows], evidence, rows, np.argsort(rows))
     totals, _, _ = sum_weights(whole, True)
     ratios: Floats = totals[both.own_of_record] + np.log((held.n - 1) / released.n)
-    return ratios
+    return ratios, why_lost(mechanisms, lost) if lost else None
+
+
+def _find_lost(
+    source: Microdata,
+    released: Microdata,
+    schema: Schema,
+    mechanisms: tuple[Mechanism, ...],
+    unclear: tuple[str, ...],
+    present: Integers | None,
+) -> tuple[str, ...]:
+    """Those of some attributes that even somebody could not follow who holds the whole source and knows who is released."""
+    if not unclear:
+        return ()
+    belief = follow_steps(source, released, schema, mechanisms, released.names, present=present)
+    return tuple(name for name in belief.unclear if name in unclear)

@@ -94,16 +94,26 @@ def membership_estimates(result: MembershipResult, frame: Frame, subgroups: tupl
     Chance: AUC 1/2; advantage 0; precision the prevalence; recall and miaAR the share flagged; F1 that of flagging everybody,
     2 pi / (1 + pi); the rate f at f; the share of the most exposed that among all members asked about. Not estimable, with the
     reason: a rate at f from fewer than 10 / f non-members, precision where nobody is flagged, a share of the most exposed of
-    fewer than 10 members or in a tenth of fewer than 10; all of them where the attack did not run.
+    fewer than 10 members or in a tenth of fewer than 10; all of them where the attack did not run. Of an attack that could not
+    be followed whole, what a part of it finds bounds each figure from below.
     `n_targets`: the targets counted; `n_in_release`: the members among them. Cost: O(t log t) for each subgroup.
     Source: docs/SCIENCE.md section 5; Torra (2024), miaAR; Carlini et al. (2022) on low false positive rates.
     Example: members 3, 2 and others 1, 0 at a threshold of 2: all of them 1.
     """
     if result.scores is None:
         return tuple(_create_blank_estimates(result, frame, subgroups))
+    if result.status == "not_followed":
+        by_a_part = membership_estimates(replace(result, status="ok"), frame, subgroups)
+        return tuple(_bound_from_below(one, result) for one in by_a_part)
     whole = _Judged.create_for_part(result, frame, np.ones(len(result.scores), dtype=bool))
     parts = (one for subgroup in subgroups for one in estimate_subgroup(result, frame, subgroup))
     return (*estimate_membership_rates(whole), *parts, *estimate_insider_aucs(result, frame))
+
+
+def _bound_from_below(found: Estimate, result: MembershipResult) -> Estimate:
+    """The figure of an attack of which only a part could be followed: the whole finds at least as much."""
+    highest = None if found.value is None else 1.0
+    return replace(found, status="not_followed", reason=result.reason, high=highest)
 
 
 def choose_threshold(result: MembershipResult, frame: Frame) -> float:

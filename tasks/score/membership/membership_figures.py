@@ -45,7 +45,7 @@ def _compute_attack_figures(one: MembershipOutcome, schema: Schema, counts: Coun
     found = membership_estimates(one.result, one.frame, parts)
     if one.result.evaluates == "this file":
         return found
-    return tuple(replace(figure, reason=figure.reason or REHEARSED) for figure in found)
+    return tuple(replace(one, reason=REHEARSED if one.value is not None else one.reason or REHEARSED) for one in found)
 
 
 def _create_unmeasured_estimate(result: MembershipResult, measure: str, counts: Counts) -> Estimate:
