@@ -13,7 +13,11 @@ BIN = Path(sys.executable).parent
 FAULTS = {
     "science imports prefect": ("tasks/mask/partitions/mdav.py", "import prefect", "Science knows no Prefect"),
     "science imports mlflow": ("tasks/score/loss.py", "import mlflow", "Science knows no Prefect"),
-    "science imports the runtime": ("tasks/attack/neighbours/nearest.py", "import tasks.runtime.settings", "Science knows no Prefect"),
+    "science imports the runtime": (
+        "tasks/attack/neighbours/nearest.py",
+        "import tasks.runtime.settings",
+        "Science knows no Prefect",
+    ),
     "science imports a task": ("tasks/score/methods.py", "import tasks.attack.task", "Only flows import a task.py"),
     "a stage imports a later one": (
         "tasks/mask/methods.py",

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from tasks.mask.value_bounds import ValueBounds
 from tasks.microdata.codes import row_codes
 from tasks.microdata.table import Floats, Integers, Microdata
 
@@ -104,6 +105,8 @@ class Belief:
     blurred: attributes to which noise was added after `believed`.
     complete: do they know all the records that the next step is applied to? Not after some were sampled, nor if they hold a
     share of them: then they cannot repeat what depends on all of them.
+    bounds: between what the values of attributes lie that are not certain any more, for the steps to come (`carry_bounds`).
+        Those of noise err with a chance of 1e-6. Released rows are held against `between` alone.
     lost: of `unclear`, those that even an intruder who knows all published attributes could not follow; found by the attack
     (`link_by_mechanism`), empty before.
     """
@@ -115,6 +118,7 @@ class Belief:
     laws: tuple[DiscreteLikelihood, ...] = ()
     blurred: tuple[GaussianLikelihood, ...] = ()
     complete: bool = True
+    bounds: tuple[ValueBounds, ...] = ()
     lost: tuple[str, ...] = ()
 
     def is_certain(self, names: Iterable[str]) -> bool:
@@ -135,6 +139,7 @@ class Belief:
             unclear=tuple(name for name in (*self.unclear, *halved) if name not in dropped),
             laws=laws,
             blurred=tuple(part for part in (part.drop_attributes(dropped) for part in self.blurred) if part.names),
+            bounds=tuple(part for part in self.bounds if part.name not in dropped),
         )
 
     def select_rows(self, rows: Integers, released: Integers) -> Belief:
@@ -146,6 +151,7 @@ class Belief:
             between=tuple(replace(part, low=part.low[rows], high=part.high[rows]) for part in self.between),
             laws=tuple(replace(law, own=law.own[rows], shown=law.shown[released]) for law in self.laws),
             blurred=tuple(part.select_rows(rows, released) for part in self.blurred),
+            bounds=tuple(part.select_rows(rows) for part in self.bounds),
         )
 
     def forget(self, names: Iterable[str]) -> Belief:

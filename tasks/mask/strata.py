@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TypeVar
@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from tasks.mask.intruder_belief import Belief, DiscreteLikelihood, EqualTo, GaussianLikelihood, InInterval
 from tasks.mask.step import IntruderView, MaskContext, MaskStep
+from tasks.mask.value_bounds import ValueBounds
 from tasks.microdata.codes import joint_codes, row_codes
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Schema
@@ -112,6 +113,7 @@ def _join_beliefs(
             *(_join_discrete_likelihoods(group, back, released, view.released.n) for group in _same(laws, masked)),
         ),
         blurred=_collect_gaussian_likelihoods(parts, view, back, released, masked),
+        bounds=(*rest.bounds, *_join_bounds(parts, back, masked)),
         unclear=(*rest.unclear, *unclear),
     )
 
@@ -139,6 +141,20 @@ def _join_equalities(parts: tuple[EqualTo, ...], back: Integers) -> EqualTo:
 def _join_intervals(parts: tuple[InInterval, ...], back: Integers) -> InInterval:
     low, high = (np.concatenate([getattr(part, end) for part in parts])[back] for end in ("low", "high"))
     return InInterval(parts[0].name, low, high)
+
+
+def _join_bounds(parts: list[Belief], back: Integers, masked: frozenset[str]) -> Iterator[ValueBounds]:
+    """The bounds of each masked attribute that has them in all strata; its column is known where it is in all of them."""
+    for name in masked:
+        found = [bounds for part in parts for bounds in part.bounds if bounds.name == name]
+        if len(found) < len(parts):
+            continue
+        low, high = (np.concatenate([getattr(bounds, end) for bounds in found])[back] for end in ("low", "high"))
+        columns = [
+            None if any(end is None for end in ends) else np.sort(np.concatenate([end for end in ends if end is not None]))
+            for ends in ([bounds.lowest for bounds in found], [bounds.highest for bounds in found])
+        ]
+        yield ValueBounds(name, low, high, *columns)
 
 
 def _join_discrete_likelihoods(

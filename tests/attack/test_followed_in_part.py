@@ -37,7 +37,7 @@ LOST = {
     "noise, then groups": ((NOISE, GROUPS), "noise, then microaggregation"),
     "noise, groups, and another column rounded": ((NOISE, GROUPS, ROUNDED), "noise, then microaggregation"),
     "swapped, then groups": ((SWAP, GROUPS), "rank_swapping, then microaggregation"),
-    "swapped, then one of the two": ((SWAP, ONE), "what the steps did to age cannot be followed: rank_swapping, then"),
+    "by buckets, then groups": ((BUCKETS, ONE), "what the steps did to age cannot be followed: rank_swapping, then"),
     "swapped by buckets": ((BUCKETS,), "what the steps did to age cannot be followed: rank_swapping"),
     "randomised groups": ((GROUPS.model_copy(update={"partition": "randomised"}),), "microaggregation"),
     "undeclared": ((Undeclared(attributes=("inc",)),), "nobody declared how the table was masked in inc"),

@@ -11,6 +11,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from tasks.mask.advice import Fields
+from tasks.mask.carrying import carry_bounds
 from tasks.mask.groups import beside_mdav
 from tasks.mask.groups.aggregates import Aggregate, aggregate_groups
 from tasks.mask.groups.block import (
@@ -30,6 +31,7 @@ from tasks.mask.groups.microaggregation_text import (
     suggest_larger_groups,
     suggest_smaller_groups,
 )
+from tasks.mask.groups.moved_bounds import move_bounds_by_groups, move_bounds_within_groups
 from tasks.mask.groups.neighbours import infer_neighbour_interval
 from tasks.mask.groups.partition import NAMES, ON_AXES, Partition, partition_records
 from tasks.mask.groups.persons import join_to_k_persons, persons_of
@@ -39,6 +41,7 @@ from tasks.mask.partitions.projection import Axis
 from tasks.mask.partitions.v_mdav import GAMMA
 from tasks.mask.repetition import infer_by_repeating_step
 from tasks.mask.step import Description, IntruderView, MaskContext, MaskingMethod, Randomness
+from tasks.mask.value_bounds import ValueBounds
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import CATEGORICAL, Attribute, Role, Scale, Schema
 from tasks.microdata.spec import Names, Public, Spec
@@ -149,6 +152,9 @@ class Microaggregation(MaskingMethod):
 
     def infer(self, view: IntruderView) -> Belief:
         return infer(view, self)
+
+    def move_bounds(self, view: IntruderView, bounds: ValueBounds) -> ValueBounds | None:
+        return move_bounds_by_microaggregation(view, self, bounds)
 
     def describe(self, schema: Schema) -> MaskText:
         return describe_microaggregation(self, {name: aggregate_of(self, schema[name]) for name in self.target_attributes})
@@ -261,6 +267,9 @@ def infer(view: IntruderView, spec: Microaggregation) -> Belief:
     if spec.partition == "randomised":
         return view.knowledge.forget(spec.target_attributes)
     for names, k in spec.groups:
+        if len(names) == 1 and view.knowledge.complete and not view.knowledge.is_certain(names):
+            view = replace(view, knowledge=carry_bounds(view, spec, names[0]))
+            continue
         if len(names) == 1 and spec.partition in ON_AXES and not (view.knowledge.complete and knows_persons):
             view = replace(view, knowledge=infer_neighbour_interval(view, names[0]))
             continue
@@ -270,6 +279,19 @@ def infer(view: IntruderView, spec: Microaggregation) -> Belief:
         step = spec.model_copy(update={"attributes": names, "blocks": None, "k": k})
         view = replace(view, knowledge=infer_by_repeating_step(view, names, partial(microaggregate, spec=step)))
     return view.knowledge
+
+
+def move_bounds_by_microaggregation(view: IntruderView, spec: Microaggregation, bounds: ValueBounds) -> ValueBounds | None:
+    """The bounds after a step that groups the attribute by itself, and does not count persons; of others nothing is said."""
+    (k,) = (k for names, k in spec.groups if bounds.name in names)
+    alone = (bounds.name,) in [names for names, _ in spec.groups]
+    counts_persons = spec.count != "rows" and bool(view.schema.find_by_role(Role.PERSON))
+    if not alone or counts_persons or spec.partition == "randomised":
+        return None
+    if bounds.knows_column:
+        step = spec.model_copy(update={"attributes": (bounds.name,), "blocks": None, "k": k})
+        return move_bounds_by_groups(view, bounds, partial(microaggregate, spec=step))
+    return move_bounds_within_groups(bounds, 2 * k - 1) if spec.partition in ON_AXES else None
 
 
 def group_blocks(site: MaskContext, spec: Microaggregation) -> list[AttributeBlock]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.linalg import block_diag
 
+from tasks.mask.carrying import carry_bounds, find_bounds
 from tasks.mask.intruder_belief import Belief, GaussianLikelihood, InInterval
 from tasks.mask.noise.law import centre_of, contraction, covariance_of, log_variances, log_variances_of, spread_of
 from tasks.mask.precision import grid_step
@@ -27,10 +28,14 @@ def infer(view: IntruderView, spec: Noise) -> Belief:
     small number that was rounded stands at half a step. Standard deviations, means and correlations are those of their
     records where they hold all that the step was applied to; else they estimate them from the release by the correction for
     analysts. Certain is only that a gap stays a gap, and of a product the sign and that a zero stays zero.
-    Nothing follows of an attribute that they were not certain of before the first noise, nor where factors meet other noise.
+    Of an attribute that they were not certain of before the first noise, and where factors meet other noise, bounds are left.
+    For the steps to come there are bounds beside the law (`move_bounds_by_noise`).
     """
     names = tuple(name for name in spec.target_attributes if _can_follow(view.knowledge, name, spec))
-    knowledge = view.knowledge.forget(name for name in spec.target_attributes if name not in names)
+    for name in spec.target_attributes:
+        if name not in names:
+            view = replace(view, knowledge=carry_bounds(view, spec, name))
+    knowledge = view.knowledge
     if not names:
         return knowledge
     part = (
@@ -40,9 +45,18 @@ def infer(view: IntruderView, spec: Noise) -> Belief:
     )
     if not np.isfinite(part.covariance).all():
         return knowledge.forget(names)
+    before = {name: find_bounds(view, name) for name in part.names}
+    moved = (
+        spec.move_bounds(view, bounds) if name in names else bounds for name, bounds in before.items() if bounds is not None
+    )
     rest = knowledge.drop_attributes(part.names)
     ranges = (_range(knowledge.believed, view, name, part) for name in part.names)
-    return replace(rest, between=(*rest.between, *ranges), blurred=(*rest.blurred, part))
+    return replace(
+        rest,
+        between=(*rest.between, *ranges),
+        blurred=(*rest.blurred, part),
+        bounds=(*rest.bounds, *(bounds for bounds in moved if bounds is not None)),
+    )
 
 
 def _can_follow(knowledge: Belief, name: str, spec: Noise) -> bool:

@@ -12,10 +12,12 @@ from tasks.mask.advice import JOINTLY, MORE_RISK, Fields, state_value
 from tasks.mask.fitting import extract_varying_positions
 from tasks.mask.intruder_belief import Belief
 from tasks.mask.mask_text import MaskText
+from tasks.mask.noise.bounds import move_bounds_by_noise
 from tasks.mask.noise.following import infer
 from tasks.mask.noise.law import Kind, contraction, correlation_of, noisy, spread_of
 from tasks.mask.precision import grid_step, round_to_grid
 from tasks.mask.step import Description, IntruderView, MaskContext, MaskingMethod, Randomness
+from tasks.mask.value_bounds import ValueBounds
 from tasks.microdata.errors import InputError
 from tasks.microdata.numbers import SPACE, number
 from tasks.microdata.schema import Scale, Schema
@@ -83,6 +85,9 @@ class Noise(MaskingMethod):
 
     def infer(self, view: IntruderView) -> Belief:
         return infer(view, self)
+
+    def move_bounds(self, view: IntruderView, bounds: ValueBounds) -> ValueBounds | None:
+        return move_bounds_by_noise(view, self, bounds)
 
     def describe(self, schema: Schema) -> MaskText:
         return describe_noise(self)

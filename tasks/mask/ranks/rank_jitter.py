@@ -17,11 +17,13 @@ from tasks.mask.ranks.by_rank import (
     check_window,
     get_window_bound,
     infer_rank_intervals,
+    move_bounds_by_ranks,
     permute_by_rank,
     ranks_in,
 )
 from tasks.mask.ranks.jitter_law import jitter_law
 from tasks.mask.step import Description, IntruderView, MaskContext, MaskingMethod, Randomness
+from tasks.mask.value_bounds import ValueBounds
 from tasks.microdata.numbers import SPACE, number
 from tasks.microdata.schema import Scale, Schema
 from tasks.microdata.spec import Percent, Public
@@ -72,6 +74,10 @@ class RankJitter(MaskingMethod):
 
     def infer(self, view: IntruderView) -> Belief:
         return infer(view, self)
+
+    def move_bounds(self, view: IntruderView, bounds: ValueBounds) -> ValueBounds | None:
+        window = get_window_bound(view, self.window_percent)
+        return move_bounds_by_ranks(view, bounds, lambda n: furthest(window, n))
 
     def describe(self, schema: Schema) -> MaskText:
         return describe_rank_jitter(self)
@@ -169,10 +175,11 @@ def infer(view: IntruderView, spec: RankJitter) -> Belief:
     approximation. Who has only a bound on the window knows no law.
     """
     window = get_window_bound(view, spec.window_percent)
-    knowledge = infer_rank_intervals(view, spec.target_attributes, lambda n: furthest(window, n))
+    knowledge = infer_rank_intervals(view, spec, lambda n: furthest(window, n))
     if view.window_at_most is not None:
         return knowledge
-    bounded = {part.name for part in knowledge.between}
+    carried = {part.name for part in knowledge.bounds}
+    bounded = {part.name for part in knowledge.between} - carried
     laws = (_infer_likelihood(view, knowledge, spec, name) for name in spec.target_attributes if name in bounded)
     return replace(knowledge, laws=(*knowledge.laws, *laws))
 

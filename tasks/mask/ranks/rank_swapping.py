@@ -16,12 +16,14 @@ from tasks.mask.ranks.by_rank import (
     check_window,
     get_window_bound,
     infer_rank_intervals,
+    move_bounds_by_ranks,
     permute_by_rank,
     ranks_in,
     window_ranks,
 )
 from tasks.mask.ranks.exchange import exchange_in_buckets, exchange_near, exchange_ranks, normal_targets
 from tasks.mask.step import Description, IntruderView, MaskContext, MaskingMethod, Randomness
+from tasks.mask.value_bounds import ValueBounds
 from tasks.microdata.errors import InputError
 from tasks.microdata.numbers import SPACE, number
 from tasks.microdata.schema import Scale, Schema
@@ -98,6 +100,12 @@ class RankSwapping(MaskingMethod):
 
     def infer(self, view: IntruderView) -> Belief:
         return infer(view, self)
+
+    def move_bounds(self, view: IntruderView, bounds: ValueBounds) -> ValueBounds | None:
+        if self.variant != "classic":
+            return None
+        window = get_window_bound(view, self.window_percent or 0.0)
+        return move_bounds_by_ranks(view, bounds, lambda n: window_ranks(window, n))
 
     def describe(self, schema: Schema) -> MaskText:
         return describe_rank_swapping(self)
@@ -206,7 +214,7 @@ def infer(view: IntruderView, spec: RankSwapping) -> Belief:
     if spec.variant != "classic":
         return view.knowledge.forget(spec.target_attributes)
     window = get_window_bound(view, spec.window_percent or 0.0)
-    return infer_rank_intervals(view, spec.target_attributes, lambda n: window_ranks(window, n))
+    return infer_rank_intervals(view, spec, lambda n: window_ranks(window, n))
 
 
 KNOWN_LIMIT = (

@@ -1,0 +1,67 @@
+"""How conclusions are carried through a step whose input an intruder does not know for certain."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from scipy.special import ndtri
+
+from tasks.mask.intruder_belief import Belief, InInterval
+from tasks.mask.step import IntruderView, MaskStep
+from tasks.mask.value_bounds import ValueBounds
+from tasks.microdata.schema import CATEGORICAL
+from tasks.microdata.table import Floats
+
+ERRING = 1e-7  # of all statements of one noise step together; so that ten such steps err with 1e-6
+
+
+def carry_bounds(view: IntruderView, step: MaskStep, name: str) -> Belief:
+    """What is left of an attribute after a step, by bounds on what each record held before it (`MaskStep.move_bounds`).
+
+    Where the step says nothing of bounds, or there are none, nothing is concluded of the attribute any more.
+    """
+    bounds = find_bounds(view, name)
+    moved = None if bounds is None else step.move_bounds(view, bounds)
+    if moved is None:
+        return view.knowledge.forget((name,))
+    rest = view.knowledge.drop_attributes((name,))
+    return replace(rest, between=(*rest.between, InInterval(name, moved.low, moved.high)), bounds=(*rest.bounds, moved))
+
+
+def find_bounds(view: IntruderView, name: str) -> ValueBounds | None:
+    """What each record can hold before the step; None: nothing is known, or the values have no order."""
+    knowledge = view.knowledge
+    found = next((bounds for bounds in knowledge.bounds if bounds.name == name), None)
+    part = next((part for part in knowledge.shown if name in part.names), None)
+    if found is not None or part is None or view.schema[name].scale in CATEGORICAL:
+        return found
+    try:
+        own = knowledge.believed.positions(view.schema[name])
+    except TypeError:  # classes that a step has made of values
+        return None
+    column = np.sort(own[~np.isnan(own)]) if knowledge.complete else None
+    low, high = own, own
+    if not part.certain:
+        n_twins, missing = int(part.twins.max(initial=-1)) + 1, np.isnan(own)
+        lowest, highest = np.full(n_twins, np.inf), np.full(n_twins, -np.inf)
+        np.minimum.at(lowest, part.twins[~missing], own[~missing])
+        np.maximum.at(highest, part.twins[~missing], own[~missing])
+        low, high = (np.where(missing, np.nan, ends[part.twins]) for ends in (lowest, highest))
+    return ValueBounds(name, low, high, column, column)
+
+
+def find_released_column(view: IntruderView, bounds: ValueBounds) -> Floats | None:
+    """The column's values, ascending, where no later step masks the attribute and all of its values are released."""
+    masked_later = any(bounds.name in step.target_attributes for step in view.later)
+    if masked_later or bounds.lowest is None or not view.all_released:
+        return None
+    shown = view.released.positions(view.schema[bounds.name])
+    column = np.sort(shown[~np.isnan(shown)])
+    return column if len(column) == len(bounds.lowest) else None
+
+
+def count_deviations(view: IntruderView) -> float:
+    """Beyond how many standard deviations no number of a noise step lies, but with a chance of `ERRING` for all cells."""
+    cells = max(view.table.n, view.released.n, 1) * max(len(view.released.names), 1)
+    return float(-ndtri(ERRING / (2 * cells)))

@@ -1,0 +1,62 @@
+"""How far noise can move values, but with a chance that is negligible for all cells together."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tasks.mask.carrying import count_deviations
+from tasks.mask.noise.law import contraction
+from tasks.mask.precision import grid_step
+from tasks.mask.step import IntruderView
+from tasks.mask.value_bounds import ValueBounds, largest_spread
+from tasks.microdata.table import Floats
+
+if TYPE_CHECKING:
+    from tasks.mask.noise.noise import Noise
+
+_SLACK = 1e-9  # of the last digits, relative to the largest of the values
+
+
+def move_bounds_by_noise(view: IntruderView, spec: Noise, bounds: ValueBounds) -> ValueBounds | None:
+    """The bounds after noise of an attribute; None: its standard deviation is not known.
+
+    Formula in words: a normal number lies within z standard deviations, z of `count_deviations`; the noise's standard deviation
+    is its share of the column's, which is at most `largest_spread`. Of factors the variance of the logarithm is largest where
+    the column's variance is, and its mean square smallest. Half a step of the grid is added.
+    """
+    lowest, highest = bounds.lowest, bounds.highest
+    if lowest is None or highest is None or len(lowest) < 2:
+        return None
+    z, spread = count_deviations(view), largest_spread(lowest, highest)
+    slack = grid_step(view.precision[bounds.name]) / 2 + _SLACK * float(np.abs([lowest[0], highest[-1]]).max())
+    if spec.kind == "multiplicative":
+        return _multiply(bounds, z, spread, spec.share, slack)
+    furthest = z * spec.share * spread
+    if spec.kind != "variance_restoring":
+        return bounds.map_ends(lambda x: x - furthest - slack, lambda x: x + furthest + slack)
+    factor = contraction(spec.share)
+    low_mean, high_mean = (float(ends.mean()) * (1 - factor) for ends in (lowest, highest))
+    return bounds.map_ends(
+        lambda x: low_mean + (x - furthest) * factor - slack, lambda x: high_mean + (x + furthest) * factor + slack
+    )
+
+
+def _multiply(bounds: ValueBounds, z: float, spread: float, share: float, slack: float) -> ValueBounds | None:
+    lowest, highest = bounds.lowest, bounds.highest
+    if lowest is None or highest is None:
+        return None
+    least_square = float((np.maximum(np.maximum(lowest, -highest), 0.0) ** 2).mean())
+    if least_square == 0:
+        return None
+    most = np.sqrt(np.log1p(share**2 * spread**2 / least_square))
+    ends = np.exp([-z * most - most**2 / 2, z * min(z, most) - min(z, most) ** 2 / 2])
+
+    def lower(x: Floats) -> Floats:
+        return np.asarray(np.where(x >= 0, x * ends[0], x * ends[1]) - slack)
+
+    def upper(x: Floats) -> Floats:
+        return np.asarray(np.where(x >= 0, x * ends[1], x * ends[0]) + slack)
+
+    return bounds.map_ends(lower, upper)
