@@ -17,7 +17,7 @@ from tasks.microdata.codes import joint_codes, row_codes
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Schema
 from tasks.microdata.suggestion import did_you_mean
-from tasks.microdata.table import Integers, Microdata, encode_jointly
+from tasks.microdata.table import Floats, Integers, Microdata, encode_jointly
 
 Conclusion = TypeVar("Conclusion", EqualTo, InInterval, DiscreteLikelihood)
 MOST_CELLS = 25_000_000  # of the probabilities of all strata in one table: 200 MB
@@ -150,11 +150,13 @@ def _join_bounds(parts: list[Belief], back: Integers, masked: frozenset[str]) ->
         if len(found) < len(parts):
             continue
         low, high = (np.concatenate([getattr(bounds, end) for bounds in found])[back] for end in ("low", "high"))
-        columns = [
-            None if any(end is None for end in ends) else np.sort(np.concatenate([end for end in ends if end is not None]))
-            for ends in ([bounds.lowest for bounds in found], [bounds.highest for bounds in found])
-        ]
-        yield ValueBounds(name, low, high, *columns)
+        lowest, highest = (_join_columns([getattr(bounds, ends) for bounds in found]) for ends in ("lowest", "highest"))
+        yield ValueBounds(name, low, high, lowest, highest)
+
+
+def _join_columns(columns: list[Floats | None]) -> Floats | None:
+    known = [column for column in columns if column is not None]
+    return np.sort(np.concatenate(known)) if len(known) == len(columns) else None
 
 
 def _join_discrete_likelihoods(

@@ -15,6 +15,7 @@ class ValueBounds:
     """Between which positions the value of each record lies after some of the steps.
 
     low, high: shape (n,), NaN where a record has no value.
+    spread: the standard deviation of noise by which values stand off the middle of their bounds, to weigh them; 0: none.
     lowest, highest: shape (m,), ascending: between what the j-th smallest of the column's m present values lies, whoever holds
         it; equal where the intruder knows the column's values. None: they do not know the column.
     """
@@ -24,6 +25,7 @@ class ValueBounds:
     high: Floats
     lowest: Floats | None = None
     highest: Floats | None = None
+    spread: float = 0.0
 
     @property
     def knows_column(self) -> bool:
@@ -52,6 +54,7 @@ class ValueBounds:
             upper(self.high),
             None if self.lowest is None else lower(self.lowest),
             None if self.highest is None else upper(self.highest),
+            self.spread,
         )
 
     def select_rows(self, rows: Integers) -> ValueBounds:

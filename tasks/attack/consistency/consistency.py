@@ -247,7 +247,8 @@ class _ExchangeProblem:
     def exchange(self, name: str) -> Exchange:
         bounds = self.bounds.get(name)
         if bounds is not None:
-            return exchange_within_bounds(bounds.low, bounds.high, self.shown.positions(self.schema[name]), self.counts)
+            positions = self.shown.positions(self.schema[name])
+            return exchange_within_bounds(bounds.low, bounds.high, positions, self.counts, bounds.spread)
         held, shown = encode_jointly(self.held.column(name), self.shown.column(name))
         known = name not in self.unpaired
         counts = replace(self.counts, all_records=self.counts.all_records and known, all_rows=self.counts.all_rows and known)
@@ -334,9 +335,9 @@ def _relink_by_belief(links: Links, left: _Left, mechanisms: tuple[Mechanism, ..
 def _log_displacement(step: RankSwapping, left: _Left, name: str, schema: Schema) -> tuple[Floats, Floats]:
     """Of each pair: how probable its change of value is among the rows of its row's stratum, and how many these are."""
     scene, pairs = left.scene, left.pairs
-    if name in scene.bounds:  # ranks have moved: only that the row is within its window is left of the law
-        return np.zeros(len(pairs.rows)), np.full(len(pairs.rows), float(scene.counts.rows.sum()))
-    held, shown = (side.positions(schema[name]) for side in (scene.held, scene.shown))
+    bounds = scene.bounds.get(name)
+    held = scene.held.positions(schema[name]) if bounds is None else (bounds.low + bounds.high) / 2
+    shown = scene.shown.positions(schema[name])
     stratum = row_codes(scene.shown, tuple(step.by or ()))
     order = np.argsort(stratum[pairs.rows], kind="stable")
     found, sizes = np.empty(len(order)), np.empty(len(order))
@@ -344,6 +345,10 @@ def _log_displacement(step: RankSwapping, left: _Left, name: str, schema: Schema
         there = stratum == stratum[pairs.rows[at[:1]]]
         released = np.repeat(shown[there], scene.counts.rows[there])
         found[at] = _compute_stratum_displacement(step, released, held[pairs.records[at]], shown[pairs.rows[at]])
+        if (
+            bounds is not None and step.variant == "classic"
+        ):  # ranks have moved a little, so that the window is no end: that is for the bounds to say
+            found[at] = np.maximum(found[at], found[at].max())
         sizes[at] = len(released)
     return found, sizes
 

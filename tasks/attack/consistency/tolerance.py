@@ -23,6 +23,8 @@ class Tolerance:
 
     first_row, last_row: shape (number of codes of records,); first_record, last_record: shape (number of codes of rows,).
     one_record, one_row: of each code, is it of one record, or row, alone?
+    middle: of the bounds of each code of records, value: of each code of rows, in units of the noise; 0 where missing, and
+        all 0 where values that are shown within the bounds are alike.
     """
 
     first_row: Integers
@@ -31,11 +33,14 @@ class Tolerance:
     last_record: Integers
     one_record: Booleans
     one_row: Booleans
+    middle: Floats
+    value: Floats
 
 
-def exchange_within_bounds(low: Floats, high: Floats, shown: Floats, counts: Counts) -> Exchange:
+def exchange_within_bounds(low: Floats, high: Floats, shown: Floats, counts: Counts, spread: float = 0.0) -> Exchange:
     """The exchange of an attribute of which record i's value, whoever got it, is shown within low[i]..high[i].
 
+    spread: of noise around the middle of the bounds, by which partners are weighed; 0: none.
     low, high: shape (r,), shown: shape (c,): positions, NaN where missing. The intruder holds all records of a complete
     release (`counts`). Codes ascend, MISSING for a missing value.
     Example: values 1 and 5 that are shown within half a unit, rows that show 1.2 and 4.9: the first row shows the first value.
@@ -57,7 +62,9 @@ def exchange_within_bounds(low: Floats, high: Floats, shown: Floats, counts: Cou
     last_record = np.append(MISSING, np.searchsorted(lows, values, side="right"))
     n_held = np.bincount(held, weights=counts.records, minlength=len(lows) + 1)
     n_shown = np.bincount(shown_codes, weights=counts.rows, minlength=len(values) + 1)
-    tolerance = Tolerance(first_row, last_row, first_record, last_record, n_held == 1, n_shown == 1)
+    scale = 1 / spread if spread > 0 else 0.0
+    middle, value = (np.append(0.0, ends * scale) for ends in ((lows + highs) / 2, values))
+    tolerance = Tolerance(first_row, last_row, first_record, last_record, n_held == 1, n_shown == 1, middle, value)
     return Exchange(
         held,
         shown_codes,
@@ -83,6 +90,7 @@ def _only_one(codes: Integers, first: Integers, last: Integers, single: Booleans
 class PartnerKinds:
     """Kinds of pairs (code held, code shown) and those that can be their partners: partners[starts[k]:starts[k + 1]].
 
+    weights: of each partner, the logarithm of how probable it is that both rows show what they do, but for a constant.
     of_pair: shape (e,), the kind of each pair. asked: False where the partners were too many to be listed.
     """
 
@@ -90,6 +98,7 @@ class PartnerKinds:
     n: int
     starts: Integers
     partners: Integers
+    weights: Floats
     asked: bool
 
     @classmethod
@@ -106,7 +115,10 @@ class PartnerKinds:
         )
         singles = tolerance.one_record, tolerance.one_row
         starts, partners = _list_partners(held, shown, begins, *ranges, *singles, MOST_PARTNERS)
-        return cls(of_pair, len(codes), starts, partners, len(starts) > 0)
+        of_kind = np.repeat(np.arange(len(starts) - 1), np.diff(starts)) if len(starts) else partners
+        apart = (tolerance.middle[held[partners]] - tolerance.value[shown[of_kind]]) ** 2
+        apart += (tolerance.middle[held[of_kind]] - tolerance.value[shown[partners]]) ** 2
+        return cls(of_pair, len(codes), starts, partners, -apart / 2, len(starts) > 0)
 
     def find_supported(self, alive: Booleans) -> Booleans:
         """Shape (e,): has the pair a partner among those that are alive?"""
@@ -122,7 +134,7 @@ class PartnerKinds:
         """Shape (e,): the logarithm of the sum of what the partners of each pair say, by kind; 0 where none is asked."""
         if not self.asked:
             return np.zeros(len(self.of_pair))
-        return _sum_partners(self.starts, self.partners, told)[self.of_pair]
+        return _sum_partners(self.starts, self.partners, self.weights, told)[self.of_pair]
 
 
 @njit
@@ -164,16 +176,16 @@ def _list_partners(
 
 
 @njit(infinite={"told": "-inf is a kind without a pair that is still possible: it adds nothing to a sum"})
-def _sum_partners(starts: Integers, partners: Integers, told: Floats) -> Floats:
+def _sum_partners(starts: Integers, partners: Integers, weights: Floats, told: Floats) -> Floats:
     n = len(starts) - 1
     found = np.full(n, -np.inf)
     for kind in range(n):
         largest = -np.inf
         for e in range(starts[kind], starts[kind + 1]):
-            largest = max(largest, told[partners[e]])
+            largest = max(largest, told[partners[e]] + weights[e])
         if largest > -np.inf:
             total = 0.0
             for e in range(starts[kind], starts[kind + 1]):
-                total += np.exp(told[partners[e]] - largest)
+                total += np.exp(told[partners[e]] + weights[e] - largest)
             found[kind] = largest + np.log(total)
     return found

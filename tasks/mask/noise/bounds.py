@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -33,12 +34,12 @@ def move_bounds_by_noise(view: IntruderView, spec: Noise, bounds: ValueBounds) -
     slack = grid_step(view.precision[bounds.name]) / 2 + _SLACK * float(np.abs([lowest[0], highest[-1]]).max())
     if spec.kind == "multiplicative":
         return _multiply(bounds, z, spread, spec.share, slack)
-    furthest = z * spec.share * spread
+    furthest, noisier = z * spec.share * spread, replace(bounds, spread=float(np.hypot(bounds.spread, spec.share * spread)))
     if spec.kind != "variance_restoring":
-        return bounds.map_ends(lambda x: x - furthest - slack, lambda x: x + furthest + slack)
+        return noisier.map_ends(lambda x: x - furthest - slack, lambda x: x + furthest + slack)
     factor = contraction(spec.share)
     low_mean, high_mean = (float(ends.mean()) * (1 - factor) for ends in (lowest, highest))
-    return bounds.map_ends(
+    return noisier.map_ends(
         lambda x: low_mean + (x - furthest) * factor - slack, lambda x: high_mean + (x + furthest) * factor + slack
     )
 
