@@ -7,7 +7,8 @@ from dataclasses import replace
 import numpy as np
 from scipy.special import ndtri
 
-from tasks.mask.intruder_belief import Belief, InInterval
+from tasks.mask.intruder_belief import Belief, DiscreteLikelihood, InInterval
+from tasks.mask.rank_law import LEAST, MOST_BLOCKS, blocks_of, blur_ranks, code_by_rank
 from tasks.mask.step import IntruderView, MaskStep
 from tasks.mask.value_bounds import ValueBounds
 from tasks.microdata.schema import CATEGORICAL
@@ -19,14 +20,52 @@ ERRING = 1e-7  # of all statements of one noise step together; so that ten such 
 def carry_bounds(view: IntruderView, step: MaskStep, name: str) -> Belief:
     """What is left of an attribute after a step, by bounds on what each record held before it (`MaskStep.move_bounds`).
 
-    Where the step says nothing of bounds, or there are none, nothing is concluded of the attribute any more.
+    Where the step says nothing of bounds, or there are none, nothing is concluded of the attribute any more. A law of ranks is
+    kept beside the bounds, spread by the step (`MaskStep.spread_ranks`).
     """
     bounds = find_bounds(view, name)
     moved = None if bounds is None else step.move_bounds(view, bounds)
     if moved is None:
         return view.knowledge.forget((name,))
+    laws = [law for law in view.knowledge.laws if law.begins is not None and law.names == (name,)]
+    of_noise = None if laws else _law_of_noisy_ranks(view, name)
+    spread = [step.spread_ranks(view, law) for law in (laws if of_noise is None else [of_noise])]
     rest = view.knowledge.drop_attributes((name,))
-    return replace(rest, between=(*rest.between, InInterval(name, moved.low, moved.high)), bounds=(*rest.bounds, moved))
+    return replace(
+        rest,
+        between=(*rest.between, InInterval(name, moved.low, moved.high)),
+        bounds=(*rest.bounds, moved),
+        laws=(*rest.laws, *(law for law in spread if law is not None)),
+    )
+
+
+def follow_blocks(law: DiscreteLikelihood, kernel: Floats) -> DiscreteLikelihood:
+    """The law of ranks after one more step: kernel[a, c] is the chance that what stands in block a then stands in block c."""
+    probability, b = law.probability.copy(), len(kernel)
+    probability[:b, :b] = np.maximum(probability[:b, :b] @ kernel, LEAST)
+    return replace(law, probability=probability)
+
+
+def _law_of_noisy_ranks(view: IntruderView, name: str) -> DiscreteLikelihood | None:
+    """What the noise on an attribute says of ranks, once its law of values is lost; None: there is none, or several.
+
+    Of factors the logarithms are ranked, so that all values have to be positive.
+    """
+    part = next((part for part in view.knowledge.blurred if name in part.names), None)
+    if part is None or len(part.covariance) > 1 or not view.knowledge.complete:
+        return None
+    j, shown = part.names.index(name), view.released.positions(view.schema[name])
+    own, spread = part.centre[:, j], float(np.sqrt(part.covariance[0, j, j]))
+    column = np.sort(own[~np.isnan(own)])
+    positive = not part.factors or bool((view.knowledge.believed.positions(view.schema[name])[~np.isnan(own)] > 0).all())
+    if len(column) < 2 or spread == 0 or not positive:
+        return None
+    begins = blocks_of(column, MOST_BLOCKS)
+    b = len(begins) - 1
+    probability = np.zeros((b + 2, b + 2))
+    probability[:b, :b] = np.maximum(blur_ranks(column, begins, spread), LEAST)
+    probability[b, b] = 1.0
+    return DiscreteLikelihood((name,), code_by_rank(own, begins), code_by_rank(shown, begins), probability, begins=begins)
 
 
 def find_bounds(view: IntruderView, name: str) -> ValueBounds | None:

@@ -47,6 +47,9 @@ class DiscreteLikelihood:
     own: shape (n,), shown: shape (m,): codes of the rows and columns of `probability`, which is square and has a category for
     missing values and one for what no record can show.
     values: what the categories that a record can show stand for, in order; None where they do not stand for one value each.
+    begins: at which ranks the categories begin that are blocks of ranks, and the number of values; None: they are no ranks.
+        A released row is then in the block of its rank, and the law outlasts steps that keep the order of the values, or blur
+        it by a known law.
     """
 
     names: tuple[str, ...]
@@ -54,6 +57,7 @@ class DiscreteLikelihood:
     shown: Integers
     probability: Floats
     values: Microdata | None = None
+    begins: Integers | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +153,7 @@ class Belief:
             believed=self.believed.take(rows),
             shown=tuple(replace(part, twins=part.twins[rows]) for part in self.shown),
             between=tuple(replace(part, low=part.low[rows], high=part.high[rows]) for part in self.between),
-            laws=tuple(replace(law, own=law.own[rows], shown=law.shown[released]) for law in self.laws),
+            laws=tuple(replace(law, own=law.own[rows], shown=law.shown[released], begins=None) for law in self.laws),
             blurred=tuple(part.select_rows(rows, released) for part in self.blurred),
             bounds=tuple(part.select_rows(rows) for part in self.bounds),
         )

@@ -11,7 +11,7 @@ import numpy as np
 from pydantic import model_validator
 
 from tasks.mask.advice import Fields
-from tasks.mask.intruder_belief import Belief
+from tasks.mask.intruder_belief import Belief, DiscreteLikelihood
 from tasks.mask.mask_text import MaskText
 from tasks.mask.precision import Precision
 from tasks.mask.value_bounds import ValueBounds
@@ -105,6 +105,10 @@ class MaskStep(Spec):
 
         It uses nothing of the other attributes. None: nothing is said, and what was concluded before is lost.
         """
+        return None
+
+    def spread_ranks(self, view: IntruderView, law: DiscreteLikelihood) -> DiscreteLikelihood | None:
+        """The law of the ranks at which values of one attribute stand after the step; None: it is lost."""
         return None
 
     @abstractmethod

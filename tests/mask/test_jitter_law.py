@@ -8,9 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
+from tasks.mask.rank_law import blocks_of
 from tasks.mask.ranks import jitter_law as module
 from tasks.mask.ranks.jitter_law import jitter_law
-from tasks.mask.ranks.rank_jitter import blocks_of, furthest, jitter_ranks
+from tasks.mask.ranks.rank_jitter import furthest, jitter_ranks
 
 LEVEL = 1e-4
 

@@ -103,6 +103,9 @@ class Rounding(MaskingMethod):
     def move_bounds(self, view: IntruderView, bounds: ValueBounds) -> ValueBounds | None:
         return move_bounds_by_rounding(view, self, bounds)
 
+    def spread_ranks(self, view: IntruderView, law: DiscreteLikelihood) -> DiscreteLikelihood | None:
+        return law
+
     def describe(self, schema: Schema) -> MaskText:
         return describe_rounding(self)
 

@@ -16,7 +16,7 @@ from tasks.mask.advice import JOINTLY, MORE_RISK, Fields
 from tasks.mask.carrying import carry_bounds
 from tasks.mask.coding.centres import centre_of, refuse_few
 from tasks.mask.coding.written import Written, position_of
-from tasks.mask.intruder_belief import Belief
+from tasks.mask.intruder_belief import Belief, DiscreteLikelihood
 from tasks.mask.mask_text import MaskText
 from tasks.mask.precision import round_to_grid
 from tasks.mask.repetition import create_mask_context, infer_by_repeating_step, infer_by_value_rule
@@ -130,6 +130,9 @@ class TopBottomCoding(MaskingMethod):
 
     def move_bounds(self, view: IntruderView, bounds: ValueBounds) -> ValueBounds | None:
         return move_bounds_by_coding(view, self, bounds)
+
+    def spread_ranks(self, view: IntruderView, law: DiscreteLikelihood) -> DiscreteLikelihood | None:
+        return law
 
     def describe(self, schema: Schema) -> MaskText:
         return describe_coding(self)

@@ -35,7 +35,7 @@ from tasks.mask.groups.moved_bounds import move_bounds_by_groups, move_bounds_wi
 from tasks.mask.groups.neighbours import infer_neighbour_interval
 from tasks.mask.groups.partition import NAMES, ON_AXES, Partition, partition_records
 from tasks.mask.groups.persons import join_to_k_persons, persons_of
-from tasks.mask.intruder_belief import Belief
+from tasks.mask.intruder_belief import Belief, DiscreteLikelihood
 from tasks.mask.mask_text import MaskText
 from tasks.mask.partitions.projection import Axis
 from tasks.mask.partitions.v_mdav import GAMMA
@@ -155,6 +155,9 @@ class Microaggregation(MaskingMethod):
 
     def move_bounds(self, view: IntruderView, bounds: ValueBounds) -> ValueBounds | None:
         return move_bounds_by_microaggregation(view, self, bounds)
+
+    def spread_ranks(self, view: IntruderView, law: DiscreteLikelihood) -> DiscreteLikelihood | None:
+        return law if law.names in [names for names, _ in self.groups] else None
 
     def describe(self, schema: Schema) -> MaskText:
         return describe_microaggregation(self, {name: aggregate_of(self, schema[name]) for name in self.target_attributes})

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tasks.mask.carrying import count_deviations
+from tasks.mask.carrying import count_deviations, find_bounds, follow_blocks
+from tasks.mask.intruder_belief import DiscreteLikelihood
 from tasks.mask.noise.law import contraction
 from tasks.mask.precision import grid_step
+from tasks.mask.rank_law import blur_ranks
 from tasks.mask.step import IntruderView
 from tasks.mask.value_bounds import ValueBounds, largest_spread
 from tasks.microdata.table import Floats
@@ -61,3 +63,15 @@ def _multiply(bounds: ValueBounds, z: float, spread: float, share: float, slack:
         return np.asarray(np.where(x >= 0, x * ends[1], x * ends[0]) + slack)
 
     return bounds.map_ends(lower, upper)
+
+
+def spread_ranks_by_noise(view: IntruderView, spec: Noise, law: DiscreteLikelihood) -> DiscreteLikelihood | None:
+    """The law of ranks after additive noise, which blurs the order (`blur_ranks`); None: the column is not known."""
+    bounds = find_bounds(view, law.names[0])
+    if law.begins is None or bounds is None or bounds.lowest is None or bounds.highest is None:
+        return None
+    column = (bounds.lowest + bounds.highest) / 2
+    if len(column) < 2 or law.begins[-1] != len(column):
+        return None
+    spread = spec.share * float(np.std(column, ddof=1))
+    return follow_blocks(law, blur_ranks(column, law.begins, spread)) if spread > 0 else law

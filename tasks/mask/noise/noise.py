@@ -10,9 +10,9 @@ import pyarrow as pa
 
 from tasks.mask.advice import JOINTLY, MORE_RISK, Fields, state_value
 from tasks.mask.fitting import extract_varying_positions
-from tasks.mask.intruder_belief import Belief
+from tasks.mask.intruder_belief import Belief, DiscreteLikelihood
 from tasks.mask.mask_text import MaskText
-from tasks.mask.noise.bounds import move_bounds_by_noise
+from tasks.mask.noise.bounds import move_bounds_by_noise, spread_ranks_by_noise
 from tasks.mask.noise.following import infer
 from tasks.mask.noise.law import Kind, contraction, correlation_of, noisy, spread_of
 from tasks.mask.precision import grid_step, round_to_grid
@@ -88,6 +88,9 @@ class Noise(MaskingMethod):
 
     def move_bounds(self, view: IntruderView, bounds: ValueBounds) -> ValueBounds | None:
         return move_bounds_by_noise(view, self, bounds)
+
+    def spread_ranks(self, view: IntruderView, law: DiscreteLikelihood) -> DiscreteLikelihood | None:
+        return None if self.kind == "multiplicative" else spread_ranks_by_noise(view, self, law)
 
     def describe(self, schema: Schema) -> MaskText:
         return describe_noise(self)

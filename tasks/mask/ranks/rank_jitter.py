@@ -10,8 +10,10 @@ from typing import Literal, Self
 import numpy as np
 
 from tasks.mask.advice import JOINTLY, Fields, begin_sentence, suggest_distance
+from tasks.mask.carrying import follow_blocks
 from tasks.mask.intruder_belief import Belief, DiscreteLikelihood
 from tasks.mask.mask_text import MaskText
+from tasks.mask.rank_law import LEAST, MOST_BLOCKS, blocks_of, code_by_rank
 from tasks.mask.ranks.by_rank import (
     KEPT_COLUMNS,
     check_window,
@@ -79,6 +81,11 @@ class RankJitter(MaskingMethod):
         window = get_window_bound(view, self.window_percent)
         return move_bounds_by_ranks(view, bounds, lambda n: furthest(window, n))
 
+    def spread_ranks(self, view: IntruderView, law: DiscreteLikelihood) -> DiscreteLikelihood | None:
+        if law.begins is None or view.window_at_most is not None:
+            return None
+        return follow_blocks(law, jitter_law(half_width(self.window_percent, int(law.begins[-1])), law.begins))
+
     def describe(self, schema: Schema) -> MaskText:
         return describe_rank_jitter(self)
 
@@ -95,8 +102,7 @@ class RankJitter(MaskingMethod):
         yield suggest_distance(fields, named, back=True)
 
 
-_MOST_BLOCKS, _MOST_IN_STRATA = 512, 1024
-_LEAST = 1e-30  # a chance that rounding or the normal law calls 0: what cannot be is for the intervals to say
+_MOST_IN_STRATA = 1024
 
 SCALES = (Scale.NUMERIC, Scale.DATE, Scale.TIME, Scale.ORDINAL)
 DESCRIPTION = Description(
@@ -180,8 +186,20 @@ def infer(view: IntruderView, spec: RankJitter) -> Belief:
         return knowledge
     carried = {part.name for part in knowledge.bounds}
     bounded = {part.name for part in knowledge.between} - carried
-    laws = (_infer_likelihood(view, knowledge, spec, name) for name in spec.target_attributes if name in bounded)
+    laws = [_infer_likelihood(view, knowledge, spec, name) for name in spec.target_attributes if name in bounded]
+    for name in spec.target_attributes:
+        if name in carried and view.knowledge.complete and view.knowledge.is_certain((name,)):
+            laws.append(_infer_rank_likelihood(view, spec, name))
     return replace(knowledge, laws=(*knowledge.laws, *laws))
+
+
+def _infer_rank_likelihood(view: IntruderView, spec: RankJitter, name: str) -> DiscreteLikelihood:
+    """The law where later steps mask the attribute again: released rows stand in the block of their rank (`code_by_rank`)."""
+    law = _infer_likelihood(view, view.knowledge, spec, name)
+    own, shown = (table.positions(view.schema[name]) for table in (view.knowledge.believed, view.released))
+    column = np.sort(own[~np.isnan(own)])
+    begins = blocks_of(column, _count_blocks(view))
+    return replace(law, own=_block(own, column, begins), shown=code_by_rank(shown, begins), begins=begins)
 
 
 def _infer_likelihood(view: IntruderView, knowledge: Belief, spec: RankJitter, name: str) -> DiscreteLikelihood:
@@ -189,24 +207,18 @@ def _infer_likelihood(view: IntruderView, knowledge: Belief, spec: RankJitter, n
     columns = [table.positions(attribute) for table in (knowledge.believed, view.released)]
     values = [column[~np.isnan(column)] for column in columns]
     column = np.sort(max(values, key=len))
-    most = min(_MOST_BLOCKS, max(_MOST_IN_STRATA * view.originals.n // max(view.table.n, 1), 1))
-    begins = blocks_of(column, most)
+    begins = blocks_of(column, _count_blocks(view))
     b = len(begins) - 1
     probability = np.zeros((b + 2, b + 2))
     if b:
-        probability[:b, :b] = np.maximum(jitter_law(half_width(spec.window_percent, len(column)), begins), _LEAST)
+        probability[:b, :b] = np.maximum(jitter_law(half_width(spec.window_percent, len(column)), begins), LEAST)
     probability[b, b] = 1.0
     own, shown = (_block(positions, column, begins) for positions in columns)
     return DiscreteLikelihood((name,), own, shown, probability)
 
 
-def blocks_of(column: Floats, most: int) -> Integers:
-    """Shape (b + 1,), b <= most: where blocks of a sorted column begin, and its length; equal values are in one block."""
-    firsts = np.flatnonzero(np.diff(column, prepend=-np.inf))
-    if len(firsts) > most:
-        targets = np.arange(most) * len(column) // most
-        firsts = np.unique(firsts[np.searchsorted(firsts, targets, side="right") - 1])
-    return np.append(firsts, len(column))
+def _count_blocks(view: IntruderView) -> int:
+    return min(MOST_BLOCKS, max(_MOST_IN_STRATA * view.originals.n // max(view.table.n, 1), 1))
 
 
 def _block(positions: Floats, column: Floats, begins: Integers) -> Integers:

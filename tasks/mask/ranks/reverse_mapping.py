@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from tasks.mask.advice import Fields
 from tasks.mask.carrying import carry_bounds
-from tasks.mask.intruder_belief import Belief
+from tasks.mask.intruder_belief import Belief, DiscreteLikelihood
 from tasks.mask.mask_text import MaskText
 from tasks.mask.ranks.by_rank import KEPT_COLUMNS, order_of
 from tasks.mask.step import Description, IntruderView, MaskContext, MaskingMethod, MaskStep, Randomness
@@ -73,6 +73,9 @@ class ReverseMapping(MaskingMethod):
         column = np.sort(source[~np.isnan(source)])
         moved = move_by_ranks(bounds, 0, column) if len(column) == len(bounds.lowest) else None
         return None if moved is None else replace(moved, lowest=column, highest=column)
+
+    def spread_ranks(self, view: IntruderView, law: DiscreteLikelihood) -> DiscreteLikelihood | None:
+        return law
 
     def describe(self, schema: Schema) -> MaskText:
         return describe_reverse_mapping(self)
