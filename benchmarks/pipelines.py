@@ -1,10 +1,11 @@
 """All ordered pairs of masking methods, and random chains of three: `python benchmarks/pipelines.py [--rows N] [--chains N]`.
 
 The first columns of Census (read from SDCERT_REFERENCE_DATA), all masked and known to the intruder. Printed is, for each pair,
-what the attacks that run by default find (the strongest of distance, transparency and consistency), and in brackets what the
-strongest of five simple attacks finds that are written here, each in a few lines and from the ranks alone:
+what the strongest attack finds (distance, transparency for each record and by `matching: marginals`, consistency), and in
+brackets what the strongest of five simple attacks finds that are written here, each in a few lines and from the ranks alone:
 nearest by values, nearest by ranks, one to one by ranks, equal values counted, and exchanges followed with a tolerance of a
-rank. An `!` stands where the default attacks find less than 0.9 of that, `lost` where a candidate set lost the true row.
+rank. An `!` stands where the attacks find less than 0.9 of that less 0.02, `n` where neither
+transparency nor consistency follows the steps, `lost` where a candidate set lost the true row.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Annotated, Any
@@ -40,7 +42,7 @@ from tasks.microdata.schema import Attribute, Role, Scale, Schema
 from tasks.microdata.table import Microdata
 
 SEED = bytes(32)
-ENOUGH = 0.9  # of what the simple attacks find
+ENOUGH, CHANCE = 0.9, 0.02  # of what the simple attacks find, and how far a few hundred records may miss that
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 
 
@@ -92,7 +94,7 @@ class Outcome:
 
     @property
     def is_enough(self) -> bool:
-        return self.refused is not None or self.found >= ENOUGH * max(self.simple.values())
+        return self.refused is not None or self.found >= ENOUGH * max(self.simple.values()) - CHANCE
 
     @property
     def is_followed(self) -> bool:
@@ -106,7 +108,7 @@ class Outcome:
 
 
 def attack_pipeline(original: Microdata, schema: Schema, steps: tuple[Any, ...], seed: str = "0") -> Outcome:
-    """Mask a table, and attack it by default and simply. The rows of the release are put in another order first."""
+    """Mask a table, and attack it by what is shipped and simply. The rows of the release are put in another order first."""
     try:
         done = mask(original, schema, steps, seed=SEED, path=("pipelines", seed))
     except InputError as error:
@@ -126,7 +128,9 @@ def attack_pipeline(original: Microdata, schema: Schema, steps: tuple[Any, ...],
         link_by_distance(original, released, schema, DistanceLinkage(method="distance_linkage"), schema.names),
         sound=False,
     )
-    for name, link in (("transparency", link_by_mechanism), ("consistency", link_by_consistency)):
+    weighed = partial(link_by_mechanism, matching="marginals")
+    attacks: dict[str, Any] = {"transparency": link_by_mechanism, "marginals": weighed, "consistency": link_by_consistency}
+    for name, link in attacks.items():
         try:
             score(name, link(original, released, schema, done.mechanisms, schema.names)[0], sound=True)
         except (NotApplicable, NotFollowed, AttackFailed):
