@@ -14,6 +14,7 @@ from tasks.mask.value_bounds import ValueBounds
 from tasks.microdata.schema import CATEGORICAL
 from tasks.microdata.table import Floats
 
+_FEW_RANKS = 0.03  # of all, that bounds leave on average: then a value is taken to stand at its rank
 ERRING = 1e-7  # of all statements of one noise step together; so that ten such steps err with 1e-6
 
 
@@ -25,11 +26,11 @@ def carry_bounds(view: IntruderView, step: MaskStep, name: str) -> Belief:
     """
     bounds = find_bounds(view, name)
     moved = None if bounds is None else step.move_bounds(view, bounds)
-    if moved is None:
+    if bounds is None or moved is None:
         return view.knowledge.forget((name,))
     laws = [law for law in view.knowledge.laws if law.begins is not None and law.names == (name,)]
-    of_noise = None if laws else _law_of_noisy_ranks(view, name)
-    spread = [step.spread_ranks(view, law) for law in (laws if of_noise is None else [of_noise])]
+    first = None if laws else _law_of_noisy_ranks(view, name) or _law_of_known_ranks(view, bounds)
+    spread = [step.spread_ranks(view, law) for law in (laws if first is None else [first])]
     rest = view.knowledge.drop_attributes((name,))
     return replace(
         rest,
@@ -60,10 +61,25 @@ def _law_of_noisy_ranks(view: IntruderView, name: str) -> DiscreteLikelihood | N
     positive = not part.factors or bool((view.knowledge.believed.positions(view.schema[name])[~np.isnan(own)] > 0).all())
     if len(column) < 2 or spread == 0 or not positive:
         return None
-    begins = blocks_of(column, MOST_BLOCKS)
-    b = len(begins) - 1
+    return _create_rank_law(name, own, shown, blur_ranks(column, blocks_of(column, MOST_BLOCKS), spread))
+
+
+def _law_of_known_ranks(view: IntruderView, bounds: ValueBounds) -> DiscreteLikelihood | None:
+    """That a value stands at its rank, where bounds leave it few others, as after random rounding; None: they leave more."""
+    if bounds.lowest is None or not len(bounds.lowest) or view.knowledge.is_certain((bounds.name,)):
+        return None
+    first, last = bounds.find_ranks()
+    if (last - first).mean() > _FEW_RANKS * len(bounds.lowest):
+        return None
+    own, shown = (bounds.low + bounds.high) / 2, view.released.positions(view.schema[bounds.name])
+    column = np.sort(own[~np.isnan(own)])
+    return _create_rank_law(bounds.name, own, shown, np.eye(len(blocks_of(column, MOST_BLOCKS)) - 1))
+
+
+def _create_rank_law(name: str, own: Floats, shown: Floats, kernel: Floats) -> DiscreteLikelihood:
+    begins, b = blocks_of(np.sort(own[~np.isnan(own)]), MOST_BLOCKS), len(kernel)
     probability = np.zeros((b + 2, b + 2))
-    probability[:b, :b] = np.maximum(blur_ranks(column, begins, spread), LEAST)
+    probability[:b, :b] = np.maximum(kernel, LEAST)
     probability[b, b] = 1.0
     return DiscreteLikelihood((name,), code_by_rank(own, begins), code_by_rank(shown, begins), probability, begins=begins)
 

@@ -66,7 +66,10 @@ def _multiply(bounds: ValueBounds, z: float, spread: float, share: float, slack:
 
 
 def spread_ranks_by_noise(view: IntruderView, spec: Noise, law: DiscreteLikelihood) -> DiscreteLikelihood | None:
-    """The law of ranks after additive noise, which blurs the order (`blur_ranks`); None: the column is not known."""
+    """The law of ranks after noise, which blurs the order (`blur_ranks`); None: the column is not known.
+
+    Factors blur the order of the logarithms, where all values are positive.
+    """
     bounds = find_bounds(view, law.names[0])
     if law.begins is None or bounds is None or bounds.lowest is None or bounds.highest is None:
         return None
@@ -74,4 +77,8 @@ def spread_ranks_by_noise(view: IntruderView, spec: Noise, law: DiscreteLikeliho
     if len(column) < 2 or law.begins[-1] != len(column):
         return None
     spread = spec.share * float(np.std(column, ddof=1))
+    if spec.kind == "multiplicative":
+        if column[0] <= 0:
+            return None
+        spread, column = float(np.sqrt(np.log1p(spread**2 / (column**2).mean()))), np.log(column)
     return follow_blocks(law, blur_ranks(column, law.begins, spread)) if spread > 0 else law

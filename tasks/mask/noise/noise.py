@@ -90,7 +90,7 @@ class Noise(MaskingMethod):
         return move_bounds_by_noise(view, self, bounds)
 
     def spread_ranks(self, view: IntruderView, law: DiscreteLikelihood) -> DiscreteLikelihood | None:
-        return None if self.kind == "multiplicative" else spread_ranks_by_noise(view, self, law)
+        return spread_ranks_by_noise(view, self, law)
 
     def describe(self, schema: Schema) -> MaskText:
         return describe_noise(self)
