@@ -40,7 +40,7 @@ from tasks.mask.ranks.rank_swapping import RankSwapping
 from tasks.microdata.errors import AttackFailed, NotApplicable
 from tasks.microdata.schema import Attribute, Role, Scale, Schema
 from tasks.microdata.table import Floats, Integers, Microdata
-from tasks.sweep.calibration.findings import LEVEL
+from tasks.sweep.calibration.calibration_findings import LEVEL
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,11 +22,11 @@ import typer
 from reference import reference
 from threadpoolctl import threadpool_limits
 
-from tasks.attack.learned.features import Kind, flatten_matrix
+from tasks.attack.learned.constraint_rows import problem
+from tasks.attack.learned.exact_links import recount
+from tasks.attack.learned.features import LearnedDistanceKind, flatten_matrix
 from tasks.attack.learned.learn import evaluate_held_out, learn
-from tasks.attack.learned.neighbours import links_of
-from tasks.attack.learned.recount import recount
-from tasks.attack.learned.rows import problem
+from tasks.attack.learned.learned_neighbours import count_links
 from tasks.mask.partitions import mdav
 from tasks.microdata.table import Floats
 
@@ -51,7 +51,12 @@ PUBLISHED_SECONDS = {
     "CI": (280.24, 427.75, 242.86, 42_731.22, 24.17, 87.43),
     "SB": (13.67, 3_479.06, 139.59, 169_049.55, 13.93, 13.70),
 }
-KINDS = {"WM": Kind.WEIGHTED_MEAN, "OWA": Kind.OWA, "CI": Kind.CHOQUET, "SB": Kind.BILINEAR}
+KINDS = {
+    "WM": LearnedDistanceKind.WEIGHTED_MEAN,
+    "OWA": LearnedDistanceKind.OWA,
+    "CI": LearnedDistanceKind.CHOQUET,
+    "SB": LearnedDistanceKind.BILINEAR,
+}
 LIMITS = {"WM": 60.0, "CI": 150.0, "SB": 150.0}
 N = 400
 
@@ -81,7 +86,7 @@ def files(name: str, rng: np.random.Generator, n: int = N) -> tuple[Floats, Floa
     return scores(masked(original, GROUPS[name])), scores(original)
 
 
-def percent(kind: Kind, parameters: Floats, searching: Floats, found: Floats) -> float:
+def percent(kind: LearnedDistanceKind, parameters: Floats, searching: Floats, found: Floats) -> float:
     return 100 * float(recount(kind, parameters, searching, found, np.arange(len(found))).strict.mean())
 
 
@@ -90,7 +95,9 @@ def euclidean_and_mahalanobis(searching: Floats, found: Floats) -> tuple[float, 
     covariance = np.cov((searching - found).T)
     form = flatten_matrix(np.asarray(np.linalg.inv(covariance), dtype=float))
     weights = np.ones(searching.shape[1])
-    return percent(Kind.WEIGHTED_MEAN, weights, searching, found), percent(Kind.BILINEAR, form, searching, found)
+    return percent(LearnedDistanceKind.WEIGHTED_MEAN, weights, searching, found), percent(
+        LearnedDistanceKind.BILINEAR, form, searching, found
+    )
 
 
 def drawn(name: str, samples: int) -> Iterator[tuple[Floats, Floats]]:
@@ -182,21 +189,23 @@ def larger() -> Iterator[dict[str, object]]:
     rng = np.random.default_rng(0)
     people = rng.normal(size=(100_000, 6)) @ (np.eye(6) + 0.3)
     noisy = people + people.std(axis=0) * rng.normal(size=people.shape) * [0.002, 0.01, 0.02, 0.05, 0.2, 0.4]
-    cases: dict[str, tuple[Floats, Floats, tuple[Kind, ...]]] = {
-        "Census 1080 M5-38": (scores(masked(census, GROUPS["M5-38"])), scores(census), (Kind.WEIGHTED_MEAN, Kind.BILINEAR)),
+    cases: dict[str, tuple[Floats, Floats, tuple[LearnedDistanceKind, ...]]] = {
+        "Census 1080 M5-38": (scores(masked(census, GROUPS["M5-38"])), scores(census),
+                              (LearnedDistanceKind.WEIGHTED_MEAN, LearnedDistanceKind.BILINEAR)),
         "EIA pairs 3,8,5,3,8": (
-            scores(masked(eia, tuple((2, k) for k in (3, 8, 5, 3, 8)))), scores(eia), (Kind.WEIGHTED_MEAN, Kind.BILINEAR)
+            scores(masked(eia, tuple((2, k) for k in (3, 8, 5, 3, 8)))), scores(eia),
+            (LearnedDistanceKind.WEIGHTED_MEAN, LearnedDistanceKind.BILINEAR)
         ),
-        "100,000 x 6": (scores(noisy), scores(people), (Kind.WEIGHTED_MEAN,)),
+        "100,000 x 6": (scores(noisy), scores(people), (LearnedDistanceKind.WEIGHTED_MEAN,)),
     }  # fmt: skip
     return (_large(name, searching, found, kind) for name, (searching, found, kinds) in cases.items() for kind in kinds)
 
 
-def _large(name: str, searching: Floats, found: Floats, kind: Kind) -> dict[str, object]:
+def _large(name: str, searching: Floats, found: Floats, kind: LearnedDistanceKind) -> dict[str, object]:
     distinct = np.unique(found, axis=0, return_index=True)[1]
     own, other = searching[np.sort(distinct)], found[np.sort(distinct)]
-    of = problem(Kind.WEIGHTED_MEAN, own, other, np.arange(len(own)))
-    euclid = 100 * of.worth(links_of(of, np.ones(own.shape[1]))) / len(own)
+    of = problem(LearnedDistanceKind.WEIGHTED_MEAN, own, other, np.arange(len(own)))
+    euclid = 100 * of.worth(count_links(of, np.ones(own.shape[1]))) / len(own)
     began = time.process_time()
     learned = learn(problem(kind, own, other), metric=len(own) > 10_000, rng=np.random.default_rng(0))
     used = time.process_time() - began
@@ -216,7 +225,11 @@ def main(
 ) -> None:
     """Print the tables, or a part of them."""
     threadpool_limits(limits=1)
-    learn(problem(Kind.CHOQUET, *files("M4-33", np.random.default_rng(0), 40)), rounds=5, rng=np.random.default_rng(0))
+    learn(
+        problem(LearnedDistanceKind.CHOQUET, *files("M4-33", np.random.default_rng(0), 40)),
+        rounds=5,
+        rng=np.random.default_rng(0),
+    )
     parts: dict[str, Callable[[str], list[dict[str, object]]]] = {
         "plain": lambda problem: plain(problem, samples or 500),
         "searched": lambda problem: searched(problem, samples or 10),

@@ -17,10 +17,10 @@ import pandas as pd
 import typer
 
 from tasks.microdata.table import Booleans, Floats
-from tasks.sweep.axes import Axis
+from tasks.sweep.axes import SweepAxis
 from tasks.sweep.frontier import distance, dominators, frontier, hypervolume
+from tasks.sweep.frontier_search import FrontierSearch
 from tasks.sweep.points import Space, SweepPoint
-from tasks.sweep.search import FrontierSearch
 
 REPEATS = 5
 
@@ -62,7 +62,7 @@ def timed(risk: Floats, loss: Floats) -> dict[str, float]:
 
 def search_cost(points: int, size: int = 60) -> float:
     """Seconds per point of a search that tries so many, of two numbers between 0 and 1."""
-    space = (Space.from_axes("a", (Axis("x", (), (0.0, 1.0)), Axis("y", tuple(range(1000))))),)
+    space = (Space.from_axes("a", (SweepAxis("x", (), (0.0, 1.0)), SweepAxis("y", tuple(range(1000))))),)
     search, tried = FrontierSearch(space, seed=1, size=size), list[SweepPoint]()
     began = time.perf_counter()
     while len(tried) < points:

@@ -25,13 +25,13 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from securesystemslib.signer import CryptoSigner, SSlibKey
 
-from tasks.audit.ledger.entries import AskedBy, Entry, Event, KeyClaim, LedgerOpened, RunBegan
-from tasks.audit.ledger.head import Head, serialise_head
+from tasks.audit.ledger.entries import AskedBy, Entry, EntryEvent, KeyClaim, LedgerOpened, RunBegan
+from tasks.audit.ledger.head import LedgerHead, serialise_head
 from tasks.audit.ledger.ledger import Ledger
+from tasks.audit.ledger.ledger_verification import verify_ledger
 from tasks.audit.ledger.merkle import leaf_hash
 from tasks.audit.ledger.proofs import check_proof, prove_entry
-from tasks.audit.ledger.verification import verify_ledger
-from tasks.audit.signing.envelope import ENTRY, seal
+from tasks.audit.signing.envelope import ENTRY, sign_envelope
 from tasks.audit.signing.keyring import Keyring, KnownKey
 from tasks.audit.signing.keys import SigningKey
 from tasks.report.predicate import MadeBy
@@ -58,7 +58,7 @@ def event(n: int) -> RunBegan:
 
 def ledger_of(n: int, key: SigningKey, folder: Path) -> Ledger:
     """A ledger of n entries, written at once."""
-    ledger, head = Ledger(folder), Head("0" * 32)
+    ledger, head = Ledger(folder), LedgerHead("0" * 32)
     folder.mkdir(mode=0o700)
     with ledger.path.open("wb") as file:
         for number in range(n):
@@ -69,9 +69,9 @@ def ledger_of(n: int, key: SigningKey, folder: Path) -> Ledger:
     return ledger
 
 
-def _line(head: Head, said: Event, key: SigningKey) -> bytes:
+def _line(head: LedgerHead, said: EntryEvent, key: SigningKey) -> bytes:
     entry = Entry(ledger=head.ledger, index=head.size, previous=head.last, at=NOW, event=said)
-    return seal(entry.model_dump(mode="json"), ENTRY, key.signer)
+    return sign_envelope(entry.model_dump(mode="json"), ENTRY, key.signer)
 
 
 def measured(work: Callable[[], object]) -> tuple[float, float]:

@@ -117,10 +117,10 @@ def one_to_one(original: Floats, masked: Floats) -> npt.NDArray[np.int64]:
 
 
 def _search(original: Floats, masked: Floats, form):  # type: ignore[no-untyped-def]  # imported where it is measured
-    from tasks.attack.neighbours.comparison import Columns
     from tasks.attack.neighbours.nearest import Search
+    from tasks.attack.neighbours.record_comparison import ComparedColumns
 
-    columns = Columns.create_plain(np.zeros(ATTRIBUTES, dtype=bool), np.ones(ATTRIBUTES))
+    columns = ComparedColumns.create_plain(np.zeros(ATTRIBUTES, dtype=bool), np.ones(ATTRIBUTES))
     return Search(original, masked, columns, form)
 
 

@@ -25,10 +25,10 @@ from reference import reference
 
 from tasks.ingest.readers.datasets import DatasetName
 from tasks.mask.categories.pram import Pram, randomise
-from tasks.mask.partitions import mdav, projection, randomised, univariate, v_mdav
-from tasks.mask.partitions.loss import compute_within_group_loss
-from tasks.mask.partitions.refined import partition as refined
-from tasks.mask.precision import precision_of
+from tasks.mask.partitions import mdav, projection, randomised_partition, univariate, v_mdav
+from tasks.mask.partitions.partition_loss import compute_within_group_loss
+from tasks.mask.partitions.refined import refined_partition as refined
+from tasks.mask.precision_grid import find_precision
 from tasks.mask.ranks.rank_jitter import RankJitter, jitter
 from tasks.mask.ranks.rank_swapping import RankSwapping, rank_swap
 from tasks.mask.step import MaskContext
@@ -162,7 +162,7 @@ def refined_speed(full: bool) -> pd.DataFrame:
 
 
 def seeded(points: Floats, k: int) -> Integers:
-    return randomised.partition(points, k, rng=np.random.default_rng(SEED))
+    return randomised_partition.partition(points, k, rng=np.random.default_rng(SEED))
 
 
 def quick_partitions_speed(full: bool) -> pd.DataFrame:
@@ -251,7 +251,7 @@ def site_of(data: Microdata, schema: Schema) -> MaskContext:
     def draw(*names: str) -> np.random.Generator:
         return np.random.default_rng(SEED)
 
-    return MaskContext(data, data, data, schema, precision_of(data, data.names), draw, "masking[0]")
+    return MaskContext(data, data, data, schema, find_precision(data, data.names), draw, "masking[0]")
 
 
 def seconds_of(work: Callable[[], object]) -> float:

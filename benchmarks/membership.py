@@ -38,18 +38,18 @@ from tasks.attack.membership.methods import (
     attack_table,
     shadows_needed,
 )
-from tasks.attack.membership.shadows import shadow_pool, train_shadow_models
+from tasks.attack.membership.shadows import plan_shadow_pool, train_shadow_models
 from tasks.ingest.readers.datasets import DatasetName
 from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.mask.methods import mask
 from tasks.microdata.schema import Attribute, Role, Scale, Schema
 from tasks.microdata.table import Microdata
 from tasks.microdata.units import Units
-from tasks.score.membership.estimates import membership_estimates
-from tasks.train.examples import Examples, coding_of
+from tasks.score.membership.membership_estimates import membership_estimates
+from tasks.train.examples import Examples, create_encoder
 from tasks.train.learners import AnyLearner, DecisionTree, LogisticRegression, RandomForest
-from tasks.train.model import learn_with
 from tasks.train.spec import ModelSpec
+from tasks.train.training import learn_with
 
 TABLES = {"anes96": ("vote", None), "census": ("ERNVAL", 4), "household": ("roof", None)}
 CODES = {"urbrur", "roof", "walls", "water", "electcon", "relat", "sex", "hhcivil", "vote"}
@@ -105,13 +105,13 @@ def of_models(name: str, seed: int) -> Iterator[dict[str, Any]]:
     target, quantiles = TABLES[name]
     for learner, (spec, noise) in LEARNERS.items():
         model = ModelSpec(learner=spec, target=target, target_quantiles=quantiles)
-        encoded = mislabelled(coding_of(model, schema, data).examples(data), noise, seed)
+        encoded = mislabelled(create_encoder(model, schema, data).examples(data), noise, seed)
         frame, rng = split(data, seed)
         learn, train = learn_with(spec), encoded.take(frame.member_rows)
         answers = ask_about_targets(frame, learn(train, seed), encoded, train)
         began = time.process_time()
         needed = shadows_needed(DEFAULT_MODEL_ATTACKS)
-        pools = {kind: shadow_pool(frame, k, kind, rng=rng) for kind, k in needed.items()}
+        pools = {kind: plan_shadow_pool(frame, k, kind, rng=rng) for kind, k in needed.items()}
         taught = Taught(**{kind: train_shadow_models(pool, encoded, learn) for kind, pool in pools.items()})
         training = time.process_time() - began
         right = correct(answers.probabilities, answers.labels)
@@ -144,9 +144,9 @@ def of_shadows(shadows: int) -> Iterator[dict[str, Any]]:
     """CPU seconds of so many shadow models of a small learner on anes96."""
     data, schema = table("anes96")
     for name, learner in SMALL.items():
-        encoded = coding_of(ModelSpec(learner=learner, target="vote"), schema, data).examples(data)
+        encoded = create_encoder(ModelSpec(learner=learner, target="vote"), schema, data).examples(data)
         frame, rng = split(data, 1)
-        pool = shadow_pool(frame, shadows, "inserted", rng=rng)
+        pool = plan_shadow_pool(frame, shadows, "inserted", rng=rng)
         began = time.process_time()
         train_shadow_models(pool, encoded, learn_with(learner))
         yield {"learner": name, "shadows": shadows, "CPU s": time.process_time() - began}

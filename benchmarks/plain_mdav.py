@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tasks.mask.partitions.exact_mean import FixedPoint, convert_to_fixed_point, mean_of, sums_of, take_away
+from tasks.mask.partitions.exact_mean import FixedPoint, compute_mean, compute_sums, convert_to_fixed_point, take_away
 from tasks.mask.partitions.mdav import lexicographic
 from tasks.microdata.compiled import njit
 from tasks.microdata.table import Floats, Integers
@@ -20,7 +20,7 @@ def partition(points: Floats, k: int) -> Integers:
     groups = np.empty(len(points), dtype=np.int64)
     ordered = np.ascontiguousarray(points[canonical])
     numbers = convert_to_fixed_point(ordered)
-    groups[canonical] = _mdav(ordered, numbers, sums_of(numbers), k)
+    groups[canonical] = _mdav(ordered, numbers, compute_sums(numbers), k)
     return groups
 
 
@@ -64,7 +64,7 @@ def _mdav(points: Floats, numbers: FixedPoint, sums: Integers, k: int) -> Intege
     groups = np.full(len(points), -1, dtype=np.int64)
     left, formed = np.arange(len(points)), 0
     while len(left) >= 2 * k:
-        reference = mean_of(sums, len(left), numbers)
+        reference = compute_mean(sums, len(left), numbers)
         for _ in range(2 if len(left) >= 3 * k else 1):
             seed = _farthest(points, left, reference)
             reference = points[seed]

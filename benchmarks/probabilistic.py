@@ -28,20 +28,20 @@ from reference import reference
 from statsmodels.datasets import anes96
 
 from tasks.attack.probabilistic.attenuation import estimate_retention
-from tasks.attack.probabilistic.estimation import prior_of
-from tasks.attack.probabilistic.levels import SameBin, create_pattern_comparison
-from tasks.attack.probabilistic.model import (
+from tasks.attack.probabilistic.estimation import create_prior
+from tasks.attack.probabilistic.fellegi_sunter import (
     Model,
+    compute_prevalence,
     create_assumed_prior,
     create_estimated_prior,
+    estimate_unconstrained,
     fit_supervised_model,
     fit_tied_model,
-    plain,
-    prevalence_of,
 )
+from tasks.attack.probabilistic.levels import SameBin, create_pattern_comparison
+from tasks.attack.probabilistic.match_posterior import compute_pattern_posterior
 from tasks.attack.probabilistic.parameters import KEPT, Assumed
-from tasks.attack.probabilistic.patterns import count_patterns, patterns_of
-from tasks.attack.probabilistic.posterior import compute_pattern_posterior
+from tasks.attack.probabilistic.patterns import compute_patterns, count_patterns
 from tasks.mask.categories.pram import Pram
 from tasks.mask.methods import mask
 from tasks.mask.noise.noise import Noise
@@ -91,15 +91,15 @@ def links(case: str, seed: int) -> Iterator[dict[str, Any]]:
     ladders = tuple((name, BINS) for name in data.names) if case.startswith("census") else ()
     both = create_pattern_comparison(data, masked(case, data, schema, seed), schema, data.names, ladders)
     patterns, everybody = count_patterns(both), np.arange(data.n)
-    prevalence = prevalence_of(data.n, data.n, data.n)
+    prevalence = compute_prevalence(data.n, data.n, data.n)
     models = {
-        "oracle": fit_supervised_model(patterns, patterns.count_occurrences(patterns_of(both, everybody, everybody))),
-        "tied": fit_tied_model(patterns, prevalence, prior_of(Assumed(), both, patterns)),
+        "oracle": fit_supervised_model(patterns, patterns.count_occurrences(compute_patterns(both, everybody, everybody))),
+        "tied": fit_tied_model(patterns, prevalence, create_prior(Assumed(), both, patterns)),
         "tied, kept alike everywhere": fit_tied_model(patterns, prevalence, create_assumed_prior(patterns, KEPT)),
         "tied, kept estimated": fit_tied_model(
             patterns, prevalence, create_estimated_prior(patterns, estimate_retention(both, KEPT))
         ),
-        "plain": plain(patterns, prevalence),
+        "plain": estimate_unconstrained(patterns, prevalence),
     }
     if case.startswith("census"):
         every = tuple(combinations(data.names, 2))
@@ -129,7 +129,7 @@ def speed(rows: int) -> dict[str, float]:
     both = create_pattern_comparison(data, released, schema, data.names)
     patterns = count_patterns(both)
     counting = time.process_time() - cpu
-    model = fit_tied_model(patterns, prevalence_of(rows, rows, rows), create_assumed_prior(patterns, KEPT))
+    model = fit_tied_model(patterns, compute_prevalence(rows, rows, rows), create_assumed_prior(patterns, KEPT))
     estimating = time.process_time() - cpu - counting
     compute_pattern_posterior(both, patterns, model.log_ratio)
     used, wall = time.process_time() - cpu, time.perf_counter() - began

@@ -23,16 +23,16 @@ import typer
 from consistency import of_columns, swap_of, table
 
 from tasks.attack.consistency.consistency import link_by_consistency
-from tasks.attack.learned.features import Kind
+from tasks.attack.learned.constraint_rows import problem
+from tasks.attack.learned.features import LearnedDistanceKind
 from tasks.attack.learned.learn import learn
-from tasks.attack.learned.rows import problem
 from tasks.attack.linkage.distance_linkage import DistanceLinkage, link_by_distance
-from tasks.attack.linkage.marginals import WeighedPairs, marginals
+from tasks.attack.linkage.pair_marginals import WeighedPairs, compute_pair_marginals
 from tasks.attack.outcomes.links import Links
-from tasks.attack.transparency.posterior import posterior
+from tasks.attack.transparency.image_posterior import posterior
 from tasks.attack.transparency.transparency import Matching, link_by_mechanism
 from tasks.mask.groups.microaggregation import Microaggregation
-from tasks.mask.groups.partition import Partition
+from tasks.mask.groups.partition_choice import Partition
 from tasks.mask.methods import MaskResult, mask
 from tasks.mask.noise.noise import Noise
 from tasks.mask.ranks.rank_jitter import RankJitter
@@ -135,7 +135,9 @@ def figures(scene: Scene, *, learned: bool) -> Iterator[tuple[str, float]]:
 
 def _learned(scene: Scene) -> float:
     x, y = scene.arrays
-    found = learn(problem(Kind.WEIGHTED_MEAN, x, y, scene.truth, strict=False), rng=np.random.default_rng(0), metric=False)
+    found = learn(
+        problem(LearnedDistanceKind.WEIGHTED_MEAN, x, y, scene.truth, strict=False), rng=np.random.default_rng(0), metric=False
+    )
     return float(found.rate)
 
 
@@ -153,7 +155,7 @@ def _by_density(scene: Scene, noise: Noise) -> Iterator[tuple[str, float]]:
     n, weight = len(x), np.exp(np.maximum(ratio - ratio.max(axis=1, keepdims=True), -30.0))
     pairs = WeighedPairs(np.arange(n + 1) * n, np.tile(np.arange(n), n), weight.ravel())
     alone = np.ones(n, dtype=np.int64)
-    for name, score in (("law", ratio), ("marginals", marginals(pairs, alone, alone, n).reshape(n, n))):
+    for name, score in (("law", ratio), ("marginals", compute_pair_marginals(pairs, alone, alone, n).reshape(n, n))):
         best = score >= score.max(axis=1, keepdims=True)
         yield name, float((best[np.arange(len(x)), scene.truth] / best.sum(axis=1)).mean())
 

@@ -6,14 +6,14 @@ import sys
 
 import pandas as pd
 
-from tasks.ingest.readers.datasets import DatasetName, file_of
+from tasks.ingest.readers.datasets import DatasetName, find_dataset_file
 from tasks.microdata.errors import InputError
 
 
 def reference(name: DatasetName) -> pd.DataFrame:
     """A table as its file has it; where it is absent the benchmark ends with a message and exit code 2."""
     try:
-        return pd.read_csv(file_of(name))
+        return pd.read_csv(find_dataset_file(name))
     except InputError as error:
         sys.stderr.write(f"error: {error}\n")
         sys.exit(2)

@@ -33,7 +33,7 @@ from tasks.attack.linkage.distance_linkage import DistanceLinkage, link_by_dista
 from tasks.attack.outcomes.links import Links
 from tasks.attack.probabilistic.estimation import link_by_probability
 from tasks.attack.probabilistic.probabilistic_linkage import ProbabilisticLinkage
-from tasks.attack.transparency.posterior import posterior
+from tasks.attack.transparency.image_posterior import posterior
 from tasks.attack.transparency.transparency import link_by_mechanism
 from tasks.ingest.readers.datasets import DatasetName
 from tasks.mask.categories.pram import Pram
@@ -43,7 +43,7 @@ from tasks.mask.noise.noise import Noise
 from tasks.mask.ranks.rank_swapping import RankSwapping
 from tasks.microdata.schema import Attribute, Role, Scale, Schema
 from tasks.microdata.table import Microdata
-from tasks.sweep.calibration.posterior import ALLOWED, LEVEL, apart
+from tasks.sweep.calibration.posterior_checks import ALLOWED, LEVEL, compute_difference_p_value
 
 PERCENTS = range(2, 21, 2)
 KNOWN = range(1, 8)
@@ -198,7 +198,7 @@ def laws_hold(seeds: int, matched: int) -> bool:
         print(f"\n{case}, {seeds} seeds (one to one: {matched})")
         print(figures.agg(["mean", "std"]).round(1).to_string())
         for name, claim in (("links", "claimed"), ("at truth", "squares")):
-            p = apart((found[name] - found[claim]).to_numpy(), ALLOWED * float(found[claim].mean()))
+            p = compute_difference_p_value((found[name] - found[claim]).to_numpy(), ALLOWED * float(found[claim].mean()))
             print(f"{name} / {claim} {found[name].mean() / found[claim].mean():.4f}, at most {ALLOWED:.0%} off: p = {p:.2g}")
             held = held and p >= LEVEL
         more = found["links"] - found["probabilistic"]

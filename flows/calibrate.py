@@ -10,8 +10,8 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from threadpoolctl import threadpool_limits
 
 from flows.sweep.work import begin_worker
+from tasks.sweep.calibration.calibration_findings import CalibrationFinding, Effort
 from tasks.sweep.calibration.checks import CalibrationCheck, carry_out
-from tasks.sweep.calibration.findings import CalibrationFinding, Effort
 
 PRELOADED = ["flows.calibrate"]
 
@@ -24,16 +24,16 @@ def run_checks(
     The findings depend on the effort alone, not on the number of workers. Whoever stops listening ends what still runs.
     """
     if workers == 1:
-        for place, check in enumerate(checks):
-            yield place, _run_check(check, effort)
+        for position, check in enumerate(checks):
+            yield position, _run_check(check, effort)
         return
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(PRELOADED)
     pool = ProcessPoolExecutor(workers, mp_context=context, initializer=begin_worker, initargs=(dict(os.environ),))
     try:
-        places = {pool.submit(_run_check, check, effort): place for place, check in enumerate(checks)}
-        for done in as_completed(places):
-            yield places[done], done.result()
+        positions = {pool.submit(_run_check, check, effort): position for position, check in enumerate(checks)}
+        for done in as_completed(positions):
+            yield positions[done], done.result()
     finally:
         for process in list((getattr(pool, "_processes", None) or {}).values()):  # a public way comes with Python 3.14
             process.terminate()

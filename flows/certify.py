@@ -13,23 +13,16 @@ from pathlib import Path
 from prefect import flow, tags
 from prefect.task_runners import ThreadPoolTaskRunner
 
+from flows.kinds import find_kind
+from flows.kinds.base import ReleaseJob
 from flows.limits import refuse_silence
 from flows.mask_stages import mask_source
-from flows.model_stages import run_model_stages
 from flows.release import ReleaseSpec, collect_policy_names
 from flows.run.issue import issue
 from flows.run.recorder import RunRecorder
+from flows.run.run_entries import ASKED_BY_FLOW_RUN
 from flows.run.stage_runner import ReleaseArtifacts, StageRunner, assert_unchanged, store_part
-from flows.run.trail import ASKED_BY_FLOW_RUN
-from flows.stages import (
-    check_source,
-    ingest_files,
-    report_results,
-    run_attacks,
-    run_membership_attacks,
-    score_results,
-    select_people,
-)
+from flows.table_stages import check_source, ingest_files, select_people
 from tasks.attack.omissions import refuse_unknown_intruders
 from tasks.audit.maintenance.use import use_store
 from tasks.classify.task import classify_attributes
@@ -37,9 +30,9 @@ from tasks.ingest.task import ingest_source, source_digest
 from tasks.microdata.refs import RecordRef, TableRef
 from tasks.microdata.schema import Schema
 from tasks.runtime.artifacts import Store
-from tasks.runtime.draws import draw_of, keep_chosen_seed
+from tasks.runtime.draws import find_or_create_draw, keep_chosen_seed
 from tasks.runtime.failures import hide_exceptions
-from tasks.score.estimates import Score
+from tasks.score.release_figures import Score
 from tasks.score.synthetic.propensity import refuse_limits_that_cannot_fail
 
 ATTACKS_AT_ONCE = 2
@@ -76,16 +69,12 @@ def run_stages(
     files = ingest_files(runner, release, source["data"], schema)
     masked = mask_source(runner, release, source["data"], schema, partial(count_attempt, source["data"], digest))
     people = select_people(runner, release, masked) if release.membership_attacks else None
-    if release.model is not None:
-        return run_model_stages(runner, release, release.model, source, masked, people)
-    table = masked.table
-    if table is None:
-        raise RuntimeError("a release without a model has a masked table")
-    results = run_attacks(runner, release, masked, table, files)
-    members = run_membership_attacks(runner, release, masked, people)
-    score = score_results(runner, release, masked, table, results, members, people)
-    page = report_results(runner, release, masked, table, source["report"], schema, results, members, people, score)
-    return ReleaseArtifacts(source["data"], table["released"], score, page, masked.draw)
+    kind, job = find_kind(release), ReleaseJob(runner, release, source, masked, files, people)
+    made = kind.make(job)
+    results = kind.attack(job, made)
+    score = kind.score(job, results)
+    page = kind.report(job, made, results, score)
+    return ReleaseArtifacts(source["data"], made.address, score, page, masked.draw, made.card)
 
 
 def certify_tagged(release: ReleaseSpec, *, output: str, refresh: bool = False, new_draw: bool = False) -> dict[str, str]:
@@ -111,7 +100,7 @@ def _count_attempt(
     draw = (
         keep_chosen_seed(release.seed)
         if release.seed is not None
-        else draw_of(release.series_name, new=new_draw, earlier=recorder.trail.last_draw)
+        else find_or_create_draw(release.series_name, new=new_draw, earlier=recorder.trail.series.find_last_draw)
     )
     attempts = recorder.trail.attempt(source=source, source_file=source_file, masking=masking, draw=draw)
     recorder.note(draw=draw, attempts=attempts)

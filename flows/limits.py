@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from flows.release import ReleaseSpec
-from tasks.attack.linkage.external import names_of
+from tasks.attack.linkage.external_files import name_files
 from tasks.attack.membership.methods import list_weakened
 from tasks.classify.methods import classify
 from tasks.ingest.methods import ingest_raw_table
@@ -16,7 +16,7 @@ from tasks.mask.sampling import Sampling
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Schema
 from tasks.microdata.table import Microdata
-from tasks.microdata.units import units_of
+from tasks.microdata.units import find_units
 from tasks.microdata.words import join_with_and
 from tasks.score import kinds
 from tasks.score.policy import INSIDER
@@ -25,19 +25,18 @@ ANY = "*"  # whatever attribute it is
 REFUSALS = ("kind-not-limited", "identity-not-limited", "nothing-limited", "weak-membership")
 
 
-def subject_of(release: ReleaseSpec, schema: Schema, data: Microdata) -> kinds.Subject:
+def create_disclosure_subject(release: ReleaseSpec, schema: Schema, data: Microdata) -> kinds.Subject:
     """What of a release decides which kinds of disclosure are asked of it. data: its source."""
     units = 0
     if any(isinstance(step, Sampling) for step in release.steps):
-        everybody = units_of(data, schema).n_units
+        everybody = find_units(data, schema).n_units
         units = everybody - round((release.control_share or 0) * everybody)
-    return kinds.subject_of(
+    return kinds.find_disclosure_subject(
         schema,
         release.intruder,
         release.steps,
         units,
-        of_model=release.model is not None,
-        of_nobody=release.is_fully_synthetic,
+        kind=release.kind,
         membership_is_attacked=bool(release.membership_attacks),
         not_for_publication=release.not_for_publication,
         adopted_share=_compute_adopted_share(release, schema, data),
@@ -53,7 +52,7 @@ def _compute_adopted_share(release: ReleaseSpec, schema: Schema, data: Microdata
         held = find_released_records(data, plan, ingest_released_table(plan.create_reading_plan(schema)).data)
     except InputError:
         return 1.0
-    units = units_of(data, schema)
+    units = find_units(data, schema)
     return len(np.unique(units.of_row[held])) / units.n_units
 
 
@@ -62,7 +61,7 @@ def refuse_silence(release: ReleaseSpec, schema: Schema, data: Microdata) -> Non
 
     Also where the policy limits membership, and too few attacks try it.
     """
-    kinds.refuse_silence(release.policy, release.not_limited, subject_of(release, schema, data))
+    kinds.refuse_silence(release.policy, release.not_limited, create_disclosure_subject(release, schema, data))
     refuse_weak_membership(release)
 
 
@@ -71,9 +70,9 @@ def refuse_weak_membership(release: ReleaseSpec) -> None:
 
     A rehearsal is let be: it shows of no file that a limit is kept; nor is what nobody publishes asked.
     """
-    limited = any(kinds.kind_of(line) == "membership" for line in release.policy)
+    limited = any(kinds.find_kind(line) == "membership" for line in release.policy)
     asked = limited and release.membership_attacks and release.control is not None and not release.not_for_publication
-    weakened = list_weakened(release.membership_attacks) if asked else ()
+    weakened = list_weakened(release.membership_attacks, release.kind.membership_attacks) if asked else ()
     if weakened:
         raise InputError(
             code="weak-membership",
@@ -105,11 +104,11 @@ def refuse_silence_of_decided(release: ReleaseSpec) -> None:
 def _is_answered(release: ReleaseSpec, confidential: tuple[str, ...]) -> bool:
     """Would the policy pass, whatever attributes an insider knows? confidential: those of the table."""
     subject = kinds.Subject(
-        what="model" if release.model is not None else "synthetic table" if release.is_fully_synthetic else "masked table",
+        kind=release.kind,
         confidential=confidential,
         known_secrets=confidential if release.intruder.knows else (),
         insiders=(f"{INSIDER}:{ANY}",),
-        file_holders=names_of(release.intruder.files),
+        file_holders=name_files(release.intruder.files),
         not_for_publication=release.not_for_publication,
     )
     try:

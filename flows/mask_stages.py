@@ -8,10 +8,11 @@ import flows.environment  # noqa: F401  # prepares the process before Prefect is
 from collections.abc import Callable
 from functools import partial
 
+from flows.kinds import find_kind
 from flows.release import ReleaseSpec
+from flows.run.run_entries import last_pseudonym_key
 from flows.run.stage_runner import MaskingArtifacts, StageRunner, assert_unchanged, store_part
-from flows.run.trail import last_pseudonym_key
-from tasks.ingest.external import relocate_errors
+from tasks.ingest.external_table import relocate_errors
 from tasks.ingest.task import ingest_released, ingest_source, source_digest
 from tasks.mask.control import refuse_small_control
 from tasks.mask.external_release.adoption import AdoptionPlan
@@ -20,10 +21,9 @@ from tasks.mask.pseudonyms import Pseudonyms
 from tasks.mask.task import RowOrder, Steps, adopt_table, fit_control, mask_table, set_aside_control
 from tasks.microdata.refs import RecordRef, TableRef
 from tasks.microdata.schema import Schema
-from tasks.microdata.units import units_of
+from tasks.microdata.units import find_units
 from tasks.runtime.artifacts import Store
-from tasks.runtime.draws import pseudonym_key_of
-from tasks.train.task import model_digest
+from tasks.runtime.draws import find_or_create_pseudonym_key
 
 CONTROL_TABLE = "ingest control"
 RELEASED_TABLE = "ingest released"
@@ -40,10 +40,10 @@ def mask_source(
     share = release.control_share
     if share is not None:  # before the attempt is counted
         store = Store()
-        refuse_small_control(units_of(store.table(data), store.record(schema, Schema)), share)
+        refuse_small_control(find_units(store.table(data), store.record(schema, Schema)), share)
     steps = store_part(release.masking or (), Steps)
     aside = () if share is None else (str(share),)
-    draw = count_attempt(_join_attempt(steps, *aside, control, *_list_model_parts(release)))
+    draw = count_attempt(_join_attempt(steps, *aside, control, *find_kind(release).list_attempt_parts(release)))
     if share is not None:
         parts = runner.run("control", set_aside_control.bind(data, schema, share, draw))
         data, control = parts["data"], parts["control"]
@@ -95,13 +95,6 @@ def _get_row_order(release: ReleaseSpec) -> RowOrder:
     return "shuffled" if release.keep_row_order is None else "kept"
 
 
-def _list_model_parts(release: ReleaseSpec) -> tuple[str, ...]:
-    """What is attempted of a model besides masking what it is trained on."""
-    if release.model is None:
-        return ()
-    return (store_part(release.model), *([] if release.model.file is None else [model_digest(release.model)]))
-
-
 def _ingest_control(runner: StageRunner, release: ReleaseSpec, data: TableRef, schema: RecordRef[Schema]) -> TableRef | None:
     """The table of people who are not in the source, in its columns; None if none is named."""
     plan = release.control_plan
@@ -119,4 +112,4 @@ def _get_pseudonym_key(release: ReleaseSpec, draw: str) -> str | None:
         return None
     if release.seed is not None:
         return draw
-    return pseudonym_key_of(release.series_name, earlier=partial(last_pseudonym_key, release.series_name))
+    return find_or_create_pseudonym_key(release.series_name, earlier=partial(last_pseudonym_key, release.series_name))

@@ -23,12 +23,12 @@ EXAMPLE = '`decide: "is this a code or a number?"`, or a list of such questions'
 
 @dataclass(frozen=True, slots=True)
 class OpenQuestion:
-    """One question of a release file. place: of the entry that it is about. number: among its questions.
+    """One question of a release file. location: of the entry that it is about. number: among its questions.
 
     alone: the entry holds nothing else.
     """
 
-    place: Path_
+    location: Path_
     question: str
     line: int
     number: int = 0
@@ -37,7 +37,7 @@ class OpenQuestion:
     @property
     def about(self) -> str:
         """`attributes.REGION (line 12)`"""
-        return f"{format_dotted_path(self.place)} (line {self.line})"
+        return f"{format_dotted_path(self.location)} (line {self.line})"
 
 
 def extract_questions(document: Document) -> tuple[Document, tuple[OpenQuestion, ...]]:
@@ -68,12 +68,12 @@ def refuse_open_questions(document: Document, questions: tuple[OpenQuestion, ...
     """InputError that names every place with an open question; nothing where there is none."""
     if not questions:
         return
-    places = ", ".join(dict.fromkeys(one.about for one in questions))
+    locations = ", ".join(dict.fromkeys(one.about for one in questions))
     count = "one open question" if len(questions) == 1 else f"{len(questions)} open questions"
     raise InputError(
         "open-question",
-        document.where(questions[0].place),
-        f"The release file has {count}, at {places}.",
+        document.where(questions[0].location),
+        f"The release file has {count}, at {locations}.",
         "a release file without `decide`: each question answered by a person",
         f"answer them one by one with `sdcert check --answer {document.path}`, or edit what is asked about and delete `decide`",
     )
@@ -98,18 +98,18 @@ def _replace_entry(part: Any, key: str | int, entry: dict[str, Any] | None) -> A
     return {name: one if name != key else entry for name, one in part.items() if name != key or entry is not None}
 
 
-def _questions_at(document: Document, place: Path_, entry: dict[str, Any]) -> list[OpenQuestion]:
+def _questions_at(document: Document, location: Path_, entry: dict[str, Any]) -> list[OpenQuestion]:
     given = entry[DECIDE]
     questions = given if isinstance(given, list) else [given]
     for question in questions or [None]:
         if not isinstance(question, str) or not question.strip() or len(question) > LONGEST_QUESTION:
             what = "That is no question."
             allowed = f"a text of 1 to {LONGEST_QUESTION:,} characters: {EXAMPLE}"
-            where = document.where((*place, DECIDE))
+            where = document.where((*location, DECIDE))
             raise InputError("no-question", where, what, allowed, "write the question, or delete `decide`", question)
-    line = document.line_of((*place, DECIDE))
+    line = document.line_of((*location, DECIDE))
     alone = set(entry) == {DECIDE}
-    return [OpenQuestion(place, question, line, i, alone) for i, question in enumerate(questions)]
+    return [OpenQuestion(location, question, line, i, alone) for i, question in enumerate(questions)]
 
 
 def allow_questions(schema: dict[str, Any]) -> dict[str, Any]:

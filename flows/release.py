@@ -8,16 +8,9 @@ from typing import Annotated
 
 from pydantic import Field, model_validator
 
-from flows.sweep.origin import SweepOrigin
-from tasks.attack.linkage.external import names_of
-from tasks.attack.membership.methods import (
-    DEFAULT_MODEL_ATTACKS,
-    DEFAULT_TABLE_ATTACKS,
-    AnyModelAttack,
-    AnyTableAttack,
-    MembershipAttack,
-    attack_name,
-)
+from flows.sweep.sweep_origin import SweepOrigin
+from tasks.attack.linkage.external_files import name_files
+from tasks.attack.membership.methods import MembershipAttack, attack_name
 from tasks.attack.methods import Attack
 from tasks.attack.omissions import Omission
 from tasks.attack.plan import add_omitted_attacks, default_attacks
@@ -37,8 +30,9 @@ from tasks.report.plan import ReportPlan
 from tasks.report.publication import Context, Publish
 from tasks.score.interval_disclosure import RankIntervalDisclosure, SdIntervalDisclosure
 from tasks.score.kinds import NotLimited
-from tasks.score.methods import ALWAYS, Measure
+from tasks.score.methods import ALWAYS, SelectedMeasure
 from tasks.score.policy import Known, Policy
+from tasks.score.release_kinds import MASKED_TABLE, MODEL, SYNTHETIC_TABLE, ReleaseKind
 from tasks.score.synthetic.uniques import Uniques
 from tasks.train.spec import ModelSpec
 
@@ -94,7 +88,7 @@ class ReleaseSpec(Spec):
         "which is about how the release is made and not about the release",
     )
     omit: Public[tuple[Omission, ...]] = ()
-    measures: Public[tuple[Measure, ...]] = ()
+    measures: Public[tuple[SelectedMeasure, ...]] = ()
     policy: Public[Policy]
     not_limited: Public[NotLimited] = Field(
         NotLimited(),
@@ -130,7 +124,7 @@ class ReleaseSpec(Spec):
     def _rows_of_nobody_are_asked_for_nobody(self) -> ReleaseSpec:
         intervals = [one.measure for one in self.measures if isinstance(one, RankIntervalDisclosure | SdIntervalDisclosure)]
         uniques = [one.measure for one in self.measures if isinstance(one, Uniques)]
-        if uniques and not self.is_fully_synthetic:
+        if uniques and self.kind is not SYNTHETIC_TABLE:
             raise ValueError(f"`{uniques[0]}` is measured only where the rows belong to nobody (`released: {{align: none}}`)")
         for given, what in (
             (intervals, f"`measures` asks for {', '.join(intervals)}, which compare records with their own rows"),
@@ -138,7 +132,7 @@ class ReleaseSpec(Spec):
             (self.intruder.insiders, "`intruder.insiders` chooses insiders by whom they find, and no row here is anybody's"),
             (self.intruder.files, "the external files of the intruder are matched with the rows of their people"),
         ):
-            if given and self.is_fully_synthetic:
+            if given and self.kind is SYNTHETIC_TABLE:
                 raise ValueError(f"{what}: take it out, because the rows of this table belong to nobody (`align: none`)")
         return self
 
@@ -177,10 +171,11 @@ class ReleaseSpec(Spec):
             )
         if self.membership and self.released is not None and self.control is None:
             raise ValueError("this table was made elsewhere: membership needs people not in it, `control: {table: <path>}`")
-        own, kind = (AnyModelAttack, "model") if self.model is not None else (AnyTableAttack, "table")
-        strange = [spec.method for spec in self.membership_attacks if not isinstance(spec, own)]
+        strange = [spec.method for spec in self.membership_attacks if not self.kind.is_asked_by(spec)]
         if strange:
-            raise ValueError(f"membership attack `{strange[0]}` is not one on a {kind}, which this file releases: take it out")
+            raise ValueError(
+                f"membership attack `{strange[0]}` is not one on a {self.kind.thing}, which this file releases: take it out"
+            )
         ids = [attack_name(spec) for spec in self.membership_attacks] + [spec.attack_id for spec in self.attacks_to_run]
         repeated = [name for name, times in Counter(ids).items() if times > 1]
         if repeated:
@@ -202,8 +197,15 @@ class ReleaseSpec(Spec):
         return self.series or self.name
 
     @property
-    def attacks_to_run(self) -> tuple[Attack, ...]:
+    def kind(self) -> ReleaseKind:
+        """What is released."""
         if self.model is not None:
+            return MODEL
+        return SYNTHETIC_TABLE if self.released is not None and self.released.align == "none" else MASKED_TABLE
+
+    @property
+    def attacks_to_run(self) -> tuple[Attack, ...]:
+        if not self.kind.is_table:
             return ()
         default = default_attacks(self.steps_to_face, keeps_row_order=self.keep_row_order is not None)
         return default if self.attacks is None else self.attacks
@@ -212,9 +214,7 @@ class ReleaseSpec(Spec):
     def membership_attacks(self) -> tuple[MembershipAttack, ...]:
         if self.membership is not None:
             return self.membership
-        if self.model is not None:
-            return DEFAULT_MODEL_ATTACKS
-        return () if self.control is None else DEFAULT_TABLE_ATTACKS
+        return self.kind.membership_attacks if self.kind.is_rehearsed or self.control is not None else ()
 
     @property
     def model(self) -> ModelSpec | None:
@@ -238,11 +238,6 @@ class ReleaseSpec(Spec):
         return IngestPlan(source=self.control, attributes=self.attributes)
 
     @property
-    def is_fully_synthetic(self) -> bool:
-        """Is the table fully synthetic, so that its rows belong to nobody?"""
-        return self.released is not None and self.released.align == "none"
-
-    @property
     def steps(self) -> tuple[Masking, ...]:
         """The steps that are carried out, or that are declared of a table masked elsewhere."""
         return self.masking or (self.released.mechanism if self.released is not None else ())
@@ -250,7 +245,7 @@ class ReleaseSpec(Spec):
     @property
     def steps_to_face(self) -> tuple[Mechanism, ...]:
         """The steps that the attacks are planned for: of a table masked elsewhere also what nobody may have declared."""
-        elsewhere = self.released is not None and not self.is_fully_synthetic
+        elsewhere = self.released is not None and self.kind.has_owners
         return (*self.steps, Undeclared(attributes=("undeclared",))) if elsewhere else self.steps
 
     @property
@@ -273,9 +268,11 @@ class ReleaseSpec(Spec):
     def report_plan(self) -> ReportPlan:
         parts = {name: getattr(self, name) for name in ReportPlan.model_fields if name in type(self).model_fields}
         parts["intruder"] = self.intruder.model_copy(update={"files": ()})  # where they are is nobody's business
-        told = {"control_table": self.control_plan is not None}
+        known = {"control_table": self.control_plan is not None}
         elsewhere = {"masked_elsewhere": self.released is not None, "tool": self.released and self.released.tool}
-        return ReportPlan(**{**parts, **elsewhere, "series": self.series_name, "of_nobody": self.is_fully_synthetic, **told})
+        return ReportPlan(
+            **{**parts, **elsewhere, "series": self.series_name, "of_nobody": self.kind is SYNTHETIC_TABLE, **known}
+        )
 
 
 def include_omitted_attacks(release: ReleaseSpec) -> ReleaseSpec:
@@ -292,16 +289,15 @@ def collect_policy_names(release: ReleaseSpec, schema: Schema | None = None) -> 
     known = Known(
         attacks=tuple(attack.attack_id for attack in release.attacks_to_run),
         membership=tuple(attack_name(spec) for spec in release.membership_attacks),
-        of_model=release.model is not None,
+        kind=release.kind,
         not_of_files=tuple(attack.attack_id for attack in release.attacks_to_run if not attack.traits.uses_external_files),
         p_percent=_widths(release, "rank_interval_disclosure"),
         sd_percent=_widths(release, "sd_interval_disclosure"),
-        of_nobody=release.is_fully_synthetic,
         not_of_nobody=tuple(attack.attack_id for attack in release.attacks_to_run if not attack.traits.attacks_synthetic_rows),
     )
     if schema is None:
         return known
-    names = (*(intruder.name for intruder in intruders(release.intruder, schema)), *names_of(release.intruder.files))
+    names = (*(intruder.name for intruder in intruders(release.intruder, schema)), *name_files(release.intruder.files))
     return dataclasses.replace(known, attributes=schema.release_columns, intruders=names)
 
 

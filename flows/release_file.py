@@ -8,7 +8,7 @@ from pathlib import Path
 
 from flows.questions import extract_questions, refuse_open_questions
 from flows.release import UNIT_KEYS, Published, ReleaseSpec, collect_policy_names, include_omitted_attacks
-from tasks.attack.linkage.external import names_of
+from tasks.attack.linkage.external_files import name_files
 from tasks.attack.plan import check_attacks
 from tasks.ingest.codebooks.codebook import AttributeSpec
 from tasks.ingest.codebooks.codebook_file import load_codebook, merge_codebook
@@ -63,12 +63,12 @@ def _load_release_document(document: Document) -> ReleaseSpec:
 
 def _check_parts(release: ReleaseSpec) -> ReleaseSpec:
     """Do attacks, policy and the intruder's files fit together? The release with the attacks that `omit` names."""
-    if release.model is None:
+    if release.kind.is_table:
         keeps_row_order = release.keep_row_order is not None
         check_attacks(release.attacks_to_run, release.omit, release.steps_to_face, keeps_row_order=keeps_row_order)
         release = include_omitted_attacks(release)
     check_policy(release.policy, collect_policy_names(release))
-    names_of(release.intruder.files)
+    name_files(release.intruder.files)
     return release
 
 
@@ -104,14 +104,14 @@ def locate_error(error: InputError, file: Path | Document) -> InputError:
     file: what was read, or the path if it is a stage that found the error: a stage knows no file.
     """
     steps = re.findall(r"[^.\[\]: ]+", error.where)
-    place = tuple(int(step) if step.isascii() and step.isdecimal() else step for step in steps)
-    if not place or place[0] not in ReleaseSpec.model_fields:
+    location = tuple(int(step) if step.isascii() and step.isdecimal() else step for step in steps)
+    if not location or location[0] not in ReleaseSpec.model_fields:
         return error
     document = file if isinstance(file, Document) else extract_questions(read_document(file))[0]
-    there, where = document.find_in_file(place), error.where
-    if there != place:
-        where = where.replace(format_dotted_path(place[:2]), format_dotted_path(there[:2]), 1)
-    return replace(error, where=f"{document.path}, line {document.line_of(place)}: {where}")
+    there, where = document.find_in_file(location), error.where
+    if there != location:
+        where = where.replace(format_dotted_path(location[:2]), format_dotted_path(there[:2]), 1)
+    return replace(error, where=f"{document.path}, line {document.line_of(location)}: {where}")
 
 
 def _refine_error(error: InputError, document: Document) -> InputError:
@@ -126,8 +126,8 @@ def _refine_error(error: InputError, document: Document) -> InputError:
     error = _shorten_message(error)
     if not error.where.endswith(WHOLE_FILE):
         return error
-    places = (_place(word, document) for word in _WORD.findall(error.what))
-    found = next((place for place in places if place is not None), None)
+    locations = (_place(word, document) for word in _WORD.findall(error.what))
+    found = next((location for location in locations if location is not None), None)
     return error if found is None else replace(error, where=document.where(found))
 
 
@@ -148,5 +148,5 @@ def _place(word: str, document: Document) -> Path_ | None:
     field = tuple(word.split("."))
     if field in document.lines:
         return field
-    named = (place for place in document.lines if place and place[0] in _LISTS and place[-1] in _NAMES)
-    return next((place for place in named if value_at(document.content, place) == word), None)
+    named = (location for location in document.lines if location and location[0] in _LISTS and location[-1] in _NAMES)
+    return next((location for location in named if value_at(document.content, location) == word), None)

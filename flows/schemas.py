@@ -8,17 +8,17 @@ from typing import Any
 from flows.questions import allow_questions
 from flows.release import ReleaseSpec
 from flows.run.publish import as_json
-from flows.sweep.spec import schema_of_sweep_files
-from flows.watch.spec import schema_of_watch_files
-from tasks.audit.certificates.approval import schema_of_approvals
-from tasks.audit.certificates.revocation import schema_of_revocations
-from tasks.report.predicate import schema_of_predicates
+from flows.sweep.spec import create_sweep_schema
+from flows.watch.spec import create_watch_schema
+from tasks.audit.certificates.approval import create_approval_schema
+from tasks.audit.certificates.revocation import create_revocation_schema
+from tasks.report.predicate import create_predicate_schema
 from tasks.runtime.files import write_whole
 
 FOLDER = Path(__file__).resolve().parent.parent / "params" / "schema"
 
 
-def schema_of_release_files() -> dict[str, Any]:
+def create_release_schema() -> dict[str, Any]:
     """The JSON schema that editors use; params/schema/release.json holds it, and a test says when it is stale."""
     schema = allow_questions(ReleaseSpec.model_json_schema(by_alias=True))
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
@@ -27,12 +27,12 @@ def schema_of_release_files() -> dict[str, Any]:
 def schemas() -> dict[str, bytes]:
     """File name to content."""
     made = {
-        "release.json": schema_of_release_files(),
-        "sweep.json": schema_of_sweep_files(),
-        "watch.json": schema_of_watch_files(),
-        "predicate.json": schema_of_predicates(),
-        "approval.json": schema_of_approvals(),
-        "revocation.json": schema_of_revocations(),
+        "release.json": create_release_schema(),
+        "sweep.json": create_sweep_schema(),
+        "watch.json": create_watch_schema(),
+        "predicate.json": create_predicate_schema(),
+        "approval.json": create_approval_schema(),
+        "revocation.json": create_revocation_schema(),
     }
     return {name: as_json(schema) for name, schema in made.items()}
 

@@ -30,6 +30,11 @@ FAULTS = {
         "import tasks.ingest.sources",
         "No stage imports a later one",
     ),
+    "the wording imports a view": (
+        "tasks/report/wording/names.py",
+        "import tasks.report.views.rows",
+        "The words of the report know no view",
+    ),
     "a stage imports the flows": ("tasks/report/page.py", "import flows.release", "No stage imports a later one"),
 }
 

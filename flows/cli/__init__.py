@@ -18,7 +18,7 @@ import typer
 from typer.core import TyperGroup
 
 from flows.cli.root import app
-from tasks.microdata.errors import InputError, PlaceAway
+from tasks.microdata.errors import InputError, StorageUnreachable
 
 CERTIFIED, NOT_CERTIFIED, WRONG_INPUT, BROKEN, INTERRUPTED = 0, 1, 2, 3, 130
 
@@ -84,15 +84,15 @@ def explain(error: BaseException, arguments: list[str]) -> int:
         return _unread(arguments) if real.code == 1 else _report_interruption()
     if isinstance(real, InputError):
         return _report_input_error(real)
-    if isinstance(real, PlaceAway):
+    if isinstance(real, StorageUnreachable):
         sys.stderr.write(f"error: {real}\n  to do:   run again when it answers; what was finished is kept\n")
         return BROKEN
     if hasattr(real, "format_message"):  # a wrong command line: click's UsageError, which typer carries in its own copy
         see = _help_for(arguments)
         from tasks.microdata.escaping import escape_terminal
 
-        said = "\n".join(map(escape_terminal, real.format_message().splitlines()))
-        sys.stderr.write(f"error: {said}\n  to do:   {see}\n")
+        message = "\n".join(map(escape_terminal, real.format_message().splitlines()))
+        sys.stderr.write(f"error: {message}\n  to do:   {see}\n")
         return WRONG_INPUT
     from tasks.runtime.failures import write_private_trace
     from tasks.runtime.refusals import find_system_refusal

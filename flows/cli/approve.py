@@ -25,7 +25,7 @@ from flows.cli.run_certificates import (
     A_REASON,
     CertifiedRun,
     Folder,
-    Run,
+    RunArgument,
     check_release_folder,
     check_words,
     get_statement_path,
@@ -53,7 +53,7 @@ KIND = "approval"
 
 @app.command()
 def approve(
-    run: Run,
+    run: RunArgument,
     role: Annotated[str, typer.Option("--as", help="in which role", metavar="ROLE", show_default=False)],
     reason: Annotated[str, typer.Option(help="why the release is approved", metavar="TEXT", show_default=False)],
     by: Annotated[str | None, typer.Option(help="who approves; default: the name of the key", show_default=False)] = None,
@@ -64,14 +64,14 @@ def approve(
     folder: Folder = None,
 ) -> int:
     """Sign under a certificate, as a person with a key of their own. Who wrote the policy, or asked for the run, is flagged."""
-    from flows.clock import warnings_of_clock
+    from flows.clock import find_clock_warnings
     from tasks.audit.ledger.ledger import Ledger
     from tasks.audit.lookup.index import Index
     from tasks.audit.signing.keyring import Keyring
     from tasks.audit.signing.keys import signing_key
     from tasks.microdata.spec import Name, Reason
 
-    words = Words(role, reason, by)
+    words = ApprovalWords(role, reason, by)
     check_words("--as", Name, words.role, A_NAME)
     check_words("--reason", Reason, words.reason, A_REASON)
     if words.by is not None:
@@ -88,16 +88,18 @@ def approve(
             _same_words(approved, words)
             lines = [f"{approved.by} approved this certificate before, with this key: nothing was signed again"]
         else:
-            said = _create_approval_predicate(index, certified, issued.certificate, words, person)
-            approved = _record_approval(certified, issued.certificate, said, person)
+            approval = _create_approval_predicate(index, certified, issued.certificate, words, person)
+            approved = _record_approval(certified, issued.certificate, approval, person)
             lines = _sentences(certified, approved)
     path = _place_approval_file(certified, approved, issued.folder)
-    tell(*lines, f"  {path}", *_who_counts_it(path, certified.sha256), *(f"  warning: {text}" for text in warnings_of_clock()))
+    tell(
+        *lines, f"  {path}", *_who_counts_it(path, certified.sha256), *(f"  warning: {text}" for text in find_clock_warnings())
+    )
     return 0
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class ApprovalWords:
     """What a person says with an approval. by: none for the name of the key."""
 
     role: str
@@ -109,7 +111,7 @@ def _who_counts_it(path: Path, certificate: str) -> Iterator[str]:
     """Whether `sdcert verify` counts the approval, by which keys: tried as it will be tried."""
     from tasks.audit.certificates.approval import read_approval
     from tasks.audit.certificates.certificate_statements import NotValid
-    from tasks.audit.certificates.verification import small_file
+    from tasks.audit.certificates.certificate_verification import small_file
     from tasks.audit.signing.keyring import Keyring
 
     content, keyring = small_file(path) or b"", Keyring.from_home(Home.current())
@@ -137,7 +139,7 @@ def _find_approval(run: CertifiedRun, person: SigningKey) -> ReleaseApproved | N
     return next((one for one in run.found.approvals if one.key_id == person.key_id), None)
 
 
-def _same_words(approved: ReleaseApproved, words: Words) -> None:
+def _same_words(approved: ReleaseApproved, words: ApprovalWords) -> None:
     if (approved.role, approved.reason, approved.by) != (words.role, words.reason, words.by or approved.by):
         who = escape_terminal(f"{approved.by} has approved this certificate already with this key, as {approved.role}")
         remedy = "nothing: what was signed cannot be changed; another person approves with a key of their own"
@@ -145,7 +147,7 @@ def _same_words(approved: ReleaseApproved, words: Words) -> None:
 
 
 def _create_approval_predicate(
-    index: Index, run: CertifiedRun, certificate: UncheckedCertificate, words: Words, person: SigningKey
+    index: Index, run: CertifiedRun, certificate: UncheckedCertificate, words: ApprovalWords, person: SigningKey
 ) -> ApprovalPredicate:
     from tasks.audit.certificates.approval import ApprovalPredicate, independence
 
@@ -181,7 +183,7 @@ def _policy_author(index: Index, run: CertifiedRun, policy: dict[str, str]) -> P
 
 
 def _record_approval(
-    run: CertifiedRun, certificate: UncheckedCertificate, said: ApprovalPredicate, person: SigningKey
+    run: CertifiedRun, certificate: UncheckedCertificate, approval: ApprovalPredicate, person: SigningKey
 ) -> ReleaseApproved:
     """Keep the signed approval, then append its entry; nobody has revoked by then, and this key has not approved."""
     from tasks.audit.certificates.approval import sign_approval
@@ -190,14 +192,14 @@ def _record_approval(
     from tasks.audit.signing.keys import signing
 
     refuse_unsound_ledger(Home.current())
-    content = sign_approval(certificate.statement["subject"], said, person)
+    content = sign_approval(certificate.statement["subject"], approval, person)
     store_statement(run, content, KIND)
     with signing(ask=find_passphrase_prompt()) as machine:
-        Ledger.current().append(lambda _: _entry(run, said, content, person), machine)
-    return _entry_of(said, content, person)
+        Ledger.current().append(lambda _: _entry(run, approval, content, person), machine)
+    return _create_approval_entry(approval, content, person)
 
 
-def _entry(run: CertifiedRun, said: ApprovalPredicate, content: bytes, person: SigningKey) -> ReleaseApproved:
+def _entry(run: CertifiedRun, approval: ApprovalPredicate, content: bytes, person: SigningKey) -> ReleaseApproved:
     from tasks.audit.lookup.index import Index
 
     with Index.current() as index:
@@ -206,28 +208,28 @@ def _entry(run: CertifiedRun, said: ApprovalPredicate, content: bytes, person: S
     if _find_approval(now, person) is not None:
         what = "this key has approved the certificate a moment ago"
         raise InputError("approved-already", "RUN", what, "one approval a key", "nothing: it is approved")
-    return _entry_of(said, content, person)
+    return _create_approval_entry(approval, content, person)
 
 
-def _entry_of(said: ApprovalPredicate, content: bytes, person: SigningKey) -> ReleaseApproved:
+def _create_approval_entry(approval: ApprovalPredicate, content: bytes, person: SigningKey) -> ReleaseApproved:
     from tasks.audit.ledger.entries import ReleaseApproved
 
     return ReleaseApproved(
-        run=said.run,
-        certificate=said.certificate,
+        run=approval.run,
+        certificate=approval.certificate,
         approval=hashlib.sha256(content).hexdigest(),
-        by=said.by,
-        role=said.role,
-        reason=said.reason,
+        by=approval.by,
+        role=approval.role,
+        reason=approval.reason,
         key_id=person.key_id,
-        independent=said.independent,
-        flags=said.flags,
+        independent=approval.independent,
+        flags=approval.flags,
     )
 
 
 def _place_approval_file(run: CertifiedRun, approved: ReleaseApproved, folder: Path) -> Path:
     """The approval's file beside the certificate, which is made unless it is there."""
-    from tasks.audit.certificates.verification import small_file
+    from tasks.audit.certificates.certificate_verification import small_file
 
     for path in folder.glob(f"{KIND}-*.json"):
         if hashlib.sha256(small_file(path) or b"").hexdigest() == approved.approval:
@@ -259,10 +261,10 @@ def _new_file(folder: Path, content: bytes) -> Path:
 
 
 def _sentences(run: CertifiedRun, approved: ReleaseApproved) -> list[str]:
-    said = {
+    approval = {
         True: "another person than who wrote the policy",
         False: "NOT independent",
         "not assessed": "independence not assessed",
     }
-    lines = [f"{run.release}, run {run.run}: approved by {approved.by} as {approved.role} ({said[approved.independent]})"]
+    lines = [f"{run.release}, run {run.run}: approved by {approved.by} as {approved.role} ({approval[approved.independent]})"]
     return lines + [f"  flagged: {flag}" for flag in approved.flags]

@@ -44,8 +44,8 @@ def backup(
 
     os.umask(PRIVATE)
     home = Home.current()
-    with _progress("backing up") as told:
-        made = back_up(home, output.absolute(), told)
+    with _progress("backing up") as progress:
+        made = back_up(home, output.absolute(), progress)
     left_out = [says for name, says in ELSEWHERE.items() if os.environ.get(name)]
     if as_json:
         return _print_json({"file": str(output.absolute()), **asdict(made), "not_in_it": left_out})
@@ -67,8 +67,8 @@ def restore(
 
     os.umask(PRIVATE)
     home = Home.current()
-    with _progress("restoring") as told:
-        made = restore(backup, home, told)
+    with _progress("restoring") as progress:
+        made = restore(backup, home, progress)
     if as_json:
         return _print_json({"home": str(home.root), **asdict(made)})
     say = _say()

@@ -25,8 +25,8 @@ from tasks.runtime.settings import prepare_environment
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from tasks.sweep.calibration.calibration_findings import CalibrationFinding, Effort
     from tasks.sweep.calibration.checks import CalibrationCheck
-    from tasks.sweep.calibration.findings import CalibrationFinding, Effort
 
 LINES_EVERY_SECONDS = 15.0
 TITLES = {
@@ -78,8 +78,8 @@ def calibrate(
 
 
 def _effort(seeds: int | None, *, thorough: bool) -> Effort:
+    from tasks.sweep.calibration.calibration_findings import Effort
     from tasks.sweep.calibration.checks import DEFAULT, THOROUGH
-    from tasks.sweep.calibration.findings import Effort
 
     base = THOROUGH if thorough else DEFAULT
     return base if seeds is None else Effort(seeds, max(base.samples * seeds // base.seeds, 1))
@@ -109,10 +109,10 @@ def _collect_findings(checks: Sequence[CalibrationCheck], effort: Effort, worker
 
     found: dict[int, tuple[CalibrationFinding, ...]] = {}
     with _Watched(len(checks)) as watched:
-        for place, findings in run_checks(checks, effort, workers):
-            found[place] = findings
+        for position, findings in run_checks(checks, effort, workers):
+            found[position] = findings
             watched.show_progress(len(found))
-    return [one for place in sorted(found) for one in found[place]]
+    return [one for position in sorted(found) for one in found[position]]
 
 
 class _Watched:
@@ -143,7 +143,7 @@ class _Watched:
 
 def _print(found: Sequence[CalibrationFinding], effort: Effort) -> None:
     from flows.cli.terminal import console
-    from tasks.sweep.calibration.findings import LEVEL
+    from tasks.sweep.calibration.calibration_findings import LEVEL
 
     out = console()
     for kind, title in TITLES.items():
@@ -185,8 +185,8 @@ def _against(found: Sequence[CalibrationFinding]) -> Table:
 
 def _coverage(found: Sequence[CalibrationFinding]) -> Table:
     table = _table("samples", "covers", "95 % interval", "mean width", "p")
-    for scene, some in groupby(found, key=lambda one: one.scene):
-        table.add_row(escape_terminal(scene))
+    for setting, some in groupby(found, key=lambda one: one.scene):
+        table.add_row(escape_terminal(setting))
         for one in some:
             interval = "" if one.low is None or one.high is None else f"{one.low:.3f}-{one.high:.3f}"
             width = "" if one.width is None else f"{one.width:.3g}"
@@ -204,7 +204,7 @@ def _verdict(one: CalibrationFinding) -> str:
 
 
 def _as_dict(found: Sequence[CalibrationFinding], effort: Effort) -> dict[str, Any]:
-    from tasks.sweep.calibration.findings import LEVEL
+    from tasks.sweep.calibration.calibration_findings import LEVEL
 
     return {
         "holds": all(one.holds for one in found),

@@ -57,7 +57,7 @@ def certify_loaded(release: Any, path: Path, output: Path, *, refresh: bool = Fa
     from flows.run.progress import Lines, listener
     from tasks.audit.ledger.ledger import Ledger
     from tasks.audit.signing.keys import signing_key
-    from tasks.ingest.external import relocate_errors
+    from tasks.ingest.external_table import relocate_errors
     from tasks.ingest.sources import reachable
 
     for source in filter(None, (release.source, release.released)):
@@ -154,10 +154,10 @@ def _refuse_long_output(folder: Path, given: str) -> None:
 def print_verdict(console: Console, scorecard: dict[str, Any], folder: Path) -> None:
     from flows.cli.advice.advice import advice
     from flows.cli.advice.missing_limits import find_missing_limits
-    from flows.run.history import manifest_of, manifest_path
+    from flows.run.history import manifest_path, read_manifest
     from tasks.score.verdict_word import capitalise_verdict, verdict_word
 
-    manifest = manifest_of(scorecard["run"])
+    manifest = read_manifest(scorecard["run"])
 
     def say(text: str) -> None:
         console.print(escape_terminal(text))

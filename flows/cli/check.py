@@ -1,4 +1,4 @@
-"""`sdcert check`: what a release file would do, and how its table would be classified."""
+"""`sdcert check`: what a release file would do; `--upgrade` and `--answer` write into the file."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def print_plan(path: Path) -> int:
     Raises InputError as `load_release`, and for what a run would refuse when it has read the tables.
     """
     import flows.environment  # noqa: F401  # a private home and no telemetry, before the libraries are imported
-    from flows.cli.plan_text import plan
+    from flows.cli.plan_text import describe_plan
 
     # isort: split
     from flows.cli.advice.release_warnings import list_release_warnings
@@ -93,7 +93,7 @@ def print_plan(path: Path) -> int:
 
     say(f"Plan of release {release.name} (series {release.series_name}), {examined.rows:,} rows from {examined.source}")
     say("")
-    source, *rest = plan(release, examined.intruders)
+    source, *rest = describe_plan(release, examined.intruders)
     for stage, what in (source, *examined.files, *rest, *_insiders(release, examined)):
         say(f"  {stage:<9} {what}")
     say("")
@@ -101,7 +101,7 @@ def print_plan(path: Path) -> int:
     for attribute in examined.schema.attributes:
         fate = _fate(attribute, examined, release)
         say(f"  {attribute.name:<20} {attribute.role:<17} {attribute.scale:<9} {fate} ({_DECIDED[attribute.decided_by]})")
-    unmasked = [] if release.model is not None else _warn_unmasked_keys(examined)
+    unmasked = _warn_unmasked_keys(examined) if release.kind.is_table else []
     for note in (*examined.notes, *unmasked, *list_release_warnings(release, examined.schema, examined.asked)):
         say(f"warning: {note}")
     say("")
@@ -125,7 +125,7 @@ def _fate(attribute: Attribute, examined: _Examination, release: ReleaseSpec) ->
     masked = "masked" if attribute.name in examined.masked else "unmasked"
     if not attribute.is_published:
         return "published as a keyed pseudonym" if attribute.name in examined.pseudonymised else "not published"
-    if release.model is not None:
+    if not release.kind.is_table:
         return f"{masked}; not published, a model may be taught by it"
     return "masked" if masked == "masked" else "published unmasked"
 
@@ -164,11 +164,11 @@ def _left(data: Microdata, schema: Schema, control: float | None) -> Microdata:
     import numpy as np
 
     from tasks.mask.control import set_aside
-    from tasks.microdata.units import units_of
+    from tasks.microdata.units import find_units
 
     if control is None:
         return data
-    rest, _ = set_aside(units_of(data, schema), control, rng=np.random.default_rng(0))
+    rest, _ = set_aside(find_units(data, schema), control, rng=np.random.default_rng(0))
     return data.take(rest)
 
 
@@ -183,7 +183,7 @@ def _examine_tables(release: ReleaseSpec, questions: tuple[OpenQuestion, ...]) -
     from tasks.ingest.methods import ingest_raw_table
     from tasks.ingest.released_table import ingest_released_table
     from tasks.ingest.sources import read
-    from tasks.mask.categories.advice import better_matrices
+    from tasks.mask.categories.matrix_advice import better_matrices
     from tasks.mask.external_release.adoption import adopt
     from tasks.mask.methods import refuse_unfit, resolve_steps
     from tasks.mask.pseudonyms import Pseudonyms
@@ -198,8 +198,10 @@ def _examine_tables(release: ReleaseSpec, questions: tuple[OpenQuestion, ...]) -
     check_policy(release.policy, known)
     refuse_unknown_intruders(release.omit, known.intruders or ())
     refuse_limit_without_pram(release.policy, schema, release.steps)
-    if not any(question.alone and question.place[0] == "policy" for question in questions):  # a line is still to be written
-        open_kinds = {str(question.place[1]): question.question for question in questions if question.place[0] == NOT_LIMITED}
+    if not any(question.alone and question.location[0] == "policy" for question in questions):  # a line is still to be written
+        open_kinds = {
+            str(question.location[1]): question.question for question in questions if question.location[0] == NOT_LIMITED
+        }
         answered = release.not_limited.model_copy(update=open_kinds)
         refuse_silence(release.model_copy(update={NOT_LIMITED: answered}), schema, found.data)
     published, notes = found.data.select(schema.release_columns), found.report.notes
@@ -213,48 +215,48 @@ def _examine_tables(release: ReleaseSpec, questions: tuple[OpenQuestion, ...]) -
         mechanisms, published, notes = adopted.mechanisms, adopted.data, (*notes, *adopted.notes)
     if release.model is not None:
         _refuse_unfit_model(release.model, found.data, schema, steps)
-    files, told = _files(release, found.data, schema)
+    files, text = _files(release, found.data, schema)
     outside = _people_outside(release, found.data, schema)
     people: list[tuple[str, str]] = []
     if outside is not None and release.control_plan is not None:
         people = [("control", f"{release.control_plan.source.label}: {outside.n:,} rows of people who are not in the source")]
     who: tuple[Intruder, ...] = ()
-    if release.model is None:
-        who = intruders(release.intruder, schema, None if release.is_fully_synthetic else published)
+    if release.kind.is_table:
+        who = intruders(release.intruder, schema, published if release.kind.has_owners else None)
         apply_holdings(found.data, schema, release.intruder.holds)
     masked = frozenset(name for step in mechanisms for name in step.target_attributes)
     replaced = frozenset(name for step in steps if isinstance(step, Pseudonyms) for name in step.attributes)
     plan_of_files = tuple(("ingest", f"{name}, {what}") for name, what in (*people, *((one.name, what) for one, what in files)))
     who = (*who, *(holder for holder, _ in files))
     asked = _count_membership_targets(release, found.data, schema, outside)
-    return _Examination(found.report.source, found.data.n, schema, masked, replaced, who, (*notes, *told), plan_of_files, asked)
+    return _Examination(found.report.source, found.data.n, schema, masked, replaced, who, (*notes, *text), plan_of_files, asked)
 
 
 def _refuse_unfit_model(spec: ModelSpec, data: Microdata, schema: Schema, steps: tuple[Masking, ...]) -> None:
     """InputError for a model that cannot be trained on the table, or read from its file."""
     from tasks.attack.membership.shadow_training import as_asked
-    from tasks.train.examples import coding_of, coding_of_file, refuse_rare_classes
-    from tasks.train.model import answers_of, refuse_silent
+    from tasks.train.examples import create_encoder, create_encoder_for_file, refuse_rare_classes
     from tasks.train.rare import refuse_rare_categories
-    from tasks.train.skops_file import classes_of, frame_of, read_model
+    from tasks.train.skops_file import list_classes, list_feature_names, read_model
     from tasks.train.spec import WHERE, file_content
+    from tasks.train.training import create_predictor, refuse_silent
 
     if spec.learner is not None:
         with suppress(NotApplicable):
             trained_on = as_asked(data, schema, steps)
-            refuse_rare_classes(coding_of(spec, schema, trained_on).examples(trained_on), spec)
+            refuse_rare_classes(create_encoder(spec, schema, trained_on).examples(trained_on), spec)
         return
     model = read_model(file_content(spec), f"{WHERE}.file")
-    coding = coding_of_file(spec, schema, frame_of(model), classes_of(model), data)
+    coding = create_encoder_for_file(spec, schema, list_feature_names(model), list_classes(model), data)
     examples = coding.examples(data)
     refuse_rare_classes(examples, spec)
     refuse_rare_categories(model, examples.frame)
-    refuse_silent(spec, answers_of(model, coding.classes), examples.frame, "the source")
+    refuse_silent(spec, create_predictor(model, coding.classes), examples.frame, "the source")
 
 
 def _people_outside(release: ReleaseSpec, original: Microdata, schema: Schema) -> Microdata | None:
     """People who are not in the source, where the release file names a table of them."""
-    from tasks.ingest.external import relocate_errors
+    from tasks.ingest.external_table import relocate_errors
     from tasks.ingest.methods import ingest
     from tasks.mask.control import harmonise_control
 
@@ -272,13 +274,13 @@ def _count_membership_targets(
     """How many members, and as many others, attacks on membership ask about; None: there are no such attacks."""
     from tasks.attack.membership.frame import count_targets
     from tasks.mask.control import refuse_small_control
-    from tasks.microdata.units import units_of
+    from tasks.microdata.units import find_units
 
     if not release.membership_attacks:
         return None
-    units = units_of(original, schema)
+    units = find_units(original, schema)
     if outside is not None:
-        others = units_of(outside, schema).n_units
+        others = find_units(outside, schema).n_units
         return count_targets(units.n_units, others, units.n_units + others)
     share = release.control_share
     others = units.n_units // 2 if share is None else refuse_small_control(units, share)
@@ -286,24 +288,24 @@ def _count_membership_targets(
 
 
 def _files(release: ReleaseSpec, original: Microdata, schema: Schema) -> tuple[list[tuple[Intruder, str]], tuple[str, ...]]:
-    """Who holds an external file of the intruder, and what there is in it; and notes."""
-    from tasks.attack.linkage.external import plan_of
+    """Somebody who has an external file of the intruder, and what there is in it; and notes."""
+    from tasks.attack.linkage.external_files import plan_file
     from tasks.attack.linkage.file_alignment import refuse_unfit_file
     from tasks.attack.threat import holders
-    from tasks.ingest.external import read_external, read_file
+    from tasks.ingest.external_table import read_external, read_external_table
 
     specs = release.intruder.files
-    plans = [plan_of(file, i, original, schema, release.attributes) for i, file in enumerate(specs)]
-    found = [read_external(read_file(plan), plan) for plan in plans]
-    said: list[tuple[Intruder, str]] = []
+    plans = [plan_file(file, i, original, schema, release.attributes) for i, file in enumerate(specs)]
+    found = [read_external(read_external_table(plan), plan) for plan in plans]
+    lines: list[tuple[Intruder, str]] = []
     for one, spec, read in zip(
         holders(release.intruder, schema, tuple(read.data.names for read in found)), specs, found, strict=True
     ):
         if one.file is not None:
             matched = refuse_unfit_file(original, schema, read.data, one.file)
             there = f"{matched.n_in_source:,} of {matched.n_persons:,} {matched.counts} are in the source"
-            said.append((one, f"{spec.label}: {', '.join(one.knows)}; {there}"))
-    return said, tuple(note for read in found for note in read.notes)
+            lines.append((one, f"{spec.label}: {', '.join(one.knows)}; {there}"))
+    return lines, tuple(note for read in found for note in read.notes)
 
 
 def _insiders(release: ReleaseSpec, examined: _Examination) -> list[tuple[str, str]]:
@@ -316,10 +318,10 @@ def _insiders(release: ReleaseSpec, examined: _Examination) -> list[tuple[str, s
     know, columns = release.intruder.insiders_know, examined.schema.find_by_role(*INSIDER_ROLES)
     complete, later = largest_complete_size(know, len(columns)), count_greedy_sets(know, len(columns))
     n = later + sum(one.name.startswith("insider:") for one in examined.intruders)
-    told = f"{n} will attack, who know up to {know} of {len(columns)} other published columns: "
+    text = f"{n} will attack, who know up to {know} of {len(columns)} other published columns: "
     if not later:
-        return [("insiders", f"{told}all sets of up to {know}")]
+        return [("insiders", f"{text}all sets of up to {know}")]
     every = "every single column" if complete == 1 else f"all sets of up to {complete}"
     return [
-        ("insiders", f"{told}{every}, then {later} greedy sets, the worst so far and one more column; not proven the worst")
+        ("insiders", f"{text}{every}, then {later} greedy sets, the worst so far and one more column; not proven the worst")
     ]

@@ -55,24 +55,24 @@ def init(
     import flows.environment  # noqa: F401  # a private home and no telemetry, before the libraries are imported
 
     # isort: split
-    from flows.cli.draft.rules import draft_of
+    from flows.cli.draft.rules import draft_release
     from flows.cli.draft.start import start_for
-    from flows.cli.draft.text import text_of
+    from flows.cli.draft.text import format_draft
 
     start = start_for(environment)
-    source = source_of(table)
+    source = create_source_spec(table)
     _refuse_absent(source)
     release = _name(name, table)
     path = output or Path(f"{release}.yaml")
     _refuse_output(path, source, force=force)
     data, readings = _read(source)
-    draft = draft_of(data, readings, name=release, source=_as_written(source, path), start=start)
-    _write(path, text_of(draft))
+    draft = draft_release(data, readings, name=release, source=_as_written(source, path), start=start)
+    _write(path, format_draft(draft))
     _say_what_was_drafted(draft, path)
     return _check_draft(draft, path)
 
 
-def source_of(table: str) -> SourceSpec:
+def create_source_spec(table: str) -> SourceSpec:
     """`dataset:NAME` or the path of a file, as the source of a release; a path is made absolute."""
     from pydantic import ValidationError
 
@@ -143,13 +143,13 @@ def _refuse_absent(source: SourceSpec) -> None:
 
 def _read(source: SourceSpec) -> tuple[Microdata, dict[str, Reading]]:
     """The table, and how the text of its columns is written where ingest has to be told."""
-    from flows.cli.draft.cells import readings_of
+    from flows.cli.draft.cells import propose_readings
     from tasks.ingest.methods import IngestPlan, ingest_raw_table
     from tasks.ingest.sources import read
 
     raw = read(source)
     tell_many_columns(raw.table.num_columns)
-    readings = readings_of(raw)
+    readings = propose_readings(raw)
     declared = tuple(reading.declared for reading in readings.values() if reading.declared is not None)
     return ingest_raw_table(raw, IngestPlan(source=source, attributes=declared)).data, readings
 

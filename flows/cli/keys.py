@@ -18,8 +18,8 @@ from tasks.microdata.regular_files import LARGEST_NOTE, read_file
 from tasks.runtime.settings import Home, prepare_environment
 
 if TYPE_CHECKING:
-    from tasks.audit.ledger.entries import Purpose
-    from tasks.audit.signing.changes import KeyChanges
+    from tasks.audit.ledger.entries import KeyPurpose
+    from tasks.audit.signing.key_changes import KeyChanges
     from tasks.audit.signing.keyring import KeyRecord
 
 group = create_group("keys", "The keys that sign certificates, entries of the ledger and approvals.")
@@ -69,7 +69,7 @@ def create(
 @group.command(name="list")
 def list_(as_json: Annotated[bool, typer.Option("--json", help="print the keys on stdout as JSON")] = False) -> int:
     """The keys of this home. Which one signs, which are retired or revoked, and where the private ones are."""
-    from tasks.audit.signing.changes import KeyChanges
+    from tasks.audit.signing.key_changes import KeyChanges
     from tasks.audit.signing.keyring import key_records
     from tasks.audit.signing.keys import current_id
 
@@ -162,7 +162,7 @@ def clock(reason: Annotated[str, typer.Option(help="why it was set back; others 
 
 
 def _changes() -> KeyChanges:
-    from tasks.audit.signing.changes import KeyChanges
+    from tasks.audit.signing.key_changes import KeyChanges
 
     changes = KeyChanges(prepare_environment(), find_passphrase_prompt())
     changes.ledger.refuse_clock_behind()
@@ -171,7 +171,7 @@ def _changes() -> KeyChanges:
 
 def _finish_pending_change(changes: KeyChanges) -> str | None:
     """Finish a change that was broken off, and say so."""
-    from tasks.audit.signing.changes import Pending
+    from tasks.audit.signing.key_changes import Pending
 
     found: Pending | None = changes.finish()
     if found is None:
@@ -185,10 +185,10 @@ def _new_hidden(question: str) -> str:
 
 
 def _new_passphrase(
-    wanted: bool | None, purpose: Purpose, *, like: KeyRecord | None = None, home: Home | None = None
+    wanted: bool | None, purpose: KeyPurpose, *, like: KeyRecord | None = None, home: Home | None = None
 ) -> str | None:
     """The passphrase of a new key. wanted: none given, then as the environment says, or as the old key has it."""
-    from tasks.audit.signing.pem import choose_passphrase, passphrase_given, variable_of
+    from tasks.audit.signing.pem import choose_passphrase, name_passphrase_variable, passphrase_given
 
     if wanted is None and like is not None and home is not None:
         wanted = _place(home, like)["passphrase"] or None
@@ -197,7 +197,7 @@ def _new_passphrase(
     ask = _new_hidden if wanted and sys.stdin.isatty() else None
     if wanted and ask is None and not passphrase_given(purpose):
         what = "the new key is to be locked, and there is no terminal to ask for its passphrase"
-        remedy = f"set {variable_of(purpose)}, or say --no-passphrase"
+        remedy = f"set {name_passphrase_variable(purpose)}, or say --no-passphrase"
         raise InputError(
             "no-terminal", "passphrase of the new key", what, "a terminal, or the passphrase in the environment", remedy
         )
@@ -219,9 +219,9 @@ def require_key(home: Home, key: str) -> KeyRecord:
 
 def load_current_key(home: Home) -> KeyRecord:
     """The record of the key that signs now. Raises InputError: there is none yet, and none is made."""
-    from tasks.audit.signing.keys import current_id, record_of, signing_key
+    from tasks.audit.signing.keys import current_id, read_key_record, signing_key
 
-    return record_of(home, current_id(home) or signing_key(create=False, home=home).key_id)
+    return read_key_record(home, current_id(home) or signing_key(create=False, home=home).key_id)
 
 
 def _moment(text: str) -> datetime:
@@ -255,23 +255,23 @@ def _place(home: Home, record: KeyRecord) -> dict[str, Any]:
 
 
 def _is_environment_key(record: KeyRecord) -> bool:
-    from tasks.audit.signing.pem import id_of, open_environment_key
+    from tasks.audit.signing.pem import compute_key_id, open_environment_key
 
     try:
         private = open_environment_key()
     except InputError:  # locked, or no key: `sdcert doctor` says what is wrong with it
         return False
-    return private is not None and id_of(private) == record.claim.key_id
+    return private is not None and compute_key_id(private) == record.claim.key_id
 
 
 def _about(home: Home, record: KeyRecord) -> list[str]:
     from tasks.audit.signing.keys import pem_path
     from tasks.audit.signing.pem import PEM_VARIABLE
 
-    place = _place(home, record)
-    if place["private_key"] != "file":
-        return [f"  private  {'in ' + PEM_VARIABLE if place['private_key'] == 'environment' else 'not in this home'}"]
-    locked = "locked with a passphrase" if place["passphrase"] else "without a passphrase: who can read the file can sign"
+    position = _place(home, record)
+    if position["private_key"] != "file":
+        return [f"  private  {'in ' + PEM_VARIABLE if position['private_key'] == 'environment' else 'not in this home'}"]
+    locked = "locked with a passphrase" if position["passphrase"] else "without a passphrase: who can read the file can sign"
     return [f"  private  {pem_path(home, record.claim.key_id)}", f"           {locked}"]
 
 
@@ -329,12 +329,12 @@ def _state(record: KeyRecord, *, is_current: bool) -> str:
 def _private(home: Home, record: KeyRecord) -> str:
     from tasks.audit.signing.pem import PEM_VARIABLE
 
-    place = _place(home, record)
-    if place["private_key"] == "environment":
+    position = _place(home, record)
+    if position["private_key"] == "environment":
         return f"in {PEM_VARIABLE}"
-    if place["private_key"] == "not here":
+    if position["private_key"] == "not here":
         return "not in this home"
-    return "in this home, locked with a passphrase" if place["passphrase"] else "in this home, without a passphrase"
+    return "in this home, locked with a passphrase" if position["passphrase"] else "in this home, without a passphrase"
 
 
 def _day(when: datetime) -> str:

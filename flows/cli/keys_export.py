@@ -54,17 +54,17 @@ def export(
 
 
 def _trust(home: Home, *, sealed: bool) -> bytes:
-    from tasks.audit.signing.changes import KeyChanges
-    from tasks.audit.signing.envelope import TRUST, seal
-    from tasks.audit.signing.keyring import trust_of_home
+    from tasks.audit.signing.envelope import TRUST, sign_envelope
+    from tasks.audit.signing.key_changes import KeyChanges
+    from tasks.audit.signing.keyring import create_home_trust_file
     from tasks.audit.signing.keys import signing_key
 
     ledger = KeyChanges(home).ledger.head().ledger
-    value = trust_of_home(home, ledger or None).model_dump(mode="json")
+    value = create_home_trust_file(home, ledger or None).model_dump(mode="json")
     if not value["keys"]:
         load_current_key(home)
     return (
-        seal(value, TRUST, signing_key(create=False, ask=find_passphrase_prompt(), home=home).signer)
+        sign_envelope(value, TRUST, signing_key(create=False, ask=find_passphrase_prompt(), home=home).signer)
         if sealed
         else canonical(value)
     )

@@ -36,12 +36,12 @@ def _print_method(named: tuple[str, str], does: tuple[str, str], *rest: tuple[st
     from rich.table import Table
 
     console().print(f"{named[1]}: {does[1]}")
-    told = Table.grid(padding=(0, 2))
-    told.add_column(no_wrap=True)
-    told.add_column(overflow="fold")
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(no_wrap=True)
+    grid.add_column(overflow="fold")
     for what, value in rest:
-        told.add_row(f"    {what}", str(value))
-    console().print(told)
+        grid.add_row(f"    {what}", str(value))
+    console().print(grid)
     console().print()
 
 

@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 PORT = 5000
 FORBIDDEN, UNAUTHORIZED = 403, 401
 PASSWORD = "SDCERT_MLFLOW_PASSWORD"  # noqa: S105  # the name of a variable
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-Application = Callable[[Message, Receive, Send], Awaitable[None]]
+AsgiMessage = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[AsgiMessage]]
+AsgiSend = Callable[[AsgiMessage], Awaitable[None]]
+Application = Callable[[AsgiMessage, Receive, AsgiSend], Awaitable[None]]
 
 
 @app.command()
@@ -43,7 +43,7 @@ def mlflow(
     from tasks.runtime.server_guard import new_password
 
     home = prepare_environment()
-    from flows.scheduled.listening import address_of, listen
+    from flows.scheduled.listening import format_address, listen
     from tasks.runtime.tracking import open_client, tracking_uri
 
     address = tracking_uri()
@@ -56,7 +56,7 @@ def mlflow(
     password = os.environ.get(PASSWORD) or new_password()
     open_client()  # says what is wrong with the database before anything listens
     listening = listen(port, PORT)
-    root = address_of(listening)
+    root = format_address(listening)
     _say(f"MLflow's pages: {root} (Ctrl-C ends them)")
     _tell_password(password)
     _serve(Guarded(_application(address), root, password), listening)
@@ -77,7 +77,7 @@ class Guarded:
         self._origins = {one.encode() for one in roots}
         self._hosts = {one.partition("://")[2].encode() for one in roots}
 
-    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: AsgiMessage, receive: Receive, send: AsgiSend) -> None:
         if scope["type"] == "lifespan":
             await self._inner(scope, receive, send)
             return
@@ -121,7 +121,7 @@ def _tell_password(password: str) -> None:
         raise InputError("tracking", "sdcert mlflow", what, "a terminal, or a password of yours", remedy)
 
 
-async def _refuse(scope: Message, send: Send, status: int, says: str) -> None:
+async def _refuse(scope: AsgiMessage, send: AsgiSend, status: int, says: str) -> None:
     if scope["type"] == "websocket":
         await send({"type": "websocket.close", "code": 1008})
         return

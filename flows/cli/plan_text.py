@@ -64,7 +64,7 @@ def _bracket_parts(parts: list[str]) -> str:
     return f"({'; '.join(parts)})" if len(parts) <= MOST else f"of {len(parts):,} entries"
 
 
-def plan(release: ReleaseSpec, intruders: tuple[Intruder, ...]) -> list[tuple[str, str]]:
+def describe_plan(release: ReleaseSpec, intruders: tuple[Intruder, ...]) -> list[tuple[str, str]]:
     """The stages of a release, each with what it will do, one line a part."""
     from tasks.score.kinds import KINDS
 
@@ -79,7 +79,7 @@ def plan(release: ReleaseSpec, intruders: tuple[Intruder, ...]) -> list[tuple[st
     if release.released is not None:
         method = "; ".join(map(describe_method, release.released.mechanism)) or "a method that is not declared"
         whose = f"aligned by {release.released.align}; masked by {method}"
-        whose = "fully synthetic: its rows belong to nobody" if release.is_fully_synthetic else whose
+        whose = whose if release.kind.has_owners else "fully synthetic: its rows belong to nobody"
         rows.append(("mask", f"taken from {release.released.label}, {whose}"))
     if release.model is not None:
         rows.append(("train", _model_in_words(release.model)))
@@ -87,7 +87,7 @@ def plan(release: ReleaseSpec, intruders: tuple[Intruder, ...]) -> list[tuple[st
         rows.append(("intruder", _describe_declared_intruder(intruders[0], release.intruder.targets)))
     names = _join_intruder_names([intruder.name for intruder in intruders], several=release.intruder.insiders is not None)
     rows += [("attack", f"{describe_method(attack)} by {names}") for attack in release.attacks_to_run]
-    asks = "who is in the file" if release.model is None else "whose records the model was trained on"
+    asks = "who is in the file" if release.kind.is_table else "whose records the model was trained on"
     rows += [("attack", f"{_asking_in_words(attack)} on {asks}") for attack in release.membership_attacks]
     rows += [
         ("attack", f"{omission.attack} is omitted{_format_intruder_suffix(omission.intruder)}: {omission.reason}")
@@ -98,8 +98,8 @@ def plan(release: ReleaseSpec, intruders: tuple[Intruder, ...]) -> list[tuple[st
     rows += [("policy", _line_in_words(line)) for line in release.policy]
     reasons = ((kind, reason) for kind in KINDS if (reason := release.not_limited.reason(kind)) is not None)
     rows += [("policy", f"{kind} is not limited: {reason}") for kind, reason in reasons]
-    released = f"released.{release.publish.format}" if release.model is None else "model.skops"
-    shown_rows = f"; rows {order}" if release.model is None else ""
+    released = f"released.{release.publish.format}" if release.kind.is_table else "model.skops"
+    shown_rows = f"; rows {order}" if release.kind.is_table else ""
     rows.append(("report", f"{released} and certificate.json (if certified{shown_rows}), report.html, scorecard.json"))
     return rows
 
@@ -123,16 +123,16 @@ def _describe_declared_intruder(declared: Intruder, targets: float) -> str:
     from tasks.attack.linkage.holding import describe_holdings
 
     whose = "all records" if declared.records == 1 else f"{100 * declared.records:.3g} % of the records, drawn at random"
-    told = [f"knows {', '.join(declared.knows)} of {whose}"]
+    texts = [f"knows {', '.join(declared.knows)} of {whose}"]
     if declared.holds:
-        told.append(
+        texts.append(
             f"holds {describe_holdings(declared.holds)} instead of the original values, in linkage (insiders: the originals)"
         )
     if targets < 1:
-        told.append(f"{100 * targets:.3g} % of these records are scored")
+        texts.append(f"{100 * targets:.3g} % of these records are scored")
     if not declared.participation_known:
-        told.append("does not know who is in the release")
-    return "; ".join(told)
+        texts.append("does not know who is in the release")
+    return "; ".join(texts)
 
 
 def _join_intruder_names(intruders: list[str], *, several: bool) -> str:
@@ -142,9 +142,9 @@ def _join_intruder_names(intruders: list[str], *, several: bool) -> str:
     larger = [name for name in intruders if several and name.startswith("insider:") and SEPARATOR in name]
     fewer = sum(name.startswith("knowing:") for name in intruders)
     named = [name for name in intruders if not name.startswith("knowing:") and name not in larger]
-    told = [f"{len(larger)} insiders who know several columns"] if larger else []
-    told += [f"and intruders who know 1 to {fewer} of the declared intruder's attributes"] if fewer else []
-    return ", ".join([*named, *told])
+    texts = [f"{len(larger)} insiders who know several columns"] if larger else []
+    texts += [f"and intruders who know 1 to {fewer} of the declared intruder's attributes"] if fewer else []
+    return ", ".join([*named, *texts])
 
 
 def _format_count(count: int, noun: str) -> str:

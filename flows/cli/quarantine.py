@@ -18,7 +18,7 @@ group = create_group(
 )
 
 AsJson = Annotated[bool, typer.Option("--json", help="print what was found on stdout as JSON")]
-Record = Annotated[
+RecordArgument = Annotated[
     str, typer.Argument(help="id of a record, or its beginning (`sdcert quarantine list`)", metavar="ID", show_default=False)
 ]
 
@@ -34,8 +34,8 @@ def list_(as_json: AsJson = False) -> int:
     prepare_environment()
     found = records()
     if as_json:
-        told = [one.model_dump(mode="json", exclude={"reason", "retry_at", "passed_by"}) for one in found]
-        sys.stdout.write(json.dumps(told, indent=1) + "\n")
+        listed = [one.model_dump(mode="json", exclude={"reason", "retry_at", "passed_by"}) for one in found]
+        sys.stdout.write(json.dumps(listed, indent=1) + "\n")
         return 0
     table = Table(title="In quarantine, newest first", title_justify="left", box=None, padding=(0, 2, 0, 0))
     for column in ("id", "series", "version", "since", "times", "why"):
@@ -54,7 +54,7 @@ def list_(as_json: AsJson = False) -> int:
 
 
 @group.command()
-def show(record: Record) -> int:
+def show(record: RecordArgument) -> int:
     """Why a version is in quarantine. The message may hold values of the source."""
     from flows.watch.quarantine import record as find_record
 
@@ -73,7 +73,7 @@ def show(record: Record) -> int:
 
 
 @group.command()
-def retry(record: Record) -> int:
+def retry(record: RecordArgument) -> int:
     """Let the next look of the watch try a version again, with the same draw."""
     from flows.watch import quarantine
 

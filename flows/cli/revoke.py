@@ -23,11 +23,11 @@ from flows.cli.run_certificates import (
     A_REASON,
     CertifiedRun,
     Folder,
-    Run,
+    RunArgument,
     check_release_folder,
     check_words,
     find_certified_run,
-    folder_of,
+    find_release_folder,
     get_statement_path,
     identify_local_user,
     require_certified_run,
@@ -47,18 +47,18 @@ if TYPE_CHECKING:
 
 KIND = "revocation"
 SHOWN = 20
-ELSEWHERE = "  for who verifies elsewhere: send them revocation.json, or a new trust file (`sdcert keys export --trust`)"
+ELSEWHERE = "  for people who verify elsewhere: send them revocation.json, or a new trust file (`sdcert keys export --trust`)"
 
 
 @app.command()
 def revoke(
-    run: Run,
+    run: RunArgument,
     reason: Annotated[str, typer.Option(help="why nobody shall rely on it any more", metavar="TEXT", show_default=False)],
     folder: Folder = None,
     others: Annotated[bool, typer.Option("--all", help="every other certificate of the same data as well")] = False,
 ) -> int:
     """Revoke the certificate of a run. Cannot be undone. Names other certificates of the same data, which stand."""
-    from flows.clock import warnings_of_clock
+    from flows.clock import find_clock_warnings
     from tasks.audit.ledger.ledger import Ledger
     from tasks.audit.signing.keyring import Keyring
     from tasks.microdata.spec import Reason
@@ -68,18 +68,18 @@ def revoke(
     Ledger.current().refuse_clock_behind()
     if folder is not None:
         folder = check_release_folder(certified, folder, Keyring.from_home(Home.current())).folder
-    lines, failed = _revoke_run(certified, reason, folder or folder_of(certified))
+    lines, failed = _revoke_run(certified, reason, folder or find_release_folder(certified))
     same = _others(certified)
     if others:
         for other in same:
             try:
-                more, fault = _revoke_run(other, reason, folder_of(other))
+                more, fault = _revoke_run(other, reason, find_release_folder(other))
             except InputError as error:  # what was done before must be told all the same
                 more, fault = [], error
             lines, failed = lines + more, failed or fault
     lines += _update_registered_models({certified.ended.series, *(other.ended.series for other in same if others)})
     try:
-        warnings = (f"  warning: {text}" for text in warnings_of_clock())
+        warnings = (f"  warning: {text}" for text in find_clock_warnings())
         tell(*lines, *(() if others else _still_standing(certified, same)), ELSEWHERE, *warnings)
     finally:
         if failed is not None:
@@ -89,13 +89,13 @@ def revoke(
 
 def _revoke_run(run: CertifiedRun, reason: str, folder: Path | None) -> tuple[list[str], InputError | None]:
     """Revoke one certificate; what there is to tell, and what could not be done once it was revoked."""
-    said = "the certificate was revoked before; the first reason stands"
+    message = "the certificate was revoked before; the first reason stands"
     if not run.found.revocations:
         _record(run, reason)
-        run, said = _load_certified_run(run.run), "the certificate is revoked. This cannot be undone."
+        run, message = _load_certified_run(run.run), "the certificate is revoked. This cannot be undone."
     lines, failed = _spread(run, folder)
     settled, fault = _settle_latest(run, folder)
-    return [f"{run.release}, run {run.run}: {said}", *lines, *settled], failed or fault
+    return [f"{run.release}, run {run.run}: {message}", *lines, *settled], failed or fault
 
 
 def _settle_latest(run: CertifiedRun, folder: Path | None) -> tuple[list[str], InputError | None]:
@@ -103,7 +103,7 @@ def _settle_latest(run: CertifiedRun, folder: Path | None) -> tuple[list[str], I
     from flows.run.publish import LATEST, settle_latest
 
     lines: list[str] = []
-    parents = (_parent_of(run), None if folder is None else folder.parent)
+    parents = (_find_parent(run), None if folder is None else folder.parent)
     for parent in dict.fromkeys(filter(None, parents)):
         try:
             moved = settle_latest(parent, run.release)
@@ -124,12 +124,12 @@ def _where_latest_points(link: Path, moved: Latest, release: str) -> Iterator[st
     yield f"  older releases that still stand are not led to: sdcert audit find --release {release} --verdict certified"
 
 
-def _parent_of(run: CertifiedRun) -> Path | None:
+def _find_parent(run: CertifiedRun) -> Path | None:
     """The folder in which the release folder was made, whether that is still there or not."""
-    from flows.run.history import manifest_of
+    from flows.run.history import read_manifest
 
     try:
-        return Path(manifest_of(run.run)["folder"]).parent
+        return Path(read_manifest(run.run)["folder"]).parent
     except (OSError, ValueError, KeyError):
         return None
 

@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from tasks.audit.certificates.certificate_statements import UncheckedCertificate
     from tasks.audit.ledger.entries import AskedBy, ReleasedTable, RunEnded
     from tasks.audit.lookup.index import Index
-    from tasks.audit.lookup.rows import RunEntries
+    from tasks.audit.lookup.index_rows import RunEntries
     from tasks.audit.signing.keyring import Keyring
 
 CERTIFICATE = "certificate.json"
 A_NAME, A_REASON = "1 to 300 characters", "3 to 2,000 characters"
 LONG = 300  # no kind of text is too short at this length
 
-Run = Annotated[str, typer.Argument(help="a run's id, or its beginning", metavar="RUN", show_default=False)]
+RunArgument = Annotated[str, typer.Argument(help="a run's id, or its beginning", metavar="RUN", show_default=False)]
 Folder = Annotated[Path | None, typer.Option(help="the release folder, if it was moved", metavar="FOLDER", show_default=False)]
 
 
@@ -78,9 +78,7 @@ def require_certified_run(index: Index, beginning: str) -> CertifiedRun:
 def find_certified_run(found: RunEntries) -> CertifiedRun | None:
     """A run with its certificate; None for one that has none."""
     ended = found.ending
-    if ended is None or ended.outcome != "certified" or ended.not_for_publication:
-        return None
-    if ended.certificate is None or ended.released is None:
+    if ended is None or not ended.is_release or ended.certificate is None or ended.released is None:
         return None
     return CertifiedRun(found, ended, ended.certificate, ended.released)
 
@@ -90,11 +88,11 @@ def check_release_folder(run: CertifiedRun, given: Path | None, keyring: Keyring
 
     given: the folder, if it was moved from where the manifest says that it was made.
     """
-    from tasks.audit.certificates.certificate_statements import certificate_of
+    from tasks.audit.certificates.certificate_statements import open_certificate
     from tasks.audit.signing.envelope import NotAnEnvelope
     from tasks.audit.signing.keyring import KeyRefused
 
-    folder = given or folder_of(run)
+    folder = given or find_release_folder(run)
     path = Path(CERTIFICATE) if folder is None else folder / CERTIFICATE
     if folder is None or not path.is_file():
         what, remedy = "the certificate is not there", "if the release folder was moved, name it with --folder"
@@ -104,7 +102,7 @@ def check_release_folder(run: CertifiedRun, given: Path | None, keyring: Keyring
     if hashlib.sha256(content).hexdigest() != run.sha256:
         raise _other_certificate(path, where, "the certificate in this folder is not the one that the ledger has for this run")
     try:
-        certificate = certificate_of(content)
+        certificate = open_certificate(content)
         issued_at = datetime.fromisoformat(str(certificate.predicate.get("issued_at")))
         keyring.require_valid_signer(certificate.sealed, purpose="certificates", signed_at=issued_at)
     except (NotAnEnvelope, KeyRefused, ValueError) as error:
@@ -112,12 +110,12 @@ def check_release_folder(run: CertifiedRun, given: Path | None, keyring: Keyring
     return Issued(folder, certificate)
 
 
-def folder_of(run: CertifiedRun) -> Path | None:
+def find_release_folder(run: CertifiedRun) -> Path | None:
     """Where the manifest says that the release folder was made; None where it says nothing, or there is none or a link."""
-    from flows.run.history import manifest_of
+    from flows.run.history import read_manifest
 
     try:
-        folder = Path(manifest_of(run.run)["folder"])
+        folder = Path(read_manifest(run.run)["folder"])
     except (OSError, ValueError, KeyError):
         return None
     is_linked = folder.is_symlink() or folder.parent.is_symlink()  # it would lead to somebody else's folder

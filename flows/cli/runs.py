@@ -30,8 +30,8 @@ def runs(
 
     found, revoked = manifests()[:last], find_revoked_runs_or_warn()
     if as_json:
-        told = [_run_as_json(manifest, revoked) for manifest in found]
-        sys.stdout.write(json.dumps(told, indent=1, ensure_ascii=False) + "\n")
+        rows = [_run_as_json(manifest, revoked) for manifest in found]
+        sys.stdout.write(json.dumps(rows, indent=1, ensure_ascii=False) + "\n")
         return 0
     table = Table(title="Last runs, newest first", title_justify="left", box=None, padding=(0, 2, 0, 0))
     for column in ("run", "release", "verdict", "policy lines kept", "worst insider", "stages computed / cached"):
@@ -57,10 +57,10 @@ def find_revoked_runs_or_warn() -> set[str]:
 
 
 def _verdict(manifest: dict[str, Any], revoked: set[str]) -> str:
-    from flows.run.history import status_of
+    from flows.run.history import compute_run_status
     from tasks.score.verdict_word import verdict_word
 
-    verdict = verdict_word(manifest.get("verdict") or status_of(manifest), manifest.get("exceptions", ()))
+    verdict = verdict_word(manifest.get("verdict") or compute_run_status(manifest), manifest.get("exceptions", ()))
     return "revoked" if manifest["run"] in revoked else verdict
 
 
@@ -74,7 +74,7 @@ def _worst_insider(manifest: dict[str, Any]) -> str:
 
 
 def _run_as_json(manifest: dict[str, Any], revoked: set[str]) -> dict[str, Any]:
-    from flows.run.history import status_of
+    from flows.run.history import compute_run_status
 
     stages = manifest["stages"].values()
     return {
@@ -82,7 +82,7 @@ def _run_as_json(manifest: dict[str, Any], revoked: set[str]) -> dict[str, Any]:
         "release": manifest["release"],
         "series": manifest["series"],
         "started_at": manifest["started_at"],
-        "verdict": "revoked" if manifest["run"] in revoked else manifest.get("verdict") or status_of(manifest),
+        "verdict": "revoked" if manifest["run"] in revoked else manifest.get("verdict") or compute_run_status(manifest),
         "exceptions": manifest.get("exceptions", []),
         "worst_insider": manifest.get("worst_insider"),
         "insider_curve": manifest.get("insider_curve"),

@@ -64,7 +64,7 @@ def serve_file(file: Path | None, port: int | None, limit: int | None) -> int:
     begun, ended = threading.Event(), threading.Event()
     with serving.alone(), ExitStack() as stack:
         _install_signal_handlers(begun, ended)
-        address = serving.address_of(port)
+        address = serving.choose_server_address(port)
         os.environ["PREFECT_API_URL"] = address.api
         kept: list[serving.RestartingProcess] = []
         password_file = serving.guard() if address.ours else None
@@ -84,7 +84,7 @@ def serve_file(file: Path | None, port: int | None, limit: int | None) -> int:
         serving.remember(address, kept)
         begun.set()
         _say("serving; Ctrl-C or SIGTERM ends it")
-        serving.watch(kept, address, ended, _say)
+        serving.watch_services(kept, address, ended, _say)
         _say("ending: runs are stopped, then the server; what was computed is kept")
     _say("ended")
     return 0
@@ -98,7 +98,7 @@ def serve_pages(port: int | None) -> int:
     begun, ended = threading.Event(), threading.Event()
     with serving.alone(), ExitStack() as stack:
         _install_signal_handlers(begun, ended)
-        address = serving.address_of(port)
+        address = serving.choose_server_address(port)
         if not address.ours:
             what, remedy = "this names a server of yours, which has pages of its own", "open its address in a browser"
             raise InputError("serving", "PREFECT_API_URL", what, "nothing", remedy)
@@ -110,7 +110,7 @@ def serve_pages(port: int | None) -> int:
         _tell_password(password_file)
         begun.set()
         _say("Ctrl-C or SIGTERM ends it; nothing is run")
-        serving.watch(kept, address, ended, _say)
+        serving.watch_services(kept, address, ended, _say)
     _say("ended")
     return 0
 

@@ -21,14 +21,14 @@ from tasks.runtime.settings import prepare_environment
 
 if TYPE_CHECKING:
     from tasks.audit.maintenance.collection import RemovalPlan
-    from tasks.audit.maintenance.retention import History, KnownRun, Reason
-    from tasks.audit.maintenance.verification import StoreFinding, StoreVerification
+    from tasks.audit.maintenance.retention import History, KnownRun, RetentionReason
+    from tasks.audit.maintenance.store_verification import StoreFinding, StoreVerification
 
 group = create_group("store", "The store of artifacts in the private folder.")
 
 _NAMED = 20
 DAYS = 30  # as the command has it
-WHY: dict[Reason, str] = {
+WHY: dict[RetentionReason, str] = {
     "certified": "certified for publication, and not revoked",
     "in progress": "in progress",
     "newest of its series": "the newest of its series",
@@ -45,13 +45,13 @@ def verify(as_json: AsJson = False) -> int:
     Reads everything and changes nothing: is each artifact what its address says, readable by you alone, and there where a
     run needs it; are the seeds and manifests there? Exit code 0 if so, 1 if something is wrong.
     """
-    from tasks.audit.maintenance.retention import history_of
+    from tasks.audit.maintenance.retention import read_history
+    from tasks.audit.maintenance.store_verification import verify_store
     from tasks.audit.maintenance.use import use_store
-    from tasks.audit.maintenance.verification import verify
 
     home = prepare_environment()
-    with use_store(), _progress() as told:
-        found = verify(home, history_of(home), told)
+    with use_store(), _progress() as progress:
+        found = verify_store(home, read_history(home), progress)
     if as_json:
         _print_json(_verification_as_dict(found))
         return int(bool(found.findings))
@@ -81,22 +81,22 @@ def gc(
     what the newest run of each series needs, and what is young. Keys, seeds, manifests and the ledger are never touched.
     Exit code 1 where nothing may be removed now.
     """
-    from tasks.audit.maintenance.collection import plan, remove_files
-    from tasks.audit.maintenance.retention import history_of
+    from tasks.audit.maintenance.collection import plan_removal, remove_files
+    from tasks.audit.maintenance.retention import read_history
     from tasks.audit.maintenance.use import lock_store, use_store
 
     home = prepare_environment()
     age = timedelta(days=older_than)
     if not yes:
         with use_store():
-            past = history_of(home)
-            found = plan(home, past.runs, now=datetime.now(UTC), younger_than=age)
+            past = read_history(home)
+            found = plan_removal(home, past.runs, now=datetime.now(UTC), younger_than=age)
         return _print_removal_plan(
             found, past, older_than, home.root, removed=False, hindered=_explain_lost_history(past), as_json=as_json
         )
     with lock_store() as free:
-        past = history_of(home)
-        found = plan(home, past.runs, now=datetime.now(UTC), younger_than=age)
+        past = read_history(home)
+        found = plan_removal(home, past.runs, now=datetime.now(UTC), younger_than=age)
         hindered = _explain_lost_history(past) if free else _busy(past)
         if not hindered:
             remove_files(found)
@@ -159,7 +159,7 @@ def _tell_going(say: Callable[[str], None], found: RemovalPlan, older_than: int,
 
 
 def _tell_kept(say: Callable[[str], None], found: RemovalPlan, runs: tuple[KnownRun, ...], older_than: int) -> None:
-    from tasks.runtime.seals import ADDRESS
+    from tasks.runtime.seals import STORE_URL_VARIABLE
 
     say("What stays:")
     if found.needed or found.reasons:
@@ -167,7 +167,7 @@ def _tell_kept(say: Callable[[str], None], found: RemovalPlan, runs: tuple[Known
     for reason, count in Counter(found.reasons.values()).items():
         why = WHY[reason] if reason != "young" else f"younger than {older_than} days"
         say(f"           {count:>5,}  {why}")
-    if ADDRESS in os.environ:
+    if STORE_URL_VARIABLE in os.environ:
         say("           all artifacts: several homes share the store, and one does not know what the others need")
     if found.young:
         say(f"  {found.young:>7,}  artifacts that no run needs, but that are younger than {older_than} days")
@@ -214,14 +214,14 @@ def _tell_finding(say: Callable[[str], None], finding: StoreFinding) -> None:
 
 
 def _summary(found: StoreVerification, root: Path) -> Iterator[str]:
-    from tasks.runtime.seals import ADDRESS
+    from tasks.runtime.seals import STORE_URL_VARIABLE
 
     if not found.artifacts and not found.runs:
         yield f"The store in {root} is empty: nothing was released here yet."
         return
     wrong = Counter(finding.kind for finding in found.findings)
-    told = ", ".join(f"{count} {kind}" for kind, count in wrong.items())
-    where = os.environ.get(ADDRESS) or root / "store"
+    progress = ", ".join(f"{count} {kind}" for kind, count in wrong.items())
+    where = os.environ.get(STORE_URL_VARIABLE) or root / "store"
     yield f"{_many(found.artifacts, 'artifact')}, {_size(found.bytes)}, in {where}"
     yield f"  {found.needed:,} of them are needed by {_many(found.runs, 'run')}: certified ones, and the newest of each series"
     if found.emptied:
@@ -233,7 +233,7 @@ def _summary(found: StoreVerification, root: Path) -> Iterator[str]:
     if found.unsealed:
         yield f"  {_many(found.unsealed, 'record')} of the cache are of an older version, which made no seals: harmless"
     if found.findings:
-        yield f"{_many(len(found.findings), 'finding')}: {told}"
+        yield f"{_many(len(found.findings), 'finding')}: {progress}"
     else:
         yield "Everything is what its address says, is readable by you alone, and is there where a run needs it."
 

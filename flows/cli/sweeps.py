@@ -9,13 +9,13 @@ from typing import Annotated, Any
 import typer
 
 from flows.cli.root import app
-from flows.cli.sweep.group import Store
+from flows.cli.sweep.group import StoreOption
 from tasks.microdata.escaping import escape_terminal
 
 
 @app.command()
 def sweeps(
-    store: Store = None,
+    store: StoreOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="print the list on stdout as JSON")] = False,
 ) -> int:
     """The sweeps of this home: what they are, how far they are, when they began."""
@@ -47,21 +47,21 @@ def sweeps(
 
 
 def _list_sweeps(store: str | None) -> list[dict[str, Any]]:
-    from flows.sweep.compute_backend import place_url
-    from flows.sweep.record import count_done_trials, records_in, status_of
+    from flows.sweep.compute_backend import find_storage_url
+    from flows.sweep.record import compute_sweep_status, count_done_trials, records_in
     from flows.sweep.working_set import WorkingSet
 
-    place = WorkingSet(place_url(store)).readable()
+    storage = WorkingSet(find_storage_url(store)).readable()
     return [
         {
             "id": record["id"],
             "name": record["name"],
             "points": record.get("points"),
             "trials": record.get("trials"),
-            "done": count_done_trials(place, record),
+            "done": count_done_trials(storage, record),
             "frontier": len(record["frontier"]) if "frontier" in record else None,
             "began": f"{record['started_at'][:16]}Z".replace("T", " "),
-            "state": status_of(record),
+            "state": compute_sweep_status(record),
         }
-        for record in records_in(place)
+        for record in records_in(storage)
     ]

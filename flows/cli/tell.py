@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
 ASK = "-"
 
-Name = Annotated[str, typer.Argument(help="small letters, digits and dashes", metavar="NAME", show_default=False)]
+NameArgument = Annotated[str, typer.Argument(help="small letters, digits and dashes", metavar="NAME", show_default=False)]
 
 
 @group.command()
 def add(
-    name: Name,
+    name: NameArgument,
     webhook_env: Annotated[
         str | None,
         typer.Option(
@@ -63,18 +63,18 @@ def add(
     ] = None,
 ) -> int:
     """Tell somebody from now on. The address is kept as a block of Prefect's and never shown again."""
-    from flows.notifications.addresses import address_of_mail, address_of_webhook, forbid_redirects, refuse_internal
-    from flows.notifications.receivers import block_of, save_receiver
+    from flows.notifications.addresses import create_mail_address, create_webhook_address, forbid_redirects, refuse_internal
+    from flows.notifications.receivers import name_block, save_receiver
 
     if sum(one is not None for one in (webhook_env, email_env, block)) != 1:
         what, allowed = "say how this receiver is reached", "one of --webhook-env, --email-env and --block"
         raise InputError("options", "sdcert tell add", what, allowed, "see `sdcert tell add --help`")
-    receiver = _receiver(name, block or block_of(name), events).model_copy(update={"internal": internal})
+    receiver = _receiver(name, block or name_block(name), events).model_copy(update={"internal": internal})
     address = None
     if webhook_env is not None:
-        address = address_of_webhook(_secret(webhook_env, "--webhook-env"))
+        address = create_webhook_address(_secret(webhook_env, "--webhook-env"))
     if email_env is not None:
-        address = address_of_mail(_secret(email_env, "--email-env"))
+        address = create_mail_address(_secret(email_env, "--email-env"))
     if address is not None and not internal:
         refuse_internal(address)
         address = forbid_redirects(address)
@@ -99,9 +99,9 @@ def list_(as_json: Annotated[bool, typer.Option("--json", help="print them on st
     telling, outbox = ReceiverList.current(), Outbox.current()
     waiting = [message for _, message in outbox.waiting()]
     if as_json:
-        told = [one.model_dump(mode="json") for one in telling.receivers]
+        receivers = [one.model_dump(mode="json") for one in telling.receivers]
         kept = [one.model_dump(mode="json", exclude={"body"}) for one in waiting]
-        found = {"receivers": told, "waiting": kept, "given_up": outbox.count_discarded()}
+        found = {"receivers": receivers, "waiting": kept, "given_up": outbox.count_discarded()}
         sys.stdout.write(json.dumps(found, indent=1, ensure_ascii=False) + "\n")
         return 0
     if not telling.receivers:
@@ -122,7 +122,7 @@ def test(
     """Send a message now that says it is a test. Exit code 0 if all was taken, 1 if not."""
     from flows.notifications.outbox import SECONDS_PER_MESSAGE, send_by_block
     from flows.notifications.receivers import ReceiverList
-    from tasks.runtime.limits import run_with_timeout
+    from tasks.runtime.deadlines import run_with_timeout
 
     receivers = ReceiverList.current().receivers if name is None else (_require_receiver(name),)
     if not receivers:
@@ -143,17 +143,17 @@ def test(
 
 
 @group.command()
-def remove(name: Name) -> int:
+def remove(name: NameArgument) -> int:
     """Tell somebody no longer; the address is deleted if `sdcert tell add` made it."""
     from flows.notifications.outbox import Outbox
-    from flows.notifications.receivers import block_of, delete_receiver
+    from flows.notifications.receivers import delete_receiver, name_block
 
     receiver = _require_receiver(name)
     telling = delete_receiver(name)
     Outbox.current().forget(receiver.block)
     with _server() as client:
         _automate(client, telling)
-        if receiver.block == block_of(name):
+        if receiver.block == name_block(name):
             _delete(client, receiver.block)
     _say(f"{name} is no longer told")
     return 0
@@ -173,13 +173,13 @@ def _receiver(name: str, block: str, events: str | None) -> Receiver:
     try:
         return Receiver(name=name, block=block, events=kinds)  # type: ignore[arg-type]  # checked above
     except ValidationError as error:
-        place = str(error.errors()[0]["loc"][0])
+        location = str(error.errors()[0]["loc"][0])
         where, allowed = {
             "name": ("NAME", "1 to 50 small letters and digits, with dashes between"),
             "block": ("--block", "TYPE/NAME of a notification block, such as pager-duty-webhook/ours"),
-        }[place]
+        }[location]
         raise InputError(
-            "receiver", where, "this cannot be used", allowed, "correct it", name if place == "name" else block
+            "receiver", where, "this cannot be used", allowed, "correct it", name if location == "name" else block
         ) from None
 
 
@@ -234,10 +234,10 @@ def _server() -> Iterator[SyncPrefectClient]:
 def _save(name: str, address: str) -> None:
     from prefect.blocks.notifications import SlackWebhook
 
-    from flows.notifications.receivers import block_of
+    from flows.notifications.receivers import name_block
 
     saved: Any = SlackWebhook(url=address)
-    saved.save(block_of(name).partition("/")[2], overwrite=True, _sync=True)
+    saved.save(name_block(name).partition("/")[2], overwrite=True, _sync=True)
 
 
 def _existing(client: SyncPrefectClient, block: str, *, internal: bool) -> None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-    from tasks.audit.signing.pem import Ask
+    from tasks.audit.signing.pem import AskPassphrase
 
 WIDTH_OF_PIPES = 100
 MANY_COLUMNS = 300
@@ -52,13 +52,13 @@ def tell_many_columns(columns: int) -> None:
     """Say on stderr, before the work begins, roughly how long a table of many columns takes; nothing about others."""
     if columns > MANY_COLUMNS:
         minutes = max(1, round(columns * SECONDS_A_COLUMN / 60))
-        told = f"about {minutes} minute{'s' * (minutes > 1)}, or several times as long on a busy machine"
+        text = f"about {minutes} minute{'s' * (minutes > 1)}, or several times as long on a busy machine"
         then = "Masks and attacks take longer still. Wait, or publish fewer columns."
-        sys.stderr.write(f"{columns:,} columns: reading and checking them takes {told}. {then}\n")
+        sys.stderr.write(f"{columns:,} columns: reading and checking them takes {text}. {then}\n")
         sys.stderr.flush()
 
 
-def find_passphrase_prompt() -> Ask | None:
+def find_passphrase_prompt() -> AskPassphrase | None:
     """Asks for the passphrase of a key, where somebody is there to answer."""
     return _hidden if sys.stdin.isatty() else None
 

@@ -22,7 +22,7 @@ from tasks.microdata.regular_files import open_regular_file
 from tasks.runtime.settings import Home
 
 if TYPE_CHECKING:
-    from tasks.audit.certificates.verification import CertificateVerification
+    from tasks.audit.certificates.certificate_verification import CertificateVerification
     from tasks.audit.signing.keyring import Keyring
     from tasks.report.predicate import Claim, CriterionClaim, OmissionClaim, Predicate
 
@@ -66,7 +66,7 @@ def verify(
     Bytes are compared first. Where they differ, the table in the file is compared, in whatever format it is; a file that holds
     more than the table (metadata, labels, comments, hidden members of an archive) matches with --content-only alone.
     """
-    from tasks.audit.certificates.verification import verify_file
+    from tasks.audit.certificates.certificate_verification import verify_file
 
     keys = key or []
     _check_readable(file, "RELEASED_FILE", "the released file, or a document issued with it")
@@ -109,7 +109,7 @@ def conclusion(found: CertificateVerification, name: str) -> str:
         excepted = _describe_exceptions(found.predicate)
         of = f"the certificate of {found.predicate.release} (run {found.predicate.run})"
         if found.document is not None:
-            what = kind_of(found.predicate)
+            what = find_release_kind(found.predicate)
             return f"{name} is {found.document}, issued with {of}; the released {what} was not looked at.{excepted}{warned}"
         if found.not_covered:
             rest = "what else the file holds is not covered (see above)"
@@ -129,7 +129,7 @@ def _describe_exceptions(predicate: Predicate) -> str:
     return f" The release is {capitalise_verdict(predicate.verdict_word)}." if predicate.not_claimed.exceptions else ""
 
 
-def kind_of(predicate: Predicate) -> str:
+def find_release_kind(predicate: Predicate) -> str:
     """What was released: `table`, `model`, or `file` where nothing was."""
     from tasks.report.predicate import FileClaim
 
@@ -179,9 +179,9 @@ def _gave_a_figure(claim: Claim, omitted: OmissionClaim) -> bool:
 def _describe_attacks(claim: Claim) -> str:
     """`attacked by transparency; rehearsed: closest_record`: an attack in a rehearsal was not one on this file."""
     rehearsed = _list_rehearsed_attacks(claim)
-    told = [one.attack for one in claim.attacks if one.status == "ok" and one.attack not in rehearsed]
+    shown = [one.attack for one in claim.attacks if one.status == "ok" and one.attack not in rehearsed]
     ending = f"; rehearsed: {', '.join(rehearsed)}" if rehearsed else ""
-    return f"attacked by {', '.join(dict.fromkeys(told)) or 'none'}{ending}"
+    return f"attacked by {', '.join(dict.fromkeys(shown)) or 'none'}{ending}"
 
 
 def _list_rehearsed_attacks(claim: Claim) -> list[str]:
@@ -206,12 +206,12 @@ def _describe_insiders(predicate: Predicate) -> Iterator[str]:
     for one in limited:
         if one.deciding_value is not None and one.direction == "at_most":
             worst[one.measure] = max(one, worst.get(one.measure, one), key=_value_and_intruder)
-    told = [
+    shown = [
         f"{measure} {_figure(one.deciding_value or 0.0, at_least=one.lower_bound)} ({one.intruder})"
         for measure, one in worst.items()
     ]
-    if told:
-        limits = f"Insiders under the policy's limits: {', '.join(told)}."
+    if shown:
+        limits = f"Insiders under the policy's limits: {', '.join(shown)}."
         yield f"{limits} The figures of the attack model are the declared intruder's alone."
     elif predicate.attack_model.insiders and not limited and found is None:
         yield "Insiders were tried, and the policy sets them no limit: the figures are the declared intruder's."
@@ -245,7 +245,7 @@ def _keyring(paths: list[Path]) -> Keyring:
 
     if paths:
         return Keyring.from_files(paths)
-    keyring = _keyring_of_home()
+    keyring = _load_home_keyring()
     if not keyring.keys:
         what = "no public key is known here by which the certificate could be checked"
         remedy = "get the issuer's public key by a way that you trust (`sdcert keys export` writes it), and give it: --key FILE"
@@ -253,7 +253,7 @@ def _keyring(paths: list[Path]) -> Keyring:
     return keyring
 
 
-def _keyring_of_home() -> Keyring:
+def _load_home_keyring() -> Keyring:
     from tasks.audit.signing.keyring import Keyring
 
     home = Home.current()
@@ -274,7 +274,7 @@ def _certificate_beside(file: Path) -> Path:
 
 def _refuse_signed(file: Path) -> None:
     """InputError where the file is a signed statement: what speaks of a file was given in place of the file."""
-    from tasks.audit.certificates.verification import small_file, statement_in
+    from tasks.audit.certificates.certificate_verification import small_file, statement_in
 
     content = small_file(file) or b""
     found = statement_in(content) if content[:1] == b"{" else None

@@ -22,7 +22,7 @@ from tasks.microdata.words import join_first
 
 if TYPE_CHECKING:
     from flows.release import ReleaseSpec
-    from flows.watch.spec import Watch
+    from flows.watch.spec import WatchDefinition
 
 _MANY = 5
 
@@ -71,7 +71,7 @@ def watch(
     return looked.exit_code
 
 
-def _certify_watched_release(watch: Watch, release: ReleaseSpec) -> dict[str, str]:
+def _certify_watched_release(watch: WatchDefinition, release: ReleaseSpec) -> dict[str, str]:
     return certify_loaded(release, watch.release_file, watch.output)
 
 
@@ -106,7 +106,7 @@ _IN_WORDS = {
 }
 
 
-def _error(error: InputError, watch: Watch) -> InputError:
+def _error(error: InputError, watch: WatchDefinition) -> InputError:
     from flows.release_file import locate_error
 
     return locate_error(error, watch.release_file)

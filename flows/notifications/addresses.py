@@ -27,7 +27,7 @@ def refuse_internal(address: str) -> None:
 
     address: as Apprise takes it. One of a service that Apprise knows by its name leads to that service.
     """
-    plugin = plugin_of(address)
+    plugin = load_plugin(address)
     if plugin is None or not _is_hosted(plugin):
         return
     if not plugin.secure and urlsplit(address).scheme not in MAIL:
@@ -70,12 +70,12 @@ def _hosts(address: str, plugin: Any) -> Iterator[str]:
     return (host.strip("[]") for host in dict.fromkeys(named) if host)
 
 
-def address_of_webhook(url: str) -> str:
+def create_webhook_address(url: str) -> str:
     """What Apprise makes of a webhook's URL: its own form for a service that it knows, else JSON with `subject` and `text`.
 
     Raises InputError: neither, or it would be asked for another path or other parameters than these.
     """
-    if plugin_of(url) is not None:
+    if load_plugin(url) is not None:
         return url
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
@@ -85,17 +85,17 @@ def address_of_webhook(url: str) -> str:
     names = {":message": "text", ":title": "subject", ":version": "", ":type": "", ":attachments": "", "redirect": "no"}
     query = urlencode({**{f"-{name}": value for name, value in asked.items()}, **names}, quote_via=quote)
     address = urlunsplit((parts.scheme.replace("http", "json"), parts.netloc, parts.path, query, ""))
-    plugin = plugin_of(address)
+    plugin = load_plugin(address)
     if plugin is None or (plugin.fullpath or "") != parts.path or plugin.params != asked or len(given) != len(asked):
         what = "this URL cannot be handed on unchanged"
         raise create_address_error(what, "one without // ; or %2F in its path, and without twice the same parameter")
     return address
 
 
-def address_of_mail(url: str) -> str:
+def create_mail_address(url: str) -> str:
     """The address of a mailbox (`mailtos://user:password@example.org?to=...`) that sends plain text."""
     parts = urlsplit(url)
-    if parts.scheme not in ("mailto", "mailtos") or plugin_of(url) is None:
+    if parts.scheme not in ("mailto", "mailtos") or load_plugin(url) is None:
         raise create_address_error(
             "this is no mail address of Apprise's", "mailtos://USER:PASSWORD@SERVER:PORT?from=ADDRESS&to=ADDRESS"
         )
@@ -108,7 +108,7 @@ def quiet_apprise() -> None:
     logging.getLogger("apprise").setLevel(logging.CRITICAL + 1)
 
 
-def plugin_of(address: str) -> Any:
+def load_plugin(address: str) -> Any:
     """Apprise's own object for an address; None for one that it does not know."""
     from apprise import Apprise
 
@@ -121,7 +121,7 @@ def plugin_of(address: str) -> Any:
 
 def forbid_redirects(address: str) -> str:
     """An address of Apprise's that is asked for itself alone, wherever it sends who asks."""
-    plugin = plugin_of(address)
+    plugin = load_plugin(address)
     if plugin is None or not _is_hosted(plugin) or not plugin.redirects:
         return address
     return f"{address}{'&' if '?' in address else '?'}redirect=no"

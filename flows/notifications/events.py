@@ -19,12 +19,12 @@ from tasks.audit.lookup.index import Index
 from tasks.microdata.canonical import canonical
 from tasks.microdata.spec import Slug, Spec
 
-Kind = Literal["refused", "undecided", "failed", "quarantined", "timed_out", "review_due", "certified"]
-KINDS: tuple[Kind, ...] = get_args(Kind)
+EventKind = Literal["refused", "undecided", "failed", "quarantined", "timed_out", "review_due", "certified"]
+KINDS: tuple[EventKind, ...] = get_args(EventKind)
 BY_DEFAULT = KINDS[:-1]
 MOST_LINES, LONGEST_NAME = 20, 200
 
-_WORDS: dict[Kind, str] = {
+_WORDS: dict[EventKind, str] = {
     "refused": "was refused",
     "undecided": "could not be decided",
     "failed": "failed: no verdict came of it",
@@ -34,7 +34,7 @@ _WORDS: dict[Kind, str] = {
     "certified": "is certified",
 }
 _SHORT = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,80}")
-_WITH_PLACE = re.compile(r"[A-Za-z_]\w{0,80} in [\w<>]{1,80}, line \d{1,7}(?: \([0-9a-f]{16}\))?")
+_WITH_LOCATION = re.compile(r"[A-Za-z_]\w{0,80} in [\w<>]{1,80}, line \d{1,7}(?: \([0-9a-f]{16}\))?")
 _PUNCTUATION = frozenset(" .,;:()%/_-+='?")
 
 
@@ -47,7 +47,7 @@ def public_code(code: object) -> object:
     """
     if not isinstance(code, str):
         return code
-    found = _WITH_PLACE.fullmatch(code) or _SHORT.fullmatch(code.partition(" at ")[0])
+    found = _WITH_LOCATION.fullmatch(code) or _SHORT.fullmatch(code.partition(" at ")[0])
     return found[0] if found else "unknown"
 
 
@@ -72,7 +72,7 @@ class Event(Spec):
     run does (a keyed digest of a source; the flow run, if nothing else is given); it is not told itself.
     """
 
-    kind: Kind
+    kind: EventKind
     release: Slug | None = None
     series: Slug | None = None
     run: Id | None = None
@@ -87,8 +87,8 @@ class Event(Spec):
     def key(self) -> str:
         """The same for the same event, whoever tells of it and however often."""
         apart = (self.series, self.release, self.deployment, self.about or self.flow_run)
-        said = (self.kind, self.run) if self.run else (self.kind, *apart)
-        return hashlib.sha256(canonical([*said, None if self.due is None else self.due.isoformat()])).hexdigest()[:32]
+        identity = (self.kind, self.run) if self.run else (self.kind, *apart)
+        return hashlib.sha256(canonical([*identity, None if self.due is None else self.due.isoformat()])).hexdigest()[:32]
 
     @property
     def subject(self) -> str:
@@ -129,22 +129,22 @@ class Event(Spec):
                 return "sdcert audit find" if self.series is None else f"sdcert audit find --series {self.series}"
 
 
-def event_of(kind: Kind | None = None, *, run: str | None = None, **known: Any) -> Event | None:
+def create_event(kind: EventKind | None = None, *, run: str | None = None, **known: Any) -> Event | None:
     """An event with all that the ledger says of its run, where there is one.
 
     kind: what happened; None: what the ledger says of how the run ended. known: the other fields of `Event`.
-    Returns None where nothing is to be told: the run did not end, or a person broke it off.
+    Returns None where nothing is to be event_kind: the run did not end, or a person broke it off.
     """
     ended = _find_ending(run) if run else None
-    told = kind or (ended.outcome if ended else None)
-    if told is None or told == "interrupted":
+    event_kind = kind or (ended.outcome if ended else None)
+    if event_kind is None or event_kind == "interrupted":
         return None
     if ended is None:
-        return Event(kind=told, run=run, **known)
+        return Event(kind=event_kind, run=run, **known)
     lines = tuple(f"{line['decision']}: {criterion_in_words(line)}" for line in ended.criteria if line["decision"] != "pass")
-    due = ended.review_by if told == "review_due" else None
+    due = ended.review_by if event_kind == "review_due" else None
     facts = {"release": ended.release, "series": ended.series, "lines": lines, "code": ended.code, "due": due}
-    return Event(kind=told, run=ended.run, **{**known, **facts})
+    return Event(kind=event_kind, run=ended.run, **{**known, **facts})
 
 
 def _find_ending(run: str) -> RunEnded | None:

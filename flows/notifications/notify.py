@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from flows.notifications.events import Event, Kind, event_of, plain
+from flows.notifications.events import Event, EventKind, create_event, plain
 from flows.notifications.outbox import UNADDRESSED, DeliveryReport, Outbox
 from flows.notifications.receivers import BLOCK, ReceiverList
 from tasks.microdata.errors import InputError
 from tasks.runtime.failures import write_private_trace
 
-__all__ = ["DeliveryReport", "Event", "Kind", "event_of", "notify", "notify_outcome"]
+__all__ = ["DeliveryReport", "Event", "EventKind", "create_event", "notify", "notify_outcome"]
 
 
 def notify(event: Event | None, blocks: Sequence[str] = ()) -> DeliveryReport:
@@ -29,14 +29,14 @@ def notify(event: Event | None, blocks: Sequence[str] = ()) -> DeliveryReport:
         outbox = Outbox.current()
         if event is not None and (good or not blocks):
             outbox.put(event, _receivers(event.kind, good))
-        told = outbox.deliver()
-        return replace(told, kept=told.kept + wrong)
+        report = outbox.deliver()
+        return replace(report, kept=report.kept + wrong)
     except Exception as error:
         write_private_trace("tell", secrets.token_hex(8), error)
         return DeliveryReport(kept=(f"nothing could be told: {type(error).__name__}",))
 
 
-def _receivers(kind: Kind, blocks: tuple[str, ...]) -> tuple[str, ...]:
+def _receivers(kind: EventKind, blocks: tuple[str, ...]) -> tuple[str, ...]:
     try:
         return ReceiverList.current().for_event(kind, blocks)
     except InputError as error:  # the message waits for the file to be mended
@@ -45,14 +45,14 @@ def _receivers(kind: Kind, blocks: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def notify_outcome(
-    kind: Kind | None = None, *, blocks: Sequence[str] = (), run: str | None = None, **known: Any
+    kind: EventKind | None = None, *, blocks: Sequence[str] = (), run: str | None = None, **known: Any
 ) -> DeliveryReport:
-    """Tell of what became of a run or a flow run: `event_of` and `notify` in one, and as sure as that.
+    """Tell of what became of a run or a flow run: `create_event` and `notify` in one, and as sure as that.
 
     What cannot be used of the facts is left out; that something happened is told all the same.
     """
     try:
-        event = event_of(kind, run=run, **known)
+        event = create_event(kind, run=run, **known)
     except Exception as error:
         write_private_trace("tell", secrets.token_hex(8), error)
         event = None if kind is None else Event(kind=kind, about=str(known.get("flow_run") or run or "")[:300])

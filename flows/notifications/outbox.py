@@ -17,13 +17,13 @@ from pathlib import Path
 from pydantic import AwareDatetime, SecretStr, ValidationError
 
 from flows.notifications.addresses import quiet_apprise, refuse_internal
-from flows.notifications.events import Event, Kind
-from flows.notifications.receivers import FILE, Block, ReceiverList
+from flows.notifications.events import Event, EventKind
+from flows.notifications.receivers import FILE, BlockName, ReceiverList
 from tasks.microdata.errors import InputError
 from tasks.microdata.regular_files import read_file
 from tasks.microdata.spec import Spec
+from tasks.runtime.deadlines import run_with_timeout
 from tasks.runtime.files import append_line, hold_file_lock, write_whole
-from tasks.runtime.limits import run_with_timeout
 from tasks.runtime.settings import Home
 
 MOST, OLDEST = 200, timedelta(days=14)
@@ -40,8 +40,8 @@ class Message(Spec):
     """One event for one receiver."""
 
     key: str
-    block: Block
-    kind: Kind
+    block: BlockName
+    kind: EventKind
     subject: str
     body: str
     since: AwareDatetime
@@ -166,8 +166,9 @@ class Outbox:
     def _forget_sent(self) -> None:
         oldest = (self.now() - REMEMBERED).timestamp()
         for mark in (self.folder / "sent").glob("*"):
-            if mark.stat().st_mtime < oldest:
-                mark.unlink(missing_ok=True)
+            with suppress(FileNotFoundError):  # another process may forget it at the same time, or give it its name
+                if mark.stat().st_mtime < oldest:
+                    mark.unlink()
 
     def _path(self, message: Message) -> Path:
         return self.folder / f"{_name(message)}.json"

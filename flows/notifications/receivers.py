@@ -14,7 +14,7 @@ from typing import Annotated
 from pydantic import Field, StringConstraints
 from ruamel.yaml import YAML
 
-from flows.notifications.events import BY_DEFAULT, Kind
+from flows.notifications.events import BY_DEFAULT, EventKind
 from tasks.microdata.document import read_document, validate_document
 from tasks.microdata.spec import Spec
 from tasks.runtime.files import hold_file_lock, write_whole
@@ -24,7 +24,7 @@ FILE = "telling.yaml"
 OUR_TYPE, OUR_PREFIX = "slack-webhook", "sdcert-"
 BLOCK = r"^[a-z0-9-]{1,100}/[a-z0-9-]{1,100}$"
 
-Block = Annotated[str, StringConstraints(pattern=BLOCK)]
+BlockName = Annotated[str, StringConstraints(pattern=BLOCK)]
 ReceiverName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$", max_length=50)]
 
 
@@ -35,9 +35,9 @@ class Receiver(Spec):
     """
 
     name: ReceiverName
-    block: Block
+    block: BlockName
     internal: bool | None = None
-    events: Annotated[tuple[Kind, ...], Field(min_length=1)] = BY_DEFAULT
+    events: Annotated[tuple[EventKind, ...], Field(min_length=1)] = BY_DEFAULT
 
 
 class ReceiverList(Spec):
@@ -57,7 +57,7 @@ class ReceiverList(Spec):
     def find_by_name(self, name: str) -> Receiver | None:
         return next((one for one in self.receivers if one.name == name), None)
 
-    def for_event(self, kind: Kind, blocks: tuple[str, ...]) -> tuple[str, ...]:
+    def for_event(self, kind: EventKind, blocks: tuple[str, ...]) -> tuple[str, ...]:
         """The blocks by which an event is told. blocks: those to use instead of all that are in the file."""
         known = {one.block: one.events for one in self.receivers}
         return tuple(block for block in dict.fromkeys(blocks or known) if kind in known.get(block, BY_DEFAULT))
@@ -72,7 +72,7 @@ def delete_receiver(name: str) -> ReceiverList:
     return _replace_receiver(name, None)
 
 
-def block_of(name: str) -> str:
+def name_block(name: str) -> str:
     """The block that is ours for a receiver of this name."""
     return f"{OUR_TYPE}/{OUR_PREFIX}{name}"
 

@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from flows.release import ReleaseSpec
-from flows.run.history import manifest_path, status_of
+from flows.run.history import compute_run_status, manifest_path
 from flows.run.recorder import KEY_MARK
 from tasks.audit.ledger.entries import RunEnded
 from tasks.audit.lookup.index import Index
@@ -21,7 +21,7 @@ from tasks.microdata.refs import RecordRef
 from tasks.microdata.regular_files import read_file
 from tasks.microdata.suggestion import did_you_mean
 from tasks.runtime.artifacts import Damaged, Store
-from tasks.runtime.draws import current_pseudonym_key, draw_id, keep_chosen_seed, keep_seed, seed_of
+from tasks.runtime.draws import current_pseudonym_key, draw_id, keep_chosen_seed, keep_seed, read_seed
 from tasks.runtime.provenance import Provenance
 from tasks.runtime.records import Produced
 from tasks.runtime.settings import Home
@@ -88,11 +88,11 @@ def load_past_run(name: str) -> PastRun:
     run = _only_run(name)
     content = _content(run)
     _same_key(_loosely(content).get("store"))
-    ended = ending_of(run)
+    ended = find_ending(run)
     if ended is not None and ended.manifest not in (None, Store().digest(content)):
         raise ManifestChanged(run)
     manifest, release = _read(run, content)
-    status = status_of({"status": manifest.status, "host": manifest.host, "process": manifest.process})
+    status = compute_run_status({"status": manifest.status, "host": manifest.host, "process": manifest.process})
     if status == "running":
         raise InputError("unfinished-run", WHERE, "The run has not ended.", "a run that has ended", "wait for it", run)
     stages = {stage: done.produced for stage, done in manifest.stages.items()}
@@ -116,7 +116,7 @@ def bring_back_secrets(run: PastRun) -> None:
         raise InputError("lost-pseudonym-key", "SDCERT_HOME", what, "the key that the run used", remedy)
 
 
-def ending_of(run: str) -> RunEnded | None:
+def find_ending(run: str) -> RunEnded | None:
     """What the ledger says of the end of a run; None where there is no ledger, or it says nothing.
 
     Raises InputError where no key of this home signed the entry; `sdcert audit verify` examines the others.
@@ -211,7 +211,7 @@ def _provenance(address: str) -> Provenance | None:
 
 def _seed_is_there(run: PastRun, draw: str) -> None:
     try:
-        seed_of(draw)
+        read_seed(draw)
     except InputError as error:
         if error.code == "damaged-seed":
             what, remedy = "The seed of this run is damaged.", "restore draws/seeds from a backup of the private folder"

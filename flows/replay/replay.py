@@ -10,20 +10,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from flows.replay.changes import changes
-from flows.replay.comparison import Cause, ReplayComparison, compare
+from flows.replay.environment_changes import changes
 from flows.replay.past_run import ManifestChanged, bring_back_secrets, load_past_run
-from flows.replay.rerun import Places, rerun
-from flows.run.trail import identify_requester
+from flows.replay.replay_comparison import Cause, ReplayComparison, compare_with_replay
+from flows.replay.rerun import GivenPaths, rerun
+from flows.run.run_entries import identify_requester
 from tasks.audit.ledger.entries import RunReplayed
 from tasks.audit.ledger.ledger import Ledger
 from tasks.audit.maintenance.use import use_store
 from tasks.audit.signing.keys import signing, signing_key
 from tasks.report.predicate import MadeBy
 from tasks.runtime.artifacts import Store
-from tasks.runtime.provenance import provenance_of_process, summarise_provenance
+from tasks.runtime.provenance import describe_process, summarise_provenance
 
-Outcome = Literal["identical", "differs", "failed"]
+ReplayOutcome = Literal["identical", "differs", "failed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class ReplayResult:
     """
 
     run: str
-    outcome: Outcome
+    outcome: ReplayOutcome
     differs: tuple[str, ...]
     causes: tuple[str, ...]
     comparison: ReplayComparison | None = None
@@ -60,21 +60,23 @@ def replay(
         Store().put_record(run.release)  # the ledger names the release file by its address
         Ledger.current().refuse_clock_behind()
         signing_key()  # whoever cannot sign what came of it is told before the work, not after it
-        places = Places(source, released, files or {})
-        again = rerun(run, places)
-        moved = places.files_moved
-        found = compare(run, again, changes(run.provenance, provenance_of_process()), moved=moved)
+        given = GivenPaths(source, released, files or {})
+        again = rerun(run, given)
+        moved = given.files_moved
+        found = compare_with_replay(run, again, changes(run.provenance, describe_process()), moved=moved)
     failed = again.failure is not None and run.status != "failed"
-    outcome: Outcome = "identical" if not found.differs else "failed" if failed else "differs"
+    outcome: ReplayOutcome = "identical" if not found.differs else "failed" if failed else "differs"
     return ReplayResult(run.run, outcome, found.differs, tuple(map(format_cause, found.causes)), found)
 
 
 def write_down(done: ReplayResult) -> None:
     """Append to the ledger that a run was replayed, and what came of it."""
     who, what = identify_requester(), MadeBy(**summarise_provenance())
-    told = RunReplayed(run=done.run, outcome=done.outcome, differs=done.differs, causes=done.causes, asked_by=who, made_by=what)
+    event = RunReplayed(
+        run=done.run, outcome=done.outcome, differs=done.differs, causes=done.causes, asked_by=who, made_by=what
+    )
     with signing() as key:
-        Ledger.current().append(told, key)
+        Ledger.current().append(event, key)
 
 
 def format_cause(cause: Cause) -> str:

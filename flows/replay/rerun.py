@@ -22,8 +22,8 @@ from flows.release import ReleaseSpec
 from flows.replay.past_run import WHERE, PastRun
 from flows.run.progress import listener
 from flows.run.stage_runner import ReleaseArtifacts
-from tasks.attack.linkage.external import FILE, FileSpec, names_of
-from tasks.ingest.external import relocate_errors
+from tasks.attack.linkage.external_files import FILE, FileSpec, name_files
+from tasks.ingest.external_table import relocate_errors
 from tasks.ingest.sources import SourceSpec, reachable
 from tasks.microdata.errors import InputError
 from tasks.microdata.suggestion import did_you_mean
@@ -107,7 +107,7 @@ class Rerun:
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class GivenPaths:
     """Where the files of a run are now; None, or no entry: where they were. files: of the intruder, by their names."""
 
     source: Path | None = None
@@ -121,13 +121,13 @@ class Places:
         return (*own, *(f"{FILE}:{name}" for name in self.files))
 
 
-def rerun(run: PastRun, places: Places) -> Rerun:
+def rerun(run: PastRun, given: GivenPaths) -> Rerun:
     """Compute every stage again that the run computed, with its draw; its sources may have moved.
 
     Raises InputError where a source is not there, or a file is placed that the run did not read.
     """
     done = Rerun(run)
-    with link_moved_files(run.release, places) as release:
+    with link_moved_files(run.release, given) as release:
         _refuse_absent(release.source, "source")
         _refuse_absent(release.released, "released")
         for i, (name, file) in enumerate(_files(release).items()):
@@ -150,11 +150,11 @@ def _as_attacked(run: PastRun, release: ReleaseSpec) -> ReleaseSpec:
     runs_as_planned = not release.omit and release.released is None
     if release.attacks is not None or runs_as_planned or "score" not in run.stages:
         return release
-    ran = tuple(one for one in release.attacks_to_run if any(_is_of(stage, one.attack_id) for stage in run.stages))
+    ran = tuple(one for one in release.attacks_to_run if any(_belongs_to_attack(stage, one.attack_id) for stage in run.stages))
     return release.model_copy(update={"attacks": ran})
 
 
-def _is_of(stage: str, attack: str) -> bool:
+def _belongs_to_attack(stage: str, attack: str) -> bool:
     return stage.startswith(f"attack {attack} (")
 
 
@@ -168,18 +168,18 @@ def strip_token(failure: str) -> str:
 
 
 @contextmanager
-def link_moved_files(release: ReleaseSpec, places: Places) -> Iterator[ReleaseSpec]:
+def link_moved_files(release: ReleaseSpec, given: GivenPaths) -> Iterator[ReleaseSpec]:
     """The release with its sources at other places, under their old names: a report names its source by its file's name."""
-    _refuse_unknown(release, places)
+    _refuse_unknown(release, given)
     with tempfile.TemporaryDirectory(prefix=".replay-", dir=Home.current().root) as folder:
         root = Path(folder)
         update: dict[str, Any] = {
-            name: _link_file(getattr(release, name), place, root / name, name)
-            for name, place in (("source", places.source), ("released", places.released))
-            if place is not None
+            name: _link_file(getattr(release, name), path, root / name, name)
+            for name, path in (("source", given.source), ("released", given.released))
+            if path is not None
         }
         files = tuple(
-            file if name not in places.files else _link_file(file, places.files[name], root / f"file-{i}", f"file {name}=")
+            file if name not in given.files else _link_file(file, given.files[name], root / f"file-{i}", f"file {name}=")
             for i, (name, file) in enumerate(_files(release).items())
         )
         update["intruder"] = release.intruder.model_copy(update={"files": files})
@@ -188,17 +188,17 @@ def link_moved_files(release: ReleaseSpec, places: Places) -> Iterator[ReleaseSp
 
 def _files(release: ReleaseSpec) -> dict[str, FileSpec]:
     """The external files of the intruder, by what `--file` calls them."""
-    names = (name.removeprefix(f"{FILE}:") for name in names_of(release.intruder.files))
+    names = (name.removeprefix(f"{FILE}:") for name in name_files(release.intruder.files))
     return dict(zip(names, release.intruder.files, strict=True))
 
 
-def _refuse_unknown(release: ReleaseSpec, places: Places) -> None:
+def _refuse_unknown(release: ReleaseSpec, given: GivenPaths) -> None:
     there = tuple(_files(release))
-    for name, place in places.files.items():
+    for name, path in given.files.items():
         if name not in there:
             what, allowed = f"this run read no external file `{name}`", ", ".join(there) or "none: leave --file out"
             remedy = did_you_mean(name, there, "`sdcert audit show RUN` says what it read")
-            raise InputError("no-such-option", WHERE, what, allowed, remedy, str(place))
+            raise InputError("no-such-option", WHERE, what, allowed, remedy, str(path))
 
 
 def _refuse_absent(one: SourceSpec | None, name: str) -> None:
@@ -213,14 +213,14 @@ def _refuse_absent(one: SourceSpec | None, name: str) -> None:
         raise replace(error, remedy=f"if it was moved, `--{option}FILE` says where it is now") from None
 
 
-def _link_file(source: SourceSpec | None, place: Path, folder: Path, name: str) -> SourceSpec:
+def _link_file(source: SourceSpec | None, path: Path, folder: Path, name: str) -> SourceSpec:
     if source is None or source.table is None:
         what = f"the {name} of this run is no file" if source is not None else "this run adopted no released table"
-        raise InputError("no-such-option", WHERE, what, "a run that read a file", f"leave --{name} out", str(place))
-    if not place.exists():
+        raise InputError("no-such-option", WHERE, what, "a run that read a file", f"leave --{name} out", str(path))
+    if not path.exists():
         what = "There is no such file or folder."
-        raise InputError("no-such-source", f"--{name}", what, "where the source is now", "correct the path", str(place))
+        raise InputError("no-such-source", f"--{name}", what, "where the source is now", "correct the path", str(path))
     folder.mkdir()
     link = folder / Path(source.table).name
-    link.symlink_to(place.absolute())
+    link.symlink_to(path.absolute())
     return source.model_copy(update={"table": str(link)})

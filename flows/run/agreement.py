@@ -13,10 +13,10 @@ from flows.release import ReleaseSpec
 from flows.run.stage_runner import ReleaseArtifacts
 from tasks.microdata.errors import InputError
 from tasks.report.content import Content
-from tasks.runtime.artifacts import adapter_of
+from tasks.runtime.artifacts import create_adapter
 from tasks.score.attack_coverage import find_unfollowed
-from tasks.score.estimates import Score
-from tasks.score.rounding import public, public_criteria
+from tasks.score.figure_rounding import public, public_criteria
+from tasks.score.release_figures import Score
 from tasks.score.verdict import Verdict, decide
 
 ATTACKS = ("attack ", "membership ")
@@ -52,13 +52,13 @@ def _follow(made: ReleaseArtifacts, stages: dict[str, Any], inputs: dict[str, li
     return (
         stages["score"]["produced"] == {"score": made.score}
         and stages["report"]["produced"] == made.page
-        and {_records_of(made, stages, inputs), made.score, made.released if made.card is None else made.card} <= reported
+        and {_digest_records(made, stages, inputs), made.score, made.described_by} <= reported
         and results <= scored & reported
         and attacked <= scored
     )
 
 
-def _records_of(made: ReleaseArtifacts, stages: dict[str, Any], inputs: dict[str, list[Any]]) -> str:
+def _digest_records(made: ReleaseArtifacts, stages: dict[str, Any], inputs: dict[str, list[Any]]) -> str:
     """The records that were masked: those of the source, without the control that was set aside of them."""
     aside = stages["control"]["produced"].get("data") if "control" in stages else None
     return made.source if aside is None or made.source not in inputs["control"] else str(aside)
@@ -78,11 +78,11 @@ def _texts(given: Any) -> Iterator[str]:
 
 
 def _serialize(verdict: Verdict) -> bytes:
-    return adapter_of(Verdict).dump_json(verdict)
+    return create_adapter(Verdict).dump_json(verdict)
 
 
 def _figures(estimates: tuple[Any, ...]) -> list[bytes]:
-    return [adapter_of(type(one)).dump_json(one) for one in estimates]
+    return [create_adapter(type(one)).dump_json(one) for one in estimates]
 
 
 def _disagreement(what: str) -> InputError:

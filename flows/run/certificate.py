@@ -7,23 +7,15 @@ from typing import Any
 
 from flows.release import ReleaseSpec
 from flows.run.publish import CERTIFICATE, UNCERTIFIED, sha256
-from flows.run.stage_runner import ReleaseArtifacts
-from flows.run.trail import Trail
+from flows.run.run_entries import Trail
 from tasks.audit.ledger.entries import MaskedAttribute, ReleasedTable, RunEnded, StageDone
-from tasks.audit.lookup.index import Index
-from tasks.audit.signing.envelope import STATEMENT, seal
+from tasks.audit.signing.envelope import STATEMENT, sign_envelope
 from tasks.audit.signing.keys import SigningKey
-from tasks.microdata.refs import FileRef, TableRef
 from tasks.report.content import Content
 from tasks.report.page import Stamp
 from tasks.report.predicate import ATTACK_CATALOGUE_VERSION, ColumnClaim, DocumentClaim, SweepClaim
-from tasks.report.publication import encode, file_name
-from tasks.report.statement import REVIEW_MONTHS, columns_of, columns_of_model, months_later, predicate, statement
-from tasks.runtime.artifacts import Store, content_address
+from tasks.report.statement import REVIEW_MONTHS, months_later, predicate, statement
 from tasks.runtime.draws import SEED_ENTROPY_BITS
-from tasks.train.card import ModelCard
-
-MODEL_FILE = "model.skops"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,17 +32,6 @@ class ReleasedFile:
     content_address: str
     rows: int
     columns: tuple[ColumnClaim, ...]
-
-    @classmethod
-    def from_artifacts(cls, made: ReleaseArtifacts, release: ReleaseSpec) -> ReleasedFile:
-        """The file of a table or a model that was made."""
-        store = Store()
-        if made.card is not None:
-            content, card = store.file(FileRef(made.released)), store.record(made.card, ModelCard)
-            return cls(MODEL_FILE, content, sha256(content), sha256(content), card.rows, columns_of_model(card))
-        table = store.table(TableRef(made.released))
-        name, content = file_name(release.publish.format), encode(table, release.publish.format)
-        return cls(name, content, sha256(content), content_address(table), table.n, columns_of(table))
 
     @property
     def subject(self) -> tuple[str, str, str]:
@@ -91,9 +72,9 @@ class RunConclusion:
 
     def sign_statement(self, key: SigningKey) -> tuple[bytes, RunEnded]:
         """The signed statement, and the entry that names it. Call while the ledger is held."""
-        with Index.current() as index:
-            previous = index.last_certificate_of(self.release.series_name)
-        envelope = seal(self._statement(previous), STATEMENT, key.signer)
+        last = self.trail.series.find_last_release()
+        previous = None if last is None or last.ending is None else last.ending.certificate
+        envelope = sign_envelope(self._statement(previous), STATEMENT, key.signer)
         return envelope, self._entry(sha256(envelope), previous)
 
     def _statement(self, previous: str | None) -> dict[str, Any]:
@@ -101,7 +82,7 @@ class RunConclusion:
             raise RuntimeError("a statement was asked for before an attempt was written down")
         secret = self.release.seed is None and self.release.released is None
         chosen = self.release.sweep
-        said = predicate(
+        certified = predicate(
             self.content,
             self.stamp,
             source_digest=self.source.partition(":")[2],
@@ -116,7 +97,7 @@ class RunConclusion:
             sweep=None if chosen is None else SweepClaim(name=chosen.name, points_tried=chosen.points_tried),
         )
         report = self.documents[0]
-        return statement(said, *((report.name, report.sha256) if self.file is None else self.file.subject))
+        return statement(certified, *((report.name, report.sha256) if self.file is None else self.file.subject))
 
     def _entry(self, digest: str, previous: str | None) -> RunEnded:
         return RunEnded(
@@ -140,14 +121,13 @@ class RunConclusion:
 
 
 def _attributes(content: Content) -> tuple[MaskedAttribute, ...]:
-    model = content.model
-    taught = set() if model is None else {model.target, *(one.name for one in model.inputs)}
+    taught = set() if content.model is None else {content.model.target, *(one.name for one in content.model.inputs)}
     return tuple(
         MaskedAttribute(
             name=one.name,
             role=str(one.role),
             masks=tuple(step.method for step in content.steps_on(one.name)),
-            published=model is None and (one.is_published or one.name in content.pseudonym_columns),
+            published=content.kind.is_table and (one.is_published or one.name in content.pseudonym_columns),
             taught=one.name in taught,
         )
         for one in content.schema.attributes

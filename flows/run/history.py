@@ -19,7 +19,7 @@ def manifest_path(run: str) -> Path:
     return Home.current().root / "runs" / run / MANIFEST
 
 
-def manifest_of(run: str) -> dict[str, Any]:
+def read_manifest(run: str) -> dict[str, Any]:
     """The private manifest of one run, with what was noted after it was final."""
     return _read(manifest_path(run))
 
@@ -52,7 +52,7 @@ def find_revoked_runs() -> set[str]:
         return {row["run"] for row, _ in index.list_certified_runs() if row["revoked"] is not None}
 
 
-def status_of(manifest: dict[str, Any]) -> str:
+def compute_run_status(manifest: dict[str, Any]) -> str:
     """The status as written, but `killed` for a run whose process on this machine is gone."""
     status: str = manifest["status"]
     gone = manifest["host"] == socket.gethostname() and not is_taken(manifest["process"])

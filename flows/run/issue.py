@@ -12,9 +12,10 @@ from typing import Any
 
 from prefect.artifacts import create_markdown_artifact
 
+from flows.kinds import find_kind
 from flows.release import ReleaseSpec
 from flows.run.agreement import refuse_disagreement
-from flows.run.certificate import ReleasedFile, RunConclusion
+from flows.run.certificate import RunConclusion
 from flows.run.criterion_text import criterion_in_words
 from flows.run.publish import FolderDraft, as_json, draft_release_folder, settle_latest, sha256
 from flows.run.recorder import RunRecorder
@@ -29,11 +30,11 @@ from tasks.report.page import Stamp, stamp_page
 from tasks.report.predicate import DocumentClaim
 from tasks.report.views.exceptions import summarise_for_terminal
 from tasks.report.views.insider_curve import curve_as_json
-from tasks.runtime.artifacts import Store, adapter_of
-from tasks.runtime.draws import seed_of
+from tasks.runtime.artifacts import Store, create_adapter
+from tasks.runtime.draws import read_seed
 from tasks.runtime.files import write_whole
 from tasks.runtime.tracking import AT_LEAST
-from tasks.score.estimates import Score
+from tasks.score.release_figures import Score
 from tasks.score.verdict import Criterion
 from tasks.score.verdict_word import verdict_word
 
@@ -51,7 +52,7 @@ def issue(recorder: RunRecorder, release: ReleaseSpec, made: ReleaseArtifacts, o
     measured, content = store.record(made.score, Score), store.record(made.page["content"], Content)
     refuse_disagreement(release, made, measured, content, recorder.stages, recorder.inputs)
     verdict = content.verdict.verdict
-    file = ReleasedFile.from_artifacts(made, release) if content.is_certified else None
+    file = find_kind(release).create_file(made, release) if content.is_certified else None
     chosen = release.sweep
     stamp = Stamp(
         run=recorder.run_id,
@@ -62,23 +63,23 @@ def issue(recorder: RunRecorder, release: ReleaseSpec, made: ReleaseArtifacts, o
         **(file.stamp_fields if file else {}),
     )
     excepted = tuple(name for name, _ in content.exceptions)
-    scorecard = scorecard_of(release.name, recorder.run_id, verdict, excepted, content.estimates, content.verdict.criteria)
+    scorecard = create_scorecard(release.name, recorder.run_id, verdict, excepted, content.estimates, content.verdict.criteria)
     scorecard |= _curve(content)
     documents = {
         "report.html": stamp_page(store.page(made.page["page"]), stamp).encode(),
         "scorecard.json": as_json(scorecard),
     }
-    private = scorecard_of(release.name, recorder.run_id, verdict, excepted, measured.estimates, measured.verdict.criteria)
+    private = create_scorecard(release.name, recorder.run_id, verdict, excepted, measured.estimates, measured.verdict.criteria)
     private |= _curve(replace(content, estimates=measured.estimates, edition="internal"))
     write_whole(recorder.folder / "scorecard.json", as_json(private))
     write_whole(recorder.folder / "report-internal.html", stamp_page(store.page(made.page["internal"]), stamp).encode())
     with draft_release_folder(output.absolute(), release.name, recorder.run_id) as draft:
         for name, written in {**documents, **({file.name: file.content} if file else {})}.items():
             draft.add(name, written)
-        told = {"verdict": verdict, "exceptions": excepted, "criteria": scorecard["criteria"]}
-        told |= {"summary": summarise_for_terminal(content), "worst_insider": _worst_insider(content)}
-        told |= {"insider_curve": scorecard["insider_curve"]} if "insider_curve" in scorecard else {}
-        manifest = recorder.conclude(**told, folder=str(draft.final), seed=seed_of(made.draw).hex())
+        reported = {"verdict": verdict, "exceptions": excepted, "criteria": scorecard["criteria"]}
+        reported |= {"summary": summarise_for_terminal(content), "worst_insider": _worst_insider(content)}
+        reported |= {"insider_curve": scorecard["insider_curve"]} if "insider_curve" in scorecard else {}
+        manifest = recorder.conclude(**reported, folder=str(draft.final), seed=read_seed(made.draw).hex())
         ending = RunConclusion(
             trail=recorder.trail,
             release=release,
@@ -117,7 +118,7 @@ def _sign_into_draft(draft: FolderDraft, ending: RunConclusion, key: SigningKey)
     return entry
 
 
-def scorecard_of(
+def create_scorecard(
     release: str,
     run: str,
     verdict: str,
@@ -152,7 +153,7 @@ def _curve(content: Content) -> dict[str, Any]:
 
 
 def _plain(record: Estimate | Criterion) -> dict[str, Any]:
-    plain: dict[str, Any] = json.loads(adapter_of(type(record)).dump_json(record))
+    plain: dict[str, Any] = json.loads(create_adapter(type(record)).dump_json(record))
     if isinstance(record, Estimate):
         plain["parameters"] = dict(record.parameters)
     return plain

@@ -56,14 +56,14 @@ class Lines:
             self._status.update(Text(step))
 
     def advance_step(self, step: str, done: int, of: int, seconds: float, *, cached: int = 0) -> None:
-        told = f"{step}: {done} of {of}"
+        text = f"{step}: {done} of {of}"
         if done > cached:
-            told += f", about {_duration(self._seconds_each(done - cached, seconds) * (of - done))} left"
+            text += f", about {_duration(self._seconds_each(done - cached, seconds) * (of - done))} left"
         if self._status is not None:
-            self._status.update(Text(told))
+            self._status.update(Text(text))
         elif seconds - self._told_at >= EVERY_SECONDS and done < of:
             self._told_at = seconds
-            self._console.print(told)
+            self._console.print(text)
 
     def _seconds_each(self, computed: int, seconds: float) -> float:
         """Of those after the first, which waited for what is made once (imports, machine code)."""

@@ -159,7 +159,7 @@ def settle_latest(parent: Path, release: str) -> Latest:
     link = parent / LATEST
     if not parent.is_dir() or parent.is_symlink():
         return Latest(None, None)
-    with hold_file_lock(_lock_of(parent)):
+    with hold_file_lock(_find_lock_path(parent)):
         clear_partial(parent)
         _clear_links(parent)
         before = str(link.readlink()) if link.is_symlink() else None
@@ -214,7 +214,7 @@ def _clear_links(parent: Path) -> None:
             draft.unlink(missing_ok=True)
 
 
-def _lock_of(parent: Path) -> Path:
+def _find_lock_path(parent: Path) -> Path:
     return Home.current().locks / f"latest-{sha256(str(parent.absolute()).encode())[:16]}.lock"
 
 

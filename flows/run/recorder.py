@@ -20,12 +20,12 @@ from typing import Any, TypeVar
 
 from prefect.client.schemas.objects import State
 
-from flows.clock import warnings_of_clock
+from flows.clock import find_clock_warnings
 from flows.release import ReleaseSpec
 from flows.run.history import LATER, MANIFEST
 from flows.run.progress import listener
-from flows.run.series_registry import state_of
-from flows.run.trail import Trail
+from flows.run.run_entries import Trail
+from flows.run.series_registry import read_series_state
 from tasks.audit.maintenance.use import use_store
 from tasks.microdata.regular_files import read_file
 from tasks.runtime import provenance
@@ -75,7 +75,7 @@ class RunRecorder:
             "user": user_name(),
             "host": socket.gethostname(),
             "platform": platform_fingerprint(),
-            "provenance": provenance.put(Store()),
+            "provenance": provenance.store_provenance(Store()),
             "store": Store().digest(KEY_MARK),
             "spec": release.model_dump(mode="json", by_alias=True),
             "inputs": {},
@@ -95,7 +95,7 @@ class RunRecorder:
         self._in_use.enter_context(use_store())
         self._save()
         self.trail.record_start()
-        late = tuple(warnings_of_clock())
+        late = tuple(find_clock_warnings())
         if late:
             self.warn(late)
         return self
@@ -212,16 +212,16 @@ class RunRecorder:
             self.note(broken_off=f"{type(error).__name__}, after the verdict was written down")
             return
         stopped = not isinstance(error, Exception)
-        told = {"status": "interrupted" if stopped else "failed", "failure": f"{type(error).__name__}: {error}"}
+        ending = {"status": "interrupted" if stopped else "failed", "failure": f"{type(error).__name__}: {error}"}
         self._tracking.tag("sdcert.verdict", "none")
         try:
-            self.trail.record_failure(error, self.conclude(**told))
+            self.trail.record_failure(error, self.conclude(**ending))
         except Exception as also:
             with suppress(OSError):  # no room: what was met first is told
                 self.note(ledger=f"not recorded: {type(also).__name__}: {also}")
 
     def _finish(self, status: str) -> None:
-        self._tracking.follow(partial(state_of, self.trail.release.series_name))
+        self._tracking.follow(partial(read_series_state, self.trail.release.series_name))
         problem = self._tracking.close(status)
         if problem is not None:
             with suppress(OSError):  # no room: the verdict stands all the same

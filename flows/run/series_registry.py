@@ -6,10 +6,9 @@ import os
 from collections.abc import Iterator
 from functools import partial
 
-from tasks.audit.lookup.index import Index
-from tasks.audit.lookup.query import Query
-from tasks.audit.lookup.rows import RunEntries
-from tasks.runtime.limits import run_with_timeout
+from tasks.audit.lookup.index_rows import RunEntries
+from tasks.audit.series.series import Series
+from tasks.runtime.deadlines import run_with_timeout
 from tasks.runtime.registry import EndedRun, Registry, SeriesState
 from tasks.runtime.settings import Home
 from tasks.score.verdict_word import verdict_word
@@ -18,18 +17,11 @@ NEWEST = 20  # so many of the last runs are made good where they are missing
 SECONDS = 30.0
 
 
-def state_of(series: str) -> SeriesState:
+def read_series_state(series: str) -> SeriesState:
     """The last runs of a series that ended, and its newest certificate for publication, unless that was revoked."""
-    with Index.current() as index:
-        newest = [found for found in index.find(Query(series=series, last=NEWEST)) if found.ending is not None]
-        standing = max(filter(_is_issued, newest), key=_find_ending_number, default=None)
-        if standing is None:
-            certified = index.each(Query(series=series, verdict="certified"))
-            standing = next((found for found, _ in certified if _is_issued(found)), None)
-        if standing is not None and standing.revocations:
-            standing = None  # an older one does not take its place by itself
-    ended = tuple(_create_ended_run(found) for found in sorted(newest, key=_find_ending_number))
-    return SeriesState(series, ended, None if standing is None else _create_ended_run(standing))
+    known = Series(series)
+    ended, standing = known.list_last_ended(NEWEST), known.find_standing_release()
+    return SeriesState(series, tuple(map(_create_ended_run, ended)), None if standing is None else _create_ended_run(standing))
 
 
 def follow_now(series: str) -> str | None:
@@ -52,18 +44,7 @@ def _follow(series: str) -> None:
     client = open_client()
     experiment = client.get_experiment_by_name(series)
     if experiment is not None:
-        Registry(client, experiment.experiment_id).follow(partial(state_of, series))
-
-
-def _is_issued(found: RunEntries) -> bool:
-    """It ended with a certificate for publication, revoked or not."""
-    ended = found.ending
-    return ended is not None and ended.outcome == "certified" and not ended.not_for_publication
-
-
-def _find_ending_number(found: RunEntries) -> int:
-    """The number of the entry that says how it ended."""
-    return max((number for number, entry in found.entries if entry.event is found.ending), default=-1)
+        Registry(client, experiment.experiment_id).follow(partial(read_series_state, series))
 
 
 def _create_ended_run(found: RunEntries) -> EndedRun:
@@ -77,7 +58,7 @@ def _tags(found: RunEntries) -> Iterator[tuple[str, str]]:
     yield "sdcert.release", ended.release
     yield "sdcert.verdict", ended.outcome
     yield "sdcert.verdict_word", verdict_word(ended.outcome, ended.exceptions)
-    if ended.outcome == "certified" and not ended.not_for_publication and ended.certificate is not None:
+    if ended.is_release and ended.certificate is not None:
         yield "sdcert.certificate", ended.certificate
     if ended.not_for_publication:
         yield "sdcert.not_for_publication", "true"

@@ -14,7 +14,7 @@ from tasks.microdata.schema import Schema
 from tasks.report.outputs import ReportOutputs
 from tasks.runtime.artifacts import Store
 from tasks.runtime.stages import StageCall
-from tasks.score.estimates import Score
+from tasks.score.release_figures import Score
 from tasks.train.card import ModelCard
 
 T = TypeVar("T")
@@ -52,6 +52,11 @@ class ReleaseArtifacts:
     draw: str
     card: RecordRef[ModelCard] | None = None
 
+    @property
+    def described_by(self) -> str:
+        """What the report is given of what is released: a table itself, or the card of a model."""
+        return self.released if self.card is None else self.card
+
 
 @dataclass(frozen=True, slots=True)
 class MaskingArtifacts:
@@ -72,6 +77,12 @@ class MaskingArtifacts:
     def masked(self) -> TableRef:
         """The masked table, rows aligned with the original; the original where nothing is masked."""
         return self.data if self.table is None else self.table["masked"]
+
+    def require_table(self) -> MaskOutputs:
+        """What the masking made of a table that is to be released."""
+        if self.table is None:
+            raise RuntimeError("a release without a model has a masked table")
+        return self.table
 
     @property
     def alignment(self) -> TableRef | None:

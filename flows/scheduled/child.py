@@ -14,12 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import flows
 from flows.run.recorder import new_run_id
-from flows.run.trail import ASKED_BY_DEPLOYMENT, ASKED_BY_FLOW_RUN
+from flows.run.run_entries import ASKED_BY_DEPLOYMENT, ASKED_BY_FLOW_RUN
 from flows.scheduled.closing import close_unfinished
 from flows.scheduled.command_requests import CODE_FILE, FOLDER, CommandRequest
-from flows.scheduled.process_tree import ProcessExit, ProcessTree
+from flows.scheduled.process_tree import ProcessExit, ProcessTree, create_python_path
 from tasks.microdata.regular_files import read_file, read_text_file
 from tasks.runtime.failures import write_private_trace
 from tasks.runtime.settings import Home
@@ -32,7 +31,7 @@ _OURS = "PREFECT__"  # of the flow run that asks; the command begins one of its 
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class CommandOutcome:
     """What became of a command.
 
     exit_code: as the command line documents it, negative for a signal that ended it, None if it was stopped or lost.
@@ -55,7 +54,7 @@ def run_in_process(
     limit_seconds: float,
     grace_seconds: float = GRACE_SECONDS,
     asked_by: Mapping[str, str | None] | None = None,
-) -> Outcome:
+) -> CommandOutcome:
     """Run `sdcert <words>` in a process of its own; at the limit it is ended with all that it started.
 
     It ends too when this process ends, also by kill -9, and when this call is broken off by an exception. SIGTERM first,
@@ -66,7 +65,7 @@ def run_in_process(
     asked = _remember_request(asked_by, folder)
     kept = ProcessTree(
         [sys.executable, "-P", "-m", "flows.cli", *words],
-        environment={**environment_of_child(os.environ, asked_by), CODE_FILE: str(folder / "code")},
+        environment={**create_child_environment(os.environ, asked_by), CODE_FILE: str(folder / "code")},
         out=folder / "stdout",
         err=folder / "stderr",
         limit_seconds=limit_seconds,
@@ -79,17 +78,15 @@ def run_in_process(
     in_time = ending.stopped is None or ending.exit_code in FINISHED
     code = ending.exit_code if in_time else None
     timed_out = ending.stopped == "limit" and not in_time
-    return Outcome(code, timed_out, ending.seconds, _read_json(folder / "stdout"), folder, _code(folder / "code"))
+    return CommandOutcome(code, timed_out, ending.seconds, _read_json(folder / "stdout"), folder, _code(folder / "code"))
 
 
-def environment_of_child(environment: Mapping[str, str], asked_by: Mapping[str, str | None]) -> dict[str, str]:
+def create_child_environment(environment: Mapping[str, str], asked_by: Mapping[str, str | None]) -> dict[str, str]:
     """The environment of a command that a flow run starts: the same home and code, but not the flow run's own variables."""
     kept = {name: value for name, value in environment.items() if not name.startswith(_OURS)}
-    code = str(Path(flows.__file__).resolve().parents[1])
-    path = [code, *(one for one in kept.get("PYTHONPATH", "").split(os.pathsep) if one and one != code)]
     asked = {ASKED_BY_DEPLOYMENT: asked_by.get("deployment"), ASKED_BY_FLOW_RUN: asked_by.get("flow_run")}
-    told = {name: value for name, value in asked.items() if value}
-    return {**kept, "SDCERT_HOME": str(Home.current().root), "PYTHONPATH": os.pathsep.join(path), **told}
+    given = {name: value for name, value in asked.items() if value}
+    return {**kept, "SDCERT_HOME": str(Home.current().root), "PYTHONPATH": create_python_path(kept), **given}
 
 
 def _wait_for_exit(kept: ProcessTree) -> ProcessExit:

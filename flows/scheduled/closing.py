@@ -11,8 +11,8 @@ from flows.release import ReleaseSpec
 from tasks.audit.ledger.entries import RunBegan, RunEnded
 from tasks.audit.ledger.ledger import Ledger
 from tasks.audit.lookup.index import Index
+from tasks.audit.lookup.index_rows import RunEntries
 from tasks.audit.lookup.query import Query
-from tasks.audit.lookup.rows import RunEntries
 from tasks.audit.signing.keys import signing
 from tasks.microdata.refs import RecordRef
 from tasks.runtime.artifacts import Damaged, Store
@@ -22,7 +22,7 @@ MOST = 200
 CLOCKS = timedelta(days=1)  # a clock may have been set meanwhile; it only bounds what is looked through
 
 
-def runs_of(flow_run: str, since: float) -> list[RunEntries]:
+def find_runs_of_flow(flow_run: str, since: float) -> list[RunEntries]:
     """The runs that a flow run of Prefect's asked for, newest first. since: when its process began, in seconds."""
     begun = datetime.fromtimestamp(since, UTC) - CLOCKS
     with Index.current() as index:
@@ -40,7 +40,7 @@ def close_unfinished(flow_run: str, since: float, code: str) -> list[str]:
     if not Ledger.current().exists():
         return []
     closed = []
-    for found in runs_of(flow_run, since):
+    for found in find_runs_of_flow(flow_run, since):
         if found.ending is None and found.began is not None and _close(found.began, code):
             closed.append(found.run)
     return closed

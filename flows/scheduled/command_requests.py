@@ -69,7 +69,7 @@ def note_code(code: str) -> None:
 
 def has_command(flow_run: str) -> bool:
     """Whether a command that a flow run started goes on."""
-    from flows.run.trail import ASKED_BY_FLOW_RUN  # it imports Prefect
+    from flows.run.run_entries import ASKED_BY_FLOW_RUN  # it imports Prefect
 
     return any(environment.get(ASKED_BY_FLOW_RUN) == flow_run for _, environment in own_processes())
 

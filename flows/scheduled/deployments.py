@@ -6,12 +6,12 @@ nothing, and the deployment is skipped or deployed without its schedule. Here th
 
 from __future__ import annotations
 
-import json
-import re
+import io
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator, model_validator
+from ruamel.yaml import YAML
 
 from tasks.microdata.document import read_document, validate_document
 from tasks.microdata.errors import InputError
@@ -22,9 +22,6 @@ POOL = TAG = "sdcert"  # TAG: by which automations know the runs
 READ, WRITTEN = ("release", "watch", "sweep"), ("output",)  # parameters that are paths, relative to the file
 JOB_VARIABLES = ("labels", "name", "stream_output")  # what a run may choose of its process: nothing that chooses code
 WORKING_DIRECTORY = "prefect.deployments.steps.set_working_directory"
-
-
-_PAIR = re.compile(r"\\\\|(\\ud[89ab][0-9a-f]{2}\\ud[c-f][0-9a-f]{2})")  # or a backslash that is meant
 
 
 class Schedule(Spec):
@@ -114,20 +111,14 @@ def load_deployments(path: Path) -> Deployments:
 
 
 def for_prefect(found: Deployments, folder: Path) -> str:
-    """The file as `prefect deploy` is to read it: JSON, which YAML of every version reads alike.
-
-    But for signs beyond U+FFFF, which are written YAML's way: the two surrogates of JSON would be two signs to it.
-    """
+    """The file as `prefect deploy` is to read it: in YAML 1.1, where `off` is quoted."""
     content = found.model_dump(mode="json", by_alias=True, exclude_none=True)
     for deployment in content["deployments"]:
         deployment["tags"] = list(dict.fromkeys([TAG, *deployment["tags"]]))
-    written = json.dumps({**content, "pull": [{WORKING_DIRECTORY: {"directory": str(folder)}}]}, indent=1)
-    return _PAIR.sub(_as_yaml, written)
-
-
-def _as_yaml(found: re.Match[str]) -> str:
-    pair = found[1]
-    return found[0] if pair is None else "\\U{:08x}".format(ord(json.loads(f'"{pair}"')))
+    yaml, written = YAML(typ="safe", pure=True), io.StringIO()
+    yaml.version, yaml.allow_unicode = (1, 1), False
+    yaml.dump({**content, "pull": [{WORKING_DIRECTORY: {"directory": str(folder)}}]}, written)
+    return written.getvalue()
 
 
 def _absolute(name: str, value: Any, folder: Path) -> Any:

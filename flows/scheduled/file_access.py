@@ -38,10 +38,10 @@ class FileAccess:
     @classmethod
     def current(cls) -> FileAccess:
         """What `sdcert serve` told its worker; without it (a worker started by hand) the working directory of the run."""
-        told = os.environ.get(SERVED)
-        if not told:
+        allowed = os.environ.get(SERVED)
+        if not allowed:
             return cls(Path.cwd().resolve())
-        content = json.loads(told)
+        content = json.loads(allowed)
         paths = {name: tuple(map(Path, content[name])) for name in ("files", "outputs")}
         return cls(Path(content["folder"]), **paths)
 
@@ -90,5 +90,5 @@ def _resolve_paths(stated: Iterable[dict[str, object]], names: Iterable[str]) ->
 
 
 def _refusal(name: str, what: str, remedy: str) -> InputError:
-    """The value is not told: the message of a run is in Prefect's database, and may be sent."""
+    """The value is not allowed: the message of a run is in Prefect's database, and may be sent."""
     return InputError("parameter", name, what, ALLOWED, remedy)

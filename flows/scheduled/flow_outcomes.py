@@ -6,13 +6,13 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from flows.notifications.events import KINDS, public_code
-from flows.notifications.events import Kind as EventKind
+from flows.notifications.events import EventKind as EventKind
 from flows.run.history import has_runs
-from flows.scheduled.child import Outcome
+from flows.scheduled.child import CommandOutcome
 from tasks.runtime.settings import Home
 from tasks.score.verdict_word import verdict_word
 
-Kind = Literal["COMPLETED", "FAILED"]
+FlowState = Literal["COMPLETED", "FAILED"]
 OK, WRONG_INPUT = 0, 2
 AWAY = {
     *("no-server", "ledger-busy", "no-connection", "ledger-not-usable", "home", "output", "store", "store-mark"),
@@ -31,7 +31,7 @@ class FlowOutcome:
     run: of the ledger's, where the command named it; due: the run whose review is due.
     """
 
-    kind: Kind
+    kind: FlowState
     name: str
     says: str
     events: tuple[EventKind, ...] = ()
@@ -46,7 +46,7 @@ class Broke(Exception):
     """A command broke, or its process was lost: trying again may help. Holds no value."""
 
 
-def interpret_common(outcome: Outcome) -> FlowOutcome | None:
+def interpret_common(outcome: CommandOutcome) -> FlowOutcome | None:
     """What every command has in common; None where the command itself has an answer.
 
     Raises Broke where trying again may help.
@@ -75,12 +75,12 @@ def interpret_common(outcome: Outcome) -> FlowOutcome | None:
             raise Broke(f"the command broke (exit code {code}). {_details(outcome)}")
 
 
-def interpret_certify(outcome: Outcome) -> FlowOutcome:
+def interpret_certify(outcome: CommandOutcome) -> FlowOutcome:
     """Certified, refused or undecided: the machine did its work, and there is nothing to try again."""
     return interpret_common(outcome) or _verdict(_facts(outcome), outcome)
 
 
-def interpret_watch(outcome: Outcome) -> FlowOutcome:
+def interpret_watch(outcome: CommandOutcome) -> FlowOutcome:
     """What a look found, and what became of it. A source that cannot be reached just now is tried again."""
     facts = _facts(outcome)
     if not facts:
@@ -96,11 +96,11 @@ def interpret_watch(outcome: Outcome) -> FlowOutcome:
     return _add_facts(FlowOutcome("COMPLETED", _camel(str(facts.get("action"))), ""), facts, reason)
 
 
-def interpret_sweep(outcome: Outcome) -> FlowOutcome:
+def interpret_sweep(outcome: CommandOutcome) -> FlowOutcome:
     return interpret_common(outcome) or FlowOutcome("COMPLETED", "Completed", f"the sweep is complete. {_details(outcome)}")
 
 
-def interpret_check(outcome: Outcome) -> FlowOutcome:
+def interpret_check(outcome: CommandOutcome) -> FlowOutcome:
     """Of `audit verify` and `store verify`: whatever they find, a person must look at."""
     if outcome.exit_code == WRONG_INPUT and _kind(outcome) == "no-ledger" and not has_runs(Home.current().root):
         return FlowOutcome("COMPLETED", "Completed", "nothing was certified in this home yet")
@@ -112,7 +112,7 @@ def interpret_check(outcome: Outcome) -> FlowOutcome:
     return FlowOutcome("FAILED", "Found", f"something is wrong. {_details(outcome)}", ("failed",))
 
 
-def _verdict(facts: dict[str, Any], outcome: Outcome) -> FlowOutcome:
+def _verdict(facts: dict[str, Any], outcome: CommandOutcome) -> FlowOutcome:
     verdict = facts.get("verdict")
     if outcome.exit_code == OK:
         word = verdict_word("certified", facts.get("exceptions", ()))
@@ -122,7 +122,7 @@ def _verdict(facts: dict[str, Any], outcome: Outcome) -> FlowOutcome:
     return _add_facts(FlowOutcome("COMPLETED", verdict.capitalize(), "", (verdict,)), facts, f"{verdict}: nothing was released")
 
 
-def _silent(outcome: Outcome) -> FlowOutcome:
+def _silent(outcome: CommandOutcome) -> FlowOutcome:
     raise Broke(f"the command did not say what became of the release. {_details(outcome)}")
 
 
@@ -130,21 +130,21 @@ def _add_facts(ended: FlowOutcome, facts: dict[str, Any], says: str) -> FlowOutc
     """What the command said of it: its run, and the events that it names itself."""
     run = facts.get("run")
     named = tuple(kind for kind in KINDS if kind in facts.get("events", ()))
-    told = f"{says} (run {run})" if run else says
-    ended = replace(ended, says=told, events=named or ended.events, run=run)
+    message = f"{says} (run {run})" if run else says
+    ended = replace(ended, says=message, events=named or ended.events, run=run)
     return replace(ended, release=facts.get("release"), series=facts.get("series"), due=facts.get("review_due"))
 
 
-def _kind(outcome: Outcome) -> str:
+def _kind(outcome: CommandOutcome) -> str:
     """Of a mistake in the input, without its place; empty where there is none."""
     return (outcome.code or "").partition(" at ")[0]
 
 
-def _facts(outcome: Outcome) -> dict[str, Any]:
+def _facts(outcome: CommandOutcome) -> dict[str, Any]:
     return outcome.json if isinstance(outcome.json, dict) else {}
 
 
-def _details(outcome: Outcome) -> str:
+def _details(outcome: CommandOutcome) -> str:
     return f"Private details: scheduled/{outcome.folder.name} in the home"
 
 

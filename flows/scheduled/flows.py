@@ -23,8 +23,8 @@ from prefect.tasks import exponential_backoff
 from pydantic import Field
 
 from flows.notifications.notify import notify_outcome, tell_waiting
-from flows.scheduled.child import Outcome, run_in_process
-from flows.scheduled.closing import runs_of
+from flows.scheduled.child import CommandOutcome, run_in_process
+from flows.scheduled.closing import find_runs_of_flow
 from flows.scheduled.file_access import FileAccess
 from flows.scheduled.flow_outcomes import (
     Broke,
@@ -45,7 +45,7 @@ Times = Annotated[int, Field(ge=0, le=10)]
 FilePath = Annotated[str, Field(min_length=1, max_length=1024)]
 Blocks = Annotated[list[Annotated[str, Field(max_length=201)]], Field(max_length=20)]
 Saying = Callable[..., FlowOutcome]
-Words = Callable[[FileAccess], list[str]]
+CommandWords = Callable[[FileAccess], list[str]]
 
 
 @flow(name="certify-release", persist_result=False)
@@ -98,7 +98,7 @@ def verify_store(limit_minutes: Minutes = 240, tell: Blocks | None = None, retri
     return _state(lambda _: ["store", "verify", "--json"], interpret_check, limit_minutes, tell, retries)
 
 
-def _state(words: Words, says: Saying, limit_minutes: float, tell: list[str] | None, retries: int) -> State[None]:
+def _state(words: CommandWords, says: Saying, limit_minutes: float, tell: list[str] | None, retries: int) -> State[None]:
     try:
         asked = words(FileAccess.current())
         delays = exponential_backoff(FIRST_DELAY_SECONDS)  # given here, for it is counted out when a number of retries is
@@ -131,7 +131,7 @@ def run_command(words: list[str], says: Saying, limit_minutes: float) -> FlowOut
 
 
 @hide_exceptions("process")
-def _ran(words: list[str], limit_minutes: float) -> Outcome:
+def _ran(words: list[str], limit_minutes: float) -> CommandOutcome:
     me = flow_run.id
     outcome = run_in_process(words, limit_seconds=60 * limit_minutes, asked_by={"deployment": deployment.name, "flow_run": me})
     if me and outcome.exit_code is None:
@@ -152,7 +152,7 @@ def _tell(ended: FlowOutcome, blocks: Sequence[str]) -> None:
 
 def _newest_run() -> str | None:
     """Of the ledger's, where this flow run came so far as to begin one."""
-    found = runs_of(flow_run.id, psutil.Process().create_time()) if flow_run.id else []
+    found = find_runs_of_flow(flow_run.id, psutil.Process().create_time()) if flow_run.id else []
     return found[0].run if found else None
 
 

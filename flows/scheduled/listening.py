@@ -34,7 +34,7 @@ def listen(port: int | None, usual: int) -> socket.socket:
     raise InputError("port", "--port", what, "a free port of this machine", remedy, port)
 
 
-def address_of(listening: socket.socket) -> str:
+def format_address(listening: socket.socket) -> str:
     """Where a browser finds what listens."""
     return f"http://127.0.0.1:{listening.getsockname()[1]}"
 

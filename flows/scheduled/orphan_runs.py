@@ -19,9 +19,9 @@ from prefect.client.schemas.objects import FlowRun, State, StateType
 from prefect.client.schemas.responses import SetStateStatus
 from prefect.exceptions import ObjectNotFound, PrefectHTTPStatusError
 
-from flows.run.trail import ASKED_BY_FLOW_RUN
+from flows.run.run_entries import ASKED_BY_FLOW_RUN
 from flows.scheduled import workers
-from flows.scheduled.closing import close_unfinished, runs_of
+from flows.scheduled.closing import close_unfinished, find_runs_of_flow
 from flows.scheduled.command_requests import list_requests
 from flows.scheduled.deployments import TAG
 from tasks.audit.ledger.ledger import Ledger
@@ -87,8 +87,8 @@ def _end(client: SyncPrefectClient, run: FlowRun) -> Iterator[str]:
 def _let_run_again(client: SyncPrefectClient, run: FlowRun) -> Iterator[str]:
     """Unless the run ended in its own way meanwhile."""
     if run.state_type == StateType.CRASHED:
-        said = "and runs again" if _repeat(client, run) else "but cannot run again: its deployment has changed"
-        yield f"a run of {_deployment(client, run)} was killed before it began: it is shown as crashed, {said}"
+        consequence = "and runs again" if _repeat(client, run) else "but cannot run again: its deployment has changed"
+        yield f"a run of {_deployment(client, run)} was killed before it began: it is shown as crashed, {consequence}"
     client.update_flow_run(run.id, tags=[tag for tag in run.tags if tag != TO_REPEAT])
 
 
@@ -117,7 +117,7 @@ def _nobody_comes(run: FlowRun, waited: float, living: set[str]) -> bool:
     worker = run.labels.get(TAKEN_BY)
     if worker is None:  # taken a moment ago, or by one that died in that moment
         return run.state_type == StateType.PENDING and waited >= SECONDS_TO_START
-    if not workers.is_of_this_home(str(worker)):
+    if not workers.belongs_to_home(str(worker)):
         return False
     return not living or waited >= (SECONDS_TO_START if worker in living else SECONDS_TO_SETTLE)
 
@@ -127,7 +127,7 @@ def _may_run_again(run: FlowRun) -> bool:
     if (run.idempotency_key or "").startswith(REPEATS):
         return False
     try:
-        return not (Ledger.current().exists() and runs_of(str(run.id), _since(run)))
+        return not (Ledger.current().exists() and find_runs_of_flow(str(run.id), _since(run)))
     except Exception as error:  # a ledger that cannot be read holds up no run, and nobody repeats what it may have had
         write_private_trace("vanished", secrets.token_hex(8), error)
         return False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import secrets
 import select
 import subprocess
@@ -13,10 +14,20 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, cast
 
-from flows.scheduled.supervisor import MARK, OWNER, end_marked
+from flows.scheduled.supervisor import MARK, end_marked
+from tasks.runtime.processes import OWNER
+from tasks.runtime.settings import PRIVATE
 
-SUPERVISOR = Path(__file__).with_name("supervisor.py")
+CODE = str(Path(__file__).resolve().parents[2])
+SUPERVISE = f"import sys; sys.path.insert(0, {CODE!r}); from flows.scheduled.supervisor import main; main()"
 MOST_OUTPUT_BYTES = 16 << 20
+
+
+def create_python_path(environment: Mapping[str, str]) -> str:
+    """The PYTHONPATH of a process that runs the code of this one, before all that `environment` names."""
+    return os.pathsep.join(
+        [CODE, *(one for one in environment.get("PYTHONPATH", "").split(os.pathsep) if one not in ("", CODE))]
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +76,14 @@ class ProcessTree:
         order["descriptors"] = list(descriptors)
         inside = {MARK: f"{environment[MARK]}:{self.mark}" if environment.get(MARK) else self.mark}
         self._keeper = subprocess.Popen(
-            [sys.executable, "-I", str(SUPERVISOR), json.dumps({**order, "out": str(out), "err": str(err)})],
+            [sys.executable, "-I", "-c", SUPERVISE, json.dumps({**order, "out": str(out), "err": str(err)})],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             env={**{name: value for name, value in environment.items() if name != OWNER}, **inside},
             cwd=folder,
             start_new_session=True,
+            umask=PRIVATE,
             pass_fds=tuple(descriptors),
         )
         assert self._keeper.stdout is not None  # noqa: S101  # it is a pipe

@@ -20,13 +20,12 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 
-import flows
 from flows.scheduled import workers
 from flows.scheduled.deployments import Deployments, for_prefect
 from flows.scheduled.file_access import SERVED, FileAccess
-from flows.scheduled.listening import address_of as listened_at
+from flows.scheduled.listening import format_address as listened_at
 from flows.scheduled.listening import listen
-from flows.scheduled.process_tree import ProcessTree
+from flows.scheduled.process_tree import ProcessTree, create_python_path
 from flows.scheduled.supervisor import end_marked, is_mark
 from tasks.microdata.errors import InputError
 from tasks.microdata.regular_files import LARGEST_NOTE, read_file
@@ -39,8 +38,8 @@ from tasks.runtime.server_guard import (
     PASSWORD_FILE,
     SERVER,
     STATE_FILE,
+    create_server_settings,
     keep_password,
-    settings_of_server,
 )
 from tasks.runtime.settings import Home
 
@@ -52,7 +51,7 @@ SECONDS_TO_ANSWER = 180.0
 SECONDS_TO_DEPLOY = 300.0
 SECONDS_TO_STOP = 45.0  # a worker gives its runs 30
 FIRST_DELAY_SECONDS, LONGEST_DELAY_SECONDS, SOUND_SECONDS = 1.0, 60.0, 300.0
-LOOK_SECONDS = 1.0
+LOOK_SECONDS, SECONDS_TO_TELL = 1.0, 60.0
 LEASES = "prefect.server.concurrency.lease_storage.filesystem"  # in memory, a server that dies takes the free places with it
 
 
@@ -116,9 +115,9 @@ class RestartingProcess:
             self._delay = FIRST_DELAY_SECONDS if now - self._since > SOUND_SECONDS else self._delay
             self._due = now + self._delay
             why = f"{FOLDER}/{self.name}.err in the home says why"
-            told = f"the {self.name} ended by itself; it is started again in {self._delay:.0f} s ({why})"
+            message = f"the {self.name} ended by itself; it is started again in {self._delay:.0f} s ({why})"
             self._delay = min(2 * self._delay, LONGEST_DELAY_SECONDS)
-            return told
+            return message
         if now >= self._due:
             self.start()
         return None
@@ -136,7 +135,7 @@ class RestartingProcess:
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
+class ServerAddress:
     """Where the server is. ours: this process starts it. listening: the socket of ours, which the server is handed."""
 
     root: str
@@ -174,23 +173,23 @@ def alone() -> Iterator[None]:
         os.close(descriptor)
 
 
-def remember(address: Address, kept: list[RestartingProcess]) -> None:
+def remember(address: ServerAddress, kept: list[RestartingProcess]) -> None:
     """Write down who serves, where, and by which marks the processes of that user are found."""
     marks = [mark for one in kept for mark in one.marks]
     facts = {"process": os.getpid(), "address": address.display_url, "marks": marks}
     write_whole(Home.current().folder(FOLDER) / STATE_FILE, json.dumps(facts).encode())
 
 
-def address_of(port: int | None) -> Address:
+def choose_server_address(port: int | None) -> ServerAddress:
     """The server that PREFECT_API_URL names, which must answer, or one to start on this machine alone."""
     from flows.cli.certify import check_server
 
     named = os.environ.get(ADDRESS)
     if named:
         check_server()
-        return Address(named.rstrip("/").removesuffix("/api"), ours=False)
+        return ServerAddress(named.rstrip("/").removesuffix("/api"), ours=False)
     listening = listen(port, PORT)
-    return Address(listened_at(listening), ours=True, listening=listening)
+    return ServerAddress(listened_at(listening), ours=True, listening=listening)
 
 
 def guard() -> Path:
@@ -198,11 +197,11 @@ def guard() -> Path:
     return keep_password(Home.current().root, os.environ[CLIENT])
 
 
-def server(address: Address) -> RestartingProcess:
+def server(address: ServerAddress) -> RestartingProcess:
     """Start the server and wait until it answers. Raises InputError if it does not."""
     assert address.listening is not None  # noqa: S101  # it is ours
     descriptor = address.listening.fileno()
-    guarded = settings_of_server(os.environ[CLIENT], address.root)
+    guarded = create_server_settings(os.environ[CLIENT], address.root)
     environment = {**_environment(None), **guarded, "PREFECT_SERVER_CONCURRENCY_LEASE_STORAGE": LEASES}
     command = [sys.executable, "-m", "flows.scheduled.listening", str(descriptor)]
     started = RestartingProcess("server", command, environment, leave=False, limit=SECONDS_TO_STOP, descriptors=(descriptor,))
@@ -216,28 +215,28 @@ def server(address: Address) -> RestartingProcess:
     return started
 
 
-def answers(address: Address) -> bool:
+def answers(address: ServerAddress) -> bool:
     try:
         return httpx.get(f"{address.api}/health", timeout=10).is_success
     except httpx.HTTPError:
         return False
 
 
-def deploy(found: Deployments, folder: Path, address: Address) -> None:
+def deploy(found: Deployments, folder: Path, address: ServerAddress) -> None:
     """Let Prefect deploy the file. Raises InputError with what is missing afterwards: Prefect skips what it cannot deploy."""
     from flows.scheduled.server_client import automate, prepare_pools, tidy
 
-    place = Home.current().folder(FOLDER)
-    write_whole(place / "prefect.yaml", for_prefect(found, folder).encode())
+    private_folder = Home.current().folder(FOLDER)
+    write_whole(private_folder / "prefect.yaml", for_prefect(found, folder).encode())
     prepare_pools(found, ours=address.ours)
-    command = [*_PREFECT, "--no-prompt", "deploy", "--all", "--prefect-file", str(place / "prefect.yaml")]
+    command = [*_PREFECT, "--no-prompt", "deploy", "--all", "--prefect-file", str(private_folder / "prefect.yaml")]
     for name in ("deploy.out", "deploy.err"):
-        (place / name).unlink(missing_ok=True)
+        (private_folder / name).unlink(missing_ok=True)
     kept = ProcessTree(
         command,
         environment=_environment(address),
-        out=place / "deploy.out",
-        err=place / "deploy.err",
+        out=private_folder / "deploy.out",
+        err=private_folder / "deploy.err",
         limit_seconds=SECONDS_TO_DEPLOY,
         grace_seconds=5,
         folder=folder,
@@ -252,7 +251,7 @@ def deploy(found: Deployments, folder: Path, address: Address) -> None:
     automate()
 
 
-def worker(pool: str, limit: int | None, address: Address, served: FileAccess) -> RestartingProcess:
+def worker(pool: str, limit: int | None, address: ServerAddress, served: FileAccess) -> RestartingProcess:
     """Start a worker of a pool. What it runs goes on when it dies and is started again, and ends when it is stopped.
 
     served: the files that its runs may name.
@@ -267,21 +266,29 @@ def worker(pool: str, limit: int | None, address: Address, served: FileAccess) -
     return RestartingProcess(f"worker-{pool}", build_command, environment, leave=True, limit=SECONDS_TO_STOP)
 
 
-def watch(kept: list[RestartingProcess], address: Address, ended: threading.Event, say: Callable[[str], None]) -> None:
-    """Start again what ends by itself, until `ended`; once a minute, tell the server of runs whose process is gone."""
+def watch_services(
+    kept: list[RestartingProcess], address: ServerAddress, ended: threading.Event, say: Callable[[str], None]
+) -> None:
+    """Start again what ends by itself, until `ended`; once a minute, tell the server of runs whose process is gone.
+
+    Telling has a thread of its own: the port of a server that has just died is still listened at, so that who asks there waits
+    for minutes, and the server must be started again meanwhile.
+    """
+    from flows.scheduled import server_client  # noqa: F401  # imports come before threads
     from flows.scheduled.orphan_runs import Looks
 
-    swept, looks = time.monotonic(), Looks()
+    swept, looks, telling = time.monotonic(), Looks(), threading.Thread()
     while not ended.wait(LOOK_SECONDS):
         starts = sum(one.starts for one in kept)
-        for told in filter(None, [one.look() for one in kept]):
-            say(told)
+        for message in filter(None, [one.look() for one in kept]):
+            say(message)
         if sum(one.starts for one in kept) != starts:
             with suppress(OSError):  # a full disk must not end what serves
                 remember(address, kept)
-        if time.monotonic() - swept > 60:
+        if time.monotonic() - swept > SECONDS_TO_TELL and not telling.is_alive():
             swept = time.monotonic()
-            tell_lost(say, looks)
+            telling = threading.Thread(target=tell_lost, args=(say, looks), daemon=True)
+            telling.start()
 
 
 def tell_lost(say: Callable[[str], None], looks: Looks | None = None) -> None:
@@ -313,11 +320,9 @@ def _marks() -> list[str]:
 _PREFECT = [sys.executable, "-m", "prefect"]
 
 
-def _environment(address: Address | None) -> dict[str, str]:
+def _environment(address: ServerAddress | None) -> dict[str, str]:
     """Of the processes that are started: this one's, the code of this one, and the address of the server."""
-    code = str(Path(flows.__file__).resolve().parents[1])
-    path = [code, *(one for one in os.environ.get("PYTHONPATH", "").split(os.pathsep) if one and one != code)]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path), "SDCERT_HOME": str(Home.current().root)}
+    environment = {**os.environ, "PYTHONPATH": create_python_path(os.environ), "SDCERT_HOME": str(Home.current().root)}
     if address is None:
         environment.pop(ADDRESS, None)
         return environment

@@ -59,7 +59,7 @@ def prepare_pools(found: Deployments, *, ours: bool) -> None:
     with get_client(sync_client=True) as client:
         for name in found.pools:
             pool = _ensure_pool(client, name)
-            if pool.type == POOL_TYPE and pool.base_job_template != JOB_TEMPLATE and (ours or _is_of_prefect(pool)):
+            if pool.type == POOL_TYPE and pool.base_job_template != JOB_TEMPLATE and (ours or _is_created_by_prefect(pool)):
                 client.update_work_pool(name, WorkPoolUpdate(base_job_template=JOB_TEMPLATE))
 
 
@@ -131,7 +131,7 @@ def _ensure_pool(client: SyncPrefectClient, pool: str) -> WorkPool:
             return client.read_work_pool(pool)
 
 
-def _is_of_prefect(pool: WorkPool) -> bool:
+def _is_created_by_prefect(pool: WorkPool) -> bool:
     """Has it the template that Prefect gives a pool, or none yet?"""
     from prefect.workers.process import ProcessWorker  # not needed by the flows, which import this too
 

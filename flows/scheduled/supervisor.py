@@ -1,6 +1,6 @@
 """Keeps one process: ends it, and all that it started, at its limit, when asked, and when who asked for it is gone.
 
-`flows.scheduled.process_tree` starts this file as a process of its own, and it imports little: it must answer while the process
+`flows.scheduled.process_tree` starts this as a process of its own, and it imports little: it must answer while the process
 it supervises holds every lock that a process can hold. The process that asked holds the other end of standard input, which the
 kernel closes when that process dies, in whatever way. A mark in the environment, which every child inherits, says what belongs
 to the supervised process, so that a child that left the group or lost its parent is found too.
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import json
+import logging
 import os
 import re
 import selectors
@@ -18,12 +19,15 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
+from logging.handlers import RotatingFileHandler
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import psutil
 
-MARK, OWNER = "SDCERT_KEPT", "SDCERT_OWNER"  # OWNER: as tasks.runtime.servers reads it
+from tasks.runtime.processes import OWNER, identity, own_processes
+
+MARK = "SDCERT_KEPT"
 PIECE = 1 << 16
 SECONDS_TO_DIE = 20.0
 SECONDS_TO_DRAIN = 2.0
@@ -31,29 +35,14 @@ SECONDS_TO_LOOK = 10.0
 _DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG
 
 
-class Sink:
-    """A private file that takes what a pipe gives; at `most` bytes it is set aside as `.1`, and what was there is lost."""
+def open_output(path: Path, most: int) -> RotatingFileHandler:
+    """A file that takes what a pipe gives; at `most` bytes it is set aside as `.1`, and what was there is lost.
 
-    def __init__(self, path: Path, most: int) -> None:
-        self._path, self._most = path, most
-        self._file: IO[bytes] | None = None
-        self._size = 0
-
-    def write(self, piece: bytes) -> None:
-        """A full disk loses what was printed, never the process that prints."""
-        with suppress(OSError):
-            self._open_file().write(piece)
-            self._size += len(piece)
-
-    def _open_file(self) -> IO[bytes]:
-        if self._file is not None and self._size < self._most:
-            return self._file
-        if self._file is not None:
-            self._file.close()
-            self._path.replace(self._path.with_name(f"{self._path.name}.1"))
-        self._file = os.fdopen(os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "wb", buffering=0)
-        self._size = self._path.stat().st_size
-        return self._file
+    A full disk loses what was printed, never the process that prints.
+    """
+    output = RotatingFileHandler(path, maxBytes=most, backupCount=1, encoding="latin-1", delay=True)  # latin-1: any bytes
+    output.terminator = ""
+    return output
 
 
 class Supervisor:
@@ -73,7 +62,7 @@ class Supervisor:
         self._events.register(signals_in, selectors.EVENT_READ)
         self._events.register(0, selectors.EVENT_READ)
         owner = os.getppid() if order["leave"] else os.getpid()  # what goes on without its keeper is no orphan
-        environment = {**os.environ, OWNER: f"{owner}:{read_process_start(owner)}"}
+        environment = {**os.environ, OWNER: identity(owner)}
         self._child = subprocess.Popen(
             order["command"],
             stdin=subprocess.DEVNULL,
@@ -88,7 +77,7 @@ class Supervisor:
             os.close(descriptor)
         for stream, name in ((self._child.stdout, "out"), (self._child.stderr, "err")):
             os.set_blocking(stream.fileno(), False)  # type: ignore[union-attr]  # both are pipes
-            self._events.register(stream, selectors.EVENT_READ, Sink(Path(order[name]), order["most"]))  # type: ignore[arg-type]  # both are pipes
+            self._events.register(stream, selectors.EVENT_READ, open_output(Path(order[name]), order["most"]))  # type: ignore[arg-type]  # both are pipes
 
     def keep(self) -> dict[str, Any]:
         """Wait for the end or bring it about; says how the process ended, and what ended it."""
@@ -126,7 +115,7 @@ class Supervisor:
         for key, _ in self._events.select(seconds):
             piece = self._read(key.fd)
             if key.data is not None and piece:
-                key.data.write(piece)
+                key.data.emit(logging.makeLogRecord({"msg": piece.decode("latin-1")}))
             elif piece == b"":
                 self._asked = self._asked or key.data is None
                 self._events.unregister(key.fileobj)
@@ -146,17 +135,6 @@ class Supervisor:
         self._asked = self._asked or number == signal.SIGTERM
 
 
-def read_process_start(process: int) -> str:
-    """`tasks.runtime.processes.read_process_start`, which this file cannot import."""
-    proc = Path("/proc")
-    try:
-        ticks = (proc / str(process) / "stat").read_text(errors="replace").rpartition(")")[2].split()[19]
-        boot = (proc / "sys" / "kernel" / "random" / "boot_id").read_text().strip()
-    except (OSError, IndexError):
-        return f"{psutil.Process(process).create_time():.2f}"
-    return f"{boot}/{ticks}"
-
-
 def is_mark(text: str) -> bool:
     """Whether `keeping` makes marks like this one. The empty one would be found in every process."""
     return re.fullmatch("[0-9a-f]{32}", text) is not None
@@ -164,7 +142,10 @@ def is_mark(text: str) -> bool:
 
 def find_marked_processes(mark: str) -> list[psutil.Process]:
     """The living processes of this mark, nested ones too, without this one."""
-    return [one for one in psutil.process_iter() if mark and one.pid != os.getpid() and _has(one, mark)]
+    if not mark:
+        return []
+    marked = (one for one, environment in own_processes() if mark in environment.get(MARK, "").split(":"))
+    return [one for one in marked if one.pid != os.getpid()]
 
 
 def end_marked(mark: str) -> None:
@@ -178,13 +159,6 @@ def end_marked(mark: str) -> None:
             with suppress(psutil.Error):
                 process.kill()
         time.sleep(0.05)
-
-
-def _has(process: psutil.Process, mark: str) -> bool:
-    try:
-        return process.status() != psutil.STATUS_ZOMBIE and mark in process.environ().get(MARK, "").split(":")
-    except (psutil.Error, OSError):
-        return False
 
 
 def _die_with_parent() -> Any:
@@ -213,7 +187,3 @@ def _report(report: dict[str, Any]) -> None:
     with suppress(OSError):
         os.write(1, json.dumps(report).encode())
     os.close(1)
-
-
-if __name__ == "__main__":
-    main()

@@ -17,7 +17,7 @@ def new_name() -> str:
     return f"{_beginning()}{secrets.token_hex(6)}"
 
 
-def is_of_this_home(name: str) -> bool:
+def belongs_to_home(name: str) -> bool:
     """Whether `new_name` made it here: the workers of other machines and homes are theirs to judge."""
     return name.startswith(_beginning())
 

@@ -10,11 +10,11 @@ from pydantic import TypeAdapter
 from flows.release import ReleaseSpec
 from flows.sweep.program_digest import compute_program_digest
 from flows.sweep.working_set import WorkingSet
-from tasks.attack.linkage.external import plan_of
+from tasks.attack.linkage.external_files import plan_file
 from tasks.attack.linkage.file_alignment import refuse_unfit_file
 from tasks.attack.threat import holders
 from tasks.classify.methods import ClassifyPlan, classify
-from tasks.ingest.external import FilePlan, read_external, read_file
+from tasks.ingest.external_table import FilePlan, read_external, read_external_table
 from tasks.ingest.methods import ingest
 from tasks.mask.methods import resolve_steps
 from tasks.microdata.canonical import canonical
@@ -26,12 +26,12 @@ from tasks.sweep.evaluation import FileHolder
 
 
 @dataclass(frozen=True, slots=True)
-class Basis:
+class SweepBasis:
     """The table under its key in a place, and the classifications and holders of external files that were asked for."""
 
     key: str
     table: Microdata
-    place: WorkingSet
+    storage: WorkingSet
     digest: Callable[[bytes], str]
     schemas: dict[str, str | InputError] = field(default_factory=dict)
     files: dict[str, Microdata] = field(default_factory=dict)
@@ -56,7 +56,7 @@ class Basis:
         self.holders_of(release)
 
     def holders_of(self, release: ReleaseSpec) -> tuple[FileHolder, ...]:
-        """Who holds the external files of a release; each file is read once, and kept in the place.
+        """Somebody who has the external files of a release; each file is read once, and kept in the storage.
 
         Raises InputError for a file that cannot be read, or does not fit the table.
         """
@@ -67,24 +67,24 @@ class Basis:
 
     def _holders(self, release: ReleaseSpec) -> Iterator[FileHolder]:
         schema, files = self._schema(release), release.intruder.files
-        plans = (plan_of(file, i, self.table, schema, release.attributes) for i, file in enumerate(files))
+        plans = (plan_file(file, i, self.table, schema, release.attributes) for i, file in enumerate(files))
         tables = [self._read(plan) for plan in plans]
         for holder, table in zip(holders(release.intruder, schema, tuple(one.names for one in tables)), tables, strict=True):
             if holder.file is not None:
                 refuse_unfit_file(self.table, schema, table, holder.file)
             name = self.digest(content_address(table).encode())[:32]
-            if not self.place.exists(f"{file_name(self.key, name)}/table.arrow"):
-                self.place.put_table(file_name(self.key, name), table)
+            if not self.storage.exists(f"{name_external_file(self.key, name)}/table.arrow"):
+                self.storage.put_table(name_external_file(self.key, name), table)
             yield FileHolder(holder, name)
 
     def _read(self, plan: FilePlan) -> Microdata:
         asked = plan.model_dump_json(by_alias=True)
         if asked not in self.files:
-            self.files[asked] = read_external(read_file(plan), plan).data
+            self.files[asked] = read_external(read_external_table(plan), plan).data
         return self.files[asked]
 
     def _schema(self, release: ReleaseSpec) -> Schema:
-        content = self.place.read(schema_name(self.key, self.schema_of(release.classify_plan)))
+        content = self.storage.read(schema_name(self.key, self.schema_of(release.classify_plan)))
         schema: Schema = TypeAdapter(Schema).validate_json(content)
         return schema
 
@@ -94,36 +94,36 @@ class Basis:
         except InputError as error:
             return error
         digest = self.digest(content)[:32]
-        self.place.write(schema_name(self.key, digest), content)
+        self.storage.write(schema_name(self.key, digest), content)
         return digest
 
 
-def basis_of(release: ReleaseSpec, place: WorkingSet) -> Basis:
+def prepare_basis(release: ReleaseSpec, storage: WorkingSet) -> SweepBasis:
     """Read the source of a release, unless the place holds what it was when it was read.
 
     Raises InputError as `ingest`, and where the source changes while it is read.
     """
     store, read = Store(), f"ingested/{_as_it_is(release)}.json"
-    if place.exists(read):
-        key = place.json(read)["base"]
-        if place.exists(f"{key}/table.arrow"):
-            return Basis(key, place.table(key), place, store.digest)
+    if storage.exists(read):
+        key = storage.json(read)["base"]
+        if storage.exists(f"{key}/table.arrow"):
+            return SweepBasis(key, storage.table(key), storage, store.digest)
     table = ingest(release.ingest_plan).data
     if read != f"ingested/{_as_it_is(release)}.json":
         what, remedy = "the source changed while it was read", "run again when it is complete"
         raise InputError("source-changed", "source", what, "a source at rest", remedy)
     key = store.digest(canonical({"table": content_address(table), "made_by": compute_program_digest()}))
-    if not place.exists(f"{key}/table.arrow"):
-        place.put_table(key, table)
-    place.put_json(read, {"base": key})
-    return Basis(key, place.table(key), place, store.digest)
+    if not storage.exists(f"{key}/table.arrow"):
+        storage.put_table(key, table)
+    storage.put_json(read, {"base": key})
+    return SweepBasis(key, storage.table(key), storage, store.digest)
 
 
 def schema_name(base: str, digest: str) -> str:
     return f"{base}/schemas/{digest}.json"
 
 
-def file_name(base: str, name: str) -> str:
+def name_external_file(base: str, name: str) -> str:
     return f"{base}/files/{name}"
 
 

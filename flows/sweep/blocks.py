@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from flows.release import ReleaseSpec
-from flows.sweep.basis import Basis
+from flows.sweep.basis import SweepBasis
 from flows.sweep.program_digest import compute_program_digest
 from flows.sweep.working_set import WorkingSet
 from tasks.microdata.canonical import canonical
@@ -62,19 +62,19 @@ class Block:
     def keys(self) -> tuple[str, ...]:
         return tuple(trial.key for job in self.jobs for trial in job.group.trials)
 
-    def put(self, place: WorkingSet, sweep: str, base: str) -> None:
+    def put(self, storage: WorkingSet, sweep: str, base: str) -> None:
         """Write down what the block consists of: all that a worker needs to know besides the table."""
         jobs = [{"schema": job.schema, "group": GROUP.dump_python(job.group, mode="json", by_alias=True)} for job in self.jobs]
         content = {"base": base, "made_by": compute_program_digest(), "jobs": jobs}
-        place.put_json(block_name(sweep, self.number), content)
+        storage.put_json(block_name(sweep, self.number), content)
 
 
 def block_name(sweep: str, number: int) -> str:
     return f"{sweep}/blocks/{number}.json"
 
 
-def candidates_of(
-    points: Iterable[SweepPoint], basis: Basis, seeds: int, variant: Callable[[SweepPoint], ReleaseSpec]
+def list_candidates(
+    points: Iterable[SweepPoint], basis: SweepBasis, seeds: int, variant: Callable[[SweepPoint], ReleaseSpec]
 ) -> Iterator[Candidate]:
     """The points as releases; one that is wrong in itself has a reason and no trials. What is asked of all is kept once."""
     alike: dict[bytes, Trial] = {}
@@ -85,7 +85,7 @@ def candidates_of(
             yield Candidate(point, reason=error.public)
 
 
-def _candidate(point: SweepPoint, basis: Basis, seeds: int, release: ReleaseSpec, alike: dict[bytes, Trial]) -> Candidate:
+def _candidate(point: SweepPoint, basis: SweepBasis, seeds: int, release: ReleaseSpec, alike: dict[bytes, Trial]) -> Candidate:
     schema = basis.schema_of(release.classify_plan)
     trial = Trial(
         "", release.attacks_to_run, drop_curve_and_files(release.intruder), release.measures, basis.holders_of(release)
@@ -98,7 +98,7 @@ def _candidate(point: SweepPoint, basis: Basis, seeds: int, release: ReleaseSpec
     return Candidate(point, keys, None, schema, group)
 
 
-def jobs_of(candidates: Iterable[Candidate], held: Callable[[str], bool]) -> list[Job]:
+def list_jobs(candidates: Iterable[Candidate], held: Callable[[str], bool]) -> list[Job]:
     """What is left to compute, trials that share a masked table together; a trial that two points share is there once."""
     together: dict[Any, tuple[str, str, TrialGroup, dict[str, Trial]]] = {}
     for candidate in candidates:
@@ -114,7 +114,7 @@ def jobs_of(candidates: Iterable[Candidate], held: Callable[[str], bool]) -> lis
     ]
 
 
-def blocks_of(jobs: Iterable[Job], seconds: Callable[[Job], float], first: int) -> Iterator[Block]:
+def split_into_blocks(jobs: Iterable[Job], seconds: Callable[[Job], float], first: int) -> Iterator[Block]:
     """The jobs in their order, in blocks of about `SECONDS_PER_BLOCK` of work."""
     gathered: list[Job] = []
     cost = 0.0

@@ -47,7 +47,7 @@ def _refuse_without_dask() -> None:
         raise InputError("no-server", "PREFECT_API_URL", what, "the address of a Prefect API", remedy)
 
 
-def place_url(store: str | None) -> str:
+def find_storage_url(store: str | None) -> str:
     """The address of the working set: as given, a folder made absolute; default: the folder of sweeps in the home."""
     from tasks.runtime.settings import Home
 

@@ -10,19 +10,19 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 
-from flows.sweep.basis import Basis
-from flows.sweep.blocks import Block, Candidate, Job, blocks_of, candidates_of, jobs_of
+from flows.sweep.basis import SweepBasis
+from flows.sweep.blocks import Block, Candidate, Job, list_candidates, list_jobs, split_into_blocks
 from flows.sweep.file import Frontier, SweepDefinition
 from flows.sweep.gather import gather_table
-from flows.sweep.plan import Plan, TrialCosts, plan_of, samples_of, time_samples
-from flows.sweep.record import Record
+from flows.sweep.record import SweepRecord
+from flows.sweep.sweep_plan import Plan, TrialCosts, choose_samples, plan_sweep, time_samples
 from flows.sweep.variants import variant
 from tasks.microdata.table import Floats
 from tasks.sweep.frontier import compute_map_coordinates
+from tasks.sweep.frontier_search import FrontierSearch
 from tasks.sweep.points import SweepPoint
 from tasks.sweep.results import Results
-from tasks.sweep.search import FrontierSearch
-from tasks.sweep.views import loss_of, risk_of
+from tasks.sweep.views import compute_loss, compute_risk
 
 FEW = 100  # jobs; one of them may take down every block of them
 Submit = Callable[[Sequence[int]], Iterator[tuple[int, str | None]]]  # block numbers -> each with why it failed, as they end
@@ -50,11 +50,11 @@ class SweepExecution:
     for next rests on every result so far: had it gone on, a later recovery of them would have led it elsewhere.
     """
 
-    def __init__(self, sweep: SweepDefinition, basis: Basis, record: Record) -> None:
+    def __init__(self, sweep: SweepDefinition, basis: SweepBasis, record: SweepRecord) -> None:
         self.sweep, self.basis, self.record = sweep, basis, record
         self.candidates: list[Candidate] = []
         self.lost: dict[str, str] = {}
-        self.held = basis.place.read_result_seconds(basis.key)
+        self.held = basis.storage.read_result_seconds(basis.key)
         self.costs = TrialCosts()
         self._blocks = 0
         self._batches = self._points()
@@ -90,10 +90,10 @@ class SweepExecution:
         known = [*self.candidates, *self._batch()]
         self.costs.learn(known, self.held)
         if len(jobs := self._left(known)) > 3 * workers:
-            time_samples(samples_of(jobs, self.costs), partial(self._time_job, compute), self.costs)
+            time_samples(choose_samples(jobs, self.costs), partial(self._time_job, compute), self.costs)
         in_all = self.sweep.n_points if isinstance(self.sweep.spec.strategy, Frontier) else None
         held, left = sum(key in self.held for candidate in known for key in candidate.keys), self._left(known)
-        return plan_of(known, left, self.costs, seeds=self.seeds, held=held, workers=workers, in_all=in_all)
+        return plan_sweep(known, left, self.costs, seeds=self.seeds, held=held, workers=workers, in_all=in_all)
 
     def follow(self, submit: Submit, listener: TrialListener) -> None:
         """Compute what is left, batch after batch, or until `stopped`.
@@ -117,7 +117,7 @@ class SweepExecution:
     def _batch(self) -> list[Candidate]:
         if self._next is None:
             points = next(self._batches, ())
-            self._next = list(candidates_of(points, self.basis, self.seeds, partial(variant, self.sweep)))
+            self._next = list(list_candidates(points, self.basis, self.seeds, partial(variant, self.sweep)))
         return self._next
 
     def _points(self) -> Iterator[Sequence[SweepPoint]]:
@@ -138,17 +138,20 @@ class SweepExecution:
         if not self.candidates:
             return np.empty(0), np.empty(0)
         results = Results.from_table(self.table())
-        risk, loss = risk_of(results, self.sweep.spec.risk), loss_of(results, self.sweep.spec.loss)
+        risk, loss = compute_risk(results, self.sweep.spec.risk), compute_loss(results, self.sweep.spec.loss)
         return compute_map_coordinates(results.aggregate_seeds(risk.values), results.aggregate_seeds(loss.values))
 
     def _left(self, candidates: Sequence[Candidate]) -> list[Job]:
-        return jobs_of(candidates, lambda key: key in self.held or key in self.lost)
+        return list_jobs(candidates, lambda key: key in self.held or key in self.lost)
 
     def _compute(self, new: list[Candidate], submit: Submit, listener: TrialListener) -> None:
         """All blocks; then those that failed once more, each job in a block of its own, so that one costs no other."""
         left = self._left(new)
         failures = self._round(
-            self._put(blocks_of(left, self.costs.estimate_seconds, self._blocks)), submit, listener, again=len(left) <= FEW
+            self._put(split_into_blocks(left, self.costs.estimate_seconds, self._blocks)),
+            submit,
+            listener,
+            again=len(left) <= FEW,
         )
         if not failures:
             return
@@ -182,7 +185,7 @@ class SweepExecution:
         made = {block.number: block for block in blocks}
         self._blocks += len(made)
         for block in made.values():
-            block.put(self.basis.place, self.record.id, self.basis.key)
+            block.put(self.basis.storage, self.record.id, self.basis.key)
         self.record.write_plan(self.n_done, list(made.values()))
         return made
 
@@ -193,7 +196,7 @@ class SweepExecution:
             compute(number)
         except (BrokenProcessPool, MemoryError, OSError):
             return {}
-        found = {row["key"]: row["seconds"] for row in self.basis.place.rows(self.basis.key, set(block.keys))}
+        found = {row["key"]: row["seconds"] for row in self.basis.storage.rows(self.basis.key, set(block.keys))}
         self.held |= found
         return found
 

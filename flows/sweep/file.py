@@ -12,9 +12,9 @@ from pydantic import Field, model_validator
 
 from flows.release import ReleaseSpec
 from tasks.microdata.document import Document
+from tasks.microdata.public_paths import SpecPath
 from tasks.microdata.spec import Name, Public, Slug, Spec
 from tasks.sweep.axes import AxisSpec
-from tasks.sweep.parts import Place
 from tasks.sweep.points import LARGEST, Space, SweepPoint, grid, n_points, random
 from tasks.sweep.views import FigureLoss, LossView, RiskView, WorstRisk
 
@@ -91,13 +91,13 @@ class Template:
     """What the points of one pipeline have in common.
 
     content: the parts that a sweep varies, as files have them; axes: none of them is in it yet. folder: that of the file which
-    the masking stands in: mapping files are relative to it. place: of the pipeline in the sweep file.
+    the masking stands in: mapping files are relative to it. location: of the pipeline in the sweep file.
     """
 
     pipeline: str
     content: Mapping[str, Any]
     folder: Path
-    place: Place
+    location: SpecPath
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,10 +20,10 @@ from flows.sweep.promote import SweepFiles, format_promoted_release
 from flows.sweep.record import PAGE, TABLE
 from tasks.sweep.evaluation import TrialGroup
 from tasks.sweep.frontier import Region, Required, compute_map_coordinates, find_required, frontier, policy_region
-from tasks.sweep.page.data import SweepDescription, page_data
-from tasks.sweep.page.render import render
+from tasks.sweep.page.page_data import SweepDescription, page_data
+from tasks.sweep.page.render import render_sweep_page
 from tasks.sweep.results import Results
-from tasks.sweep.views import loss_of, risk_of
+from tasks.sweep.views import compute_loss, compute_risk
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,19 +65,19 @@ class SweepResult:
         return min((one for one in self.frontier if one.policy == "inside"), key=lambda one: one.loss, default=None)
 
 
-def finish_sweep(course: SweepExecution) -> SweepResult:
+def finish_sweep(execution: SweepExecution) -> SweepResult:
     """Write the table of a sweep into its folder, and read off what is told of it."""
-    table = course.table()
+    table = execution.table()
     buffer = io.BytesIO()
     pq.write_table(table, buffer, compression="zstd")
-    course.basis.place.write(f"{course.record.id}/{TABLE}", buffer.getvalue())
+    execution.basis.storage.write(f"{execution.record.id}/{TABLE}", buffer.getvalue())
     results = Results.from_table(table)
-    risk, loss = risk_of(results, course.sweep.spec.risk), loss_of(results, course.sweep.spec.loss)
+    risk, loss = compute_risk(results, execution.sweep.spec.risk), compute_loss(results, execution.sweep.spec.loss)
     risks, losses = compute_map_coordinates(results.aggregate_seeds(risk.values), results.aggregate_seeds(loss.values))
-    points = {candidate.point.number: candidate.point for candidate in course.candidates}
+    points = {candidate.point.number: candidate.point for candidate in execution.candidates}
     best = [(int(results.points[i]), risks[i], losses[i]) for i in np.flatnonzero(frontier(risks, losses))]
-    groups = {candidate.point.number: candidate.group for candidate in course.candidates}
-    decided = policy_region(results, course.sweep.base.policy, lambda number: _find_required_attacks(groups[number]))
+    groups = {candidate.point.number: candidate.group for candidate in execution.candidates}
+    decided = policy_region(results, execution.sweep.base.policy, lambda number: _find_required_attacks(groups[number]))
     regions = dict(zip(results.points.tolist(), decided, strict=True))
     members = (
         FrontierPoint(n, points[n].pipeline, dict(points[n].values), float(r), float(at), regions[n]) for n, r, at in best
@@ -94,7 +94,7 @@ def finish_sweep(course: SweepExecution) -> SweepResult:
         int(np.sum(~np.isnan(risks))),
         Counter(one for one in missing if one is not None),
         results.n_points,
-        (TABLE, *_page(course, results, decided)),
+        (TABLE, *_page(execution, results, decided)),
     )
 
 
@@ -105,24 +105,26 @@ def _find_required_attacks(group: TrialGroup | None) -> Required:
     return find_required(group.trials[0].attacks, group.masking, keeps_row_order=group.keeps_row_order)
 
 
-def _page(course: SweepExecution, results: Results, regions: tuple[Region, ...]) -> tuple[str, ...]:
+def _page(execution: SweepExecution, results: Results, regions: tuple[Region, ...]) -> tuple[str, ...]:
     """Write the page; it is left out where it would have nothing to show."""
-    spec, facts = course.sweep.spec, course.record.facts
-    told = SweepDescription(
+    spec, facts = execution.sweep.spec, execution.record.facts
+    description = SweepDescription(
         name=spec.name,
-        id=course.record.id,
-        base=course.sweep.base.name,
+        id=execution.record.id,
+        base=execution.sweep.base.name,
         strategy=strategy_in_words(spec),
         seeds=spec.seeds,
         began_at=_format_time(facts["started_at"]),
         written_at=_format_time(datetime.now(UTC).isoformat()),
-        methods=_methods(course),
+        methods=_methods(execution),
         risk=spec.risk,
         loss=spec.loss,
-        policy=course.sweep.base.policy,
-        release_of=_release_texts(course),
+        policy=execution.sweep.base.policy,
+        release_of=_release_texts(execution),
     )
-    course.basis.place.write(f"{course.record.id}/{PAGE}", render(page_data(results, told, regions)).encode())
+    execution.basis.storage.write(
+        f"{execution.record.id}/{PAGE}", render_sweep_page(page_data(results, description, regions)).encode()
+    )
     return (PAGE,)
 
 
@@ -138,19 +140,19 @@ def strategy_in_words(spec: SweepSpec) -> str:
             assert_never(spec.strategy)
 
 
-def _methods(course: SweepExecution) -> dict[str, str]:
+def _methods(execution: SweepExecution) -> dict[str, str]:
     """The masks of each pipeline, e.g. `microaggregation + noise`."""
-    made = ((one.point.pipeline, one.group) for one in course.candidates if one.group is not None)
+    made = ((one.point.pipeline, one.group) for one in execution.candidates if one.group is not None)
     return {name: " + ".join(step.method for step in group.masking) for name, group in made}
 
 
-def _release_texts(course: SweepExecution) -> Callable[[int], str]:
+def _release_texts(execution: SweepExecution) -> Callable[[int], str]:
     """The release file of a point as `sdcert sweep promote` writes it beside the sweep file."""
-    files = SweepFiles.from_record(course.record.facts["files"])
-    points = {candidate.point.number: candidate.point for candidate in course.candidates}
-    tried = sum(candidate.reason is None for candidate in course.candidates)
-    origin = Origin(course.sweep.spec.name, course.record.id, tried)
-    folder = course.sweep.document.path.absolute().parent
+    files = SweepFiles.from_record(execution.record.facts["files"])
+    points = {candidate.point.number: candidate.point for candidate in execution.candidates}
+    tried = sum(candidate.reason is None for candidate in execution.candidates)
+    origin = Origin(execution.sweep.spec.name, execution.record.id, tried)
+    folder = execution.sweep.document.path.absolute().parent
     return lambda number: format_promoted_release(files, points[number], origin, folder)
 
 

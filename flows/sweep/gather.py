@@ -10,11 +10,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from flows.sweep.basis import Basis
+from flows.sweep.basis import SweepBasis
 from flows.sweep.blocks import Candidate
-from tasks.sweep.layout import StoredFigure, TrialRow, TrialStatus, table_of
+from tasks.sweep.layout import StoredFigure, TrialRow, TrialStatus, create_sweep_table
 
-Rows = Mapping[str, "TrialOutcome"]
+OutcomesByKey = Mapping[str, "TrialOutcome"]
 LOST: TrialStatus = "failed"
 GONE = "no-result: what was computed is not there any more; the same command computes it again"
 
@@ -34,15 +34,15 @@ class Packed(Mapping[str, StoredFigure]):
 
     __slots__ = ("_places", "_values")
 
-    def __init__(self, places: dict[str, int], values: tuple[StoredFigure, ...]) -> None:
-        self._places, self._values = places, values
+    def __init__(self, positions: dict[str, int], values: tuple[StoredFigure, ...]) -> None:
+        self._places, self._values = positions, values
 
     def __getitem__(self, key: str) -> StoredFigure:
         return self._values[self._places[key]]
 
     def get(self, key: str, default: Any = None) -> Any:
-        place = self._places.get(key)
-        return default if place is None else self._values[place]
+        position = self._places.get(key)
+        return default if position is None else self._values[position]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._places)
@@ -51,19 +51,23 @@ class Packed(Mapping[str, StoredFigure]):
         return len(self._places)
 
 
-def read_outcomes(basis: Basis, wanted: set[str]) -> dict[str, TrialOutcome]:
+def read_outcomes(basis: SweepBasis, wanted: set[str]) -> dict[str, TrialOutcome]:
     """The results of these keys, as far as there are any."""
     shared: dict[tuple[str, ...], dict[str, int]] = {}
     found: dict[str, TrialOutcome] = {}
-    for row in basis.place.rows(basis.key, wanted):
+    for row in basis.storage.rows(basis.key, wanted):
         figures = json.loads(row["figures"])
         names = tuple(sys.intern(name) for name in figures)
-        places = shared.setdefault(names, {name: place for place, name in enumerate(names)})
-        found[row["key"]] = TrialOutcome(row["status"], row["reason"], Packed(places, tuple(figures.values())), row["seconds"])
+        positions = shared.setdefault(names, {name: position for position, name in enumerate(names)})
+        found[row["key"]] = TrialOutcome(
+            row["status"], row["reason"], Packed(positions, tuple(figures.values())), row["seconds"]
+        )
     return found
 
 
-def lines_of(candidates: Iterable[Candidate], seeds: int, found: Rows, lost: Mapping[str, str]) -> Iterator[TrialRow]:
+def create_trial_rows(
+    candidates: Iterable[Candidate], seeds: int, found: OutcomesByKey, lost: Mapping[str, str]
+) -> Iterator[TrialRow]:
     """One line per trial, also where there is no result: the mean over the other seeds would pass for the point's.
 
     lost: why a key has no result although it was tried.
@@ -83,13 +87,13 @@ def lines_of(candidates: Iterable[Candidate], seeds: int, found: Rows, lost: Map
             )
 
 
-def gather_table(candidates: Sequence[Candidate], seeds: int, basis: Basis, lost: Mapping[str, str]) -> pa.Table:
+def gather_table(candidates: Sequence[Candidate], seeds: int, basis: SweepBasis, lost: Mapping[str, str]) -> pa.Table:
     """The table of a sweep whose candidates were tried, or are wrong in themselves: one row per trial."""
     found = read_outcomes(basis, {key for candidate in candidates for key in candidate.keys})
-    return table_of(list(lines_of(candidates, seeds, found, lost)))
+    return create_sweep_table(list(create_trial_rows(candidates, seeds, found, lost)))
 
 
-def _result(candidate: Candidate, seed: int, found: Rows, lost: Mapping[str, str]) -> TrialOutcome:
+def _result(candidate: Candidate, seed: int, found: OutcomesByKey, lost: Mapping[str, str]) -> TrialOutcome:
     nothing = Packed({}, ())
     if candidate.reason is not None:
         return TrialOutcome("skipped", candidate.reason, nothing, 0.0)

@@ -9,12 +9,12 @@ import hashlib
 import sys
 from functools import cache
 
-from tasks.microdata.fingerprint import TASKS, files_of, fingerprint
+from tasks.microdata.fingerprint import TASKS, fingerprint, list_room_files
 from tasks.microdata.regular_files import read_text_file
 from tasks.runtime.provenance import list_installed_packages, lock_file
 
 ROOMS = ("microdata", "ingest", "classify", "mask", "attack", "score")
-_FILES = (*files_of(ROOMS), TASKS / "sweep" / "evaluation.py", TASKS / "sweep" / "layout.py")
+_FILES = (*list_room_files(ROOMS), TASKS / "sweep" / "evaluation.py", TASKS / "sweep" / "layout.py")
 CODE = fingerprint(_FILES)
 
 

@@ -20,7 +20,7 @@ from tasks.microdata.canonical import canonical
 from tasks.microdata.document import Document, validate_document
 from tasks.microdata.errors import InputError
 from tasks.microdata.escaping import escape_terminal
-from tasks.sweep.axes import Assignment, Axis, Value, is_one_of
+from tasks.sweep.axes import AxisValues, SweepAxis, Value, is_one_of
 from tasks.sweep.parts import Parts, replace_values
 from tasks.sweep.points import Space, SweepPoint
 
@@ -66,7 +66,7 @@ class SweepFiles:
         return next(template for template in self.templates if template.pipeline == pipeline)
 
 
-def point_of(table: pa.Table, number: int, spaces: tuple[Space, ...]) -> SweepPoint:
+def find_point(table: pa.Table, number: int, spaces: tuple[Space, ...]) -> SweepPoint:
     """The point with this number, read off the table of a sweep.
 
     Raises InputError for a number that the table does not have, and for a point none of whose trials has figures.
@@ -83,31 +83,31 @@ def point_of(table: pa.Table, number: int, spaces: tuple[Space, ...]) -> SweepPo
         raise InputError("no-figures", "POINT", what, "a point with figures", "choose another point")
     space = next(space for space in spaces if space.pipeline == row["pipeline"])
     found = ((axis.path, _value(axis, row.get(AXIS + axis.path))) for axis in space.axes)
-    values: Assignment = tuple((path, value) for path, value in found if value is not None)
+    values: AxisValues = tuple((path, value) for path, value in found if value is not None)
     return SweepPoint(number, space.pipeline, values)
 
 
-def format_promoted_release(files: SweepFiles, point: SweepPoint, told: PointOrigin, folder: Path) -> str:
+def format_promoted_release(files: SweepFiles, point: SweepPoint, point_origin: PointOrigin, folder: Path) -> str:
     """The release file of a point, as YAML with comments, to stand in `folder`.
 
     It is the base release as it was when the sweep ran, with the point's masking, intruder, attacks and measures; of the same
     series, so that attempts are counted together; without a seed. Paths lead from `folder` to where they led before.
     """
-    content = _content(files, point, told, folder)
+    content = _content(files, point, point_origin, folder)
     axes = "".join(f", {path} {escape_terminal(canonical(value).decode())}" for path, value in point.values)
-    words = {"point": point.number, "name": told.name, "id": told.id, "tried": f"{told.points_tried:,}"}
+    words = {"point": point.number, "name": point_origin.name, "id": point_origin.id, "tried": f"{point_origin.points_tried:,}"}
     words["base"] = files.base.content["name"]
     root = CommentedMap({quote_text(key): _yaml(part) for key, part in content.items()})
     root.yaml_set_start_comment(comment([line.format(**words) for line in HEAD]))
-    said = [line.format(pipeline=point.pipeline, values=axes) for line in MASKING]
+    comments = [line.format(pipeline=point.pipeline, values=axes) for line in MASKING]
     before = _count_earlier_points(files.base.content)
     origin = [*ORIGIN, *(line.format(before=f"{before:,}") for line in ORIGINS if before)]
-    for key, lines in (("masking", said), ("sweep", origin)):
+    for key, lines in (("masking", comments), ("sweep", origin)):
         root.yaml_set_comment_before_after_key(key, before="\n" + comment(lines))
     return dump_yaml(root, plain=_prints(content))
 
 
-def _content(files: SweepFiles, point: SweepPoint, told: PointOrigin, folder: Path) -> dict[str, Any]:
+def _content(files: SweepFiles, point: SweepPoint, point_origin: PointOrigin, folder: Path) -> dict[str, Any]:
     template, base = files.template(point.pipeline), files.base.content
     parts = replace_values(template.content, dict(point.values))
     parts["masking"] = [_step_moved(step, _mover(template.folder, folder)) for step in parts["masking"]]
@@ -117,8 +117,8 @@ def _content(files: SweepFiles, point: SweepPoint, told: PointOrigin, folder: Pa
     changed = {name: parts[name] for name in Parts.model_fields if parts.get(name) or name in base}
     name = f"{base['name']}-{point.pipeline}-{point.number}"[-LONGEST_NAME:].lstrip("._-")
     first = {"name": name, "series": base.get("series", base["name"])}
-    tried = told.points_tried + _count_earlier_points(base)
-    origin = {"name": told.name, "id": told.id, "points_tried": tried}
+    tried = point_origin.points_tried + _count_earlier_points(base)
+    origin = {"name": point_origin.name, "id": point_origin.id, "points_tried": tried}
     moved = _move_paths(base, move)
     return first | {key: part for key, part in (moved | changed).items() if key not in first} | {"sweep": origin}
 
@@ -161,7 +161,7 @@ def _step_moved(step: Mapping[str, Any], move: Callable[[str], str]) -> dict[str
     return {**step, "recode": recode}
 
 
-def _value(axis: Axis, cell: Any) -> Value | None:
+def _value(axis: SweepAxis, cell: Any) -> Value | None:
     """The value of an axis from its cell, where it may have become a float or canonical JSON; None: the axis does not exist."""
     if cell is None:
         return None

@@ -7,7 +7,7 @@ import socket
 from datetime import UTC, datetime
 from typing import Any
 
-from flows.sweep.basis import Basis
+from flows.sweep.basis import SweepBasis
 from flows.sweep.blocks import Block
 from flows.sweep.file import SweepDefinition
 from flows.sweep.program_digest import compute_program_digest
@@ -21,7 +21,7 @@ NEEDED = {"id", "name", "base", "files", "status", "started_at", "process", "hos
 RECORD, PLAN, TABLE, PAGE = "sweep.json", "plan.json", "table.parquet", "page.html"
 
 
-def sweep_id(sweep: SweepDefinition, basis: Basis) -> str:
+def sweep_id(sweep: SweepDefinition, basis: SweepBasis) -> str:
     """The same for the same files, source and program: a sweep that is started again is the same sweep."""
     kept = {name: part for name, part in sweep.export_files().items() if not name.endswith("_path")}
     base = sweep.base.model_dump(mode="json", by_alias=True)
@@ -29,16 +29,16 @@ def sweep_id(sweep: SweepDefinition, basis: Basis) -> str:
     return f"{sweep.spec.name}-{basis.digest(canonical([basis.key, kept, base, *read]))[:12]}"
 
 
-class Record:
+class SweepRecord:
     """The two files of one sweep."""
 
-    def __init__(self, place: WorkingSet, name: str) -> None:
-        self.place, self.id = place, name
+    def __init__(self, storage: WorkingSet, name: str) -> None:
+        self.storage, self.id = storage, name
         self.facts: dict[str, Any] = {}
         self._held = 0
         self._blocks: list[list[Any]] = []
 
-    def begin(self, sweep: SweepDefinition, basis: Basis, **facts: Any) -> None:
+    def begin(self, sweep: SweepDefinition, basis: SweepBasis, **facts: Any) -> None:
         self.facts = {
             "id": self.id,
             "name": sweep.spec.name,
@@ -66,19 +66,19 @@ class Record:
         """Write down which results are awaited, so that `count_done_trials` can tell how far a sweep is that was killed."""
         self._held = max(self._held, held)
         self._blocks += [[results_name(block.keys), len(block.keys)] for block in blocks]
-        self.place.put_json(f"{self.id}/{PLAN}", {"held": self._held, "blocks": self._blocks})
+        self.storage.put_json(f"{self.id}/{PLAN}", {"held": self._held, "blocks": self._blocks})
 
     def _save(self) -> None:
-        self.place.put_json(f"{self.id}/{RECORD}", self.facts)
+        self.storage.put_json(f"{self.id}/{RECORD}", self.facts)
 
 
-def records_in(place: WorkingSet) -> list[dict[str, Any]]:
+def records_in(storage: WorkingSet) -> list[dict[str, Any]]:
     """The records of all sweeps of a place, newest first; one that cannot be read, or is of another folder, is passed over."""
     found = []
-    for name in place.names(""):
-        if place.exists(f"{name}/{RECORD}"):
+    for name in storage.names(""):
+        if storage.exists(f"{name}/{RECORD}"):
             try:
-                record = place.json(f"{name}/{RECORD}")
+                record = storage.json(f"{name}/{RECORD}")
             except InputError:
                 continue
             if record.get("id") == name and record.keys() >= NEEDED:
@@ -86,9 +86,9 @@ def records_in(place: WorkingSet) -> list[dict[str, Any]]:
     return sorted(found, key=lambda record: str(record["started_at"]), reverse=True)
 
 
-def record_of(place: WorkingSet, asked: str) -> dict[str, Any]:
+def read_sweep_record(storage: WorkingSet, asked: str) -> dict[str, Any]:
     """The record of the sweep with this id, a beginning of it that no other has, or this name (its newest)."""
-    records = records_in(place)
+    records = records_in(storage)
     found = [one for one in records if one["id"] == asked] or [one for one in records if one["name"] == asked][:1]
     found = found or [one for one in records if one["id"].startswith(asked)]
     if len(found) != 1:
@@ -99,21 +99,21 @@ def record_of(place: WorkingSet, asked: str) -> dict[str, Any]:
     return found[0]
 
 
-def count_done_trials(place: WorkingSet, record: dict[str, Any]) -> int:
+def count_done_trials(storage: WorkingSet, record: dict[str, Any]) -> int:
     """How many trials of a sweep have results or are wrong in themselves."""
     if "done" in record:
         return int(record["done"])
-    if not place.exists(f"{record['id']}/{PLAN}"):
+    if not storage.exists(f"{record['id']}/{PLAN}"):
         return 0
     try:
-        plan = place.json(f"{record['id']}/{PLAN}")
+        plan = storage.json(f"{record['id']}/{PLAN}")
     except InputError:  # how far it is can no longer be told; the next start writes it anew
         return 0
-    there = set(place.names(f"{record['base']}/results"))
+    there = set(storage.names(f"{record['base']}/results"))
     return int(plan["held"]) + sum(int(count) for name, count in plan["blocks"] if name in there)
 
 
-def status_of(record: dict[str, Any]) -> str:
+def compute_sweep_status(record: dict[str, Any]) -> str:
     """The status as written, but `killed` for a sweep whose process on this machine is gone."""
     gone = record["host"] == socket.gethostname() and not is_taken(record["process"])
     return "killed" if record["status"] == "running" and gone else str(record["status"])

@@ -1,4 +1,4 @@
-"""The second use: sweep over many candidates for a release. One Prefect task per block; a task is given ids alone."""
+"""The Prefect flow of a sweep over many candidates for a release: one task a block of trials, named by ids alone."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _following: dict[str, tuple[SweepExecution, TrialListener]] = {}
 _pools: list[BlockPool] = []  # the pool of this process, which is reused from block to block; a worker of a cluster has none
 
 
-def _may_mend(task: Any, run: Any, state: Any) -> bool:
+def _is_retry_useful(task: Any, run: Any, state: Any) -> bool:
     """Another attempt is of use unless the pool was closed on purpose."""
     return not (_pools and _pools[-1].closed)
 
@@ -36,49 +36,49 @@ def _may_mend(task: Any, run: Any, state: Any) -> bool:
     name="sweep block",
     retries=RETRIES,
     retry_delay_seconds=1,
-    retry_condition_fn=_may_mend,
+    retry_condition_fn=_is_retry_useful,
     cache_policy=NO_CACHE,
     persist_result=False,
     log_prints=False,
 )
 @hide_exceptions("sweep-block")
-def compute_block(place: str, sweep: str, number: int) -> int:
+def compute_block(storage: str, sweep: str, number: int) -> int:
     """Compute one block of a sweep; returns how many trials it has."""
-    return _dispatch_block(place, sweep, number)
+    return _dispatch_block(storage, sweep, number)
 
 
 @flow(name="sweep", persist_result=False)
 @hide_exceptions("sweep")
-def follow_sweep(sweep: str) -> None:
+def compute_remaining_trials(sweep: str) -> None:
     """Compute what is left of a sweep that this process has planned."""
-    _follow_batches(sweep)
+    _compute_batches(sweep)
 
 
 # a cluster is sent flow and task by value, with all they name: these two are named, and what they know stays here
-def _dispatch_block(place: str, sweep: str, number: int) -> int:
-    return _pools[-1].run(place, sweep, number) if _pools else run_block(place, sweep, number)
+def _dispatch_block(storage: str, sweep: str, number: int) -> int:
+    return _pools[-1].run(storage, sweep, number) if _pools else run_block(storage, sweep, number)
 
 
-def _follow_batches(sweep: str) -> None:
-    course, listener = _following[sweep]
-    course.follow(_create_submitter(course), listener)
+def _compute_batches(sweep: str) -> None:
+    execution, listener = _following[sweep]
+    execution.follow(_create_submitter(execution), listener)
 
 
-def run_sweep(course: SweepExecution, listener: TrialListener, means: ComputeBackend, pool: BlockPool) -> None:
+def run_sweep(execution: SweepExecution, listener: TrialListener, backend: ComputeBackend, pool: BlockPool) -> None:
     """Run the flow until every trial of the sweep has a result.
 
     Raises InputError where the workers run other code, StageFailure where nothing could be computed at all.
     """
-    name, code = course.record.id, ""
+    name, code = execution.record.id, ""
     with ExitStack() as stack:
-        _following[name] = (course, listener)
+        _following[name] = (execution, listener)
         stack.callback(_following.pop, name)
-        if means.runner == "local":
+        if backend.runner == "local":
             _pools.append(pool)
             stack.callback(_pools.pop)
-        stack.enter_context(tags(f"sweep:{course.sweep.spec.name}"))
+        stack.enter_context(tags(f"sweep:{execution.sweep.spec.name}"))
         try:
-            follow_sweep.with_options(task_runner=_runner(means), flow_run_name=name)(name)
+            compute_remaining_trials.with_options(task_runner=_runner(backend), flow_run_name=name)(name)
         except StageFailure as failure:
             if not isinstance(failure.cause, NothingComputed):
                 raise
@@ -90,18 +90,18 @@ def run_sweep(course: SweepExecution, listener: TrialListener, means: ComputeBac
         raise StageFailure("sweep", code, code.rpartition("(")[2].rstrip(")"))
 
 
-def _runner(means: ComputeBackend) -> Any:
-    if means.runner == "dask":
+def _runner(backend: ComputeBackend) -> Any:
+    if backend.runner == "dask":
         from flows.sweep.cluster import runner_at
 
-        return runner_at(means.address or "")
-    return ThreadPoolTaskRunner(max_workers=means.workers)
+        return runner_at(backend.address or "")
+    return ThreadPoolTaskRunner(max_workers=backend.workers)
 
 
-def _create_submitter(course: SweepExecution) -> Callable[[Sequence[int]], Iterator[tuple[int, str | None]]]:
+def _create_submitter(execution: SweepExecution) -> Callable[[Sequence[int]], Iterator[tuple[int, str | None]]]:
     def submit(numbers: Sequence[int]) -> Iterator[tuple[int, str | None]]:
-        url = course.basis.place.url
-        running = {compute_block.submit(url, course.record.id, number): number for number in numbers}
+        url = execution.basis.storage.url
+        running = {compute_block.submit(url, execution.record.id, number): number for number in numbers}
         try:
             for future in as_completed(list(running)):
                 future.wait()

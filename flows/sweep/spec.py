@@ -19,8 +19,9 @@ from flows.sweep.file import Template as Template
 from flows.sweep.variants import refuse_impossible, refuse_unfit_value
 from tasks.microdata.document import EXAMPLE, Document, format_dotted_path, read_document, validate_document
 from tasks.microdata.errors import InputError
-from tasks.sweep.axes import Axis, AxisSpec, axis
-from tasks.sweep.parts import Parts, Place, kind_of, place_of
+from tasks.microdata.public_paths import SpecPath
+from tasks.sweep.axes import AxisSpec, SweepAxis, axis
+from tasks.sweep.parts import Parts, find_number_kind, parse_axis_path
 from tasks.sweep.points import LARGEST, Space
 
 SWEEP_EXAMPLE = "params/sweeps/anes96.yaml"
@@ -63,7 +64,7 @@ def create_templates_and_spaces(
     return templates, tuple(_space(spec, i, template, document) for i, template in enumerate(templates))
 
 
-def schema_of_sweep_files() -> dict[str, Any]:
+def create_sweep_schema() -> dict[str, Any]:
     """The JSON schema that editors use; params/schema/sweep.json holds it, and a test says when it is stale."""
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **SweepSpec.model_json_schema(by_alias=True)}
 
@@ -86,7 +87,7 @@ def _base(spec: SweepSpec, document: Document) -> tuple[Document, ReleaseSpec]:
     if base.released is not None:
         what = "the base release has a table that was masked elsewhere: there is nothing to vary in how it is masked"
         raise _create_sweep_error(document, ("base",), what, "a base with `masking`", "certify that table by itself", spec.base)
-    if base.model is not None:
+    if not base.kind.is_table:
         what = "the base release is a model, and a sweep masks and attacks a table"
         raise _create_sweep_error(
             document, ("base",), what, "a base that releases a table", "certify that model by itself", spec.base
@@ -110,53 +111,53 @@ def _template(spec: SweepSpec, i: int, document: Document, base: Document) -> Te
 
 
 def _space(spec: SweepSpec, i: int, template: Template, document: Document) -> Space:
-    own = {path: (*template.place, "axes", path) for path in spec.pipelines[i].axes}
+    own = {path: (*template.location, "axes", path) for path in spec.pipelines[i].axes}
     common = {path: ("axes", path) for path in spec.axes}
-    places = own | common
+    locations = own | common
     _refuse_overlap(own, common, document)
-    found = tuple(_axis(path, one, template, document, places[path]) for path, one in _axes(spec, i))
+    found = tuple(_axis(path, one, template, document, locations[path]) for path, one in _axes(spec, i))
     try:
         return Space.from_axes(template.pipeline, found)
     except InputError as error:
         path, when = error.where.removesuffix(".when"), error.where.endswith(".when")
-        raise _move_error(error, document, (*places[path], *(["when"] if when else []))) from None
+        raise _move_error(error, document, (*locations[path], *(["when"] if when else []))) from None
 
 
 def _axes(spec: SweepSpec, i: int) -> tuple[tuple[str, AxisSpec], ...]:
     return (*spec.pipelines[i].axes.items(), *spec.axes.items())
 
 
-def _axis(path: str, spec: AxisSpec, template: Template, document: Document, place: Place) -> Axis:
+def _axis(path: str, spec: AxisSpec, template: Template, document: Document, location: SpecPath) -> SweepAxis:
     try:
-        whole, real = kind_of(path, template.content)
+        whole, real = find_number_kind(path, template.content)
     except InputError as error:
-        raise _move_error(error, document, place) from None
+        raise _move_error(error, document, location) from None
     try:
         found = axis(path, spec, whole=whole, real=real)
     except InputError as error:
-        raise _move_error(error, document, (*place, error.where)) from None
+        raise _move_error(error, document, (*location, error.where)) from None
     form = next(name for name in ("values", "range", "log_range") if getattr(spec, name) is not None)
     ends = spec.values if spec.bounds is None else (found.choices[0], found.choices[-1]) if found.choices else spec.bounds
     for i, value in enumerate(ends or ()):
-        refuse_unfit_value(template, found, value, document, (*place, form, i))
+        refuse_unfit_value(template, found, value, document, (*location, form, i))
     return found
 
 
-def _refuse_overlap(own: Mapping[str, Place], common: Mapping[str, Place], document: Document) -> None:
+def _refuse_overlap(own: Mapping[str, SpecPath], common: Mapping[str, SpecPath], document: Document) -> None:
     """Two axes must not set one thing: neither the same field twice, nor a field and something inside it."""
     placed = [(path, where) for paths in (own, common) for path, where in paths.items()]
     for i, (path, where) in enumerate(placed):
         steps = _steps(path, where, document)
         for other, _ in placed[:i]:
-            shorter = min(len(steps), len(place_of(other)))
-            if steps[:shorter] == place_of(other)[:shorter]:
+            shorter = min(len(steps), len(parse_axis_path(other)))
+            if steps[:shorter] == parse_axis_path(other)[:shorter]:
                 what = f"two axes set one thing: {other} and {path}"
                 raise _create_sweep_error(document, where, what, "one axis for each parameter", "take one of them out")
 
 
-def _steps(path: str, where: Place, document: Document) -> Place:
+def _steps(path: str, where: SpecPath, document: Document) -> SpecPath:
     try:
-        return place_of(path)
+        return parse_axis_path(path)
     except InputError as error:
         raise _move_error(error, document, where) from None
 
@@ -180,28 +181,28 @@ def _refuse_endless(sweep: Sweep) -> None:
     for space, template in zip(sweep.spaces, sweep.templates, strict=True):
         endless = next((one for one in space.axes if one.continuous), None)
         if endless is not None:
-            place = (*template.place, "axes", endless.path)
+            location = (*template.location, "axes", endless.path)
             what = f"a grid needs to know how many values {endless.path} has"
             raise _create_sweep_error(
-                sweep.document, place, what, "`steps` beside the range", "add `steps`, or choose a random or frontier search"
+                sweep.document, location, what, "`steps` beside the range", "add `steps`, or choose a random or frontier search"
             )
 
 
 def _create_sweep_error(
-    document: Document, place: Place, what: str, allowed: str, remedy: str, value: object = None
+    document: Document, location: SpecPath, what: str, allowed: str, remedy: str, value: object = None
 ) -> InputError:
-    return InputError("sweep-file", document.where(place), what, allowed, remedy, value)
+    return InputError("sweep-file", document.where(location), what, allowed, remedy, value)
 
 
-def _move_error(error: InputError, document: Document, place: Place) -> InputError:
+def _move_error(error: InputError, document: Document, location: SpecPath) -> InputError:
     """The error of an axis, with its place in the sweep file."""
     return dataclasses.replace(
-        error, code="sweep-file", where=f"{document.path}, line {document.line_of(place)}: {format_dotted_path(place)}"
+        error, code="sweep-file", where=f"{document.path}, line {document.line_of(location)}: {format_dotted_path(location)}"
     )
 
 
 def _about_a_sweep(error: InputError) -> InputError:
     """The error of a YAML file, with advice that fits a sweep file."""
-    said = (text.replace("schema/release.json", "schema/sweep.json") for text in (error.allowed, error.remedy))
-    allowed, remedy = (text.replace(EXAMPLE, SWEEP_EXAMPLE).replace("a release file", "a sweep file") for text in said)
+    texts = (text.replace("schema/release.json", "schema/sweep.json") for text in (error.allowed, error.remedy))
+    allowed, remedy = (text.replace(EXAMPLE, SWEEP_EXAMPLE).replace("a release file", "a sweep file") for text in texts)
     return dataclasses.replace(error, code="sweep-file", allowed=allowed, remedy=remedy)

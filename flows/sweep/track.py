@@ -23,10 +23,18 @@ from tasks.microdata.public_paths import cut_at_private, is_public_path
 from tasks.microdata.table import Floats
 from tasks.runtime.settings import Home
 from tasks.runtime.tracking import Tracking
+from tasks.score.figure_rounding import (
+    DECIMALS,
+    ERRORS,
+    STATISTICS,
+    digits,
+    find_classes,
+    is_share_of_people,
+    round_significant,
+)
 from tasks.score.public_shares import FEWEST
-from tasks.score.rounding import DECIMALS, ERRORS, STATISTICS, classes_of, digits, is_share_of_people, round_significant
 from tasks.sweep.layout import AXIS, BESIDE, FigureSubject
-from tasks.sweep.parts import Parts, steps_of
+from tasks.sweep.parts import Parts, parse_steps
 from tasks.sweep.results import Results
 
 SECONDS_BETWEEN_COUNTS = 5.0
@@ -38,7 +46,7 @@ class SweepTracking:
 
     def __init__(self, sweep: SweepDefinition, name: str) -> None:
         self._tracking = Tracking(series=f"sweep-{sweep.spec.name}", run=name, again=True)
-        self._tracking.parameters(parameters_of(sweep))
+        self._tracking.parameters(list_parameters(sweep))
         self._tracking.tag("sdcert.sweep", sweep.spec.name)
         self._told = 0.0
 
@@ -61,7 +69,7 @@ class SweepTracking:
             path = Path(folder, "table.parquet")
             pq.write_table(public, path, compression="zstd")
             self._tracking.artifact(path)
-            means = means_of(public, list(frontier))
+            means = compute_point_means(public, list(frontier))
             for number, parameters in frontier.items():
                 shown = {path: value for path, value in parameters.items() if is_public_axis(path)}
                 self._tracking.child(f"point-{number}", shown, means[number])
@@ -72,7 +80,7 @@ class SweepTracking:
         return self._tracking.close(status)
 
 
-def parameters_of(sweep: SweepDefinition) -> dict[str, Any]:
+def list_parameters(sweep: SweepDefinition) -> dict[str, Any]:
     """The sweep file and the release it starts from, as far as a release shows of itself."""
     spaces = [{"name": space.pipeline, "axes": [public_axis(axis.path) for axis in space.axes]} for space in sweep.spaces]
     base = sweep.base.public()
@@ -82,16 +90,17 @@ def parameters_of(sweep: SweepDefinition) -> dict[str, Any]:
 
 def is_public_axis(path: str) -> bool:
     """May the values of this axis be told, which stand in parameters that are declared public?"""
-    return is_public_path(Parts, steps_of(path.removeprefix(AXIS)))
+    return is_public_path(Parts, parse_steps(path.removeprefix(AXIS)))
 
 
 def public_axis(path: str) -> str:
     """The path up to where it could name a value: `masking[0].recode.town.map["Ys"]` is `masking[0].recode.town.map`."""
-    return format_dotted_path(cut_at_private(Parts, steps_of(path)))
+    return format_dotted_path(cut_at_private(Parts, parse_steps(path)))
 
 
 def public_table(table: pa.Table, rows: int) -> pa.Table:
-    """The table with its figures rounded as `tasks.score.rounding` rounds those of a release; of the axes the public ones.
+    """The table with its figures rounded as `tasks.score.figure_rounding` rounds those of a release; of the axes the public
+    ones.
 
     rows: of the source. Shares of people are shown by classes of so many, because the table does not hold how many there were.
     """
@@ -106,19 +115,19 @@ def public_table(table: pa.Table, rows: int) -> pa.Table:
                     values = _round_to_classes(exact, results.values(column), subject, column.removesuffix(name), rows)
                 else:
                     values = _public(results.values(column), subject, parts.get(subject.measure))
-                place = table.column_names.index(column)
-                table = table.set_column(place, table.schema.field(column), pa.array(values, from_pandas=True))
+                position = table.column_names.index(column)
+                table = table.set_column(position, table.schema.field(column), pa.array(values, from_pandas=True))
     return table
 
 
-def means_of(table: pa.Table, points: list[int]) -> dict[int, dict[str, float]]:
+def compute_point_means(table: pa.Table, points: list[int]) -> dict[int, dict[str, float]]:
     """The mean over the seeds of every figure of some points that have it under all of them."""
     results = Results.from_table(table)
-    places = {number: int(np.searchsorted(results.points, number)) for number in points}
+    positions = {number: int(np.searchsorted(results.points, number)) for number in points}
     means = {name: results.aggregate_seeds(results.values(name)).mean for name in results.figures}
     return {
-        number: {name: float(mean[place]) for name, mean in means.items() if not np.isnan(mean[place])}
-        for number, place in places.items()
+        number: {name: float(mean[position]) for name, mean in means.items() if not np.isnan(mean[position])}
+        for number, position in positions.items()
     }
 
 
@@ -132,11 +141,11 @@ def _round_to_classes(exact: Floats, values: Floats, subject: FigureSubject, end
     """What is shown of shares of people, or of the ends of their intervals; end: `low:`, `high:`, or empty for the share."""
     if rows < FEWEST:
         return np.full(len(values), np.nan)
-    classes, few = classes_of(subject.measure, rows), _digits(subject, 1)
+    classes, few = find_classes(subject.measure, rows), _digits(subject, 1)
 
     def round_share(share: float) -> float:
-        place = classes.place(share)
-        return classes.interval(place)[end == "high:"] if end else classes.get_public_share(place)
+        position = classes.find_class(share)
+        return classes.interval(position)[end == "high:"] if end else classes.get_public_share(position)
 
     pairs = zip(exact, values, strict=True)
     found = np.array([value if np.isnan(value) or np.isnan(share) else round_share(share) for share, value in pairs])
@@ -145,11 +154,11 @@ def _round_to_classes(exact: Floats, values: Floats, subject: FigureSubject, end
 
 def _public(values: Floats, subject: FigureSubject, parts: Floats | None) -> Floats:
     several = np.zeros(len(values), dtype=bool) if parts is None else np.broadcast_to(parts >= 2, values.shape)
-    places = DECIMALS if subject.measure in STATISTICS else None
+    positions = DECIMALS if subject.measure in STATISTICS else None
     by_parts = {many: _digits(subject, 2 if many else 1) for many in (False, True)}
     return np.array(
         [
-            value if np.isnan(value) or (few := by_parts[bool(many)]) is None else round_significant(value, few, places)
+            value if np.isnan(value) or (few := by_parts[bool(many)]) is None else round_significant(value, few, positions)
             for value, many in zip(values, several, strict=True)
         ]
     )

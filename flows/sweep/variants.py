@@ -14,12 +14,20 @@ from flows.release import ReleaseSpec, collect_policy_names, include_omitted_att
 from flows.sweep.file import SweepDefinition, Template
 from tasks.attack.plan import check_attacks
 from tasks.mask.coding.recoding import load_mappings
-from tasks.microdata.document import Document, format_dotted_path, message_of, place_in_document, validate_document, value_at
+from tasks.microdata.document import (
+    Document,
+    find_error_path,
+    format_dotted_path,
+    format_model_error,
+    validate_document,
+    value_at,
+)
 from tasks.microdata.errors import InputError
+from tasks.microdata.public_paths import SpecPath
 from tasks.microdata.randomness import SEED_BYTES, stream
 from tasks.score.policy import check_policy
-from tasks.sweep.axes import Axis, Value
-from tasks.sweep.parts import Parts, Place, place_of, replace_values, steps_of
+from tasks.sweep.axes import SweepAxis, Value
+from tasks.sweep.parts import Parts, parse_axis_path, parse_steps, replace_values
 from tasks.sweep.points import SweepPoint
 
 SAMPLE = 200  # points of a pipeline that are looked at when its file is read
@@ -68,19 +76,21 @@ def refuse_impossible(
     raise _locate_point_error(problem, sweep, template, first)
 
 
-def refuse_unfit_value(template: Template, axis: Axis, value: Value, document: Document, place: Place) -> None:
-    """InputError for a value that its parameter can never have, whatever the others are. place: of the value in the file."""
+def refuse_unfit_value(template: Template, axis: SweepAxis, value: Value, document: Document, location: SpecPath) -> None:
+    """InputError for a value that its parameter can never have, whatever the others are. location: of the value in the file."""
     content = replace_values(template.content, {axis.path: value})
-    wanted = place_of(axis.path)
+    wanted = parse_axis_path(axis.path)
     try:
         Parts.model_validate_json(json.dumps(content))
     except ValidationError as error:
         for detail in error.errors(include_url=False):
-            found = place_in_document(detail, content)
+            found = find_error_path(detail, content)
             if found[: len(wanted)] == wanted:
-                what = f"{axis.path}: {message_of(detail)}"
+                what = f"{axis.path}: {format_model_error(detail)}"
                 remedy = "correct the value; params/schema/release.json describes every field"
-                raise InputError("sweep-file", document.where(place), what, message_of(detail), remedy, value) from None
+                raise InputError(
+                    "sweep-file", document.where(location), what, format_model_error(detail), remedy, value
+                ) from None
 
 
 def _parts(template: Template, point: SweepPoint) -> Parts:
@@ -102,17 +112,19 @@ def _problem(sweep: SweepDefinition, point: SweepPoint, fits: Callable[[ReleaseS
 
 def _locate_point_error(error: InputError, sweep: SweepDefinition, template: Template, point: SweepPoint) -> InputError:
     """The error with the file and line that its place in the release comes from: an axis, the pipeline, or the base."""
-    place = steps_of(error.where) or ("masking",)
-    axis = next((path for path, _ in point.values if place[: len(place_of(path))] == place_of(path)), None)
+    location = parse_steps(error.where) or ("masking",)
+    axis = next((path for path, _ in point.values if location[: len(parse_axis_path(path))] == parse_axis_path(path)), None)
     if axis is not None:
-        own = (*template.place, "axes", axis)
-        return _set_error_place(
+        own = (*template.location, "axes", axis)
+        return _relocate_error(
             error, sweep.document, own if value_at(sweep.document.content, own) is not None else ("axes", axis)
         )
-    if place[0] == "masking" and value_at(sweep.document.content, (*template.place, "masking")) is not None:
-        return _set_error_place(error, sweep.document, (*template.place, *place))
-    return _set_error_place(error, sweep.base_document, place)
+    if location[0] == "masking" and value_at(sweep.document.content, (*template.location, "masking")) is not None:
+        return _relocate_error(error, sweep.document, (*template.location, *location))
+    return _relocate_error(error, sweep.base_document, location)
 
 
-def _set_error_place(error: InputError, document: Document, place: Place) -> InputError:
-    return dataclasses.replace(error, where=f"{document.path}, line {document.line_of(place)}: {format_dotted_path(place)}")
+def _relocate_error(error: InputError, document: Document, location: SpecPath) -> InputError:
+    return dataclasses.replace(
+        error, where=f"{document.path}, line {document.line_of(location)}: {format_dotted_path(location)}"
+    )

@@ -16,7 +16,7 @@ from typing import Any
 from pydantic import TypeAdapter
 from threadpoolctl import threadpool_limits
 
-from flows.sweep.basis import file_name, schema_name
+from flows.sweep.basis import name_external_file, schema_name
 from flows.sweep.blocks import GROUP, block_name
 from flows.sweep.program_digest import compute_program_digest
 from flows.sweep.working_set import WorkingSet
@@ -35,8 +35,8 @@ def run_block(url: str, sweep: str, number: int) -> int:
     Raises InputError where this worker runs other code, or other versions, than who planned the sweep.
     """
     threadpool_limits(limits=1)  # sums of products come out otherwise on two threads than on one
-    place = _place(url)
-    block = place.json(block_name(sweep, number))
+    storage = _place(url)
+    block = storage.json(block_name(sweep, number))
     if block["made_by"] != compute_program_digest():
         what, remedy = (
             "a worker has other code or other versions than who planned the sweep",
@@ -44,8 +44,8 @@ def run_block(url: str, sweep: str, number: int) -> int:
         )
         raise InputError("other-code", "--runner", what, "the same checkout and lock everywhere", remedy)
     trials = sum(len(job["group"]["trials"]) for job in block["jobs"])
-    if not place.has_results(block["base"], [trial["key"] for job in block["jobs"] for trial in job["group"]["trials"]]):
-        place.put_rows(block["base"], [row for job in block["jobs"] for row in _compute_job(url, block["base"], job)])
+    if not storage.has_results(block["base"], [trial["key"] for job in block["jobs"] for trial in job["group"]["trials"]]):
+        storage.put_rows(block["base"], [row for job in block["jobs"] for row in _compute_job(url, block["base"], job)])
     return trials
 
 
@@ -89,7 +89,7 @@ def _table(url: str, base: str) -> tuple[Microdata, str]:
 
 @cache
 def _file(url: str, base: str, name: str) -> Microdata:
-    return _place(url).table(file_name(base, name))
+    return _place(url).table(name_external_file(base, name))
 
 
 @cache

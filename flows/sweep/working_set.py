@@ -27,8 +27,8 @@ from tasks.microdata.errors import InputError
 from tasks.microdata.parquet_files import read_parquet
 from tasks.microdata.regular_files import open_regular_file
 from tasks.microdata.table import Microdata
-from tasks.runtime.places import SharedStorage as SharedPlace
 from tasks.runtime.settings import Home
+from tasks.runtime.shared_storage import SharedStorage
 from tasks.sweep.evaluation import TrialResult
 
 RESULT = pa.schema(
@@ -42,7 +42,7 @@ RESULT = pa.schema(
 )
 
 
-class WorkingSet(SharedPlace):
+class WorkingSet(SharedStorage):
     """The working set under one address."""
 
     def __init__(self, url: str) -> None:
@@ -101,8 +101,8 @@ class WorkingSet(SharedPlace):
         """The results of these keys, each once, as the columns of the file; `figures` is JSON."""
         left = set(wanted)
         for part in self._results(base):
-            places = [i for i, key in enumerate(part.column("key").to_pylist()) if key in left]
-            for row in part.take(pa.array(places, pa.int64())).to_pylist():
+            positions = [i for i, key in enumerate(part.column("key").to_pylist()) if key in left]
+            for row in part.take(pa.array(positions, pa.int64())).to_pylist():
                 if row["key"] in left:
                     left.remove(row["key"])
                     yield row
@@ -131,7 +131,7 @@ def _create_damage_error(name: str) -> InputError:
     return InputError("damaged-working-set", "--store", what, "the file as it was written", remedy)
 
 
-def default_place() -> WorkingSet:
+def open_default_working_set() -> WorkingSet:
     """The folder of sweeps in the private home."""
     return WorkingSet(str(Home.current().folder("sweeps")))
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-from flows.watch.past_attempts import PastAttempt
+from tasks.audit.series.past_attempts import PastAttempt
 
 Action = Literal[
     "certify", "review_due", "unchanged", "refused_before", "revoked_before", "quarantined_before", "nothing", "busy", "away"
@@ -24,7 +24,7 @@ class Look:
     run: str | None = None
 
 
-def decide(here: Sequence[PastAttempt], same_release: SameRelease, *, draw: str | None, now: datetime) -> Look:
+def decide_action(here: Sequence[PastAttempt], same_release: SameRelease, *, draw: str | None, now: datetime) -> Look:
     """What to do about a version that is there.
 
     A version is certified once with one release file. Refused or undecided, it is not tried again; certified, it is measured

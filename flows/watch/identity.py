@@ -7,7 +7,7 @@ import json
 from pydantic import TypeAdapter, ValidationError
 
 from flows.release import ReleaseSpec
-from flows.run.history import manifest_of
+from flows.run.history import read_manifest
 from tasks.microdata.canonical import canonical
 from tasks.microdata.refs import RecordRef
 from tasks.runtime.artifacts import Damaged, Store
@@ -19,8 +19,8 @@ def release_key(release: ReleaseSpec) -> str:
     """The keyed digest of a release file without the places of its tables, and without what `declare_other_versions` added."""
     declared = _extract_prior_releases(release)
     plain = release.model_copy(update={"context": release.context.model_copy(update={"prior_releases": declared})})
-    places = {"source": {"table"}, "released": {"table"}}
-    return Store().digest(canonical(plain.model_dump(mode="json", by_alias=True, exclude=places)))
+    tables = {"source": {"table"}, "released": {"table"}}
+    return Store().digest(canonical(plain.model_dump(mode="json", by_alias=True, exclude=tables)))
 
 
 def find_past_release_key(spec: str, run: str) -> str | None:
@@ -30,7 +30,7 @@ def find_past_release_key(spec: str, run: str) -> str | None:
     except (Damaged, ValidationError):
         pass
     try:
-        return release_key(TypeAdapter(ReleaseSpec).validate_json(json.dumps(manifest_of(run)["spec"])))
+        return release_key(TypeAdapter(ReleaseSpec).validate_json(json.dumps(read_manifest(run)["spec"])))
     except (OSError, ValueError, KeyError):
         return None
 
@@ -42,8 +42,8 @@ def declare_other_versions(release: ReleaseSpec, count: int, last: str) -> Relea
     """
     declared = _extract_prior_releases(release)
     versions = "one other version" if count == 1 else f"{count:,} other versions"
-    said = f"{_series(release)}{versions}, the last certified in run {last}{_MORE if declared is None else ''}"
-    context = release.context.model_copy(update={"prior_releases": (*(declared or ()), said)})
+    described = f"{_series(release)}{versions}, the last certified in run {last}{_MORE if declared is None else ''}"
+    context = release.context.model_copy(update={"prior_releases": (*(declared or ()), described)})
     return release.model_copy(update={"context": context})
 
 

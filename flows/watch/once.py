@@ -19,16 +19,17 @@ from prefect import flow
 from flows.limits import REFUSALS, refuse_silence_of_decided
 from flows.release import ReleaseSpec
 from flows.run.publish import settle_latest
+from flows.run.run_entries import ASKED_BY_FLOW_RUN
 from flows.run.stage_runner import expected_digests
-from flows.run.trail import ASKED_BY_FLOW_RUN
 from flows.watch import quarantine
-from flows.watch.decide import Look, decide, overdue
+from flows.watch.decide import Look, decide_action, overdue
 from flows.watch.identity import declare_other_versions, find_past_release_key, release_key
-from flows.watch.past_attempts import PastAttempt, past_of
 from flows.watch.quarantine import QuarantineRecord
 from flows.watch.source_poll import SourceSnapshot, SourceUnavailable, Version, is_away, poll_source
-from flows.watch.spec import Watch
+from flows.watch.spec import WatchDefinition
 from tasks.audit.maintenance.use import use_store
+from tasks.audit.series.past_attempts import PastAttempt
+from tasks.audit.series.series import Series
 from tasks.ingest.outputs import IngestOutputs
 from tasks.ingest.task import ingest_source
 from tasks.microdata.errors import InputError
@@ -41,7 +42,7 @@ from tasks.runtime.files import try_lock
 from tasks.runtime.settings import Home
 
 Certify = Callable[[ReleaseSpec], dict[str, str]]
-Event = Literal["certified", "refused", "undecided", "quarantined", "review_due"]
+WatchEvent = Literal["certified", "refused", "undecided", "quarantined", "review_due"]
 DECIDED = ("unchanged", "refused_before", "revoked_before", "review_due")
 AT_REST = {"source-changed", "released-changed"}
 UNREACHABLE = {"no-server", "ledger-busy"}
@@ -76,7 +77,7 @@ class WatchResult:
     code: str | None = None
     quarantine: str | None = None
     review_due: str | None = None
-    events: tuple[Event, ...] = ()
+    events: tuple[WatchEvent, ...] = ()
     passed_over: tuple[str, ...] = ()
     waiting: tuple[str, ...] = ()
     ignored: tuple[str, ...] = ()
@@ -92,7 +93,7 @@ class WatchResult:
         return int(self.verdict is not None and self.verdict != "certified")
 
 
-def poll_once(watch: Watch, certify: Certify, *, again: bool = False, now: datetime | None = None) -> WatchResult:
+def poll_once(watch: WatchDefinition, certify: Certify, *, again: bool = False, now: datetime | None = None) -> WatchResult:
     """Look once, and certify with `certify` what is due. One look of a series at a time: a second one comes back as `busy`.
 
     again: a person asks to try what is there, whatever became of it before; the draw stays the same all the same.
@@ -111,8 +112,10 @@ def poll_once(watch: Watch, certify: Certify, *, again: bool = False, now: datet
             return replace(blank, action="away", reason=away.error.what, code=away.error.public, error=away.error)
 
 
-def _poll_and_certify(watch: Watch, certify: Certify, blank: WatchResult, *, again: bool, now: datetime) -> WatchResult:
-    there, past = poll_source(watch, now), past_of(watch.release.series_name)
+def _poll_and_certify(
+    watch: WatchDefinition, certify: Certify, blank: WatchResult, *, again: bool, now: datetime
+) -> WatchResult:
+    there, past = poll_source(watch, now), Series(watch.release.series_name).list_past_attempts()
     version = there.version
     _settle(watch.output / watch.release.name, watch.release.name)
     here = [] if version is None else _here(watch.release, version, past)
@@ -149,7 +152,7 @@ def _add_review_event(looked: WatchResult) -> WatchResult:
     if looked.review_due is None:
         return looked
     scheduled = ASKED_BY_FLOW_RUN in os.environ
-    if not scheduled and not quarantine.first_told(looked.series, looked.review_due):
+    if not scheduled and not quarantine.is_first_report(looked.series, looked.review_due):
         return looked
     return replace(looked, events=("review_due", *looked.events))
 
@@ -194,7 +197,9 @@ def table_address(plan: str, digest: str) -> str | None:
     return None if outputs is None else outputs["data"]
 
 
-def _decide_version(watch: Watch, version: Version, here: Sequence[PastAttempt], *, again: bool, now: datetime) -> Look:
+def _decide_version(
+    watch: WatchDefinition, version: Version, here: Sequence[PastAttempt], *, again: bool, now: datetime
+) -> Look:
     release = watch.release
     if again:
         return Look("certify", "somebody asked for it again")
@@ -208,7 +213,7 @@ def _decide_version(watch: Watch, version: Version, here: Sequence[PastAttempt],
         return None if known is None else known == key
 
     of_this = [one for one in here if one.release in (None, release.name)]  # a series may have several releases
-    return decide(of_this, same_release, draw=current_draw(release.series_name), now=now)
+    return decide_action(of_this, same_release, draw=current_draw(release.series_name), now=now)
 
 
 def _declaring(release: ReleaseSpec, past: Sequence[PastAttempt], here: Sequence[PastAttempt]) -> ReleaseSpec:
@@ -218,7 +223,7 @@ def _declaring(release: ReleaseSpec, past: Sequence[PastAttempt], here: Sequence
 
 
 def _certify_version(
-    watch: Watch, version: Version, release: ReleaseSpec, certify: Certify, looked: WatchResult
+    watch: WatchDefinition, version: Version, release: ReleaseSpec, certify: Certify, looked: WatchResult
 ) -> WatchResult:
     series, name = watch.release.series_name, _id(watch.release, version)
     refusal = _not_to_be_run(version, quarantine.deaths(series, name))
@@ -231,7 +236,7 @@ def _certify_version(
             done = certify(release)
     except StageFailure as failure:
         refusal = _refusal(failure, version)
-        return _quarantine_version(watch, version, refusal, _run_of(release, began), looked)
+        return _quarantine_version(watch, version, refusal, _find_run(release, began), looked)
     except InputError as error:
         if error.code in UNREACHABLE or is_away(error):
             raise SourceUnavailable(error) from None
@@ -288,7 +293,9 @@ def _refusal(failure: StageFailure, version: Version) -> InputError:
     return cause
 
 
-def _quarantine_version(watch: Watch, version: Version, error: InputError, run: str | None, looked: WatchResult) -> WatchResult:
+def _quarantine_version(
+    watch: WatchDefinition, version: Version, error: InputError, run: str | None, looked: WatchResult
+) -> WatchResult:
     record = QuarantineRecord(
         id=_id(watch.release, version),
         watch=watch.spec.name,
@@ -305,10 +312,10 @@ def _quarantine_version(watch: Watch, version: Version, error: InputError, run: 
     return replace(looked, run=run, code=error.public, quarantine=record.id, events=("quarantined",), error=error)
 
 
-def _run_of(release: ReleaseSpec, since: datetime) -> str | None:
+def _find_run(release: ReleaseSpec, since: datetime) -> str | None:
     """The run of this release file that began last; None where it broke off before one was written down."""
     spec = Store().put_record(release)
-    found = [one.run for one in past_of(release.series_name) if one.spec == spec and one.began_at >= since]
+    found = [one.run for one in Series(release.series_name).list_past_attempts() if one.spec == spec and one.began_at >= since]
     return found[-1] if found else None
 
 

@@ -129,7 +129,7 @@ def clear_starts(series: str, name: str) -> None:
     _get_starts_path(series, name).unlink(missing_ok=True)
 
 
-def first_told(series: str, run: str) -> bool:
+def is_first_report(series: str, run: str) -> bool:
     """Whether a certificate's overdue review is told for the first time."""
     mark = Home.current().folder(FOLDER, series) / f"{run}.review-told"
     if mark.exists():

@@ -14,7 +14,7 @@ from datetime import datetime
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from flows.watch.spec import LookAt, Watch
+from flows.watch.spec import LookAt, WatchDefinition
 from tasks.ingest.sources import SourceSpec, files
 from tasks.ingest.task import source_digest
 from tasks.microdata.errors import InputError
@@ -82,7 +82,7 @@ class IncomingFile:
         return self.seen.st_ctime
 
 
-def poll_source(watch: Watch, now: datetime) -> SourceSnapshot:
+def poll_source(watch: WatchDefinition, now: datetime) -> SourceSnapshot:
     """The newest version of the source. Reads its bytes (a query: runs it) for the digest, and keeps nothing.
 
     Raises Away where the folder, the file or the database is not there; InputError for what only a person can mend.
@@ -140,12 +140,12 @@ def _age(one: IncomingFile, look_at: LookAt) -> tuple[int, str]:
     return (one.seen.st_mtime_ns if look_at.newest_by == "modified" else 0, one.path.name)
 
 
-def _read_file_version(newest: IncomingFile, watch: Watch) -> Version | None:
+def _read_file_version(newest: IncomingFile, watch: WatchDefinition) -> Version | None:
     """The version in a file; None where the file changes meanwhile."""
     source = watch.release.source.model_copy(update={"table": str(newest.path)})
     refusal = _refusal(newest, watch.spec.look_at)
     if refusal is not None:
-        return Version(source, _digest_of(repr((newest.path, *newest.identity))), newest.path.name, refusal=refusal)
+        return Version(source, _compute_digest(repr((newest.path, *newest.identity))), newest.path.name, refusal=refusal)
     try:
         digest = source_digest(source)
         unchanged = IncomingFile(newest.path, newest.path.lstat()).identity == newest.identity
@@ -169,7 +169,7 @@ def _refusal(newest: IncomingFile, look_at: LookAt) -> InputError | None:
     return None
 
 
-def _poll_release_source(watch: Watch, now: datetime) -> SourceSnapshot:
+def _poll_release_source(watch: WatchDefinition, now: datetime) -> SourceSnapshot:
     """The release's own file or query; a file that was touched a moment ago is waited for, as in a folder."""
     since = now.timestamp() - watch.spec.look_at.settled_seconds
     tables = [one for one in (watch.release.source, watch.release.released) if one is not None and one.table is not None]
@@ -182,7 +182,7 @@ def _poll_release_source(watch: Watch, now: datetime) -> SourceSnapshot:
     return SourceSnapshot(None, BEING_WRITTEN, waiting) if waiting else SourceSnapshot(_read_release_version(watch), "")
 
 
-def _read_release_version(watch: Watch) -> Version:
+def _read_release_version(watch: WatchDefinition) -> Version:
     source, released = watch.release.source, watch.release.released
     try:
         adopted = None if released is None else source_digest(released)
@@ -192,8 +192,8 @@ def _read_release_version(watch: Watch) -> Version:
             raise SourceUnavailable(error) from None
         if error.where.startswith("source.url_env"):  # nothing about the source: the variable is not set or not read
             raise
-        return Version(source, _digest_of(f"unread: {error.public}"), source.label, refusal=error)
+        return Version(source, _compute_digest(f"unread: {error.public}"), source.label, refusal=error)
 
 
-def _digest_of(text: str) -> str:
+def _compute_digest(text: str) -> str:
     return Store().digest(text.encode(errors="surrogateescape"))

@@ -63,7 +63,7 @@ class WatchSpec(Spec):
 
 
 @dataclass(frozen=True, slots=True)
-class Watch:
+class WatchDefinition:
     """A watch file that was read and checked, with its release; paths are absolute. folder: None for `source: release`."""
 
     spec: WatchSpec
@@ -73,7 +73,7 @@ class Watch:
     output: Path
 
 
-def load_watch(path: Path) -> Watch:
+def load_watch(path: Path) -> WatchDefinition:
     """Read and check a watch file and its release file; no data is touched. InputError says what is wrong, and what to do."""
     document = read_document(path)
     try:
@@ -91,10 +91,12 @@ def load_watch(path: Path) -> Watch:
     if spec.look_at.folder is not None:
         _refuse_unfit(release, document)
     folder = None if spec.look_at.folder is None else Path(os.path.normpath(base / spec.look_at.folder))
-    return Watch(spec, Path(os.path.normpath(release_file)), release, folder, Path(os.path.normpath(base / spec.output)))
+    return WatchDefinition(
+        spec, Path(os.path.normpath(release_file)), release, folder, Path(os.path.normpath(base / spec.output))
+    )
 
 
-def schema_of_watch_files() -> dict[str, Any]:
+def create_watch_schema() -> dict[str, Any]:
     """The JSON schema that editors use; params/schema/watch.json holds it, and a test says when it is stale."""
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **WatchSpec.model_json_schema(by_alias=True)}
 
@@ -120,6 +122,6 @@ def _create_watch_error(
 
 def _about_a_watch(error: InputError) -> InputError:
     """The error of a YAML file, with advice that fits a watch file."""
-    said = (text.replace("schema/release.json", "schema/watch.json") for text in (error.allowed, error.remedy))
-    allowed, remedy = (text.replace(EXAMPLE, WATCH_EXAMPLE).replace("a release file", "a watch file") for text in said)
+    texts = (text.replace("schema/release.json", "schema/watch.json") for text in (error.allowed, error.remedy))
+    allowed, remedy = (text.replace(EXAMPLE, WATCH_EXAMPLE).replace("a release file", "a watch file") for text in texts)
     return dataclasses.replace(error, code="watch-file", allowed=allowed, remedy=remedy)

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal, Self, get_args
 
 from tasks.attack.descriptions import DataKnowledge
 from tasks.attack.linkage.holding import apply_holdings
-from tasks.attack.neighbours.comparison import ScaleBy
+from tasks.attack.neighbours.record_comparison import ScaleBy
 from tasks.attack.outcomes.links import Links
 from tasks.attack.threat import Intruder
 from tasks.mask.methods import Mechanism
@@ -57,7 +57,7 @@ class AttackTraits:
     together? depends_on_others: does who is linked depend on which other records the intruder holds? Then they all attack, and
     only the scoring is of a sample.
     needs_originals: does it look for the records by their own values, or their order? An external file has others.
-    uses_external_files: can it be carried out with such a file? needs_all_records: why somebody who holds a share of the
+    uses_external_files: can it be carried out with such a file? needs_all_records: why somebody who has a share of the
     records cannot carry it out; None: they can.
     reads_similar_rows: are records linked to the rows most like them, so that these say something even where rows belong to
     nobody? attacks_synthetic_rows: can it, with these parameters? (Others need to know who is who.)
@@ -139,7 +139,7 @@ class AttackFindings:
 class Gaps:
     """Masked attributes that an intruder knows and cannot follow through the steps.
 
-    lost: nor can somebody who holds all records and knows all published attributes; reason: why. hidden: somebody who holds all
+    lost: nor can somebody who has all records and knows all published attributes; reason: why. hidden: somebody who has all
     records, and knows the same attributes, can.
     """
 
@@ -199,7 +199,7 @@ class AttackSpec(Spec):
         """What is true of the attack with these parameters."""
 
     @abstractmethod
-    def describe_known_data(self, told: DataKnowledge) -> str:
+    def describe_known_data(self, known: DataKnowledge) -> str:
         """What the intruder knows of the data."""
 
     @abstractmethod

@@ -48,13 +48,13 @@ def describe_source_knowledge(intruder: Intruder) -> str:
     return f"{join_with_and(intruder.knows)} of {whose} of the source{held}"
 
 
-def describe_file_knowledge(intruder: Intruder, scene: GroundTruth) -> str:
+def describe_file_knowledge(intruder: Intruder, truth: GroundTruth) -> str:
     """What the holder of a file knows of the data: how many are in it, and how many of them in the release; no value of it."""
     there = "of those who are in the release, that they are" if intruder.participation_known else "not who is in the release"
-    n, n_there = scene.units.n_units, int((scene.rows_by_unit.sizes > 0).sum())
+    n, n_there = truth.units.n_units, int((truth.rows_by_unit.sizes > 0).sum())
     file = intruder.file
     converted = f", converted: {describe_holdings(file.convert)}" if file is not None and file.convert else ""
-    of = f"the {n:,} {scene.units.counts} of an external file, of which {n_there:,} are in the release"
+    of = f"the {n:,} {truth.units.counts} of an external file, of which {n_there:,} are in the release"
     return f"{join_with_and(intruder.knows)} of {of}, as the file has them{converted}; and {there}"
 
 
@@ -68,7 +68,7 @@ def describe_unclear_attributes(knowledge: Belief) -> str:
     """Attributes whose masking says nothing for sure."""
     names = join_with_and(knowledge.unclear)
     told = f"; heuristic in {names}, of which nothing is concluded and only the distance is used" if names else ""
-    ranked = join_with_and(name for law in knowledge.laws if law.begins is not None for name in law.names)
+    ranked = join_with_and(name for law in knowledge.likelihoods if law.begins is not None for name in law.names)
     return told + (f"; the order of the candidates is heuristic in {ranked}, by a law of ranks" if ranked else "")
 
 

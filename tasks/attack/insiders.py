@@ -22,7 +22,7 @@ INSIDER = "insider"
 SEPARATOR = " + "
 SETS_PER_COLUMN = 4  # all sets of up to so many columns are tried while they are at most this many times the columns
 
-Columns = tuple[str, ...]
+ColumnNames = tuple[str, ...]
 
 
 class InsidersSpec(Spec):
@@ -43,23 +43,23 @@ def _drop_default(given: InsidersSpec | None) -> InsidersSpec | None:
 MaybeInsiders = Annotated[InsidersSpec | None, AfterValidator(_drop_default)]
 
 
-def name_insider(columns: Columns) -> str:
+def name_insider(columns: ColumnNames) -> str:
     """`insider:vote`, or `insider:vote + party`, the columns in the order of the table."""
     return f"{INSIDER}:{SEPARATOR.join(columns)}"
 
 
-def list_columns(intruder: str, names: Collection[str]) -> Columns:
+def list_columns(intruder: str, names: Collection[str]) -> ColumnNames:
     """The columns that an insider's name lists; none for anybody else. names: of the table's columns.
 
     A column whose own name holds the separator is one column: where insiders know several, such a column is refused.
     """
-    kind, _, told = intruder.partition(":")
-    if kind != INSIDER or not told:
+    kind, _, columns = intruder.partition(":")
+    if kind != INSIDER or not columns:
         return ()
-    return (told,) if told in names else tuple(told.split(SEPARATOR))
+    return (columns,) if columns in names else tuple(columns.split(SEPARATOR))
 
 
-def check_knowledge(know: int, columns: Columns) -> None:
+def check_knowledge(know: int, columns: ColumnNames) -> None:
     """Refuse more knowledge than there is, and columns that the names of insiders could not tell apart.
 
     Raises InputError where `know` is above the number of columns, or a column's name holds the separator.
@@ -103,13 +103,13 @@ def count_greedy_sets(know: int, n_columns: int) -> int:
     return sum(n_columns - size for size in range(largest_complete_size(know, n_columns), know))
 
 
-def list_complete_sets(know: int, columns: Columns) -> Iterator[Columns]:
+def list_complete_sets(know: int, columns: ColumnNames) -> Iterator[ColumnNames]:
     """All sets of 2 columns or more that are planned before anybody attacks, small ones first."""
     for size in range(2, largest_complete_size(know, len(columns)) + 1):
         yield from combinations(columns, size)
 
 
-def extend_worst_set(know: int, columns: Columns, rates: Mapping[Columns, float]) -> tuple[Columns, ...]:
+def extend_worst_set(know: int, columns: ColumnNames, rates: Mapping[ColumnNames, float]) -> tuple[ColumnNames, ...]:
     """The sets of one more column to try next: the worst of the largest ones so far with each other column in turn.
 
     rates: of every set of columns that was tried, the re-identification rate. Of equal rates the first decides.

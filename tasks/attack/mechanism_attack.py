@@ -19,7 +19,7 @@ from tasks.microdata.errors import AttackFailed, NotApplicable
 from tasks.microdata.ground_truth import GroundTruth
 from tasks.microdata.table import Integers
 
-Names = frozenset[str]
+NameSet = frozenset[str]
 
 
 class Following(TypedDict):
@@ -37,7 +37,7 @@ class MechanismAttack(AttackSpec):
     follows_masking = True
 
     @abstractmethod
-    def list_unfollowed(self, files: Files, *, present: Integers | None, n_records: int) -> Names:
+    def list_unfollowed(self, files: Files, *, present: Integers | None, n_records: int) -> NameSet:
         """The known attributes whose masking the attack cannot follow. Parameters: as `link_by_mechanism`."""
 
     @abstractmethod
@@ -115,7 +115,7 @@ def is_sampled(mechanisms: tuple[Mechanism, ...]) -> bool:
 
 def _list_unfollowed_of_held(
     spec: MechanismAttack, context: AttackContext, knows: tuple[str, ...], held: Integers | None
-) -> Names:
+) -> NameSet:
     truth = context.truth
     original = truth.original if held is None else truth.original.take(held)
     present = find_known_participants(truth, context.mechanisms, context.intruder, held)

@@ -17,7 +17,7 @@ from tasks.attack.linkage.file_alignment import align_external_file
 from tasks.attack.mechanism_attack import is_sampled
 from tasks.attack.outcomes.bounded import OnlyBounded
 from tasks.attack.outcomes.links import Links
-from tasks.attack.outcomes.outcome import AttackResult, compute_outcomes, persons_of, searching_records
+from tasks.attack.outcomes.outcome import AttackResult, compute_outcomes, list_persons, searching_records
 from tasks.attack.probabilistic.probabilistic_linkage import ProbabilisticLinkage
 from tasks.attack.profiles.profile_linkage import ProfileLinkage
 from tasks.attack.row_position import RowPosition
@@ -77,8 +77,8 @@ def attack(
     Parameters
     ----------
     original, masked: n and m <= n rows; row i of `masked` is the released form of record `alignment.record[i]`. The attack does
-        not use this, the scoring does; of `alignment.place` an attack may use the order of the released file. Rows may belong
-        to nobody (`attack_synthetic_table`): then m is any number.
+        not use this, the scoring does; of `alignment.position` an attack may use the order of the released file. Rows may
+        belong to nobody (`attack_synthetic_table`): then m is any number.
     file: what the holder of an external file holds, as it was read; the targets are then rows of that file.
 
     Raises ValueError where the tables do not fit their alignment.
@@ -146,7 +146,7 @@ def attack_records(
 
 
 def find_links(spec: AttackSpec, context: AttackContext) -> AttackFindings:
-    """What an attack finds; the links of somebody who holds a share of the records are said of all of them.
+    """What an attack finds; the links of somebody who has a share of the records are said of all of them.
 
     Raises as `AttackSpec.run`.
     """
@@ -177,7 +177,7 @@ def _run(spec: AttackSpec, context: AttackContext) -> AttackFindings:
 
 
 def resolve_ground_truth(source: GroundTruth, schema: Schema, intruder: Intruder, file: Microdata | None) -> GroundTruth:
-    """What the scoring of an intruder's attacks knows; of who holds a file, of the records of that.
+    """What the scoring of an intruder's attacks knows; of somebody who has a file, of the records of that.
 
     Raises ValueError for a file without a holder or the reverse, InputError as `align_external_file`.
     """
@@ -193,7 +193,7 @@ def sample_for_part(spec: AttackSpec, units: Units, targets: Integers, rng: np.r
     """
     if spec.traits.sample_size is None:
         return None
-    drawn = rng.permutation(persons_of(units, targets))[: spec.traits.sample_size]
+    drawn = rng.permutation(list_persons(units, targets))[: spec.traits.sample_size]
     return units.rows().find_rows(drawn)[0]
 
 
@@ -229,7 +229,7 @@ def _adjust_assignment_chance(done: AttackResult, n_given: int, truth: GroundTru
     if n_given == (truth.masked.n if searched else truth.original.n):
         return done
     chance = truth.chance(searched=searched, n_given=n_given)
-    whole = 1 if searched else truth.alignment.n_records / truth.original.n  # of who holds a share: as if they held all
+    whole = 1 if searched else truth.alignment.n_records / truth.original.n  # of somebody who has a share: as if they held all
     return replace(done, chance=chance, n_given=round(n_given * whole))
 
 

@@ -61,8 +61,8 @@ class RowPosition(DataAttack):
             sample_size=None,
         )
 
-    def describe_known_data(self, told: DataKnowledge) -> str:
-        return f"the order of the source's records, and {told.participation}"
+    def describe_known_data(self, known: DataKnowledge) -> str:
+        return f"the order of the source's records, and {known.participation}"
 
     def run(self, context: AttackContext) -> AttackFindings:
         if context.held is not None:
@@ -92,6 +92,6 @@ def link_by_position(order: Integers, n_records: int) -> Links:
     first = before + (rest > n_records)
     sizes = 1 + tied.astype(np.int64)
     starts = np.append(0, np.cumsum(sizes))
-    places = np.repeat(first, sizes)
-    places[starts[1:][tied] - 1] += 1
-    return Links(np.arange(m), np.arange(n_records), starts, order[places])
+    positions = np.repeat(first, sizes)
+    positions[starts[1:][tied] - 1] += 1
+    return Links(np.arange(m), np.arange(n_records), starts, order[positions])

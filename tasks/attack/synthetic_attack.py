@@ -21,7 +21,7 @@ NOTHING_TO_READ = "no confidential attribute is left that the intruder could rea
 
 
 def attack_synthetic_table(
-    scene: GroundTruth, schema: Schema, spec: AttackSpec, intruder: Intruder, targets: Integers
+    truth: GroundTruth, schema: Schema, spec: AttackSpec, intruder: Intruder, targets: Integers
 ) -> AttackResult:
     """Let one intruder read confidential values off the rows that are nearest to each target, in a fully synthetic table.
 
@@ -30,7 +30,7 @@ def attack_synthetic_table(
 
     Parameters
     ----------
-    scene: of rows that belong to nobody, any number of them, in any order. targets: rows of the original; of persons, any.
+    truth: of rows that belong to nobody, any number of them, in any order. targets: rows of the original; of persons, any.
 
     Returns outcomes as `compute_synthetic_outcomes`, on all attributes that the intruder does not know. An attack that needs to
     know or find out whose row is whose is not applicable, and so is one by somebody who knows all confidential values.
@@ -53,27 +53,27 @@ def attack_synthetic_table(
         knows_mechanism="nothing",
         direction=direction if traits.reads_similar_rows else None,
         scale_by=traits.scale_by if traits.reads_similar_rows else None,
-        n_release=scene.masked.n,
+        n_release=truth.masked.n,
         chance=None,
-        counts=scene.units.counts,
+        counts=truth.units.counts,
     )
     if not traits.attacks_synthetic_rows:
         return replace(blank, status="not_applicable", reason=ROWS_OF_NOBODY)
     secrets = tuple(name for name in schema.find_by_role(Role.CONFIDENTIAL) if name not in intruder.knows)
     if not secrets:
         return replace(blank, status="not_applicable", reason=f"{ROWS_OF_NOBODY}, and {NOTHING_TO_READ}")
-    known = apply_holdings(scene.original, schema, intruder.holds)
+    known = apply_holdings(truth.original, schema, intruder.holds)
 
     def link_nearest_rows(own: Microdata, shown: Microdata) -> Links:
         links = spec.link_synthetic_rows(own, shown, schema, intruder.knows)
         return links.invert_links() if traits.searches_originals else links
 
     try:
-        found = compute_linked_credits(link_nearest_rows(known, scene.masked), scene.original, scene.masked, secrets)
-        searching = searching_records(scene.units, targets)
+        found = compute_linked_credits(link_nearest_rows(known, truth.masked), truth.original, truth.masked, secrets)
+        searching = searching_records(truth.units, targets)
         others = compute_control_credits(
-            scene.original, scene.units, secrets, lambda mine, shown: link_nearest_rows(known.take(mine), shown), searching
+            truth.original, truth.units, secrets, lambda mine, shown: link_nearest_rows(known.take(mine), shown), searching
         )
     except NotApplicable as answer:
         return replace(blank, status=answer.status, reason=answer.reason)
-    return replace(blank, outcomes=compute_synthetic_outcomes(scene.units, targets, found, others))
+    return replace(blank, outcomes=compute_synthetic_outcomes(truth.units, targets, found, others))

@@ -16,7 +16,7 @@ from tasks.attack.membership.inference import (
     MembershipExperiment,
     create_file_experiment,
     create_rehearsal_experiment,
-    infer,
+    score_membership,
     select_repeatable_steps,
 )
 from tasks.attack.membership.methods import (
@@ -31,13 +31,13 @@ from tasks.attack.membership.methods import (
 from tasks.attack.membership.shadow_training import (
     TOGETHER,
     answers_as_table,
-    answers_of_table,
     as_asked,
+    compute_table_answers,
     create_training_masker,
     plan_shadows,
     refuse_unknown_classes,
 )
-from tasks.attack.membership.shadows import Shadows, Teaching, shadow_answers, shadows_of
+from tasks.attack.membership.shadows import Shadows, Teaching, combine_answers, train_shadow_model
 from tasks.attack.methods import Attack, attack_records, resolve_ground_truth, sample_for_part
 from tasks.attack.outcomes.outcome import sample_unit_rows
 from tasks.attack.outputs import AnswerOutputs, AttackOutputs, MembershipOutputs, PeopleOutputs, ShadowOutputs
@@ -50,14 +50,14 @@ from tasks.microdata.randomness import stream
 from tasks.microdata.refs import FileRef, RecordRef, TableRef
 from tasks.microdata.schema import Schema
 from tasks.microdata.table import Integers, Microdata
-from tasks.microdata.units import Units, units_of
+from tasks.microdata.units import Units, find_units
 from tasks.runtime.artifacts import Store, content_address
-from tasks.runtime.draws import seed_of
+from tasks.runtime.draws import read_seed
 from tasks.runtime.stages import stage
 from tasks.train.examples import ExampleEncoder, Examples
-from tasks.train.model import answers_of, coding_for, learn_like, learn_with, refuse_silent
 from tasks.train.skops_file import read_model
 from tasks.train.spec import WHERE, ModelSpec
+from tasks.train.training import coding_for, create_predictor, learn_like, learn_with, refuse_silent
 
 WithStatus = TypeVar("WithStatus", PeopleOutputs, AnswerOutputs, ShadowOutputs)
 ControlOrigin = Literal["source", "another table"]
@@ -108,15 +108,15 @@ def attack_release(
 
 
 def _orbits(draw: str, truth: GroundTruth) -> np.random.Generator:
-    return stream(seed_of(draw), "orbits", content_address(truth.original))
+    return stream(read_seed(draw), "orbits", content_address(truth.original))
 
 
 def scored_targets(original: Microdata, schema: Schema, share: float, draw: str, units: Units | None = None) -> Integers:
     """The rows whose linkage is scored, chosen by a draw; see `sample_unit_rows`. units: of the rows; default: the schema's."""
     if share >= 1:
         return np.arange(original.n, dtype=np.int64)
-    rng = stream(seed_of(draw), "targets", content_address(original))
-    return sample_unit_rows(units or units_of(original, schema), share, rng)
+    rng = stream(read_seed(draw), "targets", content_address(original))
+    return sample_unit_rows(units or find_units(original, schema), share, rng)
 
 
 @stage("people", rooms=ROOMS)
@@ -137,7 +137,7 @@ def choose_people(
     """
     store = Store()
     original, attributes = store.table(data), store.record(schema, Schema)
-    rng = stream(seed_of(draw), "membership", content_address(original))
+    rng = stream(read_seed(draw), "membership", content_address(original))
     try:
         if control is not None:
             record = np.arange(original.n)
@@ -148,7 +148,7 @@ def choose_people(
             asked = create_file_experiment(*tables, record, attributes, rng=rng)
         else:
             steps = select_repeatable_steps(store.record(mechanisms, Mechanisms))
-            asked = create_rehearsal_experiment(original, attributes, steps, seed=seed_of(draw), rng=rng)
+            asked = create_rehearsal_experiment(original, attributes, steps, seed=read_seed(draw), rng=rng)
     except NotApplicable as answer:
         asking = ExperimentScope(REHEARSED if control is None else "this file", answer.reason)
         unasked: PeopleOutputs = {"asking": store.put_record(asking)}
@@ -177,7 +177,7 @@ def infer_membership(
         return {"result": store.put_record(create_idle_result(spec, asking.evaluates, asking.reason, status))}
     asked = asked_people(store, people, attributes)
     return _store_membership(
-        store, infer(spec, asked, attributes, None if linkage is None else store.record(linkage, DistanceLinkage))
+        store, score_membership(spec, asked, attributes, None if linkage is None else store.record(linkage, DistanceLinkage))
     )
 
 
@@ -200,7 +200,7 @@ def ask_model(
     except NotApplicable as answer:
         no_answers: AnswerOutputs = {"reason": store.put_record(answer.reason)}
         return _add_status(store, no_answers, answer)
-    predict = answers_of(question.model, question.coding.classes)
+    predict = create_predictor(question.model, question.coding.classes)
     refuse_silent(question.spec, predict, question.data.frame, "the people of the control")
     found = answers_about(asked.frame, predict, question.data, train)
     if found.training_loss is None:
@@ -234,14 +234,14 @@ def train_shadows(
     attributes = store.record(schema, Schema)
     asked = asked_people(store, people, attributes)
     steps = select_repeatable_steps(store.record(mechanisms, Mechanisms))
-    seed = seed_of(draw)
+    seed = read_seed(draw)
     try:
         question = _prepare_question(store, asked, model, training, schema, plan, mechanisms)
         spec, coding = question.spec, question.coding
         learn = learn_like(question.model) if spec.learner is None else learn_with(spec.learner)
         pool = plan_shadows(asked, kind, first + TOGETHER, seed)
         prepare = None if not steps else create_training_masker(asked.table, attributes, coding, steps, seed, kind)
-        answers = [shadow_answers(pool, i, question.data, learn, prepare) for i in range(first, first + TOGETHER)]
+        answers = [train_shadow_model(pool, i, question.data, learn, prepare) for i in range(first, first + TOGETHER)]
     except NotApplicable as answer:
         no_shadows: ShadowOutputs = {"reason": store.put_record(answer.reason)}
         return _add_status(store, no_shadows, answer)
@@ -276,12 +276,12 @@ def infer_from_model(
     labels = store.table(answers["labels"]).floats("label").astype(np.int64)
     found: dict[Teaching, Shadows] = {}
     for kind, some in shadows.items():
-        parts = [part for one in some for part in answers_of_table(store.table(one["answers"]), TOGETHER)]
-        pool = plan_shadows(asked, kind, len(parts), seed_of(draw))
-        found[kind] = shadows_of(pool, labels, parts)
-    told = Answers.create_from_table(store.table(answers["answers"]), store.record(answers["loss"], float))
-    rng = stream(seed_of(draw), "model attack", attack_name(spec), content_address(asked.table))
-    return _store_membership(store, attack_model(spec, told, asked.frame, Taught(**found), rng=rng))
+        parts = [part for one in some for part in compute_table_answers(store.table(one["answers"]), TOGETHER)]
+        pool = plan_shadows(asked, kind, len(parts), read_seed(draw))
+        found[kind] = combine_answers(pool, labels, parts)
+    answered = Answers.create_from_table(store.table(answers["answers"]), store.record(answers["loss"], float))
+    rng = stream(read_seed(draw), "model attack", attack_name(spec), content_address(asked.table))
+    return _store_membership(store, attack_model(spec, answered, asked.frame, Taught(**found), rng=rng))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -314,7 +314,7 @@ def asked_people(store: Store, people: PeopleOutputs, schema: Schema) -> Members
     """The chosen people, their pools, and what was made of the members."""
     table = store.table(people["people"])
     evaluates = store.record(people["asking"], ExperimentScope).evaluates
-    frame = Frame.create_from_table(store.table(people["frame"]), units_of(table, schema), evaluates)
+    frame = Frame.create_from_table(store.table(people["frame"]), find_units(table, schema), evaluates)
     return MembershipExperiment(table, frame, store.table(people["released"]))
 
 

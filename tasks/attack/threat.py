@@ -17,7 +17,7 @@ from tasks.attack.insiders import (
     list_complete_sets,
     name_insider,
 )
-from tasks.attack.linkage.external import FileSpec, FileUse, check_published, names_of, use_of
+from tasks.attack.linkage.external_files import FileSpec, FileUse, check_published, create_file_use, name_files
 from tasks.attack.linkage.holding import Holding, Holdings
 from tasks.microdata.codes import joint_codes, row_codes
 from tasks.microdata.errors import InputError
@@ -39,11 +39,12 @@ class IntruderSpec(Spec):
     targets: the share of the records whose linkage is scored, a simple random sample.
     participation_known: do they know that their records are in the release?
     records: the share of the source's records that they hold, drawn at random: the targets are among these, and what takes all
-        records, such as repeating a partition, they cannot do. Who holds an external file holds that instead.
+        records, such as repeating a partition, they cannot do. Somebody who has an external file holds that instead.
     holds: what their own file says of some of these attributes instead of the original values: `{age: {rounded_to: 5}}`. It is
         of use to them in distance-based linkage; the other attacks, and the insiders, hold the original values all the same.
     curve: attack also as somebody who knows only the first 1, 2, ... of these attributes, for the curve of the report.
-    files: external files that they hold besides, each of which makes an intruder of its own (`linkage.external`). A policy line
+    files: external files that they hold besides, each of which makes an intruder of its own (`linkage.external_files`). A
+    policy line
         that names no intruder is about them too.
     insiders: how much insiders know besides: `{know: 2}` for up to two of the other published columns; default: one of them.
     """
@@ -83,12 +84,12 @@ class Intruder:
 
 
 def holders(spec: IntruderSpec, schema: Schema, columns: tuple[tuple[str, ...], ...]) -> tuple[Intruder, ...]:
-    """Who holds the files of the intruder, one for each file. columns: of each file, as it was read.
+    """Somebody who has the files of the intruder, one for each file. columns: of each file, as it was read.
 
-    Raises InputError as `names_of` and `use_of`.
+    Raises InputError as `name_files` and `create_file_use`.
     """
-    names = names_of(spec.files)
-    uses = (use_of(file, i, schema, columns[i]) for i, file in enumerate(spec.files))
+    names = name_files(spec.files)
+    uses = (create_file_use(file, i, schema, columns[i]) for i, file in enumerate(spec.files))
     return tuple(
         Intruder(name, tuple(attribute for _, attribute in use.columns), spec.participation_known, file=use)
         for name, use in zip(names, uses, strict=True)
@@ -132,8 +133,8 @@ def find_larger_insiders(spec: IntruderSpec, schema: Schema, rates: Mapping[str,
     Returns none once insiders know as much as the spec says.
     """
     columns = schema.find_by_role(*INSIDER_ROLES)
-    told = ((list_columns(name, schema.names), rate) for name, rate in rates.items())
-    tried = {names: rate for names, rate in told if names and set(names) <= set(columns)}
+    declared = ((list_columns(name, schema.names), rate) for name, rate in rates.items())
+    tried = {names: rate for names, rate in declared if names and set(names) <= set(columns)}
     return tuple(_insider(names, spec, schema) for names in extend_worst_set(spec.insiders_know, columns, tried))
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import product
 
-from tasks.classify.finding import ENOUGH_ROWS, Dependence, DependenceColumn, column_of, screen_rows
+from tasks.classify.finding import ENOUGH_ROWS, Dependence, DependenceColumn, create_dependence_column, screen_rows
 from tasks.classify.identities import linear_identity, sums
 from tasks.classify.pairs import pair_dependence
 from tasks.microdata.schema import Role, Schema
@@ -41,7 +41,7 @@ def find_dependences(data: Microdata, schema: Schema, masked: Sequence[str]) -> 
     unmasked = [name for name in schema.release_columns if name not in masked]
     if not masked or not unmasked or data.n < ENOUGH_ROWS:
         return ()
-    hidden, shown = ([column_of(data, schema, name) for name in names] for names in (masked, unmasked))
+    hidden, shown = ([create_dependence_column(data, schema, name) for name in names] for names in (masked, unmasked))
     screen, clusters = screen_rows(data.n), _clusters(data, schema)
     found = [pair_dependence(m, u, screen, clusters) for m, u in product(hidden, shown)]
     pairs = tuple(dependence for dependence in found if dependence is not None)

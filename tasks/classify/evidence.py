@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from tasks.microdata.table import DATE, MOMENT, TIME, Microdata
 
-Kind = Literal["integer", "double", "text", "bool", "date", "moment", "time"]
+ColumnKind = Literal["integer", "double", "text", "bool", "date", "moment", "time"]
 
 NEAR_UNIQUE = 0.9
 ENOUGH_VALUES = 10  # below, "all values differ" says nothing about a column
@@ -51,7 +51,7 @@ class ColumnEvidence:
     """
 
     name: str
-    kind: Kind
+    kind: ColumnKind
     n: int
     n_missing: int
     n_distinct: int
@@ -104,16 +104,16 @@ class ColumnEvidence:
 
     def describe(self) -> tuple[str, ...]:
         """The counts as sentences; they hold no value."""
-        told = [f"{self.n_distinct:,} distinct of {self.n_present:,} values"]
+        texts = [f"{self.n_distinct:,} distinct of {self.n_present:,} values"]
         if self.n_missing:
-            told.append(f"{self.n_missing:,} missing ({self.n_missing / self.n:.0%})")
+            texts.append(f"{self.n_missing:,} missing ({self.n_missing / self.n:.0%})")
         if self.n_present == 0:
-            told.append("no row has a value")
+            texts.append("no row has a value")
         if self.constant:
-            told.append("all values are equal")
+            texts.append("all values are equal")
         if self.kind == "double" and self.whole and self.n_present:
-            told.append("whole numbers stored as decimals")
-        return tuple(told)
+            texts.append("whole numbers stored as decimals")
+        return tuple(texts)
 
 
 def count_column_evidence(data: Microdata, name: str) -> ColumnEvidence:
@@ -135,8 +135,8 @@ def count_column_evidence(data: Microdata, name: str) -> ColumnEvidence:
         running=whole and n_distinct == len(present) and bool(ends["max"] - ends["min"] == n_distinct - 1),
         one_width=len(present) > 0 and (kind == "text" or whole) and _one_width(present, ends),
         positive=numeric and len(present) > 0 and bool(ends["min"] > 0),
-        digits=kind == "text" and len(present) > 0 and _digits_of_one_width(present),
-        prose=_share_of_prose(present) if kind == "text" and len(present) else 0.0,
+        digits=kind == "text" and len(present) > 0 and _has_digits_of_one_width(present),
+        prose=_compute_share_of_prose(present) if kind == "text" and len(present) else 0.0,
     )
 
 
@@ -193,21 +193,21 @@ def _words(name: str) -> tuple[str, ...]:
     return words if glued is None else (*words, glued[1], glued[2])
 
 
-def _kind(logical: pa.DataType) -> Kind:
+def _kind(logical: pa.DataType) -> ColumnKind:
     if pa.types.is_integer(logical):
         return "integer"
     if pa.types.is_floating(logical):
         return "double"
-    calendar: dict[pa.DataType, Kind] = {DATE: "date", MOMENT: "moment", TIME: "time"}
+    calendar: dict[pa.DataType, ColumnKind] = {DATE: "date", MOMENT: "moment", TIME: "time"}
     return "text" if pa.types.is_string(logical) else calendar.get(logical, "bool")
 
 
-def _digits_of_one_width(present: pa.Array) -> bool:
+def _has_digits_of_one_width(present: pa.Array) -> bool:
     widths = pc.min_max(pc.utf8_length(present)).as_py()
     return bool(widths["min"] == widths["max"] and pc.all(pc.match_substring_regex(present, "^[0-9]+$")).as_py())
 
 
-def _share_of_prose(present: pa.Array) -> float:
+def _compute_share_of_prose(present: pa.Array) -> float:
     long = pc.greater_equal(pc.utf8_length(present), LONG_TEXT)
     blanks = pc.greater_equal(pc.count_substring(present, " "), 2)
     return float(pc.mean(pc.and_(long, blanks).cast(pa.float64())).as_py())

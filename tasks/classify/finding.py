@@ -70,7 +70,7 @@ class DependenceColumn:
     calendar: bool
 
 
-def column_of(data: Microdata, schema: Schema, name: str) -> DependenceColumn:
+def create_dependence_column(data: Microdata, schema: Schema, name: str) -> DependenceColumn:
     attribute, values = schema[name], data.column(name)
     (codes,) = encode_jointly(values)
     counts = np.bincount(codes[codes >= 0], minlength=1)
@@ -109,7 +109,7 @@ def log_luck(rows: int, errors: int, repeats: int, chance: float) -> float:
 
 
 def create_dependence(
-    relation: Relation, columns: Sequence[DependenceColumn], places: Sequence[int], n_hidden: int, share: float
+    relation: Relation, columns: Sequence[DependenceColumn], positions: Sequence[int], n_hidden: int, share: float
 ) -> Dependence:
-    masked = tuple(columns[i].name for i in sorted(places) if i < n_hidden)
-    return Dependence(relation, masked, tuple(columns[i].name for i in sorted(places) if i >= n_hidden), share)
+    masked = tuple(columns[i].name for i in sorted(positions) if i < n_hidden)
+    return Dependence(relation, masked, tuple(columns[i].name for i in sorted(positions) if i >= n_hidden), share)

@@ -92,8 +92,8 @@ def linear_identity(hidden: Sequence[DependenceColumn], shown: Sequence[Dependen
     if z is None or weights is None:
         return ()
     share = _identity_share(z * weights, len(left))
-    places = np.flatnonzero(np.abs(weights) > _NO_WEIGHT * np.abs(weights).max()).tolist()
-    return () if share is None else (create_dependence("linear", columns, places, len(left), share),)
+    positions = np.flatnonzero(np.abs(weights) > _NO_WEIGHT * np.abs(weights).max()).tolist()
+    return () if share is None else (create_dependence("linear", columns, positions, len(left), share),)
 
 
 def _standardise_complete_rows(columns: Sequence[DependenceColumn]) -> Floats | None:

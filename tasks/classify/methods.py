@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 from tasks.classify.dependence import find_dependences
 from tasks.classify.evidence import count_column_evidence
 from tasks.classify.finding import ENOUGH_ROWS, Dependence
-from tasks.classify.roles import attribute_of
+from tasks.classify.roles import create_attribute
 from tasks.classify.weights import weight_reveals
 from tasks.ingest.codebooks.codebook import Attributes, index_by_name
 from tasks.microdata.errors import InputError
@@ -57,7 +57,7 @@ def classify(data: Microdata, plan: ClassifyPlan) -> Schema:
     _refuse_ambiguous_key(data, plan.key)
     declared = index_by_name(plan.attributes)
     attributes = tuple(
-        attribute_of(
+        create_attribute(
             count_column_evidence(data, name), declared.get(name), is_key=name == plan.key, is_known=name in plan.known
         )
         for name in data.names
@@ -180,13 +180,13 @@ def _refuse_nothing_to_mask(data: Microdata, masked: tuple[str, ...]) -> None:
 def _refuse_dependent(found: tuple[Dependence, ...]) -> None:
     if not found:
         return
-    told = "; ".join(dependence.describe() for dependence in found[:_NAMED_FINDINGS])
+    text = "; ".join(dependence.describe() for dependence in found[:_NAMED_FINDINGS])
     more = f"; and {len(found) - _NAMED_FINDINGS} more" if len(found) > _NAMED_FINDINGS else ""
     open_, hidden = found[0].unmasked[0], ", ".join(found[0].masked)
     raise InputError(
         "undoes-the-mask",
         ", ".join(f"attributes.{name}" for name in found[0].unmasked),
-        f"Published unmasked columns undo a mask: {told}{more}.",
+        f"Published unmasked columns undo a mask: {text}{more}.",
         "no function of masked columns published unmasked",
         f"declare `{open_}: {{role: derived, from: [{hidden}]}}` (it is then not published), or mask it together with {hidden};"
         f" or, to publish {open_} as it is, withhold {hidden} (`role: withheld`) and leave it out of the masks",
@@ -195,11 +195,11 @@ def _refuse_dependent(found: tuple[Dependence, ...]) -> None:
 
 def _add_weight_evidence(schema: Schema, data: Microdata) -> Schema:
     """What weights and group keys reveal, as their evidence."""
-    told = weight_reveals(data, schema)
-    return Schema(tuple(replace(a, evidence=(*a.evidence, *told.get(a.name, ()))) for a in schema.attributes))
+    text = weight_reveals(data, schema)
+    return Schema(tuple(replace(a, evidence=(*a.evidence, *text.get(a.name, ()))) for a in schema.attributes))
 
 
 def _add_search_evidence(schema: Schema, data: Microdata, masked: tuple[str, ...]) -> Schema:
     searched = f"no published unmasked column was found to be a function of it ({data.n:,} rows searched)"
-    told = searched if data.n >= ENOUGH_ROWS else f"under {ENOUGH_ROWS} rows: functions of it were not searched"
-    return Schema(tuple(replace(a, evidence=(*a.evidence, told)) if a.name in masked else a for a in schema.attributes))
+    text = searched if data.n >= ENOUGH_ROWS else f"under {ENOUGH_ROWS} rows: functions of it were not searched"
+    return Schema(tuple(replace(a, evidence=(*a.evidence, text)) if a.name in masked else a for a in schema.attributes))

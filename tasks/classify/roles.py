@@ -36,7 +36,7 @@ _BIRTH = (
 _DATES = "dates of events are often known to others, and few people share all of theirs"
 
 
-def attribute_of(facts: ColumnEvidence, spec: AttributeSpec | None, *, is_key: bool, is_known: bool) -> Attribute:
+def create_attribute(facts: ColumnEvidence, spec: AttributeSpec | None, *, is_key: bool, is_known: bool) -> Attribute:
     """One attribute of the schema: the declaration wins, the rest is proposed.
 
     Parameters
@@ -169,7 +169,7 @@ def _scale(facts: ColumnEvidence, declared: AttributeSpec, role: Role) -> tuple[
 
 def _propose_scale(facts: ColumnEvidence, role: Role) -> tuple[Scale, str]:
     if facts.calendar:
-        return _scale_of_calendar(facts)
+        return _choose_calendar_scale(facts)
     if role in {Role.IDENTIFIER, Role.PERSON, Role.GROUP} and facts.whole:
         return Scale.CODE, "scale code: numbers that name units"
     if facts.digits:
@@ -186,7 +186,7 @@ def _propose_scale(facts: ColumnEvidence, role: Role) -> tuple[Scale, str]:
     return Scale.ORDINAL, f"scale ordinal: {codes}; their order may mean something, their differences are not assumed to"
 
 
-def _scale_of_calendar(facts: ColumnEvidence) -> tuple[Scale, str]:
+def _choose_calendar_scale(facts: ColumnEvidence) -> tuple[Scale, str]:
     if facts.kind == "time":
         return Scale.TIME, "scale time: times of day, compared in seconds"
     return Scale.DATE, f"scale date: {'calendar dates' if facts.kind == 'date' else 'moments'}, compared in days"

@@ -24,8 +24,8 @@ def weight_reveals(data: Microdata, schema: Schema) -> dict[str, tuple[str, ...]
     Cost: O(n log n) for each pair of a weight and an attribute.
     Example: one weight for all rows: it singles nobody out and tells nothing.
     """
-    told = {name: weight_in_words(data, schema, name) for name in schema.find_by_role(Role.WEIGHT)}
-    return told | {name: (group_in_words(data, name),) for name in schema.find_by_role(Role.GROUP)}
+    texts = {name: weight_in_words(data, schema, name) for name in schema.find_by_role(Role.WEIGHT)}
+    return texts | {name: (group_in_words(data, name),) for name in schema.find_by_role(Role.GROUP)}
 
 
 def weight_in_words(data: Microdata, schema: Schema, name: str) -> tuple[str, ...]:
@@ -38,8 +38,8 @@ def weight_in_words(data: Microdata, schema: Schema, name: str) -> tuple[str, ..
     alone = int((sizes == 1).sum())
     counted = f"the weight `{name}` has {len(sizes):,} different values in {int(present.sum()):,} rows"
     singled = f"{alone:,} rows ({alone / present.sum():.1%}) have one that no other row has"
-    told = [one for one in schema.release_columns if one != name]
-    shares = {one: compute_determined_share(weight[present], encode_jointly(data.column(one))[0][present]) for one in told}
+    texts = [one for one in schema.release_columns if one != name]
+    shares = {one: compute_determined_share(weight[present], encode_jointly(data.column(one))[0][present]) for one in texts}
     tells = [
         f"{one} (for {share:.0%} of the rows, by chance {chance:.0%})"
         for one, (share, chance) in shares.items()

@@ -1,4 +1,4 @@
-"""Read a table that was masked or made elsewhere by the declarations of the source's columns."""
+"""Reads a table that was masked or made elsewhere, its columns typed by the declarations of the source's."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from tasks.ingest import sources
 from tasks.ingest.codebooks.codebook import Attributes
-from tasks.ingest.external import External
+from tasks.ingest.external_table import External
 from tasks.ingest.methods import IngestPlan, ingest_raw_table
 from tasks.ingest.readers.raw import RawTable
 from tasks.ingest.sources import SourceSpec

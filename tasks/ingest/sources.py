@@ -72,24 +72,24 @@ class SourceSpec(Spec):
         return f"dataset {self.dataset}" if self.dataset is not None else f"the query on ${self.url_env}"
 
 
-def parts(source: SourceSpec) -> tuple[tuple[str, Path], ...]:
+def list_source_files(source: SourceSpec) -> tuple[tuple[str, Path], ...]:
     """The files that `read` will read, in its order, each with its path inside a folder ("" for a single file).
 
     () for a query. Raises InputError for a file or reference table that is absent, or a folder without Parquet files.
     """
     if source.dataset is not None:
-        return (("", datasets.file_of(source.dataset)),)
+        return (("", datasets.find_dataset_file(source.dataset)),)
     if source.table is None:
         return ()
     path = Path(source.table)
     if _is_folder(path):
-        return folder.parts(path, source.label)
+        return folder.list_folder_files(path, source.label)
     return (("", _existing(path, source.label)),)
 
 
 def files(source: SourceSpec) -> tuple[Path, ...]:
-    """The files that `read` will read; () for a query. Raises as `parts` does."""
-    return tuple(path for _, path in parts(source))
+    """The files that `read` will read; () for a query. Raises as `list_source_files` does."""
+    return tuple(path for _, path in list_source_files(source))
 
 
 def reachable(source: SourceSpec) -> None:
@@ -98,7 +98,7 @@ def reachable(source: SourceSpec) -> None:
     Reads no row. A database gets 15 seconds to answer.
     """
     if source.sql is not None and source.url_env is not None:
-        sql.check(source.sql, source.url_env, source.label)
+        sql.check_query(source.sql, source.url_env, source.label)
     files(source)
 
 
@@ -115,7 +115,7 @@ def read(source: SourceSpec) -> RawTable:
     if source.sql is not None and source.url_env is not None:
         return sql.read(source.sql, source.url_env, source.label)
     path = Path(str(source.table))
-    contents = [(name, _content(file, source.label)) for name, file in parts(source)]
+    contents = [(name, _content(file, source.label)) for name, file in list_source_files(source)]
     return folder.read(contents, source.label) if _is_folder(path) else _read_file(contents[0][1], path, source)
 
 

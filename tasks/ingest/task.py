@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from tasks.ingest.external import FilePlan, read_external, read_file, relocate_errors
+from tasks.ingest.external_table import FilePlan, read_external, read_external_table, relocate_errors
 from tasks.ingest.methods import IngestPlan, ingest_raw_table
 from tasks.ingest.outputs import FileOutputs, IngestOutputs
 from tasks.ingest.readers.raw import RawTable
 from tasks.ingest.released_table import ReleasedTablePlan, read_released_table, type_released_table
-from tasks.ingest.sources import SourceSpec, parts, read
+from tasks.ingest.sources import SourceSpec, list_source_files, read
 from tasks.microdata.errors import InputError
 from tasks.microdata.refs import RecordRef
 from tasks.runtime.artifacts import Store
@@ -46,7 +46,7 @@ def ingest_file(plan: RecordRef[FilePlan], digest: str) -> FileOutputs:
     """Read a file of the intruder that had this digest; it is as private as the source."""
     store = Store()
     wanted = store.record(plan, FilePlan)
-    raw = read_file(wanted)
+    raw = read_external_table(wanted)
     found = read_external(raw, wanted)
     if _digest(wanted.source, raw) != digest:
         what, remedy = "the file changed while it was read", "run again when it is complete"
@@ -78,4 +78,4 @@ def _digest(source: SourceSpec, rows: RawTable | None) -> str:
     store = Store()
     if source.sql is not None:
         return store.digest((rows or read(source)).content())
-    return store.digest("".join(f"{name}{store.file_digest(path)}" for name, path in parts(source)).encode())
+    return store.digest("".join(f"{name}{store.file_digest(path)}" for name, path in list_source_files(source)).encode())

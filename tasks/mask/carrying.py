@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from tasks.mask.intruder_belief import Belief, DiscreteLikelihood, InInterval
-from tasks.mask.rank_law import LEAST, MOST_BLOCKS, blocks_of, blur_ranks, code_by_rank
+from tasks.mask.rank_law import LEAST, MOST_BLOCKS, blur_ranks, code_by_rank, find_block_starts
 from tasks.mask.step import IntruderView, MaskStep
 from tasks.mask.value_bounds import ValueBounds
 from tasks.microdata.schema import CATEGORICAL
@@ -28,7 +28,7 @@ def carry_bounds(view: IntruderView, step: MaskStep, name: str) -> Belief:
     moved = None if bounds is None else step.move_bounds(view, bounds)
     if bounds is None or moved is None:
         return view.knowledge.forget((name,))
-    laws = [law for law in view.knowledge.laws if law.begins is not None and law.names == (name,)]
+    laws = [law for law in view.knowledge.likelihoods if law.begins is not None and law.names == (name,)]
     first = None if laws else _law_of_noisy_ranks(view, name) or _law_of_known_ranks(view, bounds)
     spread = [step.spread_ranks(view, law) for law in (laws if first is None else [first])]
     rest = view.knowledge.drop_attributes((name,))
@@ -36,7 +36,7 @@ def carry_bounds(view: IntruderView, step: MaskStep, name: str) -> Belief:
         rest,
         between=(*rest.between, InInterval(name, moved.low, moved.high)),
         bounds=(*rest.bounds, moved),
-        laws=(*rest.laws, *(law for law in spread if law is not None)),
+        likelihoods=(*rest.likelihoods, *(law for law in spread if law is not None)),
     )
 
 
@@ -61,7 +61,7 @@ def _law_of_noisy_ranks(view: IntruderView, name: str) -> DiscreteLikelihood | N
     positive = not part.factors or bool((view.knowledge.believed.positions(view.schema[name])[~np.isnan(own)] > 0).all())
     if len(column) < 2 or spread == 0 or not positive:
         return None
-    return _create_rank_law(name, own, shown, blur_ranks(column, blocks_of(column, MOST_BLOCKS), spread))
+    return _create_rank_law(name, own, shown, blur_ranks(column, find_block_starts(column, MOST_BLOCKS), spread))
 
 
 def _law_of_known_ranks(view: IntruderView, bounds: ValueBounds) -> DiscreteLikelihood | None:
@@ -73,11 +73,11 @@ def _law_of_known_ranks(view: IntruderView, bounds: ValueBounds) -> DiscreteLike
         return None
     own, shown = (bounds.low + bounds.high) / 2, view.released.positions(view.schema[bounds.name])
     column = np.sort(own[~np.isnan(own)])
-    return _create_rank_law(bounds.name, own, shown, np.eye(len(blocks_of(column, MOST_BLOCKS)) - 1))
+    return _create_rank_law(bounds.name, own, shown, np.eye(len(find_block_starts(column, MOST_BLOCKS)) - 1))
 
 
 def _create_rank_law(name: str, own: Floats, shown: Floats, kernel: Floats) -> DiscreteLikelihood:
-    begins, b = blocks_of(np.sort(own[~np.isnan(own)]), MOST_BLOCKS), len(kernel)
+    begins, b = find_block_starts(np.sort(own[~np.isnan(own)]), MOST_BLOCKS), len(kernel)
     probability = np.zeros((b + 2, b + 2))
     probability[:b, :b] = np.maximum(kernel, LEAST)
     probability[b, b] = 1.0

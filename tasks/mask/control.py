@@ -10,12 +10,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tasks.mask.copy_detection import ERROR, evidence_of_copies
+from tasks.mask.copy_detection import ERROR, measure_copy_evidence
 from tasks.microdata.codes import joint_codes
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Role, Schema
 from tasks.microdata.table import Booleans, Integers, Microdata, encode_jointly
-from tasks.microdata.units import Counts, Units, units_of
+from tasks.microdata.units import Counts, Units, find_units, list_person_columns
 
 FEWEST = 20  # persons (records) on either side: half of them choose a threshold, the others are judged by it
 LARGEST_SHARE = 0.5
@@ -58,7 +58,7 @@ def harmonise_control(original: Microdata, control: Microdata, schema: Schema, k
         named = ", ".join(f"`{name}`" for name in absent[:5])
         what = f"the table of the control lacks {len(absent)} of the source's columns: {named}"
         raise InputError("no-such-column", WHERE, what, "every column of the source", "add them", absent[0])
-    keys = tuple(dict.fromkeys([*schema.find_by_role(Role.PERSON), *([key] if key is not None else [])]))
+    keys = list_person_columns(schema, key)
     telling = {*keys, *schema.find_by_role(Role.IDENTIFIER)}
     wanted = control.select(original.names)
     fitted = Microdata.from_columns(
@@ -66,7 +66,7 @@ def harmonise_control(original: Microdata, control: Microdata, schema: Schema, k
     )
     _refuse_members(original, wanted, fitted, schema, keys)
     for side, table in (("source", original), ("table of the control", fitted)):
-        units = units_of(table, schema)
+        units = find_units(table, schema)
         if units.n_units < FEWEST:
             what = f"the {side} has {_format_count(units.n_units, units.counts)}"
             raise InputError(
@@ -104,7 +104,7 @@ def _refuse_members(original: Microdata, control: Microdata, fitted: Microdata, 
     Values are compared in their normal form (`_normal`). Nobody may share a key, nor another identifier whose values belong to
     one unit of the source each; an identifier that repeats in the source is shared by chance, and refused where more than half
     of the control shares it, though most of the source's are distinct. A copy may have new identifiers: without them people of
-    the control may resemble those of the source as those of another sample do, and no more (`evidence_of_copies`).
+    the control may resemble those of the source as those of another sample do, and no more (`measure_copy_evidence`).
 
     control: its columns as they were read; fitted: in the types of the source. keys: of persons, and `key`.
     Raises InputError, which names columns and counts.
@@ -113,7 +113,7 @@ def _refuse_members(original: Microdata, control: Microdata, fitted: Microdata, 
         _refuse_without_key(_normal(control.column(name)), name)
         found, _ = _find_shared_values(control.column(name), original.column(name))
         _refuse_in_both(found, f"as `{name}` says")
-    unit = units_of(original, schema).of_row
+    unit = find_units(original, schema).of_row
     for name in schema.find_by_role(Role.IDENTIFIER):
         if name not in keys:
             found, codes = _find_shared_values(control.column(name), original.column(name))
@@ -137,14 +137,14 @@ def _is_identifier(original: Microdata, control: Microdata, schema: Schema, name
 
 def _refuse_copies(original: Microdata, control: Microdata, schema: Schema, names: list[str]) -> None:
     """Refuse a control whose people say what those of the source say more often, or more evenly, than by chance."""
-    rows = _codes_of_rows(control.select(names), original.select(names))
+    rows = _encode_rows(control.select(names), original.select(names))
     (units, _), (of_source, counts) = _find_sampling_units(control, schema), _find_sampling_units(original, schema)
-    mine, theirs = _codes_of_units((rows[: control.n], units), (rows[control.n :], of_source))
-    if evidence_of_copies(mine, theirs) < -math.log(ERROR):
+    mine, theirs = _encode_units((rows[: control.n], units), (rows[control.n :], of_source))
+    if measure_copy_evidence(mine, theirs) < -math.log(ERROR):
         return
     n_found = int(np.isin(mine, theirs).sum())
-    _, place, times = np.unique(theirs, return_inverse=True, return_counts=True)
-    alike = 100 * float((times[place] > 1).mean())
+    _, position, times = np.unique(theirs, return_inverse=True, return_counts=True)
+    alike = 100 * float((times[position] > 1).mean())
     what = (
         f"{n_found:,} of {len(mine):,} {counts} of the control's table say what {counts} of the source say, in every attribute "
         f"but identifiers ({alike:.3g} % of the source's own say what others of them say): it is a copy, or holds one"
@@ -163,22 +163,22 @@ def _find_sampling_units(table: Microdata, schema: Schema) -> tuple[Integers, st
     return np.arange(table.n), "records"
 
 
-def _codes_of_rows(table: Microdata, other: Microdata) -> Integers:
+def _encode_rows(table: Microdata, other: Microdata) -> Integers:
     """Shape (n + n of the other,): equal where rows say the same."""
     pairs = ([one.column(name) for one in (table, other)] for name in table.names)
     codes = (encode_jointly(*(map(_normal, pair) if pa.types.is_string(pair[0].type) else pair)) for pair in pairs)
     return joint_codes(map(np.concatenate, codes), table.n + other.n)
 
 
-def _codes_of_units(*tables: tuple[Integers, Integers]) -> tuple[Integers, Integers]:
+def _encode_units(*tables: tuple[Integers, Integers]) -> tuple[Integers, Integers]:
     """For the rows and units of two tables a code for each unit: equal where they have the same rows, in whatever order."""
-    mine, theirs = (_rows_of_units(rows, units) for rows, units in tables)
+    mine, theirs = (_list_rows_of_units(rows, units) for rows, units in tables)
     numbers: dict[bytes, int] = {}
     codes = np.array([numbers.setdefault(one, len(numbers)) for one in (*mine, *theirs)], dtype=np.int64)
     return codes[: len(mine)], codes[len(mine) :]
 
 
-def _rows_of_units(rows: Integers, units: Integers) -> list[bytes]:
+def _list_rows_of_units(rows: Integers, units: Integers) -> list[bytes]:
     order = np.lexsort((rows, units))
     starts = np.flatnonzero(np.diff(units[order], prepend=-1))
     content, ends = rows[order].tobytes(), np.append(starts[1:], len(rows))
@@ -217,13 +217,13 @@ def _normal_text(value: object) -> str | None:
     return f"-{size}" if sign == "-" and size != "0" else size
 
 
-def _refuse_in_both(found: Booleans, told: str) -> None:
+def _refuse_in_both(found: Booleans, note: str) -> None:
     n_found = int(found.sum())
     if n_found:
         rows = "1 row of the control's table stands" if n_found == 1 else f"{n_found:,} rows of the control's table stand"
         remedy = "take them out of the table (spaces, case, zeros in front and the type of a column make nobody another person)"
         raise InputError(
-            "in-both", WHERE, f"{rows} in the source too, {told}", "people who are not in the source", remedy, n_found
+            "in-both", WHERE, f"{rows} in the source too, {note}", "people who are not in the source", remedy, n_found
         )
 
 

@@ -15,7 +15,7 @@ _EVENNESS = (0.0, 1.0, 8.0, 64.0, 4096.0)  # e: common values are spread less, 1
 _COMMON = 2.0  # a value is common if each table should hold so many of it
 
 
-def evidence_of_copies(mine: Integers, theirs: Integers) -> float:
+def measure_copy_evidence(mine: Integers, theirs: Integers) -> float:
     """The logarithm of how much likelier it is that one table is a copy than that both are samples of one population.
 
     Meaning: two samples of one population share values by chance. Then all units of both may change places: of a value that k
@@ -41,9 +41,9 @@ def evidence_of_copies(mine: Integers, theirs: Integers) -> float:
     """
     if not len(mine) or not len(theirs):
         return 0.0
-    _, place = np.unique(np.concatenate([mine, theirs]), return_inverse=True)
-    size, held = np.bincount(place), np.bincount(place[: len(mine)], minlength=place.max() + 1)
-    share = len(mine) / len(place)
+    _, position = np.unique(np.concatenate([mine, theirs]), return_inverse=True)
+    size, held = np.bincount(position), np.bincount(position[: len(mine)], minlength=position.max() + 1)
+    share = len(mine) / len(position)
     rare, common = np.zeros(len(_RARE)), np.zeros(len(_EVENNESS))
     for k in np.unique(size).tolist():
         c = held[size == k]
@@ -51,9 +51,9 @@ def evidence_of_copies(mine: Integers, theirs: Integers) -> float:
             rare += _gain(c, k, share, _weigh_rare_value(k))
         else:
             common += _gain(c, k, share, _weigh_common_value(k, share))
-    told = [one + other for one, other in product(rare, common)]
-    of_sizes = _log_binomial(len(place), share)[len(mine)]
-    return float(logsumexp(told) - np.log(len(told)) + of_sizes)
+    pairs = [one + other for one, other in product(rare, common)]
+    of_sizes = _log_binomial(len(position), share)[len(mine)]
+    return float(logsumexp(pairs) - np.log(len(pairs)) + of_sizes)
 
 
 def _weigh_rare_value(k: int) -> Floats:

@@ -57,18 +57,18 @@ def extract_varying_positions(data: Microdata, schema: Schema, name: str, where:
     A constant can be neither scaled nor swapped. Whole numbers from 2^53 on are refused: as floating-point numbers some of
     them are equal, so that their order would be a matter of chance, and who follows the step would look for another value.
     """
-    place = f"{where}.attributes: {name}"
-    positions = extract_positions(data, schema, name, place)
+    location = f"{where}.attributes: {name}"
+    positions = extract_positions(data, schema, name, location)
     if pa.types.is_integer(data.column(name).type) and (np.abs(positions) >= _MOST_WHOLE).any():
         what = f"`{name}` holds whole numbers of 16 digits and more, of which not all can be told apart in calculations"
         remedy = "declare it a code if it numbers something; else record it in larger units"
-        raise InputError("too-large", place, what, "whole numbers between -2^53 and 2^53", remedy)
-    refuse_constant(len(np.unique(positions[~np.isnan(positions)])), name, place)
+        raise InputError("too-large", location, what, "whole numbers between -2^53 and 2^53", remedy)
+    refuse_constant(len(np.unique(positions[~np.isnan(positions)])), name, location)
     return positions
 
 
-def refuse_constant(n_different: int, name: str, place: str) -> None:
+def refuse_constant(n_different: int, name: str, location: str) -> None:
     """InputError where an attribute to be masked shows fewer than two different values."""
     if n_different < 2:
         what = f"all present values of `{name}` are equal: masking it would change nothing"
-        raise InputError("constant-attribute", place, what, "at least two different values", "take it out of the step")
+        raise InputError("constant-attribute", location, what, "at least two different values", "take it out of the step")

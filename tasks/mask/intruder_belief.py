@@ -105,7 +105,8 @@ class Belief:
     """The intruder's records and what they conclude of them after some of the steps.
 
     believed: one row per record, one column per known attribute: its value after those steps, as far as they can follow.
-    unclear: known attributes of which nothing is concluded any more. laws: attributes that were randomised after `believed`.
+    unclear: known attributes of which nothing is concluded any more. likelihoods: attributes that were randomised after
+    `believed`.
     blurred: attributes to which noise was added after `believed`.
     complete: do they know all the records that the next step is applied to? Not after some were sampled, nor if they hold a
     share of them: then they cannot repeat what depends on all of them.
@@ -119,7 +120,7 @@ class Belief:
     shown: tuple[EqualTo, ...]
     between: tuple[InInterval, ...] = ()
     unclear: tuple[str, ...] = ()
-    laws: tuple[DiscreteLikelihood, ...] = ()
+    likelihoods: tuple[DiscreteLikelihood, ...] = ()
     blurred: tuple[GaussianLikelihood, ...] = ()
     complete: bool = True
     bounds: tuple[ValueBounds, ...] = ()
@@ -134,14 +135,16 @@ class Belief:
         """The same with every conclusion about `names` dropped; attributes drawn jointly with one of them become unclear."""
         dropped = frozenset(names)
         kept = (replace(part, names=tuple(n for n in part.names if n not in dropped)) for part in self.shown)
-        laws = tuple(law for law in self.laws if dropped.isdisjoint(law.names))
-        halved = (name for law in self.laws if law not in laws for name in law.names)  # nothing is left of a joint law
+        likelihoods = tuple(likelihood for likelihood in self.likelihoods if dropped.isdisjoint(likelihood.names))
+        halved = (
+            name for likelihood in self.likelihoods if likelihood not in likelihoods for name in likelihood.names
+        )  # nothing is left of a joint law
         return replace(
             self,
             shown=tuple(part for part in kept if part.names),
             between=tuple(part for part in self.between if part.name not in dropped),
             unclear=tuple(name for name in (*self.unclear, *halved) if name not in dropped),
-            laws=laws,
+            likelihoods=likelihoods,
             blurred=tuple(part for part in (part.drop_attributes(dropped) for part in self.blurred) if part.names),
             bounds=tuple(part for part in self.bounds if part.name not in dropped),
         )
@@ -153,7 +156,10 @@ class Belief:
             believed=self.believed.take(rows),
             shown=tuple(replace(part, twins=part.twins[rows]) for part in self.shown),
             between=tuple(replace(part, low=part.low[rows], high=part.high[rows]) for part in self.between),
-            laws=tuple(replace(law, own=law.own[rows], shown=law.shown[released], begins=None) for law in self.laws),
+            likelihoods=tuple(
+                replace(likelihood, own=likelihood.own[rows], shown=likelihood.shown[released], begins=None)
+                for likelihood in self.likelihoods
+            ),
             blurred=tuple(part.select_rows(rows, released) for part in self.blurred),
             bounds=tuple(part.select_rows(rows) for part in self.bounds),
         )

@@ -25,7 +25,7 @@ from tasks.mask.fitting import fitting_attributes
 from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.mask.intruder_belief import Belief, create_initial_belief
 from tasks.mask.noise.noise import Noise
-from tasks.mask.precision import precision_of
+from tasks.mask.precision_grid import find_precision
 from tasks.mask.pseudonyms import Pseudonyms
 from tasks.mask.ranks import reverse_mapping
 from tasks.mask.ranks.rank_jitter import RankJitter
@@ -85,7 +85,7 @@ def mask(data: Microdata, schema: Schema, steps: tuple[Masking, ...], *, seed: b
     Each step draws from a stream of its own, named by `path`, its place and its parameters: changing one moves no other.
     Numbers are rounded after each step to the precision that the source column shows; columns that no step names stay as they
     are, bit for bit, and so do the rows, but for those that sampling leaves out: the next steps see only what is left.
-    Pseudonyms are not among the columns: who holds their key adds them to the released file (`add_pseudonyms`).
+    Pseudonyms are not among the columns: somebody who has their key adds them to the released file (`add_pseudonyms`).
 
     Parameters
     ----------
@@ -160,7 +160,7 @@ def _apply_steps(
     apply: is given a step and those after it.
     """
     published, source, record = data.select(schema.release_columns), data, np.arange(data.n, dtype=np.int64)
-    precision = precision_of(published, {name for step in steps for name in step.target_attributes})
+    precision = find_precision(published, {name for step in steps for name in step.target_attributes})
     for i, step in enumerate(steps):
         site = MaskContext(published, source, data, schema, precision, draw(i, step), f"masking[{i}]", tell)
         published, kept = apply(site, step, steps[i + 1 :])
@@ -207,21 +207,21 @@ def bound_shown_values(
     released: Microdata,
     schema: Schema,
     mechanisms: tuple[Mechanism, ...],
-    place: int,
+    position: int,
     name: str,
     *,
     persons: pa.Array | None = None,
 ) -> ValueBounds | None:
-    """Between which values the value of an attribute is shown that each record held before step `place`, whoever has it then.
+    """Bounds on the released form of the value that each record held before step `position`, whoever has it then.
 
-    What step `place` does to the attribute is passed over. None: nothing is known. Parameters: as `infer_belief`; somebody who
-    holds all records of a complete release.
+    What step `position` does to the attribute is passed over. None: nothing is known. Parameters: as `infer_belief`; the
+    intruder holds all records of a complete release.
     """
     view = _view_before_masking(originals, released, schema, originals.n, persons, None)
-    for i, step in enumerate(mechanisms[:place]):
+    for i, step in enumerate(mechanisms[:position]):
         view = replace(view, knowledge=_infer_from_step(replace(view, later=mechanisms[i + 1 :]), step))
     bounds = find_bounds(view, name)
-    for i, step in enumerate(mechanisms[place + 1 :], place + 1):
+    for i, step in enumerate(mechanisms[position + 1 :], position + 1):
         if bounds is not None and name in step.target_attributes:
             # in strata it matters who has the values, which is what the exchange has hidden
             bounds = step.move_bounds(replace(view, later=mechanisms[i + 1 :]), bounds) if step.strata is None else None
@@ -237,7 +237,7 @@ def _view_before_masking(
     window_at_most: float | None,
 ) -> IntruderView:
     originals = match_column_types(originals, released)
-    precision = precision_of(stack_tables(originals, released.select(originals.names)), originals.names)
+    precision = find_precision(stack_tables(originals, released.select(originals.names)), originals.names)
     known = create_initial_belief(originals, complete=n_records == originals.n)
     for key in schema.find_by_role(Role.PERSON) if persons is not None else ():
         originals = Microdata(originals.arrow.append_column(key, persons))

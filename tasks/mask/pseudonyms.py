@@ -1,4 +1,4 @@
-"""Pseudonyms: a column of identifiers is published as texts that only who holds a secret key can make."""
+"""Pseudonyms: a column of identifiers is published as texts that only somebody who has a secret key can make."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from typing import Literal, Self
 import pyarrow as pa
 from pydantic import model_validator
 
-from tasks.mask.advice import Fields
 from tasks.mask.intruder_belief import Belief
 from tasks.mask.mask_text import MaskText
+from tasks.mask.shared_advice import Fields
 from tasks.mask.step import Description, IntruderView, MaskContext, MaskingMethod, MaskStep, Randomness
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Role, Scale, Schema
@@ -79,7 +79,7 @@ class Pseudonyms(MaskingMethod):
 
     def apply(self, context: MaskContext) -> Microdata:
         refuse_unfit(context.table, context.schema, self, context.where)
-        return context.data  # who holds the key adds the column to the released file
+        return context.data  # somebody who has the key adds the column to the released file
 
     def infer(self, view: IntruderView) -> Belief:
         return view.knowledge  # who lacks the key cannot tell a pseudonym from noise

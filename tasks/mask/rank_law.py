@@ -13,7 +13,7 @@ _CELLS = 4096
 _FAR = 6.0  # standard deviations
 
 
-def blocks_of(column: Floats, most: int) -> Integers:
+def find_block_starts(column: Floats, most: int) -> Integers:
     """Shape (b + 1,), b <= most: where blocks of a sorted column begin, and its length; equal values are in one block."""
     firsts = np.flatnonzero(np.diff(column, prepend=-np.inf))
     if len(firsts) > most:

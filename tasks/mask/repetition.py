@@ -17,9 +17,9 @@ from tasks.microdata.table import Microdata, encode_jointly
 def infer_by_repeating_step(view: IntruderView, names: tuple[str, ...], masked: Callable[[MaskContext], Microdata]) -> Belief:
     """A step whose result depends on all records together, such as a partition.
 
-    Who holds all records in all of `names` gets the published values themselves; only of records that were equal in them they
-    cannot say which one got what. Who lacks one of them, is not certain of one, or does not know which records the step was
-    applied to, concludes nothing.
+    Somebody who has all records in all of `names` gets the published values themselves; only of records that were equal in them
+    they cannot say which one got what. Who lacks one of them, is not certain of one, or does not know which records the step
+    was applied to, concludes nothing.
     """
     knowledge = view.knowledge
     if not knowledge.is_certain(names) or not knowledge.complete:
@@ -40,27 +40,36 @@ def infer_by_value_rule(view: IntruderView, name: str, masked: Callable[[MaskCon
     """
     knowledge = view.knowledge
     if not knowledge.is_certain((name,)):
-        law = next((law for law in knowledge.laws if name in law.names and law.values is not None), None)
-        return knowledge.forget((name,)) if law is None else _recode_likelihood(view, law, masked)
+        likelihood = next(
+            (likelihood for likelihood in knowledge.likelihoods if name in likelihood.names and likelihood.values is not None),
+            None,
+        )
+        return knowledge.forget((name,)) if likelihood is None else _recode_likelihood(view, likelihood, masked)
     believed = masked(create_mask_context(view))
     rest = replace(knowledge.drop_attributes((name,)), believed=believed)
     return replace(rest, shown=(*rest.shown, EqualTo((name,), row_codes(believed, (name,)), certain=True)))
 
 
-def _recode_likelihood(view: IntruderView, law: DiscreteLikelihood, masked: Callable[[MaskContext], Microdata]) -> Belief:
+def _recode_likelihood(
+    view: IntruderView, likelihood: DiscreteLikelihood, masked: Callable[[MaskContext], Microdata]
+) -> Belief:
     try:
-        values = masked(replace(create_mask_context(view), data=view.originals if law.values is None else law.values))
+        values = masked(
+            replace(create_mask_context(view), data=view.originals if likelihood.values is None else likelihood.values)
+        )
     except InputError:  # of a category that may be drawn, but of which the rule says nothing
-        return view.knowledge.forget(law.names)
-    coded = [encode_jointly(values.column(name), view.released.column(name)) for name in law.names]
+        return view.knowledge.forget(likelihood.names)
+    coded = [encode_jointly(values.column(name), view.released.column(name)) for name in likelihood.names]
     codes = joint_codes([np.concatenate(pair) for pair in coded], values.n + view.released.n)
     _, first, of_value = np.unique(codes[: values.n], return_index=True, return_inverse=True)
-    probability = np.zeros_like(law.probability)
-    np.add.at(probability.T, np.append(first[of_value], values.n), law.probability.T)
-    place = np.full(int(codes.max()) + 1, values.n)
-    place[codes[first]] = first
-    classes = replace(law, shown=place[codes[values.n :]], probability=probability, values=values)
-    return replace(view.knowledge, laws=tuple(classes if one is law else one for one in view.knowledge.laws))
+    probability = np.zeros_like(likelihood.probability)
+    np.add.at(probability.T, np.append(first[of_value], values.n), likelihood.probability.T)
+    position = np.full(int(codes.max()) + 1, values.n)
+    position[codes[first]] = first
+    classes = replace(likelihood, shown=position[codes[values.n :]], probability=probability, values=values)
+    return replace(
+        view.knowledge, likelihoods=tuple(classes if one is likelihood else one for one in view.knowledge.likelihoods)
+    )
 
 
 def create_mask_context(view: IntruderView) -> MaskContext:

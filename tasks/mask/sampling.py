@@ -10,9 +10,9 @@ from typing import Annotated, Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from tasks.mask.advice import MORE_RISK, Fields, state_value
 from tasks.mask.intruder_belief import Belief
 from tasks.mask.mask_text import MaskText
+from tasks.mask.shared_advice import MORE_RISK, Fields, state_value
 from tasks.mask.step import Description, IntruderView, MaskContext, MaskingMethod, Randomness
 from tasks.microdata.codes import row_codes
 from tasks.microdata.errors import InputError
@@ -20,7 +20,7 @@ from tasks.microdata.numbers import SPACE, count, number
 from tasks.microdata.schema import Role, Scale, Schema
 from tasks.microdata.spec import Public
 from tasks.microdata.table import Booleans, Integers, Microdata
-from tasks.microdata.units import Units, units_of
+from tasks.microdata.units import Units, find_units
 from tasks.microdata.words import join_with_and
 
 LEAST = 2  # of one record no spread can be told
@@ -148,14 +148,14 @@ def sample_rows(site: MaskContext, spec: Sampling) -> Integers:
     Cost: O(n log n). Source: Cochran (1977), Sampling Techniques, chapters 2 and 5.
     Example: share 0.5 of 5 records keeps 3.
     """
-    units = units_of(site.source, site.schema)
-    strata = _stratum_of_unit(site, spec, units)
+    units = find_units(site.source, site.schema)
+    strata = _find_stratum_of_units(site, spec, units)
     sizes = np.bincount(strata)
     taken = allocate_sample(sizes, _sample_size(spec, units, len(sizes), site.where), spec.allocation)
     order = np.lexsort((site.draw().permutation(units.n_units), strata))
-    place = np.arange(units.n_units) - (np.cumsum(sizes) - sizes)[strata[order]]
+    position = np.arange(units.n_units) - (np.cumsum(sizes) - sizes)[strata[order]]
     kept = np.zeros(units.n_units, dtype=bool)
-    kept[order[place < taken[strata[order]]]] = True
+    kept[order[position < taken[strata[order]]]] = True
     return np.flatnonzero(kept[units.of_row]).astype(np.int64)
 
 
@@ -206,7 +206,7 @@ def infer(view: IntruderView, spec: Sampling) -> Belief:
 def restrict_to_sample(view: IntruderView, present: Integers) -> IntruderView:
     """The view of somebody who knows who was sampled: from here on these are all the records there are.
 
-    present: rows of their records, of whom each is in a released row. Where they could not tell some records apart, what the
+    present: rows of their records, of which each is in a released row. Where they could not tell some records apart, what the
     others show can be what one that was left out would show: of those attributes nothing is concluded any more.
     """
     unclear = [name for part in view.knowledge.shown if not part.certain for name in part.names]
@@ -222,22 +222,22 @@ def count_sampled(spec: Sampling, n_units: int) -> int:
 
 def _sample_size(spec: Sampling, units: Units, n_strata: int, where: str) -> int:
     m = count_sampled(spec, units.n_units)
-    place, value = (f"{where}.share", spec.share) if spec.size is None else (f"{where}.size", spec.size)
+    position, value = (f"{where}.share", spec.share) if spec.size is None else (f"{where}.size", spec.size)
     least = max(LEAST, n_strata)
     most = units.n_units - 1
     allowed = f"{least:,} to {most:,} of {units.n_units:,} {units.counts}" if least <= most else "fewer strata than units"
     if m >= units.n_units:
         what = f"a sample of {m:,} of {units.n_units:,} {units.counts} leaves nobody out"
-        raise InputError("sample-too-large", place, what, allowed, "lower it, or take the step out", value)
+        raise InputError("sample-too-large", position, what, allowed, "lower it, or take the step out", value)
     if m < least:
         strata = f", and there are {n_strata:,} strata by {join_with_and(spec.by)}" if spec.by is not None else ""
         what = f"a sample of {m:,} of {units.n_units:,} {units.counts} is too small{strata}"
         remedy = "raise it, or sample with fewer strata" if strata else "raise it"
-        raise InputError("sample-too-small", place, what, allowed, remedy, value)
+        raise InputError("sample-too-small", position, what, allowed, remedy, value)
     return m
 
 
-def _stratum_of_unit(site: MaskContext, spec: Sampling, units: Units) -> Integers:
+def _find_stratum_of_units(site: MaskContext, spec: Sampling, units: Units) -> Integers:
     strata = np.zeros(units.n_units, dtype=np.int64)
     if spec.by is None:
         return strata
@@ -283,21 +283,21 @@ def _describe_strata(step: Sampling) -> str:
 def _weighting(step: Sampling, schema: Schema, who: str) -> tuple[str, ...]:
     weights = schema.find_by_role(Role.WEIGHT)
     where = "" if step.by is None else f"within each combination of {join_with_and(step.by)} "
-    told = (
+    text = (
         f"Totals and counts of the source need a factor: {where}the number of {who} in the source over their number in the "
         "release."
     )
     if step.by is not None and step.allocation == "equal":
-        told += (
+        text += (
             " Means need it too: small strata have as many rows here as large ones. The numbers in the source are not in the "
             "release: the publisher has them."
         )
     elif step.share is not None:
-        told += f" It is about {number(1 / step.share)}."
+        text += f" It is about {number(1 / step.share)}."
     if not weights:
-        return (told,)
+        return (text,)
     return (
-        f"{told} The weights in {join_with_and(weights)} are those of the source and were not changed: multiply them by it.",
+        f"{text} The weights in {join_with_and(weights)} are those of the source and were not changed: multiply them by it.",
     )
 
 

@@ -1,4 +1,4 @@
-"""What every masking step declares, what it is given when it is applied, and what an intruder has who follows it."""
+"""What every masking step declares, what it is given when it is applied, and what an intruder has who undoes it."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Literal, Self
 import numpy as np
 from pydantic import model_validator
 
-from tasks.mask.advice import Fields
 from tasks.mask.intruder_belief import Belief, DiscreteLikelihood
 from tasks.mask.mask_text import MaskText
-from tasks.mask.precision import Precision
+from tasks.mask.precision_grid import PrecisionGrids
+from tasks.mask.shared_advice import Fields
 from tasks.mask.value_bounds import ValueBounds
 from tasks.microdata.schema import MaskTargets, Scale, Schema
 from tasks.microdata.spec import Names, Public, Spec
@@ -203,7 +203,7 @@ class MaskContext:
     source: Microdata
     table: Microdata
     schema: Schema
-    precision: Precision
+    precision: PrecisionGrids
     draw: Draw
     where: str
     tell: NoteSink = discard_note
@@ -228,7 +228,7 @@ class IntruderView:
     table: Microdata
     released: Microdata
     schema: Schema
-    precision: Precision
+    precision: PrecisionGrids
     all_released: bool = False
     window_at_most: float | None = None
     later: tuple[MaskStep, ...] = ()

@@ -29,21 +29,21 @@ def refuse_unfit_strata(steps: Iterable[MaskStep], schema: Schema, where: str) -
     masked = {name for step in steps for name in step.target_attributes}
     for i, step in enumerate(steps):
         for name in step.by or ():
-            place, allowed = f"{where}[{i}].by", ", ".join(n for n in schema.release_columns if n not in masked) or "none"
+            location, allowed = f"{where}[{i}].by", ", ".join(n for n in schema.release_columns if n not in masked) or "none"
             remedy = "take it out of `by`, or out of the other steps"
             if name not in schema:
                 remedy = did_you_mean(name, schema.names, "compare it with the column names of the table")
-                raise InputError("unknown-attribute", place, f"the table has no attribute `{name}`", allowed, remedy, name)
+                raise InputError("unknown-attribute", location, f"the table has no attribute `{name}`", allowed, remedy, name)
             if not schema[name].is_published:
-                raise InputError("unpublished-attribute", place, f"`{name}` is not published", allowed, remedy, name)
+                raise InputError("unpublished-attribute", location, f"`{name}` is not published", allowed, remedy, name)
             if name in masked:
                 what = f"`{name}` is masked itself, and the strata would reveal its true values"
-                raise InputError("masked-stratum", place, what, allowed, remedy, name)
+                raise InputError("masked-stratum", location, what, allowed, remedy, name)
 
 
 def apply_in_strata(site: MaskContext, by: tuple[str, ...], masked: Callable[[MaskContext], Microdata]) -> Microdata:
     """The table after a step that is carried out in each stratum by itself; a missing value of `by` is a stratum of its own."""
-    strata = _rows_of(row_codes(site.source, by))
+    strata = _list_rows(row_codes(site.source, by))
     parts = [_part(site, rows, i, len(strata), by, masked) for i, rows in enumerate(strata)]
     back = np.argsort(np.concatenate(strata), kind="stable")
     return Microdata(pa.concat_tables([part.arrow for part in parts])).take(back)
@@ -72,13 +72,13 @@ def infer_in_strata(view: IntruderView, step: MaskStep, conclude: Callable[[Intr
         return view.knowledge.forget(step.target_attributes)
     coded = [encode_jointly(view.originals.column(name), view.released.column(name)) for name in by]
     codes = joint_codes([np.concatenate(pair) for pair in coded], view.originals.n + view.released.n)
-    strata = _rows_of(codes[: view.originals.n])
+    strata = _list_rows(codes[: view.originals.n])
     released = _rows_with(codes[view.originals.n :], codes[[rows[0] for rows in strata]])
     parts = [conclude(view.select_rows(rows, of_them)) for rows, of_them in zip(strata, released, strict=True)]
     return _join_beliefs(parts, strata, released, view, frozenset(step.target_attributes))
 
 
-def _rows_of(codes: Integers) -> list[Integers]:
+def _list_rows(codes: Integers) -> list[Integers]:
     order = np.argsort(codes, kind="stable").astype(np.int64)
     return np.split(order, np.flatnonzero(np.diff(codes[order])) + 1)
 
@@ -97,20 +97,22 @@ def _join_beliefs(
     unclear = tuple(dict.fromkeys(name for part in parts for name in part.unclear if name in masked))
     parts = [part.drop_attributes(unclear) for part in parts]
     back = np.argsort(np.concatenate(strata), kind="stable")
-    laws = [part.laws for part in parts]
-    if _n_cells(laws, masked) > MOST_CELLS:
+    likelihoods = [part.likelihoods for part in parts]
+    if _n_cells(likelihoods, masked) > MOST_CELLS:
         if not masked <= {one.name for part in parts for one in part.between}:
             return view.knowledge.forget(masked)
-        laws = [tuple(law for law in part if masked.isdisjoint(law.names)) for part in laws]  # the intervals are left
+        likelihoods = [
+            tuple(likelihood for likelihood in part if masked.isdisjoint(likelihood.names)) for part in likelihoods
+        ]  # the intervals are left
     rest = view.knowledge.drop_attributes(masked)
     return replace(
         rest,
         believed=Microdata(pa.concat_tables([part.believed.arrow for part in parts])).take(back),
         shown=(*rest.shown, *(_join_equalities(group, back) for group in _same([part.shown for part in parts], masked))),
         between=(*rest.between, *(_join_intervals(group, back) for group in _same([part.between for part in parts], masked))),
-        laws=(
-            *rest.laws,
-            *(_join_discrete_likelihoods(group, back, released, view.released.n) for group in _same(laws, masked)),
+        likelihoods=(
+            *rest.likelihoods,
+            *(_join_discrete_likelihoods(group, back, released, view.released.n) for group in _same(likelihoods, masked)),
         ),
         blurred=_collect_gaussian_likelihoods(parts, view, back, released, masked),
         bounds=(*rest.bounds, *_join_bounds(parts, back, masked)),
@@ -127,9 +129,9 @@ def _names(one: EqualTo | InInterval | DiscreteLikelihood) -> tuple[str, ...]:
     return (one.name,) if isinstance(one, InInterval) else one.names
 
 
-def _n_cells(laws: Sequence[tuple[DiscreteLikelihood, ...]], masked: frozenset[str]) -> int:
+def _n_cells(likelihoods: Sequence[tuple[DiscreteLikelihood, ...]], masked: frozenset[str]) -> int:
     """How many cells the largest joined law would have."""
-    return max((sum(len(part.probability) for part in group) ** 2 for group in _same(laws, masked)), default=0)
+    return max((sum(len(part.probability) for part in group) ** 2 for group in _same(likelihoods, masked)), default=0)
 
 
 def _join_equalities(parts: tuple[EqualTo, ...], back: Integers) -> EqualTo:

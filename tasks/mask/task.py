@@ -17,9 +17,9 @@ from tasks.microdata.randomness import stream
 from tasks.microdata.refs import RecordRef, TableRef
 from tasks.microdata.schema import Schema
 from tasks.microdata.table import Microdata
-from tasks.microdata.units import units_of
+from tasks.microdata.units import find_units
 from tasks.runtime.artifacts import Store, content_address
-from tasks.runtime.draws import pseudonym_secret, seed_of
+from tasks.runtime.draws import pseudonym_secret, read_seed
 from tasks.runtime.stages import stage
 
 Steps = tuple[Masking, ...]
@@ -43,7 +43,7 @@ def mask_table(
     store = Store()
     source, wanted = store.table(data), store.record(steps, Steps)
     path = ("mask", content_address(source))
-    attributes, seed = store.record(schema, Schema), seed_of(draw)
+    attributes, seed = store.record(schema, Schema), read_seed(draw)
     done = mask(source, attributes, wanted, seed=seed, path=path)
     order = done.order if row_order == "shuffled" else np.arange(done.data.n, dtype=np.int64)
     # steps and columns are in the path: the pseudonyms of two releases of one source must join nothing
@@ -62,8 +62,8 @@ def set_aside_control(data: TableRef, schema: RecordRef[Schema], share: float, d
     """Set a share of the people aside as the control."""
     store = Store()
     source, attributes = store.table(data), store.record(schema, Schema)
-    rng = stream(seed_of(draw), "control", content_address(source))
-    rest, control = set_aside(units_of(source, attributes), share, rng=rng)
+    rng = stream(read_seed(draw), "control", content_address(source))
+    rest, control = set_aside(find_units(source, attributes), share, rng=rng)
     return {"data": store.put_table(source.take(rest)), "control": store.put_table(source.take(control))}
 
 
@@ -96,8 +96,8 @@ def adopt_table(
     done = adopt(source, wanted, store.record(plan, AdoptionPlan), store.table(given), found)
     alignment = done.alignment
     if row_order == "shuffled":
-        rng = stream(seed_of(draw), "adopt", content_address(source), digest, *done.data.names)
-        alignment = replace(alignment, place=rng.permutation(done.data.n))
+        rng = stream(read_seed(draw), "adopt", content_address(source), digest, *done.data.names)
+        alignment = replace(alignment, position=rng.permutation(done.data.n))
     return _store_outputs(store, done.data, done.data.take(alignment.order), alignment, done.mechanisms, done.notes)
 
 

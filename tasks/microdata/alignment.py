@@ -19,43 +19,45 @@ ROWS_OF_NOBODY = "the rows of the release belong to nobody (a fully synthetic ta
 class Alignment:
     """How the m rows of a masked table belong to the n records of its source.
 
-    record: shape (m,), ascending: masked row i is the released form of record record[i]. place: shape (m,): masked row i is row
-    place[i] of the released file. n_records: n; records that stand in no masked row are absent from the release.
+    record: shape (m,), ascending: masked row i is the released form of record record[i]. position: shape (m,): masked row i is
+    row place[i] of the released file. n_records: n; records that stand in no masked row are absent from the release.
     """
 
     record: Integers
-    place: Integers
+    position: Integers
     n_records: int
 
     def __post_init__(self) -> None:
-        if len(self.record) != len(self.place):
+        if len(self.record) != len(self.position):
             raise ValueError("every masked row has a record and a place")
         if len(self.record) and not (
             self.record[0] >= 0 and self.record[-1] < self.n_records and np.all(np.diff(self.record) > 0)
         ):
             raise ValueError("the records of the masked rows ascend within the source")
-        _check_places(self.place)
+        _check_places(self.position)
 
     @classmethod
     def complete_in(cls, order: Integers) -> Alignment:
         """Every record is released; `order[i]` is the record in row i of the released file."""
-        place = np.empty(len(order), dtype=np.int64)
-        place[order] = np.arange(len(order))
-        return cls(np.arange(len(order), dtype=np.int64), place, len(order))
+        position = np.empty(len(order), dtype=np.int64)
+        position[order] = np.arange(len(order))
+        return cls(np.arange(len(order), dtype=np.int64), position, len(order))
 
     @classmethod
     def from_table(cls, table: Microdata, n_records: int) -> Alignment:
         """The inverse of `as_table`."""
-        record, place = (np.array(table.column(name).to_numpy(), dtype=np.int64) for name in ("record", "place"))
-        return cls(record, place, n_records)
+        record, position = (np.array(table.column(name).to_numpy(), dtype=np.int64) for name in ("record", "place"))
+        return cls(record, position, n_records)
 
     def as_table(self) -> Microdata:
-        return Microdata.from_columns({"record": pa.array(self.record, pa.int64()), "place": pa.array(self.place, pa.int64())})
+        return Microdata.from_columns(
+            {"record": pa.array(self.record, pa.int64()), "place": pa.array(self.position, pa.int64())}
+        )
 
     @property
     def n_rows(self) -> int:
         """m, the number of masked rows."""
-        return len(self.place)
+        return len(self.position)
 
     @property
     def complete(self) -> bool:
@@ -77,35 +79,35 @@ class Alignment:
     @property
     def order(self) -> Integers:
         """Shape (m,): the masked row that stands in each row of the released file."""
-        return np.argsort(self.place)
+        return np.argsort(self.position)
 
 
 @dataclass(frozen=True)
 class NoAlignment:
     """How the m rows of a table that belong to nobody stand in the released file.
 
-    place: shape (m,): row i is row place[i] of the released file. n_records: of the source, of whom none has a row.
+    position: shape (m,): row i is row position[i] of the released file. n_records: of the source, of which none has a row.
     It has no records to ask for, so that what needs to know whose row is whose cannot be computed on it by mistake:
     `require_alignment` refuses it, and everything else is an error of types.
     """
 
-    place: Integers
+    position: Integers
     n_records: int
 
     def __post_init__(self) -> None:
-        _check_places(self.place)
+        _check_places(self.position)
 
     def as_table(self) -> Microdata:
-        return Microdata.from_columns({"place": pa.array(self.place, pa.int64())})
+        return Microdata.from_columns({"place": pa.array(self.position, pa.int64())})
 
     @property
     def n_rows(self) -> int:
-        return len(self.place)
+        return len(self.position)
 
     @property
     def order(self) -> Integers:
         """Shape (m,): the row that stands in each row of the released file."""
-        return np.argsort(self.place)
+        return np.argsort(self.position)
 
 
 RowAlignment = Alignment | NoAlignment
@@ -125,6 +127,6 @@ def require_alignment(belonging: RowAlignment) -> Alignment:
     return belonging
 
 
-def _check_places(place: Integers) -> None:
-    if not np.array_equal(np.sort(place), np.arange(len(place))):
+def _check_places(position: Integers) -> None:
+    if not np.array_equal(np.sort(position), np.arange(len(position))):
         raise ValueError("the places are a permutation of the released rows")

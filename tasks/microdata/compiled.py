@@ -21,14 +21,16 @@ import numba
 import numpy as np
 
 from tasks.microdata.errors import InputError
-from tasks.microdata.fingerprint import TASKS, files_of, fingerprint
+from tasks.microdata.fingerprint import TASKS, fingerprint, list_room_files
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 _ROOMS = sorted(path.name for path in TASKS.iterdir() if path.is_dir() and path.name != "__pycache__")
 _HOME = os.environ.get("SDCERT_HOME") or ".sdcert"
-CACHE = Path(os.environ.get("SDCERT_COMPILED") or Path(_HOME, "compiled")).absolute() / fingerprint(files_of(_ROOMS))[:32]
+CACHE = (
+    Path(os.environ.get("SDCERT_COMPILED") or Path(_HOME, "compiled")).absolute() / fingerprint(list_room_files(_ROOMS))[:32]
+)
 os.environ["NUMBA_CACHE_DIR"] = str(CACHE)
 numba.config.reload_config()  # type: ignore[no-untyped-call]  # numba is untyped; it may have been imported before the folder was named
 

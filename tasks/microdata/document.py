@@ -25,7 +25,7 @@ from tasks.microdata.errors import InputError
 from tasks.microdata.regular_files import read_text_file
 from tasks.microdata.suggestion import did_you_mean
 
-Model = TypeVar("Model", bound=BaseModel)
+ModelT = TypeVar("ModelT", bound=BaseModel)
 Path_ = tuple[str | int, ...]
 
 LARGEST_BYTES = 1_000_000
@@ -51,20 +51,21 @@ class Document:
     lines: dict[Path_, int] = field(repr=False)
     numbers: dict[str, tuple[int, ...]] = field(default_factory=dict, repr=False)
 
-    def where(self, place: Path_) -> str:
+    def where(self, location: Path_) -> str:
         """`release.yaml, line 7: masking[0].k`"""
-        return f"{self.path}, line {self.line_of(place)}: {format_dotted_path(self.find_in_file(place)) or '(the whole file)'}"
+        dotted = format_dotted_path(self.find_in_file(location)) or "(the whole file)"
+        return f"{self.path}, line {self.line_of(location)}: {dotted}"
 
-    def find_in_file(self, place: Path_) -> Path_:
+    def find_in_file(self, location: Path_) -> Path_:
         """A place of the content as the file counts it."""
-        numbers = self.numbers.get(str(place[0]), ()) if len(place) > 1 else ()
-        step = place[1] if numbers else None
-        return (place[0], numbers[step], *place[2:]) if isinstance(step, int) and step < len(numbers) else place
+        numbers = self.numbers.get(str(location[0]), ()) if len(location) > 1 else ()
+        step = location[1] if numbers else None
+        return (location[0], numbers[step], *location[2:]) if isinstance(step, int) and step < len(numbers) else location
 
-    def line_of(self, place: Path_) -> int:
+    def line_of(self, location: Path_) -> int:
         """The line of a place, or of the nearest part around it."""
-        place = self.find_in_file(place)
-        known = next((place[:end] for end in range(len(place), -1, -1) if place[:end] in self.lines), ())
+        location = self.find_in_file(location)
+        known = next((location[:end] for end in range(len(location), -1, -1) if location[:end] in self.lines), ())
         return self.lines.get(known, 1)
 
 
@@ -90,7 +91,7 @@ def read_document(path: Path) -> Document:
     return Document(path, _plain(nodes[0], (), path, lines), lines)
 
 
-def validate_document(model: type[Model], document: Document) -> Model:
+def validate_document(model: type[ModelT], document: Document) -> ModelT:
     """The document as a model, or an InputError: the first wrong place, its value, what is allowed, how many more there are."""
     try:
         return model.model_validate_json(json.dumps(document.content, allow_nan=False))
@@ -129,43 +130,47 @@ def _check_events(text: str, path: Path) -> None:
             raise _create_refusal(path, event.start_mark.line + 1, f"nested deeper than {DEEPEST} levels", "flatten it")
 
 
-def _plain(node: Node, place: Path_, path: Path, lines: dict[Path_, int]) -> Any:
+def _plain(node: Node, location: Path_, path: Path, lines: dict[Path_, int]) -> Any:
     line = node.start_mark.line + 1
-    lines[place] = line
+    lines[location] = line
     if not isinstance(node, ScalarNode) and str(node.tag) not in ("tag:yaml.org,2002:map", "tag:yaml.org,2002:seq"):
-        raise _create_refusal(path, line, f"{format_dotted_path(place)} is no plain value (it has a tag)", "remove the tag")
+        raise _create_refusal(path, line, f"{format_dotted_path(location)} is no plain value (it has a tag)", "remove the tag")
     if isinstance(node, SequenceNode):
-        return [_plain(child, (*place, i), path, lines) for i, child in enumerate(node.value)]
+        return [_plain(child, (*location, i), path, lines) for i, child in enumerate(node.value)]
     if isinstance(node, MappingNode):
-        return _mapping(node, place, path, lines)
+        return _mapping(node, location, path, lines)
     if not isinstance(node, ScalarNode):
         raise _create_refusal(
-            path, line, f"{format_dotted_path(place)} is no plain value", "write a text, a number, a list or a mapping"
+            path, line, f"{format_dotted_path(location)} is no plain value", "write a text, a number, a list or a mapping"
         )
-    return _scalar(node, place, path, line)
+    return _scalar(node, location, path, line)
 
 
-def _mapping(node: MappingNode, place: Path_, path: Path, lines: dict[Path_, int]) -> dict[str, Any]:
+def _mapping(node: MappingNode, location: Path_, path: Path, lines: dict[Path_, int]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for key_node, value_node in node.value:
         line = key_node.start_mark.line + 1
         key = key_node.value
         if not isinstance(key_node, ScalarNode) or key_node.tag != "tag:yaml.org,2002:str":
             raise _create_refusal(
-                path, line, f"a key under {format_dotted_path(place) or 'the top'} is not a text", "put quotes around it", key
+                path,
+                line,
+                f"a key under {format_dotted_path(location) or 'the top'} is not a text",
+                "put quotes around it",
+                key,
             )
         if key in found:
             raise _create_refusal(
-                path, line, f"`{key}` stands twice under {format_dotted_path(place) or 'the top'}", "keep one of the two"
+                path, line, f"`{key}` stands twice under {format_dotted_path(location) or 'the top'}", "keep one of the two"
             )
-        found[key] = _plain(value_node, (*place, key), path, lines)
+        found[key] = _plain(value_node, (*location, key), path, lines)
     return found
 
 
-def _scalar(node: ScalarNode, place: Path_, path: Path, line: int) -> Any:
+def _scalar(node: ScalarNode, location: Path_, path: Path, line: int) -> Any:
     text, tag = node.value, str(node.tag).rpartition(":")[2]
     if node.style is None and _YAML_1_1.match(text):
-        why = f"`{text}` at {format_dotted_path(place)} means different things to different YAML readers"
+        why = f"`{text}` at {format_dotted_path(location)} means different things to different YAML readers"
         raise _create_refusal(
             path, line, why, f'write "{text}" in quotes if it is a text, or the plain number, or true / false', text
         )
@@ -184,7 +189,7 @@ def _scalar(node: ScalarNode, place: Path_, path: Path, line: int) -> Any:
             return text
         case _:
             raise _create_refusal(
-                path, line, f"{format_dotted_path(place)} is no plain value ({tag})", "write a text or a finite number", text
+                path, line, f"{format_dotted_path(location)} is no plain value ({tag})", "write a text or a finite number", text
             )
 
 
@@ -197,52 +202,57 @@ def _finite(text: str) -> bool:
 
 def _explain_validation_error(error: ValidationError, model: type[BaseModel], document: Document) -> InputError:
     details = error.errors(include_url=False)
-    places = [place_in_document(detail, document.content) for detail in details]
-    chosen = _first_worth_telling(details, places)
-    first, place, told = details[chosen], places[chosen], _cut_at_categories(places[chosen])
-    value = value_at(document.content, place)
-    more = _describe_other_errors([other for other in places if not _same(other, place)], document)
+    locations = [find_error_path(detail, document.content) for detail in details]
+    chosen = _first_worth_telling(details, locations)
+    first, location, shown_path = details[chosen], locations[chosen], _cut_at_categories(locations[chosen])
+    value = value_at(document.content, location)
+    more = _describe_other_errors([other for other in locations if not _same(other, location)], document)
     unknown = first["type"] == "extra_forbidden"
-    named = format_dotted_path(document.find_in_file(told))
-    what = f"unknown field `{place[-1]}`{more}" if unknown else f"{named or 'the file'}: {message_of(first)}{more}"
-    allowed, remedy = _guidance(first, model, place, value)
+    named = format_dotted_path(document.find_in_file(shown_path))
+    what = f"unknown field `{location[-1]}`{more}" if unknown else f"{named or 'the file'}: {format_model_error(first)}{more}"
+    allowed, remedy = _guidance(first, model, location, value)
     shown = None if unknown or first["type"] == "missing" or isinstance(value, dict | list) else value
-    if told != place:
-        shown = functools.reduce(lambda inner, step: {step: inner}, reversed(place[len(told) :]), value)
-    where = f"{document.path}, line {document.line_of(place)}: {named or '(the whole file)'}"
+    if shown_path != location:
+        shown = functools.reduce(lambda inner, step: {step: inner}, reversed(location[len(shown_path) :]), value)
+    where = f"{document.path}, line {document.line_of(location)}: {named or '(the whole file)'}"
     return InputError("release-file", where, what, allowed, remedy, shown)
 
 
-def _describe_other_errors(places: list[Path_], document: Document) -> str:
+def _describe_other_errors(locations: list[Path_], document: Document) -> str:
     """How many more places are wrong and on which lines, so that all can be mended before the next try. A place around another
     is wrong by that other."""
-    places = [place for place in set(places) if not any(place == other[: len(place)] for other in set(places) - {place})]
-    if not places:
+    locations = [
+        location
+        for location in set(locations)
+        if not any(location == other[: len(location)] for other in set(locations) - {location})
+    ]
+    if not locations:
         return ""
-    lines = sorted({document.line_of(place) for place in places})
+    lines = sorted({document.line_of(location) for location in locations})
     shown = ", ".join(map(str, lines[:5])) + (", ..." if len(lines) > 5 else "")
-    return f" ({len(places)} more after this one: line{'s' * (len(lines) > 1)} {shown})"
+    return f" ({len(locations)} more after this one: line{'s' * (len(lines) > 1)} {shown})"
 
 
-def _first_worth_telling(details: list[ErrorDetails], places: list[Path_]) -> int:
-    """An unknown field, which explains a gap; else the first, or what lies deeper in the same place: of the forms that a value
+def _first_worth_telling(details: list[ErrorDetails], locations: list[Path_]) -> int:
+    """An unknown field, which explains a gap; else the first, or what lies deeper in the same location: of the forms that a
+    value
     can have that is the one which was meant."""
     for i, detail in enumerate(details):
         if detail["type"] == "extra_forbidden":
             return i
-    inside = [i for i, place in enumerate(places) if place[: len(places[0])] == places[0]]
-    return max(inside, key=lambda i: len(places[i]))
+    inside = [i for i, location in enumerate(locations) if location[: len(locations[0])] == locations[0]]
+    return max(inside, key=lambda i: len(locations[i]))
 
 
-def _cut_at_categories(place: Path_) -> Path_:
+def _cut_at_categories(location: Path_) -> Path_:
     """The place up to a mapping whose keys are categories: a place may be logged, and a category is a value of the table."""
-    for i, step in enumerate(place):
-        if step in _OF_CATEGORIES and place[i - 1 : i] not in _OF_ATTRIBUTES:
-            return place[: i + 1]
-    return place
+    for i, step in enumerate(location):
+        if step in _OF_CATEGORIES and location[i - 1 : i] not in _OF_ATTRIBUTES:
+            return location[: i + 1]
+    return location
 
 
-def message_of(detail: ErrorDetails) -> str:
+def format_model_error(detail: ErrorDetails) -> str:
     """What the model says, in words of somebody who writes the file."""
     match detail["type"]:
         case "too_short":
@@ -267,28 +277,28 @@ def message_of(detail: ErrorDetails) -> str:
             return _lower(detail["msg"])
 
 
-def _same(other: Path_, place: Path_) -> bool:
+def _same(other: Path_, location: Path_) -> bool:
     """Is one place inside the other? A value that fits no member of a union is told once for each."""
-    shorter = min(len(other), len(place))
-    return other[:shorter] == place[:shorter]
+    shorter = min(len(other), len(location))
+    return other[:shorter] == location[:shorter]
 
 
-def _guidance(detail: ErrorDetails, model: type[BaseModel], place: Path_, value: object) -> tuple[str, str]:
+def _guidance(detail: ErrorDetails, model: type[BaseModel], location: Path_, value: object) -> tuple[str, str]:
     if detail["type"] == "extra_forbidden":
         fields = _field_names(model, detail["loc"])
-        return ", ".join(fields) or "see params/schema/release.json", did_you_mean(str(place[-1]), fields, "remove it")
+        return ", ".join(fields) or "see params/schema/release.json", did_you_mean(str(location[-1]), fields, "remove it")
     if detail["type"] == "missing":
-        return f"`{place[-1]}` must be given", f"add it; params/schema/release.json describes it, {EXAMPLE} is an example"
+        return f"`{location[-1]}` must be given", f"add it; params/schema/release.json describes it, {EXAMPLE} is an example"
     context = detail.get("ctx", {})
     if "expected_tags" in context or "expected" in context:
         allowed = str(context.get("expected_tags", context.get("expected")))
         given = str(context.get("tag", detail.get("input", "")))
         return allowed, did_you_mean(given, re.findall(r"'([^']+)'", allowed), "choose one of these")
     if detail["type"] == "less_than_equal" and context.get("le") == 1 and isinstance(value, int | float) and 1 < value <= 100:
-        return message_of(detail), f"write a fraction: {value:g} percent is {value / 100:g}"
+        return format_model_error(detail), f"write a fraction: {value:g} percent is {value / 100:g}"
     if detail["type"] == "value_error" and isinstance(value, dict):
         return "parameters that fit together", "change them as the first line says; params/schema/release.json describes each"
-    return message_of(detail), "correct the value; params/schema/release.json describes every field"
+    return format_model_error(detail), "correct the value; params/schema/release.json describes every field"
 
 
 def _field_names(model: type[BaseModel], loc: Path_) -> list[str]:
@@ -325,18 +335,18 @@ def _resolve_reference(schema: Any, definitions: dict[str, Any]) -> dict[str, An
     return {}
 
 
-def place_in_document(detail: ErrorDetails, content: Any) -> Path_:
+def find_error_path(detail: ErrorDetails, content: Any) -> Path_:
     """The error's place as the file's author sees it: without the names of union members that pydantic inserts."""
-    place: list[str | int] = []
+    location: list[str | int] = []
     here = content
     for step in detail["loc"]:
         named = list(here)[step] if isinstance(here, dict) and isinstance(step, int) and step < len(here) else step
         if _holds(here, named):
             here = here[named]
-            place.append(named)
+            location.append(named)
     if detail["type"] == "missing" and isinstance(here, dict):
-        place.append(detail["loc"][-1])
-    return tuple(place)
+        location.append(detail["loc"][-1])
+    return tuple(location)
 
 
 def _holds(here: Any, step: str | int) -> bool:
@@ -345,9 +355,9 @@ def _holds(here: Any, step: str | int) -> bool:
     return isinstance(here, list) and isinstance(step, int) and step < len(here)
 
 
-def value_at(content: Any, place: Path_) -> Any:
+def value_at(content: Any, location: Path_) -> Any:
     here = content
-    for step in place:
+    for step in location:
         try:
             here = here[step]
         except (KeyError, IndexError, TypeError):
@@ -355,8 +365,8 @@ def value_at(content: Any, place: Path_) -> Any:
     return here
 
 
-def format_dotted_path(place: Path_) -> str:
-    text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in place)
+def format_dotted_path(location: Path_) -> str:
+    text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in location)
     return text.removeprefix(".")
 
 

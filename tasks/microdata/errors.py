@@ -94,7 +94,7 @@ class AttackFailed(SdcertError):
 
 
 @dataclass(eq=False)
-class PlaceAway(SdcertError):
+class StorageUnreachable(SdcertError):
     """A place that several machines share does not answer, or refuses; `reason` is the kind of error, and holds no address."""
 
     reason: str

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
+
+from pydantic import ConfigDict, Field
 
 Basis = Literal["exact", "sampled_targets", "control_group", "simulation"]
 Status = Literal["ok", "not_applicable", "not_followed", "failed"]
@@ -23,12 +25,14 @@ class Estimate:
     value, low, high: the figure and its interval at `confidence`; low = high = value where nothing was sampled; None where
         `status` is not ok, but for lower bounds (`is_lower_bound`). Measures of loss have no interval (None).
     chance, chance_kind: what a guess without the release would score, and what kind; None where there is no such thing.
-    credit: how a hit is counted (`shared`: a tie of t candidates earns 1/t; `indicator`; None).
+    credit_rule: how a hit is counted (`shared`: a tie of t candidates earns 1/t; `indicator`; None).
     n_targets, n_in_release: how many targets were scored, how many of them are in the release; None for whole-table measures.
     subgroup: the part of the targets that the figure is about, e.g. `highest values` of the attribute; None: all targets.
     counts: what the targets are.
     unit: `share`, `percent`, `records`, or the unit of the attribute.
     """
+
+    __pydantic_config__ = ConfigDict(serialize_by_alias=True)  # stored figures say `credit` for the rule
 
     measure: str
     value: float | None
@@ -44,7 +48,7 @@ class Estimate:
     confidence: float = CONFIDENCE
     chance: float | None = None
     chance_kind: ChanceKind | None = None
-    credit: str | None = None
+    credit_rule: Annotated[str | None, Field(alias="credit")] = None
     n_targets: int | None = None
     n_in_release: int | None = None
     reason: str | None = None

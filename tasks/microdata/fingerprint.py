@@ -9,11 +9,12 @@ from pathlib import Path
 from tasks.microdata.regular_files import read_file
 
 TASKS = Path(__file__).resolve().parent.parent
+SOURCES = frozenset({".py", ".html", ".css", ".js", ".j2", ".json"})
 
 
-def files_of(rooms: Iterable[str]) -> tuple[Path, ...]:
+def list_room_files(rooms: Iterable[str]) -> tuple[Path, ...]:
     """Every source file and template of the named rooms (`microdata`, `mask`, ...), sorted."""
-    found = (path for room in rooms for path in (TASKS / room).rglob("*") if path.suffix in {".py", ".html", ".css", ".json"})
+    found = (path for room in rooms for path in (TASKS / room).rglob("*") if path.suffix in SOURCES)
     return tuple(sorted(path for path in found if "__pycache__" not in path.parts))
 
 

@@ -13,7 +13,7 @@ from scipy.stats import hypergeom
 from tasks.microdata.alignment import ABSENT, Alignment, RowAlignment, require_alignment
 from tasks.microdata.schema import Schema
 from tasks.microdata.table import Booleans, Floats, Integers, Microdata
-from tasks.microdata.units import RowGroups, Units, group_rows, units_of
+from tasks.microdata.units import RowGroups, Units, find_units, group_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class GroundTruth:
     original, masked: n and m rows. units: of the original's rows. belonging: whose the masked rows are; what needs to know that
     raises NotApplicable where they are nobody's.
     For a file of the intruder `original` is that file (`linkage.file_alignment`), and two more are given. whose: shape (m,),
-    the unit of each masked row, from n_units on those of people who are not in the file. told: of some attributes, shape (n,)
+    the unit of each masked row, from n_units on those of people who are not in the file. known: of some attributes, shape (n,)
     each, of which records the original value is known.
     """
 
@@ -40,15 +40,15 @@ class GroundTruth:
     belonging: RowAlignment
     units: Units
     whose: Integers | None = None
-    told: Mapping[str, Booleans] = field(default_factory=dict)
+    known: Mapping[str, Booleans] = field(default_factory=dict)
 
     @classmethod
     def create_from_tables(cls, original: Microdata, masked: Microdata, schema: Schema, belonging: RowAlignment) -> GroundTruth:
-        """Raises ValueError where the alignment is not that of the tables, InputError as `units_of`."""
+        """Raises ValueError where the alignment is not that of the tables, InputError as `find_units`."""
         if original.n != belonging.n_records or masked.n != belonging.n_rows:
             shapes = f"{belonging.n_records} records and {belonging.n_rows} masked rows"
             raise ValueError(f"the tables have {original.n} and {masked.n} rows, their alignment {shapes}")
-        return cls(original, masked, belonging, units_of(original, schema))
+        return cls(original, masked, belonging, find_units(original, schema))
 
     @property
     def alignment(self) -> Alignment:
@@ -56,7 +56,9 @@ class GroundTruth:
         return require_alignment(self.belonging)
 
     def restrict_to(self, held: Integers) -> GroundTruth:
-        """The scene of somebody who holds a share of the records: rows of `original`, ascending, of persons all or none."""
+        """The ground truth of somebody who has a share of the records: rows of `original`, ascending, of persons all or
+        none.
+        """
         _, of_record = np.unique(self.units.of_row[held], return_inverse=True)
         kept = np.zeros(self.units.n_units, dtype=bool)
         kept[self.units.of_row[held]] = True
@@ -68,7 +70,7 @@ class GroundTruth:
             original=self.original.take(held),
             units=Units(of_record.astype(np.int64), int(kept.sum()), self.units.counts),
             whose=whose.astype(np.int64),
-            told={name: told[held] for name, told in self.told.items()},
+            known={name: known[held] for name, known in self.known.items()},
         )
 
     @property
@@ -108,8 +110,8 @@ class GroundTruth:
     def find_known_units(self, name: str) -> Booleans:
         """Shape (n_units,): is the original value of an attribute known of the unit?"""
         units = np.ones(self.units.n_units, dtype=bool)
-        if name in self.told:
-            units[self.units.of_row] = self.told[name]
+        if name in self.known:
+            units[self.units.of_row] = self.known[name]
         return units
 
     @property
@@ -124,7 +126,7 @@ class GroundTruth:
         records expects r/n if one of its rows is released, else 0. of: shape (n_units,); default: all.
         n_given: so many of those who search, drawn at random, are given a guess, and the others none, as where records and rows
         are assigned to each other one to one and there are more that search. Default: all of them.
-        Example: 80 records, of whom 60 are released, are assigned to the 60 rows: 60/80 of them a row, which is 1/60 of those
+        Example: 80 records, of which 60 are released, are assigned to the 60 rows: 60/80 of them a row, which is 1/60 of those
         that are there: 1/80, and over all 60/80^2.
         """
         released = self.rows_by_unit.sizes
@@ -138,6 +140,6 @@ class GroundTruth:
 
 def _some_of(records: Integers, drawn: int, n: int) -> Floats:
     """How likely one of the records of each unit is among those drawn from n at random."""
-    counts, place = np.unique(records, return_inverse=True)
+    counts, position = np.unique(records, return_inverse=True)
     chances: Floats = np.asarray(hypergeom.sf(0, n, drawn, counts))
-    return chances[place]
+    return chances[position]

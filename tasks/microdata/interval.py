@@ -144,11 +144,11 @@ def _price(values: Floats, mean: float, population: int, scale: Floats, prices: 
     price = ERROR / _GOAL
     total = 0.0
     cell_width = -_LEAST_LOG_PRICE / _CELLS
-    for place in range(len(values)):
+    for position in range(len(values)):
         if price >= 1.0 / _GOAL:
             return price
-        expected = (population * mean - total) / (population - place)
-        total += values[place]
+        expected = (population * mean - total) / (population - position)
+        total += values[position]
         if expected <= 0.0:
             continue
         cell = int((math.log(price) - _LEAST_LOG_PRICE) / cell_width)
@@ -158,7 +158,7 @@ def _price(values: Floats, mean: float, population: int, scale: Floats, prices: 
             cell = min(cell, _CELLS - 1)
             slope = (hedges[cell + 1] - hedges[cell]) / (prices[cell + 1] - prices[cell])
             hedge = hedges[cell] + slope * (price - prices[cell])
-        stake = min(hedge * scale[place], _STAKE * price / expected)
+        stake = min(hedge * scale[position], _STAKE * price / expected)
         stake = min(stake, (1.0 - price) / max(1.0 - expected, 1e-12))
-        price += stake * (values[place] - expected)
+        price += stake * (values[position] - expected)
     return price

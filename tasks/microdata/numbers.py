@@ -16,7 +16,7 @@ def count(number: int) -> str:
     return f"{number:,}"
 
 
-def share(value: float) -> str:
+def format_share(value: float) -> str:
     """A fraction as percent: 2 digits below 10 %, 3 from there. Examples: 0.08 is 8.0 %, 0.99999 over 99.9 %."""
     return _percent(100 * value, whole=100.0)
 
@@ -33,7 +33,7 @@ def number(value: float, digits: int = 3) -> str:
 def format_with_unit(value: float, unit: str) -> str:
     """A figure with its unit as `Estimate.unit` names it."""
     if unit in _PER_CENT:
-        return share(value) if unit == "share" else _percent(value, whole=None)
+        return format_share(value) if unit == "share" else _percent(value, whole=None)
     return _append_unit(number(value), unit)
 
 

@@ -42,9 +42,9 @@ def read_parquet(content: bytes, *, page_checksum_verification: bool = False) ->
     if sum(map(_count_text_bytes, table.columns)) > LARGEST_TABLE:
         raise TooExpansive
     for name in repeated:
-        place = schema.get_field_index(name)
-        if not pa.types.is_dictionary(schema.field(place).type):
-            table = table.set_column(place, schema.field(place), table.column(place).cast(schema.field(place).type))
+        position = schema.get_field_index(name)
+        if not pa.types.is_dictionary(schema.field(position).type):
+            table = table.set_column(position, schema.field(position), table.column(position).cast(schema.field(position).type))
     return table
 
 

@@ -10,7 +10,7 @@ from tasks.microdata.schema import Scale, Schema
 from tasks.microdata.table import Floats, Microdata
 
 
-def extract_positions(data: Microdata, schema: Schema, name: str, place: str) -> Floats:
+def extract_positions(data: Microdata, schema: Schema, name: str, location: str) -> Floats:
     """Shape (n,): the positions of one attribute, NaN where its value is missing and only there.
 
     Raises InputError for text without an order, a category outside the declared order, and a number too large, or infinite.
@@ -19,10 +19,10 @@ def extract_positions(data: Microdata, schema: Schema, name: str, place: str) ->
     if data.is_text(name) and (attribute.order is None or attribute.scale is not Scale.ORDINAL):
         allowed = "numbers, dates, times, or an ordinal attribute with `order`"
         remedy = "declare `order: [lowest, ..., highest]`"
-        raise InputError("no-order", place, f"`{name}` is text and has no declared order", allowed, remedy)
+        raise InputError("no-order", location, f"`{name}` is text and has no declared order", allowed, remedy)
     positions: Floats = data.positions(attribute) + 0.0
     if np.isnan(positions[~data.missing(name)]).any():
         what = f"`{name}` holds a category that its declared order does not list"
-        raise InputError("unknown-category", place, what, "the categories of `order`", "complete the order")
-    refuse_too_large(positions, name, place)
+        raise InputError("unknown-category", location, what, "the categories of `order`", "complete the order")
+    refuse_too_large(positions, name, location)
     return positions

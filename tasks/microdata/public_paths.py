@@ -6,38 +6,38 @@ from collections.abc import Iterator
 from types import UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
 
-from tasks.microdata.spec import Spec, declaration_of
+from tasks.microdata.spec import Spec, find_declaration
 
-Place = tuple[str | int, ...]
+SpecPath = tuple[str | int, ...]
 
 
-def is_public_path(spec: type[Spec], place: Place) -> bool:
+def is_public_path(spec: type[Spec], path: SpecPath) -> bool:
     """Is every field on the path declared public, and everything below its end? A path that leads nowhere is private.
 
     Where different parts may stand, as different masking methods do, all of those that have the field must declare it.
     """
     kinds: list[Any] = [spec]
-    for step in place:
+    for step in path:
         kinds = _step_into(kinds, step)
     return bool(kinds) and all(_is_public_kind(kind) for kind in kinds)
 
 
-def cut_at_private(spec: type[Spec], place: Place) -> Place:
+def cut_at_private(spec: type[Spec], path: SpecPath) -> SpecPath:
     """The path up to the first field that is private, with its name: what stands below it may name a value of the table."""
     kinds: list[Any] = [spec]
-    for i, step in enumerate(place):
+    for i, step in enumerate(path):
         kinds = _step_into(kinds, step)
         if not kinds:
-            return place[: i + 1]
-    return place
+            return path[: i + 1]
+    return path
 
 
-def parts_of(annotation: Any) -> Iterator[type[Spec]]:
+def list_parts(annotation: Any) -> Iterator[type[Spec]]:
     """The parts that a field of this type can hold, at any depth of tuples and mappings."""
     if isinstance(annotation, type) and issubclass(annotation, Spec):
         yield annotation
     for argument in get_args(annotation):
-        yield from parts_of(argument)
+        yield from list_parts(argument)
 
 
 def _step_into(kinds: list[Any], step: str | int) -> list[Any]:
@@ -46,17 +46,17 @@ def _step_into(kinds: list[Any], step: str | int) -> list[Any]:
     for kind in kinds:
         if isinstance(kind, type) and issubclass(kind, Spec):
             field = kind.model_fields.get(str(step))
-            mark = None if field is None else declaration_of(field)
+            mark = None if field is None else find_declaration(field)
             if field is not None and (mark is None or mark.summarise is not None):
                 return []
             found += [] if field is None else _alternatives(field.annotation)
         elif get_origin(kind) is tuple:
             items = _alternatives(get_args(kind)[0])
-            found += items if isinstance(step, int) else [value for item in items for value in _value_of_pair(item)]
+            found += items if isinstance(step, int) else [value for item in items for value in _list_value_of_pair(item)]
     return found
 
 
-def _value_of_pair(item: Any) -> list[Any]:
+def _list_value_of_pair(item: Any) -> list[Any]:
     """The second of a name and a value, where a mapping is kept as such pairs."""
     is_pair = get_origin(item) is tuple and len(get_args(item)) == 2 and get_args(item)[1] is not ...
     return _alternatives(get_args(item)[1]) if is_pair else []
@@ -72,7 +72,7 @@ def _alternatives(annotation: Any) -> list[Any]:
 
 def _is_public_kind(kind: Any) -> bool:
     return all(
-        (mark := declaration_of(field)) is not None and mark.summarise is None and _is_public_kind(field.annotation)
-        for part in parts_of(kind)
+        (mark := find_declaration(field)) is not None and mark.summarise is None and _is_public_kind(field.annotation)
+        for part in list_parts(kind)
         for field in part.model_fields.values()
     )

@@ -19,7 +19,7 @@ def stream(seed: bytes, *path: str) -> np.random.Generator:
 
     Parameters
     ----------
-    seed: 32 secret bytes (ValueError otherwise). Who holds them can undo the masking.
+    seed: 32 secret bytes (ValueError otherwise). Somebody who has them can undo the masking.
     path: names from the general to the special; the order counts, and ("a", "bc") differs from ("ab", "c").
 
     PCG64 is not a cryptographic generator: an intruder who learns enough raw outputs could in principle reconstruct its state.

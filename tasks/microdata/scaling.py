@@ -26,14 +26,14 @@ def is_comparable(values: Floats) -> bool:
     return bool(present.min() == present.max() or np.std(present) >= LEAST_DEVIATION)
 
 
-def refuse_too_large(values: Floats, name: str, place: str) -> None:
+def refuse_too_large(values: Floats, name: str, location: str) -> None:
     """InputError for a number above `LARGEST_VALUE` in size, or an infinite one; NaN is missing."""
     if np.abs(values).max(initial=0.0, where=~np.isnan(values)) > LARGEST_VALUE:
         what = f"`{name}` holds a number too large to be compared with others in double precision, or an infinite one"
-        raise InputError("infinite-value", place, what, COMPARABLE, "change the unit, or correct the source")
+        raise InputError("infinite-value", location, what, COMPARABLE, "change the unit, or correct the source")
 
 
-def variance_of(values: Floats) -> float:
+def compute_variance(values: Floats) -> float:
     """The variance (n - 1) of the present values; exactly 0 for a constant. The same in any order of the rows."""
     present = np.sort(values[~np.isnan(values)])
     return float(np.var(present, ddof=1)) if len(present) > 1 and present[0] < present[-1] else 0.0
@@ -44,14 +44,14 @@ def standardise_values(values: Floats) -> Floats:
 
     The order of the rows changes no digit of it, as it does with scikit-learn's `StandardScaler` and SciPy's `zscore`.
     """
-    variance = variance_of(values)
+    variance = compute_variance(values)
     if variance == 0:
         return np.where(np.isnan(values), np.nan, 0.0)
     scaled: Floats = (values - np.mean(np.sort(values[~np.isnan(values)]))) / np.sqrt(variance)
     return scaled
 
 
-def share_of_pairs_that_differ(codes: Floats) -> float:
+def compute_share_of_unequal_pairs(codes: Floats) -> float:
     """Of all pairs of present values the share whose codes differ, 0..1; 0 where there is no pair. NaN is missing."""
     counts = np.unique(codes[~np.isnan(codes)], return_counts=True)[1].astype(np.float64)
     n = counts.sum()

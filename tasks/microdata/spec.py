@@ -17,7 +17,7 @@ from typing import Annotated, Any, TypeVar, final
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainSerializer, StringConstraints
 from pydantic.fields import FieldInfo
 
-Value = TypeVar("Value")
+FieldT = TypeVar("FieldT")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class PublicField:
     summarise: Callable[[Any], Mapping[str, object]] | None = None
 
 
-Public = Annotated[Value, PublicField()]
+Public = Annotated[FieldT, PublicField()]
 
 
 class Spec(BaseModel):
@@ -46,7 +46,7 @@ class Spec(BaseModel):
         """
         published: dict[str, object] = {}
         for name, field in type(self).model_fields.items():
-            mark = declaration_of(field)
+            mark = find_declaration(field)
             value = None if mark is None else getattr(self, name)
             if mark is None or value is None:
                 continue
@@ -57,7 +57,7 @@ class Spec(BaseModel):
         return published
 
 
-def declaration_of(field: FieldInfo) -> PublicField | None:
+def find_declaration(field: FieldInfo) -> PublicField | None:
     """How a field is declared public; None: it is private."""
     return next((mark for mark in field.metadata if isinstance(mark, PublicField)), None)
 

@@ -121,9 +121,9 @@ class Microdata:
 
     def replace_column(self, name: str, values: pa.Array) -> Microdata:
         """The table with the values of one column replaced; the type stays."""
-        place = self.names.index(name)
+        position = self.names.index(name)
         field = self.arrow.schema.field(name)
-        return Microdata(self.arrow.set_column(place, field, values.cast(field.type)))
+        return Microdata(self.arrow.set_column(position, field, values.cast(field.type)))
 
     def select(self, names: Iterable[str]) -> Microdata:
         return Microdata(self.arrow.select(list(names)))

@@ -29,9 +29,9 @@ class RowGroups:
     def find_rows(self, numbers: Integers) -> tuple[Integers, Integers]:
         """The rows of the given numbers, all of one together, and for each row its place in `numbers`."""
         sizes = self.sizes[numbers]
-        place = np.repeat(np.arange(len(numbers)), sizes)
+        position = np.repeat(np.arange(len(numbers)), sizes)
         before = np.cumsum(sizes) - sizes
-        return self.rows[np.arange(len(place)) + (self.starts[numbers] - before)[place]], place
+        return self.rows[np.arange(len(position)) + (self.starts[numbers] - before)[position]], position
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Units:
         return group_rows(self.of_row, self.n_units)
 
 
-def units_of(data: Microdata, schema: Schema) -> Units:
+def find_units(data: Microdata, schema: Schema) -> Units:
     """The persons of a table whose schema names a person key, else its records.
 
     Raises InputError as `check_units`. Cost: O(n log n). Example: a key that differs in every row: persons are records.
@@ -62,6 +62,14 @@ def units_of(data: Microdata, schema: Schema) -> Units:
 def person_key(data: Microdata, schema: Schema) -> pa.Array | None:
     """The column that joins the rows of one person; None where the schema names none, or the table does not hold it."""
     return next((data.column(name) for name in schema.find_by_role(Role.PERSON) if name in data.names), None)
+
+
+def list_person_columns(schema: Schema, key: str | None = None) -> tuple[str, ...]:
+    """The columns that tell people apart in two tables: the person key, and the key of rows across versions.
+
+    Where there are none, only a whole row tells somebody from others.
+    """
+    return tuple(dict.fromkeys([*schema.find_by_role(Role.PERSON), *([key] if key is not None else [])]))
 
 
 def check_units(data: Microdata, schema: Schema) -> None:

@@ -19,7 +19,7 @@ def build_attack_model(content: Content) -> AttackModel:
     most, average = (find_worst_risk(content, measure) for measure in (MAX_RECORD_RISK.name, REIDENTIFICATION.name))
     return AttackModel(
         declared_knows=content.intruder_knowledge,
-        participation_known=content.model is None and content.intruder.participation_known,
+        participation_known=content.kind.is_table and content.intruder.participation_known,
         targets=content.intruder.targets,
         records=content.intruder.records,
         insiders=tuple(name for name in insiders if name),
@@ -29,7 +29,7 @@ def build_attack_model(content: Content) -> AttackModel:
         average_risk_is_lower_bound=_is_bound(average),
         direction=_list_distinct(result.direction for result in ran),
         scale=_list_distinct(result.scale_by for result in ran),
-        credit=_list_distinct(result.credit for result in ran),
+        credit=_list_distinct(result.credit_rule for result in ran),
         worst_insider=find_worst_insider(content),
         insiders_know=content.intruder.insiders_know,
         insiders_all_sets_up_to=complete_size(content),

@@ -11,7 +11,7 @@ from tasks.attack.omissions import Omission
 from tasks.attack.outcomes.outcome import AttackResult
 from tasks.attack.threat import IntruderSpec
 from tasks.ingest.methods import IngestReport
-from tasks.mask.categories.marginals import EstimatedShares
+from tasks.mask.categories.original_shares import EstimatedShares
 from tasks.mask.categories.promise import Epsilon, Randomisation
 from tasks.mask.methods import Mechanism
 from tasks.mask.pseudonyms import Pseudonyms
@@ -24,10 +24,11 @@ from tasks.report.charts.editions import Edition
 from tasks.report.publication import Context, Publish
 from tasks.score.attack_coverage import LINKAGE, attacks_beyond_the_share, omissions_in_effect, tries_original_values
 from tasks.score.catalogue import LOSS
-from tasks.score.kinds import NotLimited, kind_of, kinds_not_limited, subject_of
+from tasks.score.figure_rounding import public, public_criteria
+from tasks.score.kinds import NotLimited, find_disclosure_subject, find_kind, kinds_not_limited
 from tasks.score.measures.loss import RECORDS_ABSENT
 from tasks.score.policy import DECLARED, FILE, INSIDER, ROUNDING_ERROR, PolicyLine
-from tasks.score.rounding import public, public_criteria
+from tasks.score.release_kinds import MASKED_TABLE, MODEL, SYNTHETIC_TABLE, ReleaseKind
 from tasks.score.verdict import Criterion, Verdict
 from tasks.score.verdict_word import verdict_word
 from tasks.train.card import ModelCard
@@ -97,6 +98,13 @@ class Content:
             raise ValueError("a public edition must not hold the charts of the internal one")
 
     @property
+    def kind(self) -> ReleaseKind:
+        """What is released."""
+        if self.model is not None:
+            return MODEL
+        return SYNTHETIC_TABLE if self.of_nobody else MASKED_TABLE
+
+    @property
     def unit(self) -> str:
         """What a unit of the table is called: what the release file says of a row, else (or where rows are joined) a person."""
         return "person" if self.persons is not None else self.context.unit or "person"
@@ -113,13 +121,12 @@ class Content:
         Attacks are those that were omitted, and those that somebody could carry further who holds all records, not a share, or
         the original values.
         """
-        subject = subject_of(
+        subject = find_disclosure_subject(
             self.schema,
             self.intruder,
             self.mechanisms,
             self.rows_in if self.persons is None else self.persons,
-            of_model=self.model is not None,
-            of_nobody=self.of_nobody,
+            kind=self.kind,
             membership_is_attacked=bool(self.membership),
             not_for_publication=self.not_for_publication,
             file_holders=tuple({one.intruder: None for one in self.attacks if one.intruder.startswith(f"{FILE}:")}),
@@ -134,7 +141,7 @@ class Content:
     @property
     def limits_in_rehearsal(self) -> bool:
         """Does a line limit membership of which nothing was measured on this release, because no control was set aside?"""
-        return self.is_membership_rehearsal and any(kind_of(line) == "membership" for line in self.policy)
+        return self.is_membership_rehearsal and any(find_kind(line) == "membership" for line in self.policy)
 
     @property
     def omissions(self) -> tuple[Omission, ...]:
@@ -147,11 +154,11 @@ class Content:
         """Required attacks that somebody could carry further who holds more than is declared, as omissions with that reason."""
         names = dict.fromkeys(one.method for one in attacks_beyond_the_share(self.attacks, self.mechanisms))
         held = f"the intruder is declared to hold {100 * self.intruder.records:.6g} % of the records"
-        told = [Omission(attack=name, reason=held) for name in names]
-        if self.intruder.holds and self.model is None and not tries_original_values(self.attacks):
+        omissions = [Omission(attack=name, reason=held) for name in names]
+        if self.intruder.holds and self.kind.is_table and not tries_original_values(self.attacks):
             other = join_with_and(name for name, _ in self.intruder.holds)
-            told.append(Omission(attack=LINKAGE, reason=f"the intruder is declared to hold other values of {other}"))
-        return tuple(told)
+            omissions.append(Omission(attack=LINKAGE, reason=f"the intruder is declared to hold other values of {other}"))
+        return tuple(omissions)
 
     def _why_omitted(self, attack: str) -> str:
         excepted = (*self.omissions, *self.undeclared_knowledge_omissions)
@@ -197,7 +204,7 @@ class Content:
     @property
     def intruder_knowledge(self) -> tuple[str, ...]:
         """What the declared intruder knows; of who may have taught a model, the whole record."""
-        if self.model is not None:
+        if not self.kind.is_table:
             return self.schema.release_columns
         return self.intruder.knows or self.schema.find_by_role(Role.QUASI_IDENTIFIER)
 
@@ -268,9 +275,9 @@ class Content:
         candidates = list(found)
         most = max(map(size, candidates), default=0.0)
         deciding = {criterion.estimate for criterion in self.verdict.criteria}
-        places = {attack: place for place, attack in enumerate(self.attack_ids)}
+        positions = {attack: position for position, attack in enumerate(self.attack_ids)}
         equal = [one for one in candidates if size(one) >= most - ROUNDING_ERROR]
-        return min(equal, key=lambda one: (one.id not in deciding, places.get(one.attack or "", -1)), default=None)
+        return min(equal, key=lambda one: (one.id not in deciding, positions.get(one.attack or "", -1)), default=None)
 
     def method_of(self, attack: str | None) -> str:
         """The method of the attack of this id; the id itself where no attack has it."""
@@ -282,7 +289,7 @@ class Content:
 
 
 def public_edition(content: Content, charts: ChartData | None = None) -> Content:
-    """The content with its figures rounded as `score.rounding` says: what may leave the private folders. Idempotent.
+    """The content with its figures rounded as `score.figure_rounding` says: what may leave the private folders. Idempotent.
 
     Evidence and notes hold exact counts of the source: only those of columns that the release holds as they are stay in it.
     charts: those of the public edition, which cannot be had from the internal ones; default: the content's own where they are

@@ -9,6 +9,7 @@ from tasks.mask.mask_text import MaskText
 from tasks.mask.step import MaskStep
 from tasks.microdata.schema import Schema
 from tasks.microdata.words import join_with_and
+from tasks.report.wording.sentence import say
 
 
 def describe_mask(step: MaskStep, schema: Schema) -> MaskText:
@@ -16,8 +17,8 @@ def describe_mask(step: MaskStep, schema: Schema) -> MaskText:
     whole = step.describe(schema)
     if step.strata is None:
         return whole
-    strata = f"This was done within each combination of values of {join_with_and(step.strata)} by itself."
-    return replace(whole, title=f"{whole.title}, by {join_with_and(step.strata)}", text=f"{whole.text} {strata}")
+    title = say("masks.title_in_strata", title=whole.title, strata=step.strata)
+    return replace(whole, title=title, text=say("masks.in_strata", text=whole.text, strata=step.strata))
 
 
 def for_analysts(steps: Iterable[MaskStep], schema: Schema) -> tuple[tuple[str, str], ...]:

@@ -11,8 +11,10 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from tasks.microdata.numbers import count
+from tasks.microdata.words import join_with_and
 from tasks.report import mask_description as masks
 from tasks.report.content import Content
+from tasks.report.kinds import find_report
 from tasks.report.views import (
     attacks,
     estimated,
@@ -26,9 +28,10 @@ from tasks.report.views import (
     model,
     origin,
     overview,
+    policy_lines,
     residual,
+    table_risks,
 )
-from tasks.report.wording import sentences
 from tasks.report.wording.meanings import MEANINGS
 
 _TEMPLATES = "templates"
@@ -62,7 +65,7 @@ class Stamp:
             raise ValueError("a released file and its sha256 come together")
 
 
-def render(content: Content) -> str:
+def render_report(content: Content) -> str:
     """The report of the content's edition, complete but for the places that `stamp_page` fills.
 
     All texts are escaped, and a template that misses something fails. Nothing is fetched: styles stand in the page, there are
@@ -71,10 +74,11 @@ def render(content: Content) -> str:
     template = _environment().get_template("report.html")
     rooms = {
         "overview": overview,
+        "policy": policy_lines,
         "attacks": attacks,
-        "words": sentences,
         "masks": masks,
         "residual": residual,
+        "table_risks": table_risks,
         "exceptions": exceptions,
         "missing": missing,
         "membership": membership,
@@ -86,7 +90,7 @@ def render(content: Content) -> str:
         "insider_curve": insider_curve,
         "estimated": estimated,
     }
-    return template.render(content=content, count=count, meanings=MEANINGS, **rooms)
+    return template.render(content=content, report=find_report(content), count=count, meanings=MEANINGS, **rooms)
 
 
 def stamp_page(page: str, stamp: Stamp) -> str:
@@ -130,6 +134,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.globals["marker"] = marker
+    environment.filters["names"] = join_with_and
     return environment
 
 

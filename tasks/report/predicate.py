@@ -174,7 +174,7 @@ class ContextClaim(Spec):
 
 
 class KeyedDigest(Spec):
-    """Names the source to who holds the key, and confirms no guess to others."""
+    """Names the source to somebody who has the key, and confirms no guess to others."""
 
     algorithm: Literal["hmac-sha256"] = "hmac-sha256"
     digest: str
@@ -334,6 +334,6 @@ class Predicate(Spec):
         return verdict_word(self.claim.verdict, self.not_claimed.exceptions)
 
 
-def schema_of_predicates() -> dict[str, Any]:
+def create_predicate_schema() -> dict[str, Any]:
     """The JSON schema of the predicate, for those who check statements without this program."""
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": PREDICATE_TYPE, **Predicate.model_json_schema()}

@@ -90,7 +90,7 @@ def refuse_formulas(table: Microdata, publish: Publish) -> None:
                          "recode them at the source, leave the column out, or write `formulas: keep`")  # fmt: skip
 
 
-def file_name(format: Format) -> str:
+def name_released_file(format: Format) -> str:
     """What the released table is called in the release folder."""
     return f"released.{format}"
 

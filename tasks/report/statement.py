@@ -9,13 +9,13 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
-from tasks.attack.membership.methods import MembershipResult
 from tasks.mask.methods import Mechanism
 from tasks.mask.sampling import Sampling
 from tasks.microdata.canonical import canonical
 from tasks.microdata.table import Microdata
 from tasks.report.attack_model import build_attack_model, find_worst_risk
 from tasks.report.content import Content
+from tasks.report.kinds import find_report
 from tasks.report.page import Stamp
 from tasks.report.predicate import (
     ATTACK_CATALOGUE_VERSION,
@@ -48,9 +48,8 @@ from tasks.report.predicate import (
 )
 from tasks.report.views import residual
 from tasks.report.views.exceptions import describe_disclosure
-from tasks.report.views.fully_synthetic import settings_of_nobody
-from tasks.report.views.model import working_party_of_model
-from tasks.report.wording.sentences import linkage_settings, reason_in_words
+from tasks.report.views.policy_lines import reason_in_words
+from tasks.report.wording.sentence import say
 from tasks.score.catalogue import MEASURES
 from tasks.score.kinds import KINDS
 from tasks.score.measures.disclosure import (
@@ -77,7 +76,6 @@ from tasks.score.verdict import Criterion
 from tasks.train.card import ModelCard
 
 REVIEW_MONTHS = 24
-_IMITATED = "the learner and its parameters, and the steps that masked its training table"
 _SINGLING_OUT = (
     RECORDS_EXPOSED.name,
     MAX_RECORD_RISK.name,
@@ -119,7 +117,7 @@ def predicate(
     ----------
     content: its public edition. stamp: what was issued, and when.
     source_digest: HMAC-SHA-256 of the source under a private key; a plain hash would confirm guesses.
-    recorded: what the ledger held before the masking was made. columns: of the released table (`columns_of`).
+    recorded: what the ledger held before the masking was made. columns: of the released table (`create_column_claims`).
     documents: what is issued beside it. previous_certificate: SHA-256 of the last one of the series; None: there is none.
     seed_entropy_bits: None for a chosen seed, of which nobody knows how well it can be guessed.
 
@@ -169,12 +167,12 @@ def statement(predicate: dict[str, Any], file_name: str, sha256: str, content_ad
     }
 
 
-def columns_of(table: Microdata) -> tuple[ColumnClaim, ...]:
+def create_column_claims(table: Microdata) -> tuple[ColumnClaim, ...]:
     """The columns of a released table, in their order."""
     return tuple(ColumnClaim(name=name, type=str(table.column(name).type)) for name in table.names)
 
 
-def columns_of_model(card: ModelCard) -> tuple[ColumnClaim, ...]:
+def create_model_column_claims(card: ModelCard) -> tuple[ColumnClaim, ...]:
     """What a released model reads, in its order, and last what it predicts."""
     target = ColumnClaim(name=card.target, type=card.target_type)
     return (*(ColumnClaim(name=one.name, type=one.type) for one in card.inputs), target)
@@ -228,7 +226,7 @@ def _file(content: Content, stamp: Stamp, columns: tuple[ColumnClaim, ...]) -> F
         content_address=stamp.content_address or NOT_ASSESSED,
         rows=content.rows_out,
         columns=columns,
-        kind="table" if content.model is None else "model",
+        kind=content.kind.thing,
     )
 
 
@@ -237,7 +235,6 @@ def _attacks(content: Content) -> tuple[AttackClaim, ...]:
 
 
 def _membership_attacks(content: Content) -> Iterator[AttackClaim]:
-    asks = "who is in the file" if content.model is None else "who taught the model"
     for result in content.membership:
         yield AttackClaim(
             attack=result.attack,
@@ -245,14 +242,11 @@ def _membership_attacks(content: Content) -> Iterator[AttackClaim]:
             intruder="whole record",
             status=result.status,
             knows_data=result.knows,
-            knows_mechanism=_IMITATED if result.shadows else "nothing",
-            settings=f"{asks}; evaluates: {result.evaluates}{_imitations(result)}",
+            knows_mechanism=say("membership.knowledge_of_learner") if result.shadows else "nothing",
+            settings=say("membership.settings", of_model=not content.kind.is_table, evaluates=result.evaluates,
+                         shadows=result.shadows),
             reason=result.reason,
-        )
-
-
-def _imitations(result: MembershipResult) -> str:
-    return f"; {result.shadows} shadow models" if result.shadows else ""
+        )  # fmt: skip
 
 
 def _linkage_attacks(content: Content) -> tuple[AttackClaim, ...]:
@@ -264,7 +258,7 @@ def _linkage_attacks(content: Content) -> tuple[AttackClaim, ...]:
             status=result.status,
             knows_data=result.knows_data,
             knows_mechanism=result.knows_mechanism,
-            settings=settings_of_nobody(result) if content.of_nobody else linkage_settings(result),
+            settings=find_report(content).describe_settings(result),
             reason=result.reason,
         )
         for result in content.attacks
@@ -276,7 +270,7 @@ def _not_claimed(content: Content) -> NotClaimed:
     not_asked = () if any(one.evaluates == "this file" for one in content.membership) else (residual.MEMBERSHIP,)
     kinds = {name: reason for name, reason in content.exceptions if name in KINDS}
     return NotClaimed(
-        anonymity_in_law=residual.NOT_IN_LAW,
+        anonymity_in_law=say("residual.not_in_law"),
         attacks_omitted=omitted,
         attacks_not_in_catalogue=not_asked,
         kinds_not_limited=tuple(
@@ -287,11 +281,12 @@ def _not_claimed(content: Content) -> NotClaimed:
 
 
 def _working_party(content: Content) -> WorkingPartyCriteria:
+    describe = find_report(content).describe_criteria
     return WorkingPartyCriteria(
         singling_out=_risk_criterion(content, _SINGLING_OUT),
         linkability=_risk_criterion(content, _LINKABILITY),
         inference=_risk_criterion(content, _INFERENCE),
-        note=None if content.model is None else working_party_of_model(content),
+        note=None if describe is None else describe(content),
     )
 
 
@@ -367,9 +362,9 @@ def _attributes(content: Content) -> tuple[AttributeClaim, ...]:
             mask=tuple(step.method for step in content.steps_on(attribute.name)),
             parameters=_parameters(content, attribute.name),
             known_to_intruder=attribute.name in content.intruder_knowledge,
-            published=attribute.is_published and content.model is None,
+            published=attribute.is_published and content.kind.is_table,
             published_as_pseudonym=attribute.name in content.pseudonym_columns,
-            published_unmasked=attribute.is_published and content.model is None and not content.steps_on(attribute.name),
+            published_unmasked=attribute.is_published and content.kind.is_table and not content.steps_on(attribute.name),
             derived_from=attribute.derived_from,
             epsilon=epsilons.get(attribute.name, NOT_ASSESSED),
         )

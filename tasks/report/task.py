@@ -13,29 +13,29 @@ from tasks.attack.membership.methods import MembershipResult
 from tasks.attack.outcomes.outcome import AttackResult
 from tasks.attack.outputs import AttackOutputs, MembershipOutputs, PeopleOutputs
 from tasks.ingest.methods import IngestReport
-from tasks.mask.categories.marginals import estimate_shares
-from tasks.mask.categories.promise import epsilon_of_a_record, randomisations
+from tasks.mask.categories.original_shares import estimate_shares
+from tasks.mask.categories.promise import compute_record_epsilon, randomisations
 from tasks.mask.outputs import Mechanisms
 from tasks.microdata.alignment import RowAlignment, read_alignment
 from tasks.microdata.refs import RecordRef, TableRef
 from tasks.microdata.schema import Schema
 from tasks.microdata.table import Microdata
-from tasks.microdata.units import units_of
+from tasks.microdata.units import find_units
 from tasks.report.charts.data import ChartData, chart_data, create_chart_rule
 from tasks.report.charts.editions import Edition
 from tasks.report.charts.roc_chart import RocChart, create_roc_chart
 from tasks.report.content import Content, public_edition
 from tasks.report.outputs import ReportOutputs
-from tasks.report.page import render
+from tasks.report.page import render_report
 from tasks.report.plan import ReportPlan
 from tasks.report.publication import refuse_formulas
 from tasks.runtime.artifacts import Store
 from tasks.runtime.stages import stage
-from tasks.score.estimates import Score
 from tasks.score.policy import DECLARED
+from tasks.score.release_figures import Score
 from tasks.train.card import ModelCard
 
-NOT_TOLD = ("omit", "control_table")  # as they stand in the release file
+NOT_PUBLISHED = ("omit", "control_table")  # as they stand in the release file
 ROOMS = ("report", "score", "attack", "train", "mask", "classify", "ingest")
 
 
@@ -68,7 +68,7 @@ def write_report(
         omitted=wanted.omit,
         attacks=tuple(store.record(produced["result"], AttackResult) for produced in results),
         randomised=randomisations(source, attributes, steps),
-        epsilon_of_a_record=epsilon_of_a_record(source, attributes, steps),
+        epsilon_of_a_record=compute_record_epsilon(source, attributes, steps),
         estimated_shares=tuple(estimate_shares(table, source, attributes, steps)),
     )
     rows = read_alignment(store.table(alignment), source.n)
@@ -118,10 +118,10 @@ def _described(
     rows_out: int,
 ) -> Content:
     """What there is to say of a release, be it a table or a model."""
-    units = units_of(source, schema)
+    units = find_units(source, schema)
     outside = None if control is None else store.table(control).n
     return Content(
-        **{name: getattr(plan, name) for name in ReportPlan.model_fields if name not in NOT_TOLD},
+        **{name: getattr(plan, name) for name in ReportPlan.model_fields if name not in NOT_PUBLISHED},
         ingest=store.record(validation, IngestReport),
         schema=schema,
         mechanisms=steps,
@@ -140,7 +140,7 @@ def _described(
 def _written(store: Store, full: Content, drawn: Callable[[Edition], ChartData]) -> ReportOutputs:
     content = public_edition(full, drawn("public"))
     internal = replace(full, charts=drawn("internal"))
-    page, private = store.put_page(render(content)), store.put_page(render(internal))
+    page, private = store.put_page(render_report(content)), store.put_page(render_report(internal))
     return {"page": page, "internal": private, "content": store.put_record(content)}
 
 

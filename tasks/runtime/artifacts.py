@@ -27,7 +27,7 @@ from tasks.microdata.table import Microdata, to_stored_integers
 from tasks.runtime.files import write_whole
 from tasks.runtime.seals import digest_under, store_key
 from tasks.runtime.settings import Home
-from tasks.runtime.shared import open_shared_storage
+from tasks.runtime.store_sharing import open_shared_storage
 
 T = TypeVar("T")
 
@@ -37,7 +37,7 @@ SUFFIX = {"table": ".parquet", "record": ".json", "page": ".html", "file": ".bin
 _adapters: dict[Any, TypeAdapter[Any]] = {}
 
 
-def adapter_of(kind: Any) -> TypeAdapter[Any]:
+def create_adapter(kind: Any) -> TypeAdapter[Any]:
     """What writes and reads records of a kind: made once a process, for to make it costs more than to write most records."""
     if kind not in _adapters:
         _adapters[kind] = TypeAdapter(kind)
@@ -75,7 +75,7 @@ class Store:
 
     def put_record(self, record: T, kind: Any = None) -> RecordRef[T]:
         """Store anything that pydantic can write as JSON; `kind` is its type where that is not its class."""
-        content = adapter_of(kind or type(record)).dump_json(record, by_alias=True)
+        content = create_adapter(kind or type(record)).dump_json(record, by_alias=True)
         return RecordRef(self._put("record", self.digest(content), lambda: content))
 
     @overload
@@ -86,7 +86,7 @@ class Store:
 
     def record(self, ref: RecordRef[T], kind: Any) -> Any:
         content = self._read(ref, "record")
-        return adapter_of(kind).validate_json(self._verify_address(ref, content, self.digest(content)))
+        return create_adapter(kind).validate_json(self._verify_address(ref, content, self.digest(content)))
 
     def put_page(self, text: str) -> PageRef:
         content = text.encode()
@@ -121,7 +121,7 @@ class Store:
         return True
 
     def digest(self, content: bytes) -> str:
-        """The keyed digest of bytes: says whether two contents are equal to who holds the key, and nothing to others."""
+        """The keyed digest of bytes: says whether two contents are equal to somebody who has the key, and nothing to others."""
         return digest_under(self.key, content)
 
     def file_digest(self, path: Path) -> str:
@@ -134,20 +134,22 @@ class Store:
 
     def _table_address(self, table: Microdata) -> str:
         mac = hmac.new(self.key, digestmod=hashlib.sha256)
-        for piece in canonical(table):
+        for piece in serialise_table(table):
             mac.update(piece)
         return mac.hexdigest()
 
     def _path(self, ref: str) -> Path:
-        return self.root / name_of(ref)
+        return self.root / name_artifact_file(ref)
 
     def exists(self, ref: str) -> bool:
-        return self._path(ref).exists() if self.shared is None else self.shared.exists(name_of(ref))
+        return self._path(ref).exists() if self.shared is None else self.shared.exists(name_artifact_file(ref))
 
     def content(self, ref: str) -> bytes:
         """The bytes of an artifact, not checked. Raises Damaged where there are none."""
         try:
-            return read_file(self._path(ref), LARGEST_TABLE) if self.shared is None else self.shared.read(name_of(ref))
+            return (
+                read_file(self._path(ref), LARGEST_TABLE) if self.shared is None else self.shared.read(name_artifact_file(ref))
+            )
         except OSError:
             raise Damaged(ref) from None
 
@@ -158,7 +160,7 @@ class Store:
         if self.shared is None:
             write_whole(self._path(ref), content(), mode=0o400)
         else:
-            self.shared.write_checked(name_of(ref), content())
+            self.shared.write_checked(name_artifact_file(ref), content())
         return ref
 
     def _read(self, ref: str, kind: str) -> bytes:
@@ -172,7 +174,7 @@ class Store:
         return content
 
 
-def name_of(ref: str) -> str:
+def name_artifact_file(ref: str) -> str:
     """Where an artifact lies in the store."""
     kind, _, address = ref.partition(":")
     if kind not in SUFFIX or not address.isalnum():
@@ -187,12 +189,12 @@ def content_address(table: Microdata) -> str:
     of randomness: the same source and seed then give the same release in every home.
     """
     digest = hashlib.sha256()
-    for piece in canonical(table):
+    for piece in serialise_table(table):
         digest.update(piece)
     return f"sha256:{digest.hexdigest()}"
 
 
-def canonical(table: Microdata) -> Iterator[bytes]:
+def serialise_table(table: Microdata) -> Iterator[bytes]:
     """The content of a table as bytes that depend on nothing else: per column name, logical type, validity, values.
 
     Two equal tables give the same bytes however they were chunked, encoded or read; the order of columns and rows counts.

@@ -21,15 +21,15 @@ from prefect.transactions import get_transaction
 from pydantic import Field
 
 from tasks.microdata.errors import InputError
-from tasks.microdata.fingerprint import files_of, fingerprint
+from tasks.microdata.fingerprint import fingerprint, list_room_files
 from tasks.microdata.regular_files import read_file, read_text_file
 from tasks.runtime.artifacts import Store
 from tasks.runtime.files import try_lock
 from tasks.runtime.provenance import list_installed_packages, lock_file
 from tasks.runtime.records import LARGEST_RECORD, Returned, is_produced, parse_returned, read_returned, seal_result
-from tasks.runtime.seals import ADDRESS
+from tasks.runtime.seals import STORE_URL_VARIABLE
 from tasks.runtime.settings import Home
-from tasks.runtime.shared import fetch_record, share_record
+from tasks.runtime.store_sharing import fetch_record, share_record
 
 
 @cache
@@ -53,7 +53,7 @@ class Fingerprint(CachePolicy):
     value: str = field(init=False, default="")
 
     def __post_init__(self) -> None:
-        parts = (self.stage, fingerprint(files_of(self.rooms)), platform_fingerprint())
+        parts = (self.stage, fingerprint(list_room_files(self.rooms)), platform_fingerprint())
         self.value = hashlib.sha256(":".join(parts).encode()).hexdigest()
 
     def compute_key(self, task_ctx: TaskRunContext, inputs: dict[str, Any], flow_parameters: dict[str, Any], **_: Any) -> str:
@@ -66,13 +66,13 @@ class SealedResultSerializer(Serializer):
     type: str = Field(default="sealed", frozen=True)
 
     def dumps(self, obj: Any) -> bytes:
-        key = _key_of_call()
+        key = _compute_call_key()
         if key is None or not is_produced(obj):  # how a call failed: nothing reads it again
             return JSONSerializer().dumps(obj)
         return seal_result(Home.current(), key, obj)
 
     def loads(self, blob: bytes) -> Any:
-        key, found, home = _key_of_call(), parse_returned(blob), Home.current()
+        key, found, home = _compute_call_key(), parse_returned(blob), Home.current()
         if found is None or not (found.is_sealed(home) if key is None else found.is_of(home, key)):
             what = "a record of the cache was changed while a run began to read it"
             remedy = "run again: it is computed anew; `sdcert doctor` looks at the private folder"
@@ -80,7 +80,7 @@ class SealedResultSerializer(Serializer):
         return found.produced
 
 
-def _key_of_call() -> str | None:
+def _compute_call_key() -> str | None:
     """The cache key of the task that runs here. Prefect sets it while it computes, reads and writes, not while it looks whether
     there is a record."""
     transaction = get_transaction()
@@ -126,7 +126,7 @@ class FlockManager(LockManager):
             del self._held[key]
         try:
             _drop_torn(key)
-            share(key)
+            share_result(key)
         finally:
             os.close(found[1])
 
@@ -176,10 +176,14 @@ def _drop_torn(key: str) -> None:
         path.unlink(missing_ok=True)
 
 
-def share(key: str) -> None:
+def share_result(key: str) -> None:
     """Let other machines have what a stage returned, where the store is shared."""
     path = Home.current().records / key
-    if ADDRESS in os.environ and (found := _read_cached_result(path)) is not None and found.is_of(Home.current(), key):
+    if (
+        STORE_URL_VARIABLE in os.environ
+        and (found := _read_cached_result(path)) is not None
+        and found.is_of(Home.current(), key)
+    ):
         share_record(key, path)
 
 

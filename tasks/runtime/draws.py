@@ -19,9 +19,9 @@ from tasks.microdata.regular_files import LARGEST_NOTE, UnreadableFile, read_tex
 from tasks.runtime.artifacts import Store
 from tasks.runtime.files import hold_file_lock, write_whole
 from tasks.runtime.keyfile import read_key
-from tasks.runtime.seals import is_sealed, seal_of
+from tasks.runtime.seals import compute_seal, is_sealed
 from tasks.runtime.settings import Home
-from tasks.runtime.shared import claim_series
+from tasks.runtime.store_sharing import claim_series
 
 SEED_ENTROPY_BITS = 8 * SEED_BYTES
 OR_DRAW_ANEW = "or draw anew with `sdcert certify FILE --new-draw`"
@@ -30,7 +30,7 @@ _DRAW_ID = re.compile(r"[0-9a-f]{32}")
 Earlier = Callable[[], str | None]
 
 
-def draw_of(series: str, *, new: bool = False, earlier: Earlier = lambda: None) -> str:
+def find_or_create_draw(series: str, *, new: bool = False, earlier: Earlier = lambda: None) -> str:
     """The id of the series' current draw; a first or a new one is drawn where there is none or one is asked for.
 
     earlier: the draw of the series' last attempt, if there was one; asked where an older version wrote down without a seal
@@ -43,7 +43,7 @@ def draw_of(series: str, *, new: bool = False, earlier: Earlier = lambda: None) 
         claim_series(series)
         kept = None if new else _resolve_pointer(home, current, earlier, OR_DRAW_ANEW)
         if kept is not None:
-            seed_of(kept)
+            read_seed(kept)
             return kept
         draw = keep_seed(secrets.token_bytes(SEED_BYTES))
         _point(home, current, draw)
@@ -60,11 +60,11 @@ def current_pseudonym_key(series: str) -> str | None:
     return _id_in(Home.current().root / "draws" / f"{series}.pseudonyms", OR_ANOTHER_SERIES)
 
 
-def pseudonym_key_of(series: str, *, earlier: Earlier = lambda: None) -> str:
+def find_or_create_pseudonym_key(series: str, *, earlier: Earlier = lambda: None) -> str:
     """The id of the key of the series' pseudonyms, made when it is first asked for; a new draw leaves it as it is.
 
-    earlier: the key of the series' last run that used one, as with `draw_of`. Raises InputError where the key is lost or
-    damaged.
+    earlier: the key of the series' last run that used one, as with `find_or_create_draw`. Raises InputError where the key is
+    lost or damaged.
     """
     home = Home.current()
     with hold_file_lock(home.locks / f"draw-{series}.lock"):
@@ -97,7 +97,7 @@ def _words(path: Path) -> list[str]:
 
 
 def _point(home: Home, path: Path, kept: str) -> None:
-    write_whole(path, f"{kept} {seal_of(home, 'current', path.name, kept)}\n".encode())
+    write_whole(path, f"{kept} {compute_seal(home, 'current', path.name, kept)}\n".encode())
 
 
 def _resolve_pointer(home: Home, path: Path, earlier: Earlier, otherwise: str) -> str | None:
@@ -109,7 +109,7 @@ def _resolve_pointer(home: Home, path: Path, earlier: Earlier, otherwise: str) -
     if named is None:
         used = earlier()
         if used is not None:
-            seed_of(used)
+            read_seed(used)
             _point(home, path, used)
         return used
     if is_pointer_sealed(home, path):
@@ -160,11 +160,11 @@ def keep_seed(seed: bytes) -> str:
 
 
 def draw_id(seed: bytes) -> str:
-    """What names a seed to who holds the store's key, and tells others nothing."""
+    """What names a seed to somebody who has the store's key, and tells others nothing."""
     return Store().digest(b"draw" + seed)[:32]
 
 
-def seed_of(draw: str) -> bytes:
+def read_seed(draw: str) -> bytes:
     """The secret behind a draw id; InputError where the private folder has lost it, or it was emptied or changed."""
     try:
         seed = read_key(_seed_path(draw))
@@ -184,7 +184,7 @@ def seed_of(draw: str) -> bytes:
 def pseudonym_secret(kept: str) -> bytes:
     """The secret behind the id of a key of pseudonyms; InputError where the private folder has lost it, or it was changed."""
     try:
-        return seed_of(kept)
+        return read_seed(kept)
     except InputError:
         what = "the key of this series' pseudonyms is lost or was changed: a new one would give everybody another pseudonym"
         remedy = "restore the folder from a backup; without one, begin another `series`"

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import psutil
 
+OWNER = "SDCERT_OWNER"  # the variable that says which process started this one
 _PROC = Path("/proc")
 _NO_ID = 2**31
 _IDENTITY = re.compile(r"([1-9][0-9]{0,9}):([0-9a-f-]{1,64}/[0-9]{1,20}|[0-9]{1,20}\.[0-9]{2})")
@@ -19,8 +20,7 @@ def read_process_start(process: int) -> str:
     """What tells a process from every other one that has or had its id, also before a restart of the machine.
 
     Where the kernel counts the starts of processes from its own start (Linux), the clock of the day plays no part in it:
-    psutil's `create_time` is another one after the clock was set. `flows/scheduled/supervisor.py` has a twin of this.
-    Raises psutil.NoSuchProcess.
+    psutil's `create_time` is another one after the clock was set. Raises psutil.NoSuchProcess.
     """
     try:
         ticks = (_PROC / str(process) / "stat").read_text(errors="replace").rpartition(")")[2].split()[19]

@@ -15,14 +15,13 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tasks.microdata.fingerprint import TASKS
+from tasks.microdata.fingerprint import SOURCES, TASKS
 from tasks.microdata.regular_files import read_file
 
 if TYPE_CHECKING:
     from tasks.runtime.artifacts import Store
 
 ROOT = TASKS.parent
-SOURCES = {".py", ".html", ".css", ".json"}
 _PIN = re.compile(r"^([A-Za-z0-9][A-Za-z0-9._-]*)(?:\[[^\]]*\])?==([^\s;\\]+)", re.MULTILINE)
 
 
@@ -57,7 +56,7 @@ class Provenance:
         return _digest([self.python, self.system, self.machine, self.cpu, *installed])
 
 
-def provenance_of_process() -> Provenance:
+def describe_process() -> Provenance:
     """What this process computes with.
 
     Costs nothing: it was taken at import, in about 0.02 s besides `list_installed_packages`.
@@ -70,12 +69,12 @@ def summarise_provenance() -> dict[str, str]:
     return {name: getattr(_PROCESS, name) for name in ("version", "code", "lock", "platform", "python")}
 
 
-def put(store: Store) -> str:
+def store_provenance(store: Store) -> str:
     """Keep what this process computes with in the store; returns its address, the same for the same program and machine."""
     return store.put_record(_PROCESS)
 
 
-def files_of_rooms(files: Iterable[str], rooms: Iterable[str]) -> tuple[str, ...]:
+def select_room_files(files: Iterable[str], rooms: Iterable[str]) -> tuple[str, ...]:
     """Those of the source files of a provenance that belong to the rooms (`mask`, ...) of `tasks/`, sorted."""
     wanted = {("tasks", room) for room in rooms}
     return tuple(sorted(name for name in files if tuple(name.split("/")[:2]) in wanted))
@@ -94,7 +93,7 @@ def lock_file() -> Path:
     return ROOT / "requirements.lock"
 
 
-def pins_of(lock: str) -> dict[str, str]:
+def parse_pins(lock: str) -> dict[str, str]:
     """What a lock pins: name to version, several versions of one name joined by `, `."""
     found: dict[str, list[str]] = {}
     for name, version in _PIN.findall(lock):
@@ -111,7 +110,7 @@ def _collect_provenance() -> Provenance:
         machine=platform.machine(),
         cpu=_cpu(),
         lock=hashlib.sha256(lock).hexdigest(),
-        pins=pins_of(lock.decode()),
+        pins=parse_pins(lock.decode()),
         packages=dict(name.split("==", 1) for name in list_installed_packages()),
         files={path.relative_to(ROOT).as_posix(): hashlib.sha256(read_file(path)).hexdigest() for path in _sources()},
     )

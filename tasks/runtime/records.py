@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tasks.runtime.seals import is_sealed, seal_of
+from tasks.runtime.seals import compute_seal, is_sealed
 from tasks.runtime.settings import Home
 
 Produced = dict[str, str]
@@ -40,7 +40,9 @@ class Returned:
 def seal_result(home: Home, key: str, produced: Produced) -> bytes:
     """The result of a record: what the call of a cache key returned, with its seal."""
     name = _name(key)
-    return json.dumps({"key": name, "produced": produced, "seal": seal_of(home, *_list_seal_parts(name, produced))}).encode()
+    return json.dumps(
+        {"key": name, "produced": produced, "seal": compute_seal(home, *_list_seal_parts(name, produced))}
+    ).encode()
 
 
 def parse_returned(result: bytes | str) -> Returned | None:

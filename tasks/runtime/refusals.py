@@ -41,7 +41,7 @@ _OF_SQLITE = {
 }
 
 
-def reason_of(error: OSError) -> str:
+def explain_refusal(error: OSError) -> str:
     """Why the system refused, in words that name the disk where it is the disk."""
     known = FULL | DENIED | UNFIT
     return known.get(error.errno or 0) or error.strerror or type(error).__name__

@@ -23,7 +23,7 @@ from tasks.runtime.files import write_first
 from tasks.runtime.keyfile import private_key
 from tasks.runtime.settings import Home
 
-ADDRESS = "SDCERT_STORE_URL"
+STORE_URL_VARIABLE = "SDCERT_STORE_URL"
 MARK = "store.mark"
 SAMPLE = 50  # so many seeds and artifacts are looked at where a home of an older version has no mark
 LARGEST_SAMPLE = 1 << 20
@@ -51,10 +51,10 @@ def store_key(home: Home) -> bytes:
 def key_fits(home: Home, key: bytes) -> bool:
     """Whether the store was made with this key: by its mark or, where it has none, by what was made with it. Writes nothing."""
     mark = _mark(home.root)
-    return _has_made(home.root, key) if mark is None else hmac.compare_digest(mark, mark_of(key))
+    return _has_made(home.root, key) if mark is None else hmac.compare_digest(mark, create_mark(key))
 
 
-def mark_of(key: bytes) -> bytes:
+def create_mark(key: bytes) -> bytes:
     """What says in a store with which key it was made, to whoever has the key."""
     return digest_under(key, b"which key of the store").encode()
 
@@ -64,15 +64,15 @@ def digest_under(key: bytes, content: bytes) -> str:
     return hmac.new(key, content, hashlib.sha256).hexdigest()
 
 
-def seal_of(home: Home, *said: str) -> str:
+def compute_seal(home: Home, *texts: str) -> str:
     """The seal of texts under the key of the store."""
-    return hashlib.blake2b(canonical(said), key=store_key(home), person=b"sdcert seal", digest_size=32).hexdigest()
+    return hashlib.blake2b(canonical(texts), key=store_key(home), person=b"sdcert seal", digest_size=32).hexdigest()
 
 
-def is_sealed(home: Home, seal: str, *said: str) -> bool:
+def is_sealed(home: Home, seal: str, *texts: str) -> bool:
     """Whether this is the seal of these texts."""
     try:
-        return hmac.compare_digest(seal.encode(), seal_of(home, *said).encode())
+        return hmac.compare_digest(seal.encode(), compute_seal(home, *texts).encode())
     except UnicodeEncodeError:  # a text that this program never wrote
         return False
 
@@ -82,10 +82,10 @@ def _check(root: Path, key: bytes) -> None:
     """Once a process and key. Of two first runs at once both write the same mark: `private_key` gave them one key."""
     if not key_fits(Home(root), key):
         raise _wrong_key("the key is not the one that the store was made with: it was damaged or exchanged")
-    if ADDRESS not in os.environ:  # a place that several homes share has a mark of its own
+    if STORE_URL_VARIABLE not in os.environ:  # a place that several homes share has a mark of its own
         Home(root).folder("store")
         with suppress(OSError):  # a home that may be read alone
-            write_first(root / "store" / MARK, mark_of(key))
+            write_first(root / "store" / MARK, create_mark(key))
 
 
 def _mark(root: Path) -> bytes | None:

@@ -30,7 +30,7 @@ def guard_servers(home: Path) -> None:
     """
     address = os.environ.get(ADDRESS)
     if not address:
-        os.environ.update(settings_of_server(os.environ.get(SERVER) or os.environ.get(CLIENT) or new_password()))
+        os.environ.update(create_server_settings(os.environ.get(SERVER) or os.environ.get(CLIENT) or new_password()))
     elif (password := password_for(address, home)) is not None:
         os.environ[CLIENT] = password
 
@@ -47,7 +47,7 @@ def new_password() -> str:
     return f"sdcert:{secrets.token_urlsafe(32)}"
 
 
-def settings_of_server(password: str, root: str = "") -> dict[str, str]:
+def create_server_settings(password: str, root: str = "") -> dict[str, str]:
     """What a server must find in its environment. root: where its pages are, which then ask that address and no other."""
     origins = (root, root.replace("127.0.0.1", "localhost")) if root else (NO_ORIGIN,)  # a browser may name it in either way
     pages = {"PREFECT_SERVER_UI_API_URL": f"{root}/api"} if root else {}

@@ -13,10 +13,8 @@ from typing import Any
 import psutil
 
 from tasks.microdata.errors import InputError
-from tasks.runtime.processes import identity, is_there, own_processes, parse_identity
+from tasks.runtime.processes import OWNER, identity, is_there, own_processes, parse_identity
 from tasks.runtime.settings import Home
-
-OWNER = "SDCERT_OWNER"
 
 
 def mark_children() -> None:

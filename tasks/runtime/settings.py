@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tasks.microdata.errors import InputError
-from tasks.runtime.refusals import reason_of
+from tasks.runtime.refusals import explain_refusal
 from tasks.runtime.server_guard import guard_servers
 
 PRIVATE = 0o077  # umask: whatever is written is readable by its owner alone
@@ -66,7 +66,7 @@ def prepare_environment() -> Home:
         home.folder("runs")
         home.root.chmod(0o700)
     except OSError as error:
-        what = f"the private folder cannot be made or used ({reason_of(error)})"
+        what = f"the private folder cannot be made or used ({explain_refusal(error)})"
         remedy = "set SDCERT_HOME to a folder of your own"
         raise InputError("home", "SDCERT_HOME", what, "a folder that you may write", remedy, str(home.root)) from None
     defaults = {

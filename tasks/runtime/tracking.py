@@ -40,7 +40,7 @@ LOUD = (
     "alembic",
     "sqlalchemy",
 )  # they log what they raise, with traceback, SQL and parameters; it is told at the end
-WITH_A_PLACE = {"http", "https", "databricks"}
+WITH_LOCATION = {"http", "https", "databricks"}
 
 
 class Tracking:
@@ -206,7 +206,7 @@ def _ask_database_once(uri: str) -> None:
 
 def _is_server(uri: str) -> bool:
     """Is it a tracking server, not a database?"""
-    return uri.partition("://")[0].partition("+")[0] in WITH_A_PLACE
+    return uri.partition("://")[0].partition("+")[0] in WITH_LOCATION
 
 
 def tracking_uri() -> str:

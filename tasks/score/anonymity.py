@@ -12,7 +12,7 @@ from tasks.microdata.estimate import Estimate, several
 from tasks.microdata.schema import Role
 from tasks.microdata.spec import Names, Public, Spec
 from tasks.microdata.suggestion import did_you_mean
-from tasks.microdata.units import Units, units_of
+from tasks.microdata.units import Units, find_units
 from tasks.score.measure import Measure
 from tasks.score.measures.disclosure import K_ANONYMITY, K_ANONYMITY_SUBSET
 from tasks.score.table_pair import RowwiseTablePair, TablePair
@@ -70,7 +70,7 @@ def k_anonymity_subset(tables: TablePair, spec: KAnonymitySubset) -> Estimate:
 def _estimate(tables: TablePair, measure: Measure, names: tuple[str, ...], *, attribute: str | None) -> Estimate:
     n = tables.masked.n
     rows = Units(np.arange(n, dtype=np.int64), n, "records")
-    units = units_of(tables.original, tables.schema) if isinstance(tables, RowwiseTablePair) else rows
+    units = find_units(tables.original, tables.schema) if isinstance(tables, RowwiseTablePair) else rows
     held = np.unique(row_codes(tables.masked, names) * units.n_units + units.of_row)
     k = float(np.bincount(held // units.n_units).min())
     return Estimate(

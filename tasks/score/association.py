@@ -25,7 +25,7 @@ from tasks.score.measures.loss import (
 )
 from tasks.score.table_pair import TablePair
 
-Column = tuple[Floats, Floats]  # of one attribute: the original and the masked values
+NumericColumn = tuple[Floats, Floats]  # of one attribute: the original and the masked values
 UNDEFINED = "an attribute is constant, or has too few values, in the original or in the release"
 
 
@@ -106,14 +106,14 @@ def _select_masked_pairs(tables: TablePair, pairs: Iterator[tuple[str, str]]) ->
     return (pair for pair in pairs if masked & set(pair))
 
 
-def _covariance_change(one: Column, other: Column) -> float:
+def _covariance_change(one: NumericColumn, other: NumericColumn) -> float:
     spreads = [_covariance(column[0], column[0]) for column in (one, other)]
     if not min(spreads) > 0:
         return float("nan")
     return _change(_covariance, one, other) / float(np.sqrt(spreads[0] * spreads[1]))
 
 
-def _change(relation: Callable[[Floats, Floats], float], one: Column, other: Column) -> float:
+def _change(relation: Callable[[Floats, Floats], float], one: NumericColumn, other: NumericColumn) -> float:
     return abs(relation(one[1], other[1]) - relation(one[0], other[0]))
 
 
@@ -145,7 +145,7 @@ def _rank_correlation(a: Floats, b: Floats) -> float:
     return _correlation(a, b) if both.all() else _correlation(_ranks(a[both]), _ranks(b[both]))
 
 
-def _rank_column(tables: TablePair, attribute: Attribute) -> Column:
+def _rank_column(tables: TablePair, attribute: Attribute) -> NumericColumn:
     original, masked = tables.positions(attribute)
     return _ranks(original), _ranks(masked)
 

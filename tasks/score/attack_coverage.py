@@ -64,7 +64,7 @@ def omissions_in_effect(
 
 
 def attacks_beyond_the_share(attacks: tuple[AttackResult, ...], steps: tuple[Mechanism, ...]) -> tuple[AttackResult, ...]:
-    """The required attacks of which an intruder who holds all records could follow more than one who holds a share of them.
+    """The required attacks of which an intruder who has all records could follow more than one who has a share of them.
 
     The declared share decides what such an attack finds, so that the verdict excepts it.
     """

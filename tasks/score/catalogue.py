@@ -1,5 +1,9 @@
 """All measures by name, read from their declarations in `tasks/score/measures`, a file a family.
 
+`linkage`: every figure of an attack that links, values and insiders' figures too. `membership`: who is in the file.
+`disclosure`: what a table shows without an attack. `local_privacy`: epsilon. `model`: accuracy. `loss`: what analysts lose,
+propensity ratios too. `function` of a measure leads to its formula.
+
 Light to import, so that a release file can be checked against it before anything is computed.
 """
 

@@ -34,10 +34,10 @@ class RankIntervalDisclosure(Spec):
 
 
 def rank_interval_disclosure(tables: RowwiseTablePair, spec: RankIntervalDisclosure) -> tuple[Estimate, ...]:
-    """Share of records whose original value lies within p percent of the ranks around its masked value (rid).
+    """Share of records whose original value lies within p/2 percent of the ranks on either side of its masked value (rid).
 
-    Meaning: who found the masked record knows the original value up to p percent of all people. The masked value is looked up
-    among the sorted ORIGINAL values, and the interval reaches w ranks to both sides.
+    Meaning: somebody who found the masked record knows the original value up to p/2 percent of all people on either side. The
+    masked value is looked up among the sorted ORIGINAL values, and the interval reaches w ranks to both sides.
     Formula in words: with R the n sorted originals, i the place of the masked value in R and w = floor(p n / 200), the record
     is disclosed where its original lies in [R[max(i - w, 0)], R[min(i + w, n - 1)]].
     A masked value that occurs several times in R stands in the middle of its places, one that does not occur between its two
@@ -179,7 +179,7 @@ def _rate(measure: Measure, name: str, p_percent: float, hits: Booleans, chance:
         unit="share",
         chance=chance,
         chance_kind="all_pairs",
-        credit="indicator",
+        credit_rule="indicator",
         n_targets=len(hits),
         n_in_release=len(hits),
     )
@@ -229,7 +229,7 @@ def _same_value_estimate(tables: RowwiseTablePair, attribute: Attribute) -> Esti
         unit="share",
         chance=int(frequencies[masked[masked >= 0]].sum()) / n**2,
         chance_kind="all_pairs",
-        credit="indicator",
+        credit_rule="indicator",
         n_targets=n,
         n_in_release=n,
     )

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import get_args
 
-from tasks.attack.linkage.external import names_of
+from tasks.attack.linkage.external_files import name_files
 from tasks.attack.threat import IntruderSpec, adds_insiders, intruders
 from tasks.mask.methods import Mechanism
 from tasks.mask.sampling import Sampling, count_sampled
@@ -20,20 +20,21 @@ from tasks.microdata.schema import Role, Schema
 from tasks.microdata.spec import Public, Reason, Spec
 from tasks.microdata.words import join_with_and
 from tasks.score.catalogue import MEASURES
-from tasks.score.measure import Kind
+from tasks.score.measure import DisclosureKind
 from tasks.score.measures.linkage import KNOWN_REIDENTIFICATION, RECORDS_EXPOSED, REIDENTIFICATION
 from tasks.score.policy import DECLARED, INSIDER, PolicyLine, cannot_fail, is_by, is_within
+from tasks.score.release_kinds import ReleaseKind
 
-KINDS: tuple[Kind, ...] = get_args(Kind)
+KINDS: tuple[DisclosureKind, ...] = get_args(DisclosureKind)
 RIGHT_LINKS = (REIDENTIFICATION.name, RECORDS_EXPOSED.name, KNOWN_REIDENTIFICATION.name)  # 0 for who is not in the release
-WHAT_IT_IS: dict[Kind, str] = {
+WHAT_IT_IS: dict[DisclosureKind, str] = {
     "identity": "somebody who knows the quasi-identifiers finds whose record is whose",
     "insiders": "somebody who also knows another published attribute finds more",
     "inference": "the release tells a confidential value of a person",
     "membership": "somebody can tell that a person is in the data",
     "earlier_releases": "this release and earlier ones about the same persons tell more together",
 }
-LIMITED_BY: dict[Kind, str] = {
+LIMITED_BY: dict[DisclosureKind, str] = {
     "identity": "measure: reidentification",
     "insiders": "measure: reidentification, intruder: insider",
     "inference": "measure: linked_value_disclosed",
@@ -52,7 +53,7 @@ class NotLimited(Spec):
     membership: Public[Reason | None] = None
     earlier_releases: Public[Reason | None] = None
 
-    def reason(self, kind: Kind) -> str | None:
+    def reason(self, kind: DisclosureKind) -> str | None:
         """The reason that is given for a kind; None: there is none."""
         given: str | None = getattr(self, kind)
         return given
@@ -69,7 +70,7 @@ class Subject:
     largest_share: at most this share of the records (persons) is in the release.
     """
 
-    what: Literal["masked table", "synthetic table", "model"]
+    kind: ReleaseKind
     confidential: tuple[str, ...] = ()
     known_secrets: tuple[str, ...] = ()
     insiders: tuple[str, ...] = ()
@@ -80,14 +81,13 @@ class Subject:
     not_for_publication: bool = False
 
 
-def subject_of(
+def find_disclosure_subject(
     schema: Schema,
     intruder: IntruderSpec,
     steps: tuple[Mechanism, ...],
     units: int,
     *,
-    of_model: bool,
-    of_nobody: bool,
+    kind: ReleaseKind,
     membership_is_attacked: bool,
     not_for_publication: bool,
     file_holders: tuple[str, ...] | None = None,
@@ -98,14 +98,11 @@ def subject_of(
     units: how many records (persons) are masked. file_holders: default: one for each file of the intruder. adopted_share: of
     them that a table masked elsewhere holds.
     """
-    what: Literal["masked table", "synthetic table", "model"] = (
-        "model" if of_model else "synthetic table" if of_nobody else "masked table"
-    )
-    who = intruders(intruder, schema) if what == "masked table" else ()
-    holders = names_of(intruder.files) if file_holders is None else file_holders
+    who = intruders(intruder, schema) if "insiders" in kind.discloses else ()
+    holders = name_files(intruder.files) if file_holders is None else file_holders
     confidential = schema.find_by_role(Role.CONFIDENTIAL)
     return Subject(
-        what=what,
+        kind=kind,
         confidential=confidential,
         known_secrets=tuple(name for name in confidential if name in (intruder.knows or ())),
         insiders=tuple(one.name for one in who if one.name.startswith(f"{INSIDER}:")),
@@ -117,23 +114,17 @@ def subject_of(
     )
 
 
-def kinds_asked(subject: Subject) -> tuple[Kind, ...]:
+def kinds_asked(subject: Subject) -> tuple[DisclosureKind, ...]:
     """The kinds of disclosure that the policy of a release must answer.
 
     A kind without an object is not asked: insiders where nobody can know more than the declared intruder, inference where no
     attribute is confidential. `earlier_releases` is not asked: no attack combines this release with earlier ones yet.
     """
-    asked: dict[Kind, bool] = {
-        "identity": subject.what == "masked table",
-        "insiders": subject.what == "masked table" and bool(subject.insiders),
-        "inference": bool(subject.confidential),
-        "membership": True,
-        "earlier_releases": False,
-    }
-    return tuple(kind for kind in KINDS if asked[kind])
+    objects = {"insiders": subject.insiders, "inference": subject.confidential}
+    return tuple(kind for kind in KINDS if kind in subject.kind.discloses and objects.get(kind, True))
 
 
-def kind_of(line: PolicyLine) -> Kind | None:
+def find_kind(line: PolicyLine) -> DisclosureKind | None:
     """The kind of disclosure that a line is about; None: of none, as a limit on k or on a loss.
 
     A line on a single attack while others are accepted answers no kind.
@@ -156,7 +147,7 @@ def can_fail(line: PolicyLine, subject: Subject) -> bool:
     return line.measure not in RIGHT_LINKS or not is_within(subject.largest_share, line.limit, "at_most")
 
 
-def find_unlimited_kinds(policy: Iterable[PolicyLine], subject: Subject) -> dict[Kind, tuple[str, ...]]:
+def find_unlimited_kinds(policy: Iterable[PolicyLine], subject: Subject) -> dict[DisclosureKind, tuple[str, ...]]:
     """The kinds that are asked and that no line answers, each with what its lines still have to measure.
 
     Identity needs a rate and a tail: 8 % on average can hide outliers who are found with certainty. A line on one intruder or
@@ -165,12 +156,12 @@ def find_unlimited_kinds(policy: Iterable[PolicyLine], subject: Subject) -> dict
     answers inference of it.
     """
     lines = [line for line in policy if can_fail(line, subject)]
-    of_kind = {kind: [line for line in lines if kind_of(line) == kind] for kind in kinds_asked(subject)}
+    of_kind = {kind: [line for line in lines if find_kind(line) == kind] for kind in kinds_asked(subject)}
     missing = {kind: tuple(_missing(kind, found, subject)) for kind, found in of_kind.items()}
     return {kind: what for kind, what in missing.items() if what}
 
 
-def _missing(kind: Kind, lines: list[PolicyLine], subject: Subject) -> Iterator[str]:
+def _missing(kind: DisclosureKind, lines: list[PolicyLine], subject: Subject) -> Iterator[str]:
     match kind:
         case "identity":
             everybody = (DECLARED, *subject.file_holders)
@@ -201,7 +192,9 @@ def _concern_all(lines: list[PolicyLine], everybody: tuple[str, ...]) -> bool:
     )
 
 
-def kinds_not_limited(policy: Iterable[PolicyLine], not_limited: NotLimited, subject: Subject) -> tuple[tuple[Kind, str], ...]:
+def kinds_not_limited(
+    policy: Iterable[PolicyLine], not_limited: NotLimited, subject: Subject
+) -> tuple[tuple[DisclosureKind, str], ...]:
     """The kinds that are asked and that a reason stands for in place of a limit, with that reason."""
     reasons = ((kind, not_limited.reason(kind)) for kind in find_unlimited_kinds(policy, subject))
     return tuple((kind, reason) for kind, reason in reasons if reason is not None)
@@ -217,11 +210,11 @@ def refuse_silence(policy: tuple[PolicyLine, ...], not_limited: NotLimited, subj
     missing = find_unlimited_kinds(policy, subject)
     silent = {kind: what for kind, what in missing.items() if not_limited.reason(kind) is None}
     if silent:
-        told = "; ".join(f"{kind} ({WHAT_IT_IS[kind]}{_describe_gap(kind, what, subject)})" for kind, what in silent.items())
+        text = "; ".join(f"{kind} ({WHAT_IT_IS[kind]}{_describe_gap(kind, what, subject)})" for kind, what in silent.items())
         raise InputError(
             code="kind-not-limited",
             where="policy",
-            what=f"the policy says nothing on {'this kind' if len(silent) == 1 else 'these kinds'} of disclosure: {told}",
+            what=f"the policy says nothing on {'this kind' if len(silent) == 1 else 'these kinds'} of disclosure: {text}",
             allowed="for each kind a line whose limit can fail on this release, or a signed reason under `not_limited`",
             remedy="add these lines, with limits and reasons of your own (`sdcert check --upgrade FILE` writes them down):",
             lines=lines_to_add(silent, subject),
@@ -237,14 +230,14 @@ def refuse_silence(policy: tuple[PolicyLine, ...], not_limited: NotLimited, subj
         )
     without_object = "inference" not in kinds_asked(subject)
     if (
-        subject.what != "masked table"
+        "identity" not in subject.kind.discloses
         and set(kinds_asked(subject)) == set(missing)
         and not (without_object and subject.not_for_publication)
     ):
         raise InputError(
             code="nothing-limited",
             where="not_limited",
-            what=f"nothing would be limited that this {subject.what} can disclose",
+            what=f"nothing would be limited that this {subject.kind.name} can disclose",
             allowed="a limit on membership (without a confidential attribute nothing else can be limited), or "
             "`not_for_publication: true`"
             if without_object
@@ -254,7 +247,7 @@ def refuse_silence(policy: tuple[PolicyLine, ...], not_limited: NotLimited, subj
         )
 
 
-def _describe_gap(kind: Kind, what: tuple[str, ...], subject: Subject) -> str:
+def _describe_gap(kind: DisclosureKind, what: tuple[str, ...], subject: Subject) -> str:
     """That of identity one half is limited already, or limited for some of the intruders; what of inference no line limits."""
     if kind == "inference" and subject.known_secrets:
         names = join_with_and(subject.known_secrets)
@@ -263,16 +256,16 @@ def _describe_gap(kind: Kind, what: tuple[str, ...], subject: Subject) -> str:
         )
     if kind != "identity":
         return ""
-    told = ""
+    text = ""
     if len(what) == 1:
         tail = "; an average is limited, and nothing limits how easily the people are found who are easiest to find"
         rate = "; the people who are easiest to find are limited, and no average is"
-        told = tail if what[0] == TAIL else rate
+        text = tail if what[0] == TAIL else rate
     holders = ", ".join(subject.file_holders)
-    return f"{told}; lines that name an intruder leave out the others: {DECLARED}, {holders}" if holders else told
+    return f"{text}; lines that name an intruder leave out the others: {DECLARED}, {holders}" if holders else text
 
 
-def lines_to_add(missing: dict[Kind, tuple[str, ...]], subject: Subject) -> tuple[str, ...]:
+def lines_to_add(missing: dict[DisclosureKind, tuple[str, ...]], subject: Subject) -> tuple[str, ...]:
     """The lines of a release file that answer these kinds: a limit where one can be measured, and a reason as the other way."""
     limits = {kind: what for kind, what in missing.items() if can_be_limited(kind, subject)}
     lines = ["policy:"] if limits else []
@@ -286,11 +279,11 @@ def lines_to_add(missing: dict[Kind, tuple[str, ...]], subject: Subject) -> tupl
     return tuple(lines)
 
 
-def can_be_limited(kind: Kind, subject: Subject) -> bool:
+def can_be_limited(kind: DisclosureKind, subject: Subject) -> bool:
     """Does a measure exist that answers the kind of such a release?"""
-    if kind == "inference":
-        return subject.what != "model" and not subject.known_secrets
-    return kind != "earlier_releases"
+    if kind == "inference" and subject.known_secrets:
+        return False
+    return kind != "earlier_releases" and kind not in subject.kind.cannot_limit
 
 
 def compute_largest_share(steps: tuple[Mechanism, ...], units: int) -> float:

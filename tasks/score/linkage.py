@@ -30,7 +30,7 @@ OF_THE_CURVE = ("reidentification", "records_exposed")
 
 
 def linkage_estimates(
-    result: AttackResult, scene: GroundTruth, schema: Schema, subgroups: tuple[Subgroup, ...] = ()
+    result: AttackResult, truth: GroundTruth, schema: Schema, subgroups: tuple[Subgroup, ...] = ()
 ) -> tuple[Estimate, ...]:
     """The figures of one attack: those of the `estimate_...` functions of this file, whose docstrings say what each means.
 
@@ -54,19 +54,19 @@ def linkage_estimates(
 
     Example: constant released data: every credit is 1/n, nobody is exposed, the truth is always among the nearest.
     """
-    file = _File(scene, schema, subgroups)
+    file = _File(truth, schema, subgroups)
     if result.outcomes is None or result.status not in ("ok", "not_followed"):
         return tuple(_create_blank_estimates(result, file))
     if result.status == "not_followed":
-        return tuple(_lower_bounds(result, linkage_estimates(replace(result, status="ok"), scene, schema, subgroups), file))
-    sample = ScoredTargets(result, result.outcomes, scene.units.n_units, scene)
-    if isinstance(scene.belonging, NoAlignment):
+        return tuple(_lower_bounds(result, linkage_estimates(replace(result, status="ok"), truth, schema, subgroups), file))
+    sample = ScoredTargets(result, result.outcomes, truth.units.n_units, truth)
+    if isinstance(truth.belonging, NoAlignment):
         unknown = _create_blank_estimates(replace(result, status="not_applicable", reason=ROWS_OF_NOBODY), file)
         return (*(one for one in unknown if not MEASURES[one.measure].of_nobody), *estimate_disclosed_values(sample, file))
-    if _is_of_the_curve(result):
-        return tuple(one for one in estimate_rates(sample) if one.measure in OF_THE_CURVE)
+    if _belongs_to_curve(result):
+        return tuple(one for one in estimate_linkage_rates(sample) if one.measure in OF_THE_CURVE)
     figures = (
-        estimate_rates(sample),
+        estimate_linkage_rates(sample),
         estimate_known_links(sample),
         estimate_present_and_absent(sample),
         estimate_group_exposure(sample, file),
@@ -79,7 +79,7 @@ def linkage_estimates(
 class _File:
     """What is attacked, and the parts of its targets that are looked at apart."""
 
-    scene: GroundTruth
+    truth: GroundTruth
     schema: Schema
     subgroups: tuple[Subgroup, ...]
 
@@ -95,9 +95,10 @@ LINKED_TO_OTHERS = (
 _SAMPLED_MARGINS = "whose margin is large enough is found on all targets, and only a sample of them was scored"
 
 
-def estimate_rates(sample: ScoredTargets) -> Iterator[Estimate]:
+def estimate_linkage_rates(sample: ScoredTargets) -> Iterator[Estimate]:
     """Rates over all targets.
 
+    Credit: `outcomes.guesses.Guesses.credit`, of persons `outcomes.person_outcomes.fare`, both in `tasks.attack`.
     `reidentification`: the mean credit. `records_exposed`: the share of targets with credit >= 1/2. `max_record_risk`: the
     largest credit. `truth_among_nearest`: the share whose own record is among the guesses. `mean_candidate_set_size`: the mean
     number of records (persons) among which the intruder cannot choose, 0 where they have no guess.
@@ -110,7 +111,7 @@ def estimate_rates(sample: ScoredTargets) -> Iterator[Estimate]:
         yield estimate_posterior_at_truth(sample)
     yield sample.share(linkage.RECORDS_EXPOSED, credit >= EXPOSED_FROM)
     largest = float(credit.max())
-    yield sample.estimate(linkage.MAX_RECORD_RISK, largest, Interval(largest, 1.0), credit=sample.result.credit)
+    yield sample.estimate(linkage.MAX_RECORD_RISK, largest, Interval(largest, 1.0), credit_rule=sample.result.credit_rule)
     yield sample.share(linkage.TRUTH_AMONG_NEAREST, sample.truths("among_nearest"))
     yield sample.mean_size(linkage.MEAN_CANDIDATE_SET_SIZE, sample.outcomes.floats("candidates"))
 
@@ -160,13 +161,13 @@ def estimate_present_and_absent(sample: ScoredTargets) -> Iterator[Estimate]:
     which is how the intruder's surest links look too, and is wrong. It decides nothing: a high one tells the intruder that
     their links are worth little, and is bad luck for the people whose records they name.
     """
-    released = sample.scene.rows_by_unit.sizes > 0
+    released = sample.truth.rows_by_unit.sizes > 0
     if released.all():
         return
     there, n_there = sample.truths("in_release"), int(released.sum())
     present = sample.part(there, n_there)
     rate = present.mean(linkage.REIDENTIFICATION_PRESENT, present.outcomes.floats("credit"))
-    chance = _chance(sample, sample.scene, released) if n_there else None
+    chance = _chance(sample, sample.truth, released) if n_there else None
     if n_there and sample.result.chance is not None and sample.result.chance_kind == "permutation":
         chance = sample.result.chance * len(released) / n_there  # of the absent nobody is linked rightly
     yield replace(rate, chance=chance, chance_kind=sample.result.chance_kind)
@@ -174,8 +175,8 @@ def estimate_present_and_absent(sample: ScoredTargets) -> Iterator[Estimate]:
     yield absent.share(linkage.FALSE_LINKS_ABSENT, absent.outcomes.floats("candidates") == 1)
 
 
-def _chance(sample: ScoredTargets, scene: GroundTruth, of: Booleans) -> float:
-    return scene.chance(of, searched=sample.result.direction == "to_original", n_given=sample.result.n_given)
+def _chance(sample: ScoredTargets, truth: GroundTruth, of: Booleans) -> float:
+    return truth.chance(of, searched=sample.result.direction == "to_original", n_given=sample.result.n_given)
 
 
 def estimate_group_exposure(sample: ScoredTargets, file: _File) -> Iterator[Estimate]:
@@ -185,15 +186,15 @@ def estimate_group_exposure(sample: ScoredTargets, file: _File) -> Iterator[Esti
     whoever knows the household then knows whose it is; it does not say that the other members' records can be told apart. Rows
     without a group belong to none.
     """
-    exposed = np.zeros(file.scene.units.n_units, dtype=bool)
+    exposed = np.zeros(file.truth.units.n_units, dtype=bool)
     exposed[sample.targets()[sample.outcomes.floats("credit") >= EXPOSED_FROM]] = True
     for name in file.schema.find_by_role(Role.GROUP):
-        (group,) = encode_jointly(file.scene.original.column(name))
+        (group,) = encode_jointly(file.truth.original.column(name))
         n_groups = int(group.max(initial=-1)) + 1
-        found = np.unique(group[exposed[file.scene.units.of_row] & (group >= 0)])
+        found = np.unique(group[exposed[file.truth.units.of_row] & (group >= 0)])
         if n_groups:
             share = len(found) / n_groups
-            yield sample.estimate(linkage.GROUPS_EXPOSED, share, Interval(share, 1.0), credit="indicator", attribute=name)
+            yield sample.estimate(linkage.GROUPS_EXPOSED, share, Interval(share, 1.0), credit_rule="indicator", attribute=name)
 
 
 def estimate_subgroup_rates(sample: ScoredTargets, file: _File) -> Iterator[Estimate]:
@@ -208,43 +209,44 @@ def estimate_subgroup_rates(sample: ScoredTargets, file: _File) -> Iterator[Esti
             if sample.result.chance_kind == "permutation":
                 yield rate  # what a learner finds by luck in one part of the targets was not measured
                 continue
-            chance = _chance(sample, file.scene, subgroup.members)
+            chance = _chance(sample, file.truth, subgroup.members)
             yield replace(rate, chance=chance, chance_kind="uniform_guess")
 
 
 def estimate_disclosed_values(sample: ScoredTargets, file: _File) -> Iterator[Estimate]:
     """`linked_value_disclosed` and `linked_value_control`, per confidential attribute that the intruder does not know.
 
-    The mean credit for its value read off the linked records, and the same without the target's own records.
+    The mean credit for its value read off the linked records (`tasks.attack.outcomes.value_disclosure`), and the same without
+    the target's own records.
     """
     for name in (one for one in _unknown_to(sample.result, file.schema) if f"linked:{one}" in sample.outcomes.names):
-        told = sample.scene.find_known_units(name)
-        part = sample if told.all() else sample.part(told[sample.targets()], int(told.sum()))
+        known = sample.truth.find_known_units(name)
+        part = sample if known.all() else sample.part(known[sample.targets()], int(known.sum()))
         linked = part.mean(linkage.LINKED_VALUE_DISCLOSED, part.outcomes.floats(f"linked:{name}"), attribute=name)
-        chance = majority_chance(file.scene, name) if told.any() else None
+        chance = majority_chance(file.truth, name) if known.any() else None
         yield replace(linked, chance=chance, chance_kind="majority")
         if f"control:{name}" in part.outcomes.names:
             control = part.mean(linkage.LINKED_VALUE_CONTROL, part.outcomes.floats(f"control:{name}"), attribute=name)
-            nobodys = isinstance(sample.scene.belonging, NoAlignment) and control.status == "ok"
+            nobodys = isinstance(sample.truth.belonging, NoAlignment) and control.status == "ok"
             yield replace(control, basis="control_group", reason=LINKED_TO_OTHERS) if nobodys else control
 
 
-def majority_chance(scene: GroundTruth, name: str) -> float:
+def majority_chance(truth: GroundTruth, name: str) -> float:
     """The share of people whose value is the release's most frequent one; several equally frequent ones share the guess.
 
     Missing is a value of its own, as in the attack's `linked:` columns. A person counts with the share of their rows, whichever
     of them an intruder would use. Of a file of the intruder those count whose value the source tells.
     Example: a released constant c: the share of c.
     """
-    original, masked = encode_jointly(scene.original.column(name), scene.masked.column(name))
+    original, masked = encode_jointly(truth.original.column(name), truth.masked.column(name))
     counts = np.bincount(masked + 1)
     modes = np.flatnonzero(counts == counts.max()) - 1
     hits = np.isin(original, modes)
-    told = scene.find_known_units(name)
-    if scene.units.counts == "records":
-        return float(hits[told].mean() / len(modes))
-    rows = np.bincount(scene.units.of_row, minlength=scene.units.n_units)
-    return float((np.bincount(scene.units.of_row, weights=hits) / rows)[told].mean() / len(modes))
+    known = truth.find_known_units(name)
+    if truth.units.counts == "records":
+        return float(hits[known].mean() / len(modes))
+    rows = np.bincount(truth.units.of_row, minlength=truth.units.n_units)
+    return float((np.bincount(truth.units.of_row, weights=hits) / rows)[known].mean() / len(modes))
 
 
 def _create_blank_estimates(result: AttackResult, file: _File) -> Iterator[Estimate]:
@@ -277,18 +279,18 @@ def _lower_bounds(result: AttackResult, figures: tuple[Estimate, ...], file: _Fi
         if one is None:
             yield blank
             continue
-        measure, told = MEASURES[one.measure], replace(one, status="not_followed", reason=result.reason)
-        yield replace(told, low=0.0) if measure.better == "higher" else replace(told, high=measure.largest or 1.0)
+        measure, unfollowed = MEASURES[one.measure], replace(one, status="not_followed", reason=result.reason)
+        yield replace(unfollowed, low=0.0) if measure.better == "higher" else replace(unfollowed, high=measure.largest or 1.0)
 
 
 def _subjects(measure: str, result: AttackResult, file: _File) -> tuple[tuple[str | None, str | None], ...]:
     """What the figures of a measure would be about: attribute and subgroup."""
-    if _is_of_the_curve(result) and measure not in OF_THE_CURVE:
+    if _belongs_to_curve(result) and measure not in OF_THE_CURVE:
         return ()
     match measure:
         case linkage.REIDENTIFICATION_PRESENT.name:
-            nobodys = isinstance(file.scene.belonging, NoAlignment)
-            return () if nobodys or (file.scene.rows_by_unit.sizes > 0).all() else ((None, None),)
+            nobodys = isinstance(file.truth.belonging, NoAlignment)
+            return () if nobodys or (file.truth.rows_by_unit.sizes > 0).all() else ((None, None),)
         case linkage.POSTERIOR_AT_TRUTH.name:
             return ((None, None),) if result.method in WITH_PROBABILITIES else ()
         case linkage.GROUPS_EXPOSED.name:
@@ -311,5 +313,5 @@ def _unknown_to(result: AttackResult, schema: Schema) -> tuple[str, ...]:
     return tuple(name for name in schema.find_by_role(Role.CONFIDENTIAL) if name not in known)
 
 
-def _is_of_the_curve(result: AttackResult) -> bool:
+def _belongs_to_curve(result: AttackResult) -> bool:
     return result.intruder.startswith(f"{CURVE}:")

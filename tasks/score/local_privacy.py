@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tasks.mask.categories.pram import SCALES, Pram
-from tasks.mask.categories.promise import Epsilon, epsilon_of_a_record, randomisations
+from tasks.mask.categories.promise import Epsilon, compute_record_epsilon, randomisations
 from tasks.microdata.errors import InputError
 from tasks.microdata.estimate import Estimate
 from tasks.microdata.schema import Role, Schema
@@ -25,8 +25,8 @@ def epsilon(tables: RowwiseTablePair) -> tuple[Estimate, ...]:
 
     Meaning: whatever category is released, no true category makes it more than e^epsilon times as probable as another one.
     Formula in words: of one step on one attribute the maximum over the released categories of ln(largest / smallest
-    probability) over the true ones (`epsilon_of`); of an attribute the sum over its PRAM steps; of a record the sum over the
-    attributes that PRAM draws anew, where attributes that are drawn together count once. Attributes that no PRAM step masks
+    probability) over the true ones (`compute_epsilon`); of an attribute the sum over its PRAM steps; of a record the sum over
+    the attributes that PRAM draws anew, where attributes that are drawn together count once. Attributes that no PRAM step masks
     are not in the sum: it is about those steps, never about the release.
 
     Returns the record's figure first, then one for each attribute; exact, 0 and up; nothing where no step is PRAM. An epsilon
@@ -36,7 +36,7 @@ def epsilon(tables: RowwiseTablePair) -> tuple[Estimate, ...]:
     Example: randomised response with epsilon 1 on two attributes has 1 for each, and 2 for a record.
     """
     source, schema, applied = tables.all_records, tables.schema, tables.mechanisms
-    whole = epsilon_of_a_record(source, schema, applied)
+    whole = compute_record_epsilon(source, schema, applied)
     if whole is None:
         return ()
     of_each = ((one.attribute, one.epsilon) for one in randomisations(source, schema, applied))
@@ -48,12 +48,12 @@ def refuse_limit_without_pram(policy: Iterable[PolicyLine], schema: Schema, step
     of_steps = [step for step in steps if isinstance(step, Pram)]
     default = tuple(one.name for one in schema.attributes if one.role is Role.QUASI_IDENTIFIER and one.scale in SCALES)
     drawn = dict.fromkeys(name for step in of_steps for name in step.attributes or default)
-    for place, line in enumerate(policy):
+    for position, line in enumerate(policy):
         if line.measure == EPSILON.name and (not drawn or (line.attribute is not None and line.attribute not in drawn)):
             of, it = ("this release", "a column") if line.attribute is None else (f"`{line.attribute}`", "it")
             raise InputError(
                 code="epsilon-without-pram",
-                where=f"policy[{place}]" + (".measure" if line.attribute is None else ".attribute"),
+                where=f"policy[{position}]" + (".measure" if line.attribute is None else ".attribute"),
                 what=f"{of} has no epsilon, because no step draws {it} anew by PRAM",
                 allowed=", ".join(drawn) or "a release with a PRAM step (`sdcert methods mask`)",
                 remedy="mask the column by PRAM (`epsilon: 1`, for example), or take the line out",

@@ -9,10 +9,10 @@ from types import ModuleType
 from typing import Any, Literal
 
 Better = Literal["lower", "higher"]
-Subject = Literal["table", "attribute", "table_and_attribute"]
-Kind = Literal["identity", "insiders", "inference", "membership", "earlier_releases"]
+FigureScope = Literal["table", "attribute", "table_and_attribute"]
+DisclosureKind = Literal["identity", "insiders", "inference", "membership", "earlier_releases"]
 Population = Literal["targets", "present", "absent"]
-Rounding = Literal["share", "hidden_share", "mean", "error", "statistic", "exact"]
+RoundingRule = Literal["share", "hidden_share", "mean", "error", "statistic", "exact"]
 
 
 LOWEST, HIGHEST, RARE = "lowest values", "highest values", "rare categories"
@@ -29,10 +29,10 @@ class Measure:
     decides nothing.
     about: one figure per table, one per attribute, or both.
     chance: what a guess without the release scores, for `sdcert methods score`; `none` where there is no such thing.
-    rounding: how a figure appears in the public edition (`score.rounding`). `share`: in classes of ten people.
+    rounding: how a figure appears in the public edition (`score.figure_rounding`). `share`: in classes of ten people.
     `hidden_share`: the same with 2 digits, because the release does not show of how many people it is a share. `mean`: 2
     digits. `error`: 2 digits, or 6 for a table of several attributes. `statistic`: 2 digits and at most 3 decimals. `exact`:
-    as it is, because it discloses no count of people (`score.rounding`).
+    as it is, because it discloses no count of people (`score.figure_rounding`).
     says: one line for `sdcert methods score`. title, sentence, analyst: the words of the report in plain text; `analyst` says
     what a loss means for an analysis. The sentence calls the targets `attacked records`.
     answers: the kind of disclosure that a limit on it answers (`score.kinds`): `identity` for a figure of the declared
@@ -57,14 +57,14 @@ class Measure:
     smallest: float = 0.0
     largest: float | None = None
     better: Better | None
-    about: Subject
+    about: FigureScope
     chance: str
-    rounding: Rounding
+    rounding: RoundingRule
     says: str
     title: str
     sentence: str
     analyst: str = ""
-    answers: Kind | None = None
+    answers: DisclosureKind | None = None
     by_attack: bool = False
     by_subgroup: bool = False
     of_membership: bool = False

@@ -24,14 +24,14 @@ from tasks.score.interval_disclosure import (
     sd_interval_disclosure,
 )
 from tasks.score.linkage import linkage_estimates
-from tasks.score.subgroups import subgroups_of
-from tasks.score.synthetic.figures import figures_of_nobody
+from tasks.score.subgroups import find_subgroups
+from tasks.score.synthetic.synthetic_figures import compute_synthetic_figures
 from tasks.score.synthetic.uniques import Uniques
 from tasks.score.table_measures import compute_family
 from tasks.score.table_pair import RowwiseTablePair, TablePair
 
 AnyMeasure = RankIntervalDisclosure | SdIntervalDisclosure | KAnonymitySubset | Uniques
-Measure = Annotated[AnyMeasure, Field(discriminator="measure")]
+SelectedMeasure = Annotated[AnyMeasure, Field(discriminator="measure")]
 ALWAYS: tuple[AnyMeasure, ...] = (RankIntervalDisclosure(), SdIntervalDisclosure())
 
 
@@ -41,7 +41,7 @@ def score(
     schema: Schema,
     mechanisms: tuple[Mechanism, ...],
     results: tuple[AttackResult, ...],
-    measures: tuple[Measure, ...],
+    measures: tuple[SelectedMeasure, ...],
     *,
     alignment: RowAlignment,
     n_targets: int,
@@ -55,7 +55,7 @@ def score(
     mechanisms: the masking steps as they were applied, with their attributes. results: one per attack and intruder.
     measures: those of the release file; they are added to those that always run.
     n_targets: the population of targets: all records, or all persons where the schema names a person key.
-    files: the scenes of the results of who holds an external file, by the intruder's name.
+    files: the ground truth of the results of somebody who has an external file, by the intruder's name.
 
     Returns the figures in a fixed order: the attacks in the order given, disclosure, loss; no two have one id. Linkage is about
     all targets; disclosure and loss are about the released records, and `records_absent` says how many are not. Where the rows
@@ -63,18 +63,18 @@ def score(
     Raises InputError where a measure does not fit the table, or two results are of the same attack and intruder; ValueError
     where the tables do not fit their alignment, or there are not so many targets.
     """
-    scene = GroundTruth.create_from_tables(original, masked, schema, alignment)
-    if n_targets != scene.units.n_units:
-        raise ValueError(f"there are {scene.units.n_units} {scene.units.counts}, not {n_targets} targets")
-    subgroups = subgroups_of(original, schema, scene.units)
-    scenes = files or {}
+    truth = GroundTruth.create_from_tables(original, masked, schema, alignment)
+    if n_targets != truth.units.n_units:
+        raise ValueError(f"there are {truth.units.n_units} {truth.units.counts}, not {n_targets} targets")
+    subgroups = find_subgroups(original, schema, truth.units)
+    truths = files or {}
     by_attack = (
         estimate
         for result in results
-        for estimate in linkage_estimates(result, scenes.get(result.intruder, scene), schema, subgroups)
+        for estimate in linkage_estimates(result, truths.get(result.intruder, truth), schema, subgroups)
     )
     if isinstance(alignment, NoAlignment):
-        return _distinct((*by_attack, *figures_of_nobody(TablePair(original, masked, schema, mechanisms), measures)))
+        return _distinct((*by_attack, *compute_synthetic_figures(TablePair(original, masked, schema, mechanisms), measures)))
     released = original if alignment.complete else original.take(alignment.record)
     tables = RowwiseTablePair(released, masked, schema, mechanisms, original)
     chosen = (estimate for spec in (*ALWAYS, *measures) for estimate in _compute_measure(tables, spec))
@@ -96,7 +96,7 @@ def describe() -> tuple[dict[str, str], ...]:
     )
 
 
-def _compute_measure(tables: RowwiseTablePair, spec: Measure) -> tuple[Estimate, ...]:
+def _compute_measure(tables: RowwiseTablePair, spec: SelectedMeasure) -> tuple[Estimate, ...]:
     match spec:
         case RankIntervalDisclosure():
             return rank_interval_disclosure(tables, spec)

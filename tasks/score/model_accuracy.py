@@ -8,8 +8,8 @@ from tasks.attack.membership.answers import Answers, correct
 from tasks.attack.membership.frame import Frame
 from tasks.microdata.estimate import Estimate
 from tasks.score.measures.model import MODEL_ACCURACY
-from tasks.score.membership.figures import REHEARSED
 from tasks.score.membership.intervals import share_interval
+from tasks.score.membership.membership_figures import REHEARSED
 
 
 def model_accuracy(answers: Answers, frame: Frame) -> Estimate:
@@ -33,7 +33,7 @@ def model_accuracy(answers: Answers, frame: Frame) -> Estimate:
         basis="control_group",
         chance=float(of_class.max() / n),
         chance_kind="majority",
-        credit="shared",
+        credit_rule="shared",
         n_targets=n,
         n_in_release=0,
         reason=None if frame.evaluates == "this file" else REHEARSED,

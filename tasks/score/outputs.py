@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TypedDict
 
 from tasks.microdata.refs import RecordRef
-from tasks.score.estimates import Score
+from tasks.score.release_figures import Score
 
 
 class ScoreOutputs(TypedDict):

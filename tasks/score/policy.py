@@ -16,6 +16,7 @@ from tasks.score.catalogue import MEASURES
 from tasks.score.measure import SUBGROUPS, Measure
 from tasks.score.measures.disclosure import K_ANONYMITY_SUBSET, REPLICATED_UNIQUES, SD_INTERVAL_DISCLOSURE, UNIQUES_RELEASED
 from tasks.score.measures.membership import DECIDING, FALSE_POSITIVE_RATES, NOT_ALONE, PARTS
+from tasks.score.release_kinds import ReleaseKind
 
 Direction = Literal["at_most", "at_least"]
 NATURAL: dict[str, Direction] = {"lower": "at_most", "higher": "at_least"}
@@ -24,7 +25,7 @@ INSIDER = "insider"
 FILE = "file"
 ROUNDING_ERROR = 1e-12  # of a limit of 1: a figure that is beyond its limit by less is within it
 OF_SEVERAL = tuple(one.name for one in (K_ANONYMITY_SUBSET, UNIQUES_RELEASED, REPLICATED_UNIQUES))  # about several attributes
-Rate = Annotated[float, Field(json_schema_extra={"enum": list(FALSE_POSITIVE_RATES)})]
+FalsePositiveRate = Annotated[float, Field(json_schema_extra={"enum": list(FALSE_POSITIVE_RATES)})]
 AttributeNames = Annotated[str, StringConstraints(min_length=1, max_length=100 * LONGEST_NAME)]  # a list, see `several`
 IntruderName = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_NAME + len(f"{INSIDER}:"))]
 
@@ -53,7 +54,7 @@ class PolicyLine(Spec):
     intruder: Public[IntruderName | None] = None
     subgroup: Public[Name | None] = None
     p_percent: Public[Percent | None] = None
-    false_positive_rate: Public[Rate | None] = None
+    false_positive_rate: Public[FalsePositiveRate | None] = None
     accept_other_attacks: Public[Reason | None] = None
 
     @model_validator(mode="after")
@@ -87,8 +88,7 @@ class Known:
     attacks: ids that will run. not_of_files: of those that no holder of an external file can carry out. membership: ids of the
     attacks that tell who is in the file.
     intruders: `declared`, `insider:<attribute>`, `file:<name>`. attributes: names of the table.
-    of_model: is a model released, and no table?
-    of_nobody: do the rows of the release belong to nobody? not_of_nobody: of the attacks, those that then say nothing.
+    kind: what is released. not_of_nobody: of the attacks, those that say nothing of a synthetic table.
     p_percent, sd_percent: widths of rank intervals, and of intervals by standard deviations, that will be measured.
     measures: names of those that will be computed.
     """
@@ -98,15 +98,14 @@ class Known:
     not_of_files: tuple[str, ...] = ()
     intruders: tuple[str, ...] | None = None
     attributes: tuple[str, ...] | None = None
-    of_model: bool | None = None
-    of_nobody: bool | None = None
+    kind: ReleaseKind | None = None
     not_of_nobody: tuple[str, ...] = ()
     p_percent: tuple[float, ...] | None = None
     sd_percent: tuple[float, ...] | None = None
     measures: tuple[str, ...] | None = None
 
 
-def rate_of(line: PolicyLine) -> float | None:
+def find_rate(line: PolicyLine) -> float | None:
     """The false positive rate at which a line is decided; None: its measure has none."""
     if not MEASURES[line.measure].takes_false_positive_rate:
         return None
@@ -114,7 +113,9 @@ def rate_of(line: PolicyLine) -> float | None:
 
 
 def is_by(intruder: str, asked: str | None) -> bool:
-    """Is an intruder among those that a policy line asks about? None: the declared one, and who holds a file of theirs."""
+    """Is an intruder among those that a policy line asks about? None: the declared one, and somebody who has a file of
+    theirs.
+    """
     if asked is None:
         return intruder == DECLARED or intruder.startswith(f"{FILE}:")
     return intruder == asked or (asked in (INSIDER, FILE) and intruder.startswith(f"{asked}:"))
@@ -201,14 +202,14 @@ def _check_membership(measure: Measure, known: Known, where: str) -> None:
 
 def _check_what_is_released(measure: Measure, known: Known, where: str) -> None:
     """Raises InputError for a measure of a table where a model is released, or of a model where a table is."""
-    if known.of_model is None or measure.of_membership or measure.only_of_model == known.of_model:
+    if known.kind is None or measure.of_membership or measure.only_of_model != known.kind.is_table:
         return
     fitting = [one.name for one in MEASURES.values() if one.better and (one.only_of_model or one.of_membership)]
     raise InputError(
         code="measure-of-model" if measure.only_of_model else "measure-of-table",
         where=f"{where}.measure",
         what=f"{measure.name} is about a released {'model' if measure.only_of_model else 'table'}, and this release has none",
-        allowed=", ".join(fitting) if known.of_model else "a measure of a table: `sdcert methods score` lists them",
+        allowed="a measure of a table: `sdcert methods score` lists them" if known.kind.is_table else ", ".join(fitting),
         remedy="take the line out",
         value=measure.name,
     )
@@ -320,7 +321,7 @@ def _check_can_attack(line: PolicyLine, known: Known, where: str) -> None:
 
 def _check_whose_rows(line: PolicyLine, measure: Measure, known: Known, where: str) -> None:
     """Raises InputError where it is known from the release file alone that a line could never be decided."""
-    if known.of_nobody is False and measure.only_of_nobody:
+    if known.kind is not None and known.kind.has_owners and measure.only_of_nobody:
         raise InputError(
             code="measure-of-nobody",
             where=f"{where}.measure",
@@ -331,7 +332,7 @@ def _check_whose_rows(line: PolicyLine, measure: Measure, known: Known, where: s
             remedy="name one of these",
             value=line.measure,
         )
-    if not known.of_nobody:
+    if known.kind is None or known.kind.has_owners or not known.kind.is_table:
         return
     if not measure.of_nobody:
         raise InputError(

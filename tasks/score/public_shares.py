@@ -57,31 +57,31 @@ class ShareClasses:
         """The smallest count of each class but the first."""
         return tuple(range(FIRST, self.n - LEAST + 1, LEAST))
 
-    def place(self, share: float) -> int:
+    def find_class(self, share: float) -> int:
         """The number of the class that holds this share."""
         count = (share - self.lowest) / (1 - self.lowest) * self.n + _LAST_BITS
         return sum(count >= threshold for threshold in self.thresholds)
 
-    def get_public_share(self, place: int) -> float:
+    def get_public_share(self, position: int) -> float:
         """What stands for a class."""
-        if place == len(self.thresholds):
+        if position == len(self.thresholds):
             return self._share(self.thresholds[-1] if self.more_is_better else self.n)
-        return self._share(0 if place == 0 and self.more_is_better else (place + 1) * LEAST)
+        return self._share(0 if position == 0 and self.more_is_better else (position + 1) * LEAST)
 
-    def least(self, place: int) -> float:
+    def least(self, position: int) -> float:
         """The smallest share of a class: what a lower bound in it is shown as."""
-        return self._share(0 if place == 0 else self.thresholds[place - 1])
+        return self._share(0 if position == 0 else self.thresholds[position - 1])
 
-    def interval(self, place: int) -> tuple[float, float]:
+    def interval(self, position: int) -> tuple[float, float]:
         """95 % bounds (Clopper and Pearson's) that hold for every count of the class, had each of the n been drawn."""
         ends = (0, *self.thresholds, self.n + 1)
-        first, last = ends[place], ends[place + 1] - 1
+        first, last = ends[position], ends[position + 1] - 1
         low = 0.0 if first == 0 else float(beta.ppf(ERROR, first, self.n - first + 1))
         high = 1.0 if last == self.n else float(beta.isf(ERROR, last + 1, self.n - last))
         return self._share(low * self.n), self._share(high * self.n)
 
     def choose_public_share(
-        self, place: int, sides: Iterable[Side], finish: Callable[[float], float], *, least: bool = False
+        self, position: int, sides: Iterable[Side], finish: Callable[[float], float], *, least: bool = False
     ) -> float:
         """What stands for the class; a limit that is kept, or the nearest class, where that is on the wrong side of a limit.
 
@@ -90,7 +90,7 @@ class ShareClasses:
         """
         show = self.least if least else self.get_public_share
         every = range(len(self.thresholds) + 1)
-        nearest = sorted(every, key=lambda other: (abs(other - place), -other))
+        nearest = sorted(every, key=lambda other: (abs(other - position), -other))
         first, *others = (finish(show(other)) for other in nearest)
         return choose_on_right_side(
             (first,), tuple(sides), [*others, *map(finish, map(self.get_public_share, nearest))] if least else others

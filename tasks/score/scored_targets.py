@@ -27,7 +27,7 @@ class ScoredTargets:
     result: AttackResult
     outcomes: Microdata
     population: int
-    scene: GroundTruth
+    truth: GroundTruth
 
     @property
     def exact(self) -> bool:
@@ -42,7 +42,7 @@ class ScoredTargets:
 
     def targets(self) -> Integers:
         """The unit of each scored target."""
-        return self.scene.units.of_row[self.outcomes.floats("target").astype(np.int64)]
+        return self.truth.units.of_row[self.outcomes.floats("target").astype(np.int64)]
 
     def share(self, measure: Measure, hits: Booleans) -> Estimate:
         """A share of targets: counts of a sample are hypergeometric."""
@@ -50,7 +50,7 @@ class ScoredTargets:
             return self.nobody(measure)
         count = int(hits.sum())
         interval = hypergeometric_interval(count, len(hits), self.population)
-        return self.estimate(measure, count / len(hits), interval, credit="indicator")
+        return self.estimate(measure, count / len(hits), interval, credit_rule="indicator")
 
     def mean(self, measure: Measure, values: Floats, *, attribute: str | None = None, subgroup: str | None = None) -> Estimate:
         """A mean of credits in [0, 1]."""
@@ -58,15 +58,15 @@ class ScoredTargets:
             return self.nobody(measure)
         interval = compute_bounded_mean_interval(values, self.population)
         mean = math.fsum(values) / len(values)
-        return self.estimate(measure, mean, interval, credit="shared", attribute=attribute, subgroup=subgroup)
+        return self.estimate(measure, mean, interval, credit_rule="shared", attribute=attribute, subgroup=subgroup)
 
     def mean_size(self, measure: Measure, sizes: Floats) -> Estimate:
         """A mean of set sizes in 1..n, which is wide where a sample of small sets leaves room for one of n rows."""
-        least = 1 if self.scene.complete else 0
-        others = max(self.scene.most_candidates - least, 1)
+        least = 1 if self.truth.complete else 0
+        others = max(self.truth.most_candidates - least, 1)
         unit = compute_bounded_mean_interval((sizes - least) / others, self.population)
         interval = Interval(least + unit.low * others, least + unit.high * others)
-        return self.estimate(measure, float(sizes.mean()), interval, credit=None)
+        return self.estimate(measure, float(sizes.mean()), interval, credit_rule=None)
 
     def nobody(self, measure: Measure) -> Estimate:
         """What is said of a part of the targets of whom none was drawn."""
@@ -74,7 +74,7 @@ class ScoredTargets:
 
     def nothing(self, measure: Measure, reason: str) -> Estimate:
         """A figure that cannot be given, and why."""
-        blank = self.estimate(measure, 0.0, Interval(0, 0), credit=None)
+        blank = self.estimate(measure, 0.0, Interval(0, 0), credit_rule=None)
         return replace(blank, value=None, low=None, high=None, status="not_applicable", reason=reason)
 
     def estimate(
@@ -83,7 +83,7 @@ class ScoredTargets:
         value: float,
         interval: Interval,
         *,
-        credit: str | None,
+        credit_rule: str | None,
         attribute: str | None = None,
         subgroup: str | None = None,
     ) -> Estimate:
@@ -101,7 +101,7 @@ class ScoredTargets:
             reason=ONE_SHARE if self.result.links_depend else None,
             unit=measure.unit,
             basis="exact" if self.exact else "sampled_targets",
-            credit=credit,
+            credit_rule=credit_rule,
             n_targets=self.outcomes.n,
             n_in_release=int(self.truths("in_release").sum()) if "in_release" in self.outcomes.names else None,
             counts=self.result.counts,

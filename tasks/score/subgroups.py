@@ -26,7 +26,7 @@ class Subgroup:
     members: Booleans
 
 
-def subgroups_of(original: Microdata, schema: Schema, units: Units) -> tuple[Subgroup, ...]:
+def find_subgroups(original: Microdata, schema: Schema, units: Units) -> tuple[Subgroup, ...]:
     """The subgroups of all published quasi-identifiers and confidential attributes.
 
     Numbers, dates, times and ordinal attributes have a tail at each end: the most extreme values, each with everybody who has

@@ -20,16 +20,16 @@ from tasks.microdata.ground_truth import GroundTruth
 from tasks.microdata.refs import RecordRef, TableRef
 from tasks.microdata.schema import Schema
 from tasks.microdata.table import Microdata
-from tasks.microdata.units import units_of
+from tasks.microdata.units import find_units
 from tasks.runtime.artifacts import Store
 from tasks.runtime.stages import stage
 from tasks.score.attack_coverage import find_unfollowed
-from tasks.score.estimates import Score
-from tasks.score.membership.figures import MembershipOutcome, membership_figures, withdraw_unlike_figures
-from tasks.score.methods import Measure, score
+from tasks.score.membership.membership_figures import MembershipOutcome, membership_figures, withdraw_unlike_figures
+from tasks.score.methods import SelectedMeasure, score
 from tasks.score.model_accuracy import create_unmeasured_accuracy, model_accuracy
 from tasks.score.outputs import ScoreOutputs
 from tasks.score.policy import Policy
+from tasks.score.release_figures import Score
 from tasks.score.verdict import decide
 
 ROOMS = ("score", "attack", "train", "mask", "classify", "ingest")
@@ -43,7 +43,7 @@ def score_release(
     schema: RecordRef[Schema],
     mechanisms: RecordRef[Mechanisms],
     results: list[AttackOutputs],
-    measures: RecordRef[tuple[Measure, ...]],
+    measures: RecordRef[tuple[SelectedMeasure, ...]],
     policy: RecordRef[Policy],
     members: list[MembershipOutputs],
     people: PeopleOutputs | None,
@@ -61,12 +61,14 @@ def score_release(
         attributes,
         steps,
         attacked,
-        store.record(measures, tuple[Measure, ...]),
+        store.record(measures, tuple[SelectedMeasure, ...]),
         alignment=rows,
-        n_targets=units_of(original, attributes).n_units,
-        files=_scenes_of_files(store, GroundTruth.create_from_tables(original, shown, attributes, rows), attributes, results),
+        n_targets=find_units(original, attributes).n_units,
+        files=_create_file_truths(
+            store, GroundTruth.create_from_tables(original, shown, attributes, rows), attributes, results
+        ),
     )
-    estimates += _of_membership(store, members, people, original, attributes)
+    estimates += _estimate_membership(store, members, people, original, attributes)
     lines = store.record(policy, Policy)
     unfollowed = find_unfollowed(attacked, store.record(omit, tuple[Omission, ...]), steps)
     verdict = decide(lines, estimates, unfollowed)
@@ -91,16 +93,16 @@ def score_model(
     asking = store.record(people["asking"], ExperimentScope)
     reason = store.record(answers["reason"], str) if answers is not None and "reason" in answers else asking.reason
     if reason is not None or answers is None:
-        accuracy = create_unmeasured_accuracy(reason or "", units_of(original, attributes).counts)
+        accuracy = create_unmeasured_accuracy(reason or "", find_units(original, attributes).counts)
     else:
-        told = Answers.create_from_table(store.table(answers["answers"]), store.record(answers["loss"], float))
-        accuracy = model_accuracy(told, _frame(store, people, store.table(people["people"]), attributes))
-    estimates = (*_of_membership(store, members, people, original, attributes), accuracy)
+        answered = Answers.create_from_table(store.table(answers["answers"]), store.record(answers["loss"], float))
+        accuracy = model_accuracy(answered, _frame(store, people, store.table(people["people"]), attributes))
+    estimates = (*_estimate_membership(store, members, people, original, attributes), accuracy)
     verdict = decide(store.record(policy, Policy), estimates)
     return {"score": store.put_record(Score(estimates, verdict))}
 
 
-def _of_membership(
+def _estimate_membership(
     store: Store, members: list[MembershipOutputs], people: PeopleOutputs | None, original: Microdata, schema: Schema
 ) -> tuple[Estimate, ...]:
     """The figures of what the membership attacks said of the people, if any ran."""
@@ -109,13 +111,13 @@ def _of_membership(
     table = store.table(people["people"]) if "people" in people else None
     frame = None if table is None else _frame(store, people, table, schema)
     answered = (_answered(store, one, frame, table) for one in members)
-    found = membership_figures(answered, schema, units_of(original, schema).counts)
+    found = membership_figures(answered, schema, find_units(original, schema).counts)
     return withdraw_unlike_figures(found) if store.record(people["asking"], ExperimentScope).of_another_table else found
 
 
 def _frame(store: Store, people: PeopleOutputs, table: Microdata, schema: Schema) -> Frame:
     evaluates = store.record(people["asking"], ExperimentScope).evaluates
-    return Frame.create_from_table(store.table(people["frame"]), units_of(table, schema), evaluates)
+    return Frame.create_from_table(store.table(people["frame"]), find_units(table, schema), evaluates)
 
 
 def _answered(store: Store, produced: MembershipOutputs, frame: Frame | None, table: Microdata | None) -> MembershipOutcome:
@@ -126,7 +128,9 @@ def _answered(store: Store, produced: MembershipOutputs, frame: Frame | None, ta
     return MembershipOutcome(dataclasses.replace(result, scores=scores), frame, table)
 
 
-def _scenes_of_files(store: Store, source: GroundTruth, schema: Schema, results: list[AttackOutputs]) -> dict[str, GroundTruth]:
+def _create_file_truths(
+    store: Store, source: GroundTruth, schema: Schema, results: list[AttackOutputs]
+) -> dict[str, GroundTruth]:
     """The scene of each holder of an external file, by their name."""
     found = dict.fromkeys((one["holder"], one["file"]) for one in results if "file" in one)
     holders = ((store.record(holder, Intruder), store.table(file)) for holder, file in found)

@@ -11,7 +11,7 @@ from tasks.attack.base import NEEDS_ORIGINALS
 from tasks.microdata.estimate import Estimate
 from tasks.score.attack_coverage import Unfollowed
 from tasks.score.catalogue import MEASURES
-from tasks.score.membership.figures import REHEARSED
+from tasks.score.membership.membership_figures import REHEARSED
 from tasks.score.policy import (
     DECLARED,
     FILE,
@@ -20,14 +20,14 @@ from tasks.score.policy import (
     Known,
     PolicyLine,
     check_policy,
+    find_rate,
     is_by,
     is_within,
-    rate_of,
 )
 from tasks.score.scored_targets import ONE_SHARE
 
 Decision = Literal["pass", "fail", "undecided"]
-Bound = Literal["low", "high", "value"]
+DecidingBound = Literal["low", "high", "value"]
 VERDICTS: dict[Decision, Literal["certified", "refused", "undecided"]] = {
     "pass": "certified",
     "fail": "refused",
@@ -54,7 +54,7 @@ class Criterion:
     p_percent: float | None
     direction: Direction
     limit: float
-    deciding_bound: Bound | None
+    deciding_bound: DecidingBound | None
     deciding_value: float | None
     decision: Decision
     reason: str
@@ -80,7 +80,7 @@ class _Finding:
     estimate: Estimate
     decision: Decision
     reason: str
-    bound: Bound | None = None
+    bound: DecidingBound | None = None
     compared: float | None = None
     excess: float = -math.inf
 
@@ -133,14 +133,14 @@ def _worst(decisions: list[Decision]) -> Decision:
     return next((decision for decision in severity if decision in decisions), "pass")
 
 
-def _criterion(place: int, line: PolicyLine, estimates: tuple[Estimate, ...], unfollowed: Unfollowed) -> Criterion:
+def _criterion(position: int, line: PolicyLine, estimates: tuple[Estimate, ...], unfollowed: Unfollowed) -> Criterion:
     covered = [estimate for estimate in estimates if is_about(estimate, line)]
     found = _deciding(line, covered, unfollowed)
     if found is None:
-        return _create_unanswered_criterion(place, line, covered)
+        return _create_unanswered_criterion(position, line, covered)
     figure = found.estimate
     return Criterion(
-        line=place,
+        line=position,
         measure=line.measure,
         attack=figure.attack,
         intruder=figure.intruder,
@@ -155,7 +155,7 @@ def _criterion(place: int, line: PolicyLine, estimates: tuple[Estimate, ...], un
         estimate=figure.id,
         subgroup=figure.subgroup,
         caution=figure.reason if figure.reason in (REHEARSED, ONE_SHARE) else None,
-        false_positive_rate=rate_of(line),
+        false_positive_rate=find_rate(line),
         lower_bound=figure.is_lower_bound and found.compared is not None,
     )
 
@@ -164,7 +164,7 @@ def is_about(estimate: Estimate, line: PolicyLine) -> bool:
     """Is the figure one of those that a line covers? The attack that a line may name is another question."""
     if estimate.measure != line.measure or not _same_subject(estimate, line):
         return False
-    asked = (("p_percent", line.p_percent), ("false_positive_rate", rate_of(line)))
+    asked = (("p_percent", line.p_percent), ("false_positive_rate", find_rate(line)))
     given = dict(estimate.parameters)
     if any(number is not None and given.get(name) != number for name, number in asked):
         return False
@@ -243,7 +243,7 @@ def _decide_unfollowed(line: PolicyLine, estimate: Estimate) -> _Finding:
     at_most = line.direction == "at_most"
     bound = estimate.low if at_most else estimate.high
     if bound is not None and is_outside_limit(bound, line.limit, line.direction):
-        side: Bound = "low" if at_most else "high"
+        side: DecidingBound = "low" if at_most else "high"
         excess = bound - line.limit if at_most else line.limit - bound
         reason = f"{'a lower' if at_most else 'an upper'} bound is beyond the limit; {why}"
         return _Finding(estimate, "fail", reason, side, bound, excess)
@@ -264,7 +264,7 @@ def _interval(estimate: Estimate) -> tuple[float | None, float | None]:
 def _decide_by_end(estimate: Estimate, line: PolicyLine, decision: Decision, compared: float, point: bool) -> _Finding:
     at_most = line.direction == "at_most"
     upper = at_most != (decision == "fail")
-    bound: Bound = "value" if point else "high" if upper else "low"
+    bound: DecidingBound = "value" if point else "high" if upper else "low"
     which = "value" if point else "one-sided 95 % bound"
     ends = {
         "pass": f"the {which} is within the limit",
@@ -275,13 +275,13 @@ def _decide_by_end(estimate: Estimate, line: PolicyLine, decision: Decision, com
     return _Finding(estimate, decision, ends[decision], bound, compared, excess)
 
 
-def _create_unanswered_criterion(place: int, line: PolicyLine, covered: list[Estimate]) -> Criterion:
+def _create_unanswered_criterion(position: int, line: PolicyLine, covered: list[Estimate]) -> Criterion:
     why = "no attack that this line covers is applicable" if covered else "no figure answers this line"
     reasons = {estimate.reason for estimate in covered}
     if len(reasons) == 1 and None not in reasons:
         why = f"no attack that this line covers gives the figure: {reasons.pop()}"
     return Criterion(
-        line=place,
+        line=position,
         measure=line.measure,
         attack=line.attack,
         intruder=line.intruder or (DECLARED if MEASURES[line.measure].by_attack else None),
@@ -295,5 +295,5 @@ def _create_unanswered_criterion(place: int, line: PolicyLine, covered: list[Est
         reason=why,
         estimate=None,
         subgroup=line.subgroup,
-        false_positive_rate=rate_of(line),
+        false_positive_rate=find_rate(line),
     )

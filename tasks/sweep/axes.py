@@ -15,8 +15,8 @@ from tasks.microdata.suggestion import did_you_mean
 
 Scalar = bool | int | float | str
 Value = Scalar | tuple[Scalar, ...] | tuple[tuple[Scalar, ...], ...]
-Bounds = tuple[float, float]
-Assignment = tuple[tuple[str, Value], ...]
+AxisBounds = tuple[float, float]
+AxisValues = tuple[tuple[str, Value], ...]
 
 DIGITS = 6  # of a number between the ends of a range: enough to tell values apart, few enough to read
 MOST_VALUES = 1_000_000
@@ -48,7 +48,7 @@ class AxisSpec(Spec):
         return self
 
     @property
-    def bounds(self) -> Bounds | None:
+    def bounds(self) -> AxisBounds | None:
         return self.range or self.log_range
 
     @property
@@ -57,7 +57,7 @@ class AxisSpec(Spec):
 
 
 @dataclass(frozen=True, slots=True)
-class Axis:
+class SweepAxis:
     """One parameter of one pipeline.
 
     path: its place in the release file. choices: its values, distinct, in order; empty: any number within `bounds`.
@@ -68,7 +68,7 @@ class Axis:
 
     path: str
     choices: Sequence[Value]
-    bounds: Bounds | None = None
+    bounds: AxisBounds | None = None
     log: bool = False
     whole: bool = False
     when: tuple[tuple[str, tuple[Value, ...]], ...] = ()
@@ -98,7 +98,7 @@ class Axis:
         return _interpolate_rounded(self.bounds, share, log=self.log)
 
 
-def axis(path: str, spec: AxisSpec, *, whole: bool, real: bool) -> Axis:
+def axis(path: str, spec: AxisSpec, *, whole: bool, real: bool) -> SweepAxis:
     """The axis of a parameter. whole: is the parameter a whole number? real: is it any number?
 
     Raises InputError (with `where` inside the axis) for a range of a parameter that is no number, or without a whole number.
@@ -107,16 +107,16 @@ def axis(path: str, spec: AxisSpec, *, whole: bool, real: bool) -> Axis:
         values = (
             float(one) if real and isinstance(one, int) and not isinstance(one, bool) else one for one in spec.values or ()
         )
-        return Axis(path, distinct(values), when=spec.conditions)
+        return SweepAxis(path, distinct(values), when=spec.conditions)
     form = "range" if spec.range is not None else "log_range"
     if not whole and not real:
         raise InputError("axis", form, f"`{path}` is no number", "`values`, a list", "write its `values`")
     log = spec.log_range is not None
     choices = _whole_steps(spec, spec.bounds, path, form) if whole else _steps(spec.bounds, spec.steps, log=log)
-    return Axis(path, choices, spec.bounds, log, whole, spec.conditions)
+    return SweepAxis(path, choices, spec.bounds, log, whole, spec.conditions)
 
 
-def sort_axes(axes: tuple[Axis, ...]) -> tuple[Axis, ...]:
+def sort_axes(axes: tuple[SweepAxis, ...]) -> tuple[SweepAxis, ...]:
     """The axes in the order given, but each after those that its `when` names.
 
     Raises InputError (where: the axis' path) for a `when` that names no axis or none of its values, and for a circle.
@@ -125,7 +125,7 @@ def sort_axes(axes: tuple[Axis, ...]) -> tuple[Axis, ...]:
     for one in axes:
         for path, allowed in one.when:
             _refuse_unknown(one, path, allowed, known)
-    placed: dict[str, Axis] = {}
+    placed: dict[str, SweepAxis] = {}
     while len(placed) < len(axes):
         ready = [one for one in axes if one.path not in placed and all(path in placed for path, _ in one.when)]
         if not ready:
@@ -146,7 +146,7 @@ def distinct(values: Iterable[Value]) -> tuple[Value, ...]:
     return tuple({(isinstance(one, bool), one): one for one in values}.values())
 
 
-def _refuse_unknown(one: Axis, path: str, allowed: tuple[Value, ...], known: dict[str, Axis]) -> None:
+def _refuse_unknown(one: SweepAxis, path: str, allowed: tuple[Value, ...], known: dict[str, SweepAxis]) -> None:
     if path not in known or path == one.path:
         others = [other for other in known if other != one.path]
         remedy = did_you_mean(path, others, "name another axis, or take the condition out")
@@ -155,21 +155,21 @@ def _refuse_unknown(one: Axis, path: str, allowed: tuple[Value, ...], known: dic
     choices = known[path].choices
     for value in allowed:
         if choices and not is_one_of(value, choices):
-            told = ", ".join(str(choice) for choice in choices[:20])
+            text = ", ".join(str(choice) for choice in choices[:20])
             what = f"the axis {path} never has the value that `when` asks for"
             raise InputError(
-                "axis", f"{one.path}.when", what, told, did_you_mean(str(value), told.split(", "), "correct it"), value
+                "axis", f"{one.path}.when", what, text, did_you_mean(str(value), text.split(", "), "correct it"), value
             )
 
 
-def _steps(bounds: Bounds, steps: int | None, *, log: bool) -> tuple[float, ...]:
+def _steps(bounds: AxisBounds, steps: int | None, *, log: bool) -> tuple[float, ...]:
     if steps is None:
         return ()
     inner = (_interpolate_rounded(bounds, i / (steps - 1), log=log) for i in range(1, steps - 1))
     return tuple(dict.fromkeys((bounds[0], *inner, bounds[1])))
 
 
-def _whole_steps(spec: AxisSpec, bounds: Bounds, path: str, form: str) -> Sequence[int]:
+def _whole_steps(spec: AxisSpec, bounds: AxisBounds, path: str, form: str) -> Sequence[int]:
     low, high = math.ceil(bounds[0]), math.floor(bounds[1])
     if low > high or high - low >= MOST_VALUES:
         what = f"`{path}` is a whole number, and the range holds {max(high - low + 1, 0):,} of them"
@@ -180,12 +180,12 @@ def _whole_steps(spec: AxisSpec, bounds: Bounds, path: str, form: str) -> Sequen
     return tuple(dict.fromkeys(round(_interpolate((low, high), share, log=form == "log_range")) for share in shares))
 
 
-def _interpolate(bounds: Bounds, share: float, *, log: bool) -> float:
+def _interpolate(bounds: AxisBounds, share: float, *, log: bool) -> float:
     low, high = bounds
     return low * (high / low) ** share if log else low + share * (high - low)
 
 
-def _interpolate_rounded(bounds: Bounds, share: float, *, log: bool) -> float:
+def _interpolate_rounded(bounds: AxisBounds, share: float, *, log: bool) -> float:
     """The number at a share of the way, written shortly; it stays between the ends."""
     low, high = bounds
     return min(high, max(low, float(f"{_interpolate(bounds, share, log=log):.{DIGITS}g}")))

@@ -22,15 +22,15 @@ from tasks.microdata.ground_truth import GroundTruth
 from tasks.microdata.randomness import stream
 from tasks.microdata.schema import Schema
 from tasks.microdata.table import Integers, Microdata
-from tasks.microdata.units import Units, units_of
-from tasks.score.methods import Measure, score
+from tasks.microdata.units import Units, find_units
+from tasks.score.methods import SelectedMeasure, score
 from tasks.score.policy import DECLARED
 from tasks.sweep.layout import StoredFigure, TrialStatus, encode_figures
 
 
 @dataclass(frozen=True, slots=True)
 class FileHolder:
-    """Who holds an external file, and the name under which its table is kept."""
+    """Somebody who has an external file, and the name under which its table is kept."""
 
     intruder: Intruder
     table: str
@@ -43,7 +43,7 @@ class Trial:
     key: str
     attacks: tuple[Attack, ...]
     intruder: IntruderSpec
-    measures: tuple[Measure, ...] = ()
+    measures: tuple[SelectedMeasure, ...] = ()
     holders: tuple[FileHolder, ...] = ()
 
 
@@ -74,7 +74,7 @@ class TrialResult:
     seconds: float = 0.0
 
 
-def seed_of_number(number: int) -> bytes:
+def derive_seed(number: int) -> bytes:
     """The 32 bytes of a sweep's seed. Everybody can compute them: nothing that was masked with them is published."""
     return hashlib.sha256(f"sweep seed {number}".encode()).digest()
 
@@ -101,21 +101,21 @@ def evaluate(
     """
     started = time.perf_counter()
     try:
-        scene = _TrialRunner.from_group(table, schema, group, source, files)
+        runner = _TrialRunner.from_group(table, schema, group, source, files)
     except (MemoryError, OSError):
         raise
     except Exception as error:
         seconds = (time.perf_counter() - started) / len(group.trials)
         return [_create_empty_result(trial, error, seconds) for trial in group.trials]
     shared = (time.perf_counter() - started) / len(group.trials)
-    return [_row(scene, trial, shared) for trial in group.trials]
+    return [_row(runner, trial, shared) for trial in group.trials]
 
 
-def _row(scene: _TrialRunner, trial: Trial, shared: float) -> TrialResult:
+def _row(runner: _TrialRunner, trial: Trial, shared: float) -> TrialResult:
     started = time.perf_counter()
     try:
-        results = tuple(scene.results(trial))
-        figures = scene.figures(results, trial)
+        results = tuple(runner.results(trial))
+        figures = runner.figures(results, trial)
     except (MemoryError, OSError):
         raise
     except Exception as error:
@@ -147,20 +147,20 @@ class _TrialRunner:
     alignment: Alignment
     files: ExternalFiles | None = None
     attacked: dict[tuple[Attack, Intruder, float, str], AttackResult] = field(default_factory=dict)
-    scenes: dict[FileHolder | None, GroundTruth] = field(default_factory=dict)
+    truths: dict[FileHolder | None, GroundTruth] = field(default_factory=dict)
 
     @classmethod
     def from_group(
         cls, table: Microdata, schema: Schema, group: TrialGroup, source: str, files: ExternalFiles | None
     ) -> _TrialRunner:
-        seed = seed_of_number(group.seed)
+        seed = derive_seed(group.seed)
         done = mask(table, schema, group.masking, seed=seed, path=("mask", source))
         order = np.arange(done.data.n, dtype=np.int64) if group.keeps_row_order else done.order
         return cls(table, schema, source, seed, done, Alignment(done.record, np.argsort(order), table.n), files)
 
     @cached_property
     def units(self) -> Units:
-        return units_of(self.table, self.schema)
+        return find_units(self.table, self.schema)
 
     def results(self, trial: Trial) -> Iterator[AttackResult]:
         """Every attack by every intruder, in the order of a release's plan."""
@@ -187,7 +187,7 @@ class _TrialRunner:
             *(self.table, masked, self.schema, mechanisms, results, trial.measures),
             alignment=self.alignment,
             n_targets=self.units.n_units,
-            files={holder.intruder.name: self._scene(holder) for holder in trial.holders},
+            files={holder.intruder.name: self._create_truth(holder) for holder in trial.holders},
         )
         return encode_figures(found)
 
@@ -195,7 +195,7 @@ class _TrialRunner:
         asked = (spec, intruder, share, "" if holder is None else holder.table)
         if asked not in self.attacked:
             self.attacked[asked] = attack_records(
-                *(self._scene(holder), self.schema, self.done.mechanisms, spec, intruder),
+                *(self._create_truth(holder), self.schema, self.done.mechanisms, spec, intruder),
                 targets=self._targets(share * intruder.records) if holder is None else self._targets_in_file(holder, share),
                 held=self._targets(intruder.records) if intruder.records < 1 else None,
                 sample=self._sample(spec, self._targets(share * intruder.records)),
@@ -214,19 +214,19 @@ class _TrialRunner:
             raise ValueError("a trial has holders of external files, which were not given")
         return self.files
 
-    def _scene(self, holder: FileHolder | None) -> GroundTruth:
-        if holder not in self.scenes:
+    def _create_truth(self, holder: FileHolder | None) -> GroundTruth:
+        if holder not in self.truths:
             own = GroundTruth.create_from_tables(self.table, self.done.data, self.schema, self.alignment)
             if holder is not None:
                 own = resolve_ground_truth(own, self.schema, holder.intruder, self._files.tables[holder.table])
-            self.scenes[holder] = own
-        return self.scenes[holder]
+            self.truths[holder] = own
+        return self.truths[holder]
 
     def _targets_in_file(self, holder: FileHolder, share: float) -> Integers:
-        scene = self._scene(holder)
+        runner = self._create_truth(holder)
         if share >= 1:
-            return np.arange(scene.original.n, dtype=np.int64)
-        return sample_unit_rows(scene.units, share, stream(self.seed, "targets", self._files.address(scene.original)))
+            return np.arange(runner.original.n, dtype=np.int64)
+        return sample_unit_rows(runner.units, share, stream(self.seed, "targets", self._files.address(runner.original)))
 
 
 def drop_curve_and_files(intruder: IntruderSpec) -> IntruderSpec:

@@ -65,15 +65,15 @@ def dominators(risk: Floats, loss: Floats) -> Integers:
     found = np.full(len(risk), NOBODY, dtype=np.int64)
     beaten = ~(np.isnan(risk) | np.isnan(loss))
     beaten[members] = False
-    places = np.flatnonzero(beaten)
-    if len(places):
-        first = np.searchsorted(-loss[along], -loss[places], side="left")
-        after = np.searchsorted(risk[along], risk[places], side="right")
-        found[places] = _least_of(along, first, after)
+    positions = np.flatnonzero(beaten)
+    if len(positions):
+        first = np.searchsorted(-loss[along], -loss[positions], side="left")
+        after = np.searchsorted(risk[along], risk[positions], side="right")
+        found[positions] = _find_least(along, first, after)
     return found
 
 
-def _least_of(numbers: Integers, first: Integers, after: Integers) -> Integers:
+def _find_least(numbers: Integers, first: Integers, after: Integers) -> Integers:
     """The least of numbers[first:after], for many stretches of at least one number."""
     layers = [numbers]
     while 2 ** len(layers) <= len(numbers):
@@ -147,11 +147,11 @@ def policy_region(
     """
     asked = [name for name in results.figures if any(is_about(decode_figure(name, 0.0), line) for line in policy)]
     by_point = None if required is None else [required(int(number)) for number in results.points]
-    known = [None if by_point is None else by_point[place] for place in results.place]
+    known = [None if by_point is None else by_point[position] for position in results.position]
     trials = zip(results.all_estimates(asked), known, strict=True)
     calls = np.array([decide(policy, some, _find_unfollowed(some, of_it)).verdict for some, of_it in trials], dtype=str)
-    refused = np.bincount(results.place, weights=calls == "refused", minlength=results.n_points) > 0
-    missed = np.bincount(results.place, weights=calls != "certified", minlength=results.n_points) > 0
+    refused = np.bincount(results.position, weights=calls == "refused", minlength=results.n_points) > 0
+    missed = np.bincount(results.position, weights=calls != "certified", minlength=results.n_points) > 0
     return tuple("outside" if no else "undecided" if not_yet else "inside" for no, not_yet in zip(refused, missed, strict=True))
 
 

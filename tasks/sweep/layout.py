@@ -76,7 +76,7 @@ def decode_figure(figure_id: str, figure: StoredFigure) -> Estimate:
     Raises ValueError for an id that no figure of the catalogue has.
     """
     fields = figure if isinstance(figure, dict) else {"value": figure}
-    subject = subject_of(figure_id)
+    subject = parse_figure_id(figure_id)
     low, high = (_number(fields.get(name)) for name in ("low", "high"))
     return Estimate(
         measure=subject.measure,
@@ -107,7 +107,7 @@ class FigureSubject:
 
 
 @lru_cache(maxsize=10_000)
-def subject_of(figure_id: str) -> FigureSubject:
+def parse_figure_id(figure_id: str) -> FigureSubject:
     """Take an id apart, by what the catalogue says of its measure.
 
     Raises ValueError for an id that no figure of the catalogue has.
@@ -129,7 +129,7 @@ def subject_of(figure_id: str) -> FigureSubject:
     )
 
 
-def table_of(lines: Sequence[TrialRow]) -> pa.Table:
+def create_sweep_table(lines: Sequence[TrialRow]) -> pa.Table:
     """The table of a sweep from its trials, in the order of point and seed.
 
     Equal trials give equal tables, to the bit, whatever order they come in. Cost: O(trials * figures).

@@ -13,10 +13,10 @@ from tasks.attack.methods import Attack
 from tasks.attack.threat import IntruderSpec
 from tasks.mask.methods import Masking
 from tasks.microdata.errors import InputError
-from tasks.microdata.public_paths import Place as Place
+from tasks.microdata.public_paths import SpecPath
 from tasks.microdata.spec import Public, Spec
 from tasks.microdata.suggestion import did_you_mean
-from tasks.score.methods import Measure
+from tasks.score.methods import SelectedMeasure
 from tasks.sweep.axes import Value
 
 NAMING = ("method", "measure", "id")  # another method is another pipeline; an id names figures
@@ -30,27 +30,27 @@ class Parts(Spec):
     masking: Public[Annotated[tuple[Masking, ...], Field(min_length=1)]]
     intruder: Public[IntruderSpec] = IntruderSpec()
     attacks: Public[Annotated[tuple[Attack, ...], Field(min_length=1)] | None] = None
-    measures: Public[tuple[Measure, ...]] = ()
+    measures: Public[tuple[SelectedMeasure, ...]] = ()
 
 
-def place_of(path: str) -> Place:
+def parse_axis_path(path: str) -> SpecPath:
     """`masking[0].k` as ("masking", 0, "k"). A name with dots stands in brackets: `masking[0].bases["a.b"]`.
 
     Raises InputError for what is no path, or leads to another part of the release.
     """
-    place = steps_of(path)
-    if not place:
+    location = parse_steps(path)
+    if not location:
         what = "this is no path into a release file"
         raise InputError("axis", path, what, _PATHS, "write fields with dots, places in lists in brackets", path)
-    if place[0] not in Parts.model_fields or len(place) == 1:
+    if location[0] not in Parts.model_fields or len(location) == 1:
         parts = tuple(Parts.model_fields)
         inside = "name a field inside it"
-        remedy = inside if place[0] in parts else did_you_mean(str(place[0]), parts, "change the base release")
+        remedy = inside if location[0] in parts else did_you_mean(str(location[0]), parts, "change the base release")
         raise InputError("axis", path, f"a sweep cannot vary `{path}`", f"fields inside {', '.join(parts)}", remedy)
-    return place
+    return location
 
 
-def steps_of(path: str) -> Place:
+def parse_steps(path: str) -> SpecPath:
     """The steps of a path, wherever it leads; () for what is none."""
     steps = list(_STEP.finditer(path))
     if "".join(step.group() for step in steps) != path:
@@ -58,34 +58,36 @@ def steps_of(path: str) -> Place:
     return tuple(int(step[1]) if step[1] else step[2] or step[3] for step in steps)
 
 
-def kind_of(path: str, content: Mapping[str, Any]) -> tuple[bool, bool]:
+def find_number_kind(path: str, content: Mapping[str, Any]) -> tuple[bool, bool]:
     """Is the parameter at this path a whole number, and is it any number?
 
     content: the parts as a file has them; they say which method stands where.
     Raises InputError for a path that leads nowhere: a field that the method does not have, a step that is not there.
     """
-    place, schema = place_of(path), _schema()
+    location, schema = parse_axis_path(path), _schema()
     here: Any = content
-    if place[-1] in NAMING:
-        raise InputError("axis", path, f"a sweep cannot vary `{place[-1]}`", "parameters of the methods",
+    if location[-1] in NAMING:
+        raise InputError("axis", path, f"a sweep cannot vary `{location[-1]}`", "parameters of the methods",
                          "give each method a pipeline of its own, with its own axes")  # fmt: skip
-    for i, step in enumerate(place):
-        schema = _descend_schema(schema, step, here, path, is_last=i == len(place) - 1)
+    for i, step in enumerate(location):
+        schema = _descend_schema(schema, step, here, path, is_last=i == len(location) - 1)
         here = _inside(here, step)
     types = {str(option.get("type")) for option in _options(schema)}
     return "integer" in types and "number" not in types, "number" in types
 
 
 def replace_values(content: Mapping[str, Any], values: Mapping[str, Value]) -> dict[str, Any]:
-    """The content with each value at its path; the content itself stays as it is. The paths lead somewhere (`kind_of`)."""
+    """The content with each value at its path; the content itself stays as it is. The paths lead somewhere
+    (`find_number_kind`).
+    """
     changed = dict(content)
     for path, value in values.items():
-        place = place_of(path)
+        location = parse_axis_path(path)
         here: Any = changed
-        for step in place[:-1]:
+        for step in location[:-1]:
             here[step] = dict(here[step]) if isinstance(here[step], Mapping) else list(here[step])
             here = here[step]
-        here[place[-1]] = _plain(value)
+        here[location[-1]] = _plain(value)
     return changed
 
 

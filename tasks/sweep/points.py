@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from tasks.microdata.randomness import SEED_BYTES, stream
-from tasks.sweep.axes import Assignment, Axis, Value, sort_axes
+from tasks.sweep.axes import AxisValues, SweepAxis, Value, sort_axes
 
 LARGEST = 100_000
 MOST_MISSES = 1000  # repetitions in a row after which a pipeline is taken to be drawn out
@@ -20,7 +20,7 @@ class SweepPoint:
 
     number: int
     pipeline: str
-    values: Assignment
+    values: AxisValues
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,11 +28,11 @@ class Space:
     """All points of one pipeline. axes: in the order of the file; ordered: each after those that it depends on."""
 
     pipeline: str
-    axes: tuple[Axis, ...]
-    ordered: tuple[Axis, ...]
+    axes: tuple[SweepAxis, ...]
+    ordered: tuple[SweepAxis, ...]
 
     @classmethod
-    def from_axes(cls, pipeline: str, axes: tuple[Axis, ...]) -> Space:
+    def from_axes(cls, pipeline: str, axes: tuple[SweepAxis, ...]) -> Space:
         """Raises InputError as `in_order` does."""
         return cls(pipeline, axes, sort_axes(axes))
 
@@ -45,7 +45,7 @@ class Space:
         """How many points there are, without making them; a continuous axis is counted as one value."""
         return _count(self.ordered)
 
-    def assign_values(self, choose: Callable[[Axis], Value]) -> Assignment:
+    def assign_values(self, choose: Callable[[SweepAxis], Value]) -> AxisValues:
         """One point: `choose` is asked for each axis that exists, those that others depend on first."""
         chosen: dict[str, Value] = {}
         for axis in self.ordered:
@@ -53,11 +53,11 @@ class Space:
                 chosen[axis.path] = choose(axis)
         return self._as_filed(chosen)
 
-    def grid(self) -> Iterator[Assignment]:
+    def grid(self) -> Iterator[AxisValues]:
         """All points of a space without continuous axes, the last axis running fastest."""
         return map(self._as_filed, _expand_grid(self.ordered, {}))
 
-    def _as_filed(self, chosen: dict[str, Value]) -> Assignment:
+    def _as_filed(self, chosen: dict[str, Value]) -> AxisValues:
         return tuple((axis.path, chosen[axis.path]) for axis in self.axes if axis.path in chosen)
 
 
@@ -83,8 +83,8 @@ def allocate_points(spaces: tuple[Space, ...], points: int) -> tuple[int, ...]:
     """How many points each pipeline gives: equal numbers, but none more than it has; the last ones give the remainder."""
     room = [space.size if space.finite else points for space in spaces]
     shares = [0] * len(spaces)
-    for place, i in enumerate(sorted(range(len(spaces)), key=lambda i: room[i])):
-        shares[i] = min(room[i], points // (len(spaces) - place))
+    for position, i in enumerate(sorted(range(len(spaces)), key=lambda i: room[i])):
+        shares[i] = min(room[i], points // (len(spaces) - position))
         points -= shares[i]
     return tuple(shares)
 
@@ -94,11 +94,11 @@ def n_points(spaces: tuple[Space, ...], points: int | None = None) -> int:
     return sum(space.size for space in spaces) if points is None else sum(allocate_points(spaces, points))
 
 
-def _number_points(values: Iterable[tuple[str, Assignment]]) -> Iterator[SweepPoint]:
+def _number_points(values: Iterable[tuple[str, AxisValues]]) -> Iterator[SweepPoint]:
     return (SweepPoint(number, pipeline, assigned) for number, (pipeline, assigned) in enumerate(values))
 
 
-def _expand_grid(axes: tuple[Axis, ...], chosen: dict[str, Value]) -> Iterator[dict[str, Value]]:
+def _expand_grid(axes: tuple[SweepAxis, ...], chosen: dict[str, Value]) -> Iterator[dict[str, Value]]:
     if not axes:
         yield chosen
     elif not axes[0].exists(chosen):
@@ -108,14 +108,14 @@ def _expand_grid(axes: tuple[Axis, ...], chosen: dict[str, Value]) -> Iterator[d
             yield from _expand_grid(axes[1:], {**chosen, axes[0].path: value})
 
 
-def _count(axes: tuple[Axis, ...]) -> int:
+def _count(axes: tuple[SweepAxis, ...]) -> int:
     """How many points `_expand_grid` gives.
 
     Of what was chosen only this is remembered: which later axes cannot exist any more.
     """
-    places = range(len(axes))
-    kinds = [Counter(_list_excluded_axes(axes, i)) for i in places]
-    all_after = [frozenset(j for j in places for path, _ in axes[j].when if path == axes[i].path) for i in places]
+    positions = range(len(axes))
+    kinds = [Counter(_list_excluded_axes(axes, i)) for i in positions]
+    all_after = [frozenset(j for j in positions for path, _ in axes[j].when if path == axes[i].path) for i in positions]
 
     @cache
     def below(i: int, absent: frozenset[int]) -> int:
@@ -129,7 +129,7 @@ def _count(axes: tuple[Axis, ...]) -> int:
     return below(0, frozenset())
 
 
-def _list_excluded_axes(axes: tuple[Axis, ...], i: int) -> Iterator[frozenset[int]]:
+def _list_excluded_axes(axes: tuple[SweepAxis, ...], i: int) -> Iterator[frozenset[int]]:
     """For each value of an axis the axes that cannot exist beside it; a continuous one rules out all that depend on it."""
     asked = [(j, set(map(_key, allowed))) for j, axis in enumerate(axes) for path, allowed in axis.when if path == axes[i].path]
     for value in axes[i].choices or (None,):
@@ -140,13 +140,13 @@ def _key(value: Value) -> tuple[bool, Value]:
     return isinstance(value, bool), value
 
 
-def _draw_assignments(space: Space, share: int, seed: int) -> Iterator[Assignment]:
+def _draw_assignments(space: Space, share: int, seed: int) -> Iterator[AxisValues]:
     rng = stream(seed.to_bytes(SEED_BYTES, "big"), "sweep", space.pipeline)
     if space.finite and space.size <= LARGEST:
         chosen = set(rng.choice(space.size, share, replace=False).tolist())
         yield from (values for index, values in enumerate(space.grid()) if index in chosen)
         return
-    seen: set[Assignment] = set()
+    seen: set[AxisValues] = set()
     misses = 0
     while len(seen) < share and misses < MOST_MISSES:
         values = space.assign_values(lambda axis: axis.get_value_at(float(rng.random())))

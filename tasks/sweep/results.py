@@ -11,10 +11,10 @@ import pyarrow as pa
 
 from tasks.microdata.estimate import Estimate
 from tasks.microdata.table import Booleans, Floats, Integers
-from tasks.sweep.layout import AXIS, BESIDE, FIGURE_FIELDS, FIRST, LAST, FigureSubject, decode_figure, subject_of
+from tasks.sweep.layout import AXIS, BESIDE, FIGURE_FIELDS, FIRST, LAST, FigureSubject, decode_figure, parse_figure_id
 
 __all__ = ["FIGURE_FIELDS", "OverSeeds", "Results"]
-Texts = npt.NDArray[np.str_]
+TextArray = npt.NDArray[np.str_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +35,13 @@ class OverSeeds:
 class Results:
     """The trials of a sweep.
 
-    table: as it is stored. points: the points' numbers, ascending. place: shape (trials,), where the point of each trial stands
-    in `points`. first: shape (points,), the first trial of each point. figures: what each figure is about, by its id.
+    table: as it is stored. points: the points' numbers, ascending. position: shape (trials,), where the point of each trial
+    stands in `points`. first: shape (points,), the first trial of each point. figures: what each figure is about, by its id.
     """
 
     table: pa.Table
     points: Integers
-    place: Integers
+    position: Integers
     first: Integers
     figures: dict[str, FigureSubject]
 
@@ -55,9 +55,9 @@ class Results:
         steps, ties = np.diff(point), np.diff(point) == 0
         if (steps < 0).any() or (np.diff(seed)[ties] <= 0).any():
             raise ValueError("the table of a sweep is in the order of point and seed, each pair once")
-        points, first, place = np.unique(point, return_index=True, return_inverse=True)
+        points, first, position = np.unique(point, return_index=True, return_inverse=True)
         names = [name for name in table.column_names if name not in (*FIRST, *LAST) and not name.startswith((AXIS, *BESIDE))]
-        return cls(table, points, place, first, {name: subject_of(name) for name in names})
+        return cls(table, points, position, first, {name: parse_figure_id(name) for name in names})
 
     @property
     def n_trials(self) -> int:
@@ -97,15 +97,15 @@ class Results:
         Cost: O(trials).
         """
         given = ~np.isnan(values)
-        count = np.bincount(self.place[given], minlength=self.n_points)
+        count = np.bincount(self.position[given], minlength=self.n_points)
         low, high = np.full(self.n_points, np.inf), np.full(self.n_points, -np.inf)
-        np.minimum.at(low, self.place[given], values[given])
-        np.maximum.at(high, self.place[given], values[given])
-        total = np.bincount(self.place[given], weights=values[given], minlength=self.n_points)
+        np.minimum.at(low, self.position[given], values[given])
+        np.maximum.at(high, self.position[given], values[given])
+        total = np.bincount(self.position[given], weights=values[given], minlength=self.n_points)
         none = count == 0
         mean = np.clip(total / np.maximum(count, 1), low, high)
         low, high, mean = (np.where(none, np.nan, part) for part in (low, high, mean))
-        return OverSeeds(mean, low, high, count, count == np.bincount(self.place, minlength=self.n_points))
+        return OverSeeds(mean, low, high, count, count == np.bincount(self.position, minlength=self.n_points))
 
     def estimates(self, trial: int) -> tuple[Estimate, ...]:
         """The figures of one trial as far as they were kept, in the order of the table."""

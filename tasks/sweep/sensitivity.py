@@ -101,7 +101,7 @@ def _assess_pipeline(results: Results, values: Floats, pipeline: str, own: Boole
         known = where & ~np.isnan(values)
         beside = [path for path in moved if not np.isnan(moved[path][where]).any()]
         codes = np.column_stack([moved[path][known] for path in beside])
-        design = _Design(codes, values[known], results.place[known])
+        design = _Design(codes, values[known], results.position[known])
         for path, line in _assess_axes(design, beside, pipeline, results).items():
             found |= {path: line} if path in paths else {}
     return [found[path] for path in moved]
@@ -120,8 +120,8 @@ def _encode_values(values: Sequence[object]) -> Floats:
     """Numbers by their value, others by their place in order of occurrence; NaN where there is none."""
     if all(_is_number(value) for value in values if value is not None):
         return np.array([np.nan if value is None else float(str(value)) for value in values])
-    places = {value: float(i) for i, value in enumerate(dict.fromkeys(one for one in values if one is not None))}
-    return np.array([np.nan if value is None else places[value] for value in values])
+    positions = {value: float(i) for i, value in enumerate(dict.fromkeys(one for one in values if one is not None))}
+    return np.array([np.nan if value is None else positions[value] for value in values])
 
 
 def _is_number(value: object) -> bool:
@@ -190,8 +190,8 @@ def _eta_squared(codes: Floats, y: Floats) -> float:
 
 
 def _compute_forest_shares(design: _Design) -> tuple[list[float], Method, float | None, str | None]:
-    first, place = np.unique(design.point, return_index=True, return_inverse=True)[1:]
-    x, y = design.codes[first], np.bincount(place, weights=design.y) / np.bincount(place)
+    first, position = np.unique(design.point, return_index=True, return_inverse=True)[1:]
+    x, y = design.codes[first], np.bincount(position, weights=design.y) / np.bincount(position)
     if len(y) > MOST_FOR_FOREST:
         drawn = np.random.default_rng(0).choice(len(y), MOST_FOR_FOREST, replace=False)
         x, y = x[drawn], y[drawn]

@@ -149,7 +149,7 @@ class TrialValues:
     figure: tuple[str | None, ...]
 
 
-def risk_of(results: Results, view: WorstRisk | LiteratureRisk | FigureRisk) -> TrialValues:
+def compute_risk(results: Results, view: WorstRisk | LiteratureRisk | FigureRisk) -> TrialValues:
     """The risk of each trial. Cost: O(trials * figures of the view)."""
     match view:
         case WorstRisk():
@@ -166,7 +166,7 @@ def risk_of(results: Results, view: WorstRisk | LiteratureRisk | FigureRisk) -> 
             assert_never(view)
 
 
-def loss_of(results: Results, view: LiteratureLoss | FigureLoss) -> TrialValues:
+def compute_loss(results: Results, view: LiteratureLoss | FigureLoss) -> TrialValues:
     """The loss of each trial. Cost: O(trials * figures of the view)."""
     if isinstance(view, LiteratureLoss):
         return _literature_loss(results)
@@ -206,14 +206,14 @@ def _largest(results: Results, chosen: list[str], says: str, unit: str) -> Trial
     """The largest of some figures of each trial, none of which failed; of several equal ones the first."""
     reasons = _explain_missing(results, chosen)
     values = np.full(results.n_trials, -np.inf)
-    place = np.full(results.n_trials, -1)
+    position = np.full(results.n_trials, -1)
     for i, figure in enumerate(chosen):
         own = results.values(figure)
         larger = own > values
-        values[larger], place[larger] = own[larger], i
+        values[larger], position[larger] = own[larger], i
     missing = np.array([reason is not None for reason in reasons], dtype=bool)
-    values[missing], place[missing] = np.nan, -1
-    return TrialValues(says, unit, values, reasons, tuple(None if i < 0 else chosen[i] for i in place))
+    values[missing], position[missing] = np.nan, -1
+    return TrialValues(says, unit, values, reasons, tuple(None if i < 0 else chosen[i] for i in position))
 
 
 def _explain_missing(results: Results, chosen: list[str]) -> tuple[str | None, ...]:
@@ -236,9 +236,9 @@ def _explain_trial_status(status: str | None, reason: str | None) -> str | None:
 
 def _literature(results: Results, view: LiteratureRisk) -> TrialValues:
     says = f"0.5 * interval disclosure (ranks) + 0.5 * distance linkage ({view.linkage}); transparency is ignored"
-    linkage = risk_of(results, FigureRisk(measure=WORST_OF, attack=view.linkage, intruder=DECLARED))
+    linkage = compute_risk(results, FigureRisk(measure=WORST_OF, attack=view.linkage, intruder=DECLARED))
     intervals = [one for one, of in results.figures.items() if of.measure == INTERVALS]
-    values = 0.5 * linkage.values + 0.5 * _mean_of(results, intervals)
+    values = 0.5 * linkage.values + 0.5 * _compute_mean(results, intervals)
     known = zip(linkage.reasons, np.isnan(values), strict=True)
     reasons = tuple(why or ("no interval disclosure: no ordered attribute is masked" if none else None) for why, none in known)
     return TrialValues(says, MEASURES[WORST_OF].unit, values, reasons, (None,) * results.n_trials)
@@ -257,10 +257,12 @@ def _literature_loss(results: Results) -> TrialValues:
 
 def _part(results: Results, measure: str) -> Floats:
     """Shape (trials,): a measure of the table, else the mean over its attributes."""
-    return _mean_of(results, _preferring_table(results, [one for one, of in results.figures.items() if of.measure == measure]))
+    return _compute_mean(
+        results, _preferring_table(results, [one for one, of in results.figures.items() if of.measure == measure])
+    )
 
 
-def _mean_of(results: Results, figures: list[str]) -> Floats:
+def _compute_mean(results: Results, figures: list[str]) -> Floats:
     """Shape (trials,): the mean of those figures that a trial has, NaN where it has none or one of them failed."""
     total, count = np.zeros(results.n_trials), np.zeros(results.n_trials)
     for figure in figures:

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from tasks.microdata.imports import one_at_a_time
-from tasks.microdata.spec import declaration_of
+from tasks.microdata.spec import find_declaration
 from tasks.microdata.table import Microdata
-from tasks.train.examples import ExampleEncoder, Kind
+from tasks.train.examples import ExampleEncoder, FeatureKind
 from tasks.train.learners import AnyLearner
 from tasks.train.spec import ModelSpec
 
@@ -19,7 +19,7 @@ class Input:
 
     name: str
     type: str
-    kind: Kind
+    kind: FeatureKind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +43,7 @@ class ModelCard:
     trusted: tuple[str, ...]
 
 
-def card_of(spec: ModelSpec, coding: ExampleEncoder, model: Any, file: bytes, training: Microdata) -> ModelCard:
+def create_model_card(spec: ModelSpec, coding: ExampleEncoder, model: Any, file: bytes, training: Microdata) -> ModelCard:
     """The card of a fitted model of a training table, with its file."""
     with one_at_a_time():
         from skops.io import get_untrusted_types
@@ -65,5 +65,7 @@ def card_of(spec: ModelSpec, coding: ExampleEncoder, model: Any, file: bytes, tr
 
 def _parameters(learner: AnyLearner) -> dict[str, Any]:
     """The parameters that are declared public; those without a value too, because `max_depth: null` says something."""
-    told, fields = learner.public(), type(learner).model_fields
-    return {name: told.get(name) for name, field in fields.items() if declaration_of(field) is not None and name != "method"}
+    parameters, fields = learner.public(), type(learner).model_fields
+    return {
+        name: parameters.get(name) for name, field in fields.items() if find_declaration(field) is not None and name != "method"
+    }

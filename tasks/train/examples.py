@@ -19,7 +19,7 @@ from tasks.microdata.table import CALENDAR_TYPES, Floats, Integers, Microdata, i
 from tasks.train.spec import MOST_CLASSES, WHERE, ModelSpec
 
 FEWEST_OF_A_CLASS = 10
-Kind = Literal["number", "order", "category", "as_read"]
+FeatureKind = Literal["number", "order", "category", "as_read"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Feature:
     """
 
     name: str
-    kind: Kind
+    kind: FeatureKind
     order: tuple[str, ...] = ()
 
 
@@ -93,7 +93,7 @@ class ExampleEncoder:
         return np.asarray(pd.Index(self.classes).get_indexer(pd.Index(values)), dtype=np.int64)
 
 
-def coding_of(spec: ModelSpec, schema: Schema, training: Microdata, *others: Microdata) -> ExampleEncoder:
+def create_encoder(spec: ModelSpec, schema: Schema, training: Microdata, *others: Microdata) -> ExampleEncoder:
     """How tables become examples for a model of `training`; the classes are those of all the tables together.
 
     A numeric target is cut at quantiles of the training table, rounded to three digits: they are published with the model.
@@ -106,12 +106,12 @@ def coding_of(spec: ModelSpec, schema: Schema, training: Microdata, *others: Mic
     return _coding(spec, schema, features, training, *others)
 
 
-def coding_of_file(
+def create_encoder_for_file(
     spec: ModelSpec, schema: Schema, names: tuple[str, ...], classes: Iterable[object], people: Microdata
 ) -> ExampleEncoder:
     """How tables become examples for a fitted model: from the columns that it was fitted on, in its classes and the table's.
 
-    Raises InputError as `coding_of`, and where a class of the model is no value of the target in the table.
+    Raises InputError as `create_encoder`, and where a class of the model is no value of the target in the table.
     """
     _check_attribute(spec.target, schema, f"{WHERE}.target")
     for name in names:
@@ -121,7 +121,7 @@ def coding_of_file(
         raise InputError("wrong-features", f"{WHERE}.target", what, "the attribute that it predicts", "name that", spec.target)
     features = tuple(Feature(name, "as_read") for name in names)
     made = _coding(spec, schema, features, people)
-    strange = int((class_places(np.asarray(list(classes)), made.classes) < 0).sum())
+    strange = int((find_class_positions(np.asarray(list(classes)), made.classes) < 0).sum())
     if strange:
         what = f"{strange} of the model's classes are no value of `{spec.target}` in the source"
         remedy = "name the attribute that the model predicts, and the table that it was fitted on"
@@ -129,7 +129,7 @@ def coding_of_file(
     return made
 
 
-def class_places(asked: np.ndarray[Any, Any], classes: np.ndarray[Any, Any]) -> Integers:
+def find_class_positions(asked: np.ndarray[Any, Any], classes: np.ndarray[Any, Any]) -> Integers:
     """Shape of `asked`: the place of each class among `classes`, -1 where it is none of them.
 
     By what they say; where that leaves some without a place, by their numbers, however they are written (1, 1.0 and `1.0` are
@@ -210,10 +210,10 @@ def _coding(
     quantiles = np.quantile(positions, np.arange(1, spec.target_quantiles) / spec.target_quantiles)
     cuts = np.unique([float(f"{cut:.3g}") for cut in quantiles])
     _check_number(len(np.unique(np.searchsorted(cuts, positions, side="left"))), name)
-    return ExampleEncoder(features, name, _names_of_classes(cuts), schema, cuts)
+    return ExampleEncoder(features, name, _name_classes(cuts), schema, cuts)
 
 
-def _names_of_classes(cuts: Floats) -> np.ndarray[Any, Any]:
+def _name_classes(cuts: Floats) -> np.ndarray[Any, Any]:
     """`1: at most 12.5`, `2: above 12.5, at most 20`, `3: above 20`: in words, and in their order."""
     ends = [f"{cut:g}" for cut in cuts]
     texts = [f"at most {ends[0]}", *(f"above {low}, at most {high}" for low, high in pairwise(ends))]

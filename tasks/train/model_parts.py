@@ -23,7 +23,7 @@ class Part:
     attribute: str | None = None
 
 
-def parts_of(model: Any) -> Iterator[Part]:
+def list_model_parts(model: Any) -> Iterator[Part]:
     """Every object of scikit-learn that a model consists of, each once, through lists, dictionaries and arrays of objects."""
     waiting, seen, alive = [Part(model)], set(), []
     while waiting:
@@ -61,13 +61,13 @@ def check_compiled_parts(model: Any, where: str) -> None:
         from sklearn.tree import BaseDecisionTree
         from sklearn.tree._tree import Tree
 
-    places = {
+    fitted_attributes = {
         Tree: (BaseDecisionTree, "tree_"),
         TreePredictor: (BaseHistGradientBoosting, "_predictors"),
     }
-    for part in parts_of(model):
+    for part in list_model_parts(model):
         held = part.held
-        owner, attribute = places.get(type(held), (object, part.attribute))
+        owner, attribute = fitted_attributes.get(type(held), (object, part.attribute))
         if not isinstance(part.owner, owner) or part.attribute != attribute:
             raise create_damage_error(where, "a tree is where scikit-learn puts none")
         if any(callable(getattr(type(held), name, None)) for name in getattr(held, "__dict__", {})):
@@ -76,7 +76,7 @@ def check_compiled_parts(model: Any, where: str) -> None:
             _check_decision_tree(held, where)
         elif isinstance(held, BaseHistGradientBoosting):
             _check_boosting(held, where)
-        elif isinstance(held, SelectFromModel) and any(isinstance(one.held, Tree) for one in parts_of(held)):
+        elif isinstance(held, SelectFromModel) and any(isinstance(one.held, Tree) for one in list_model_parts(held)):
             what = "a SelectFromModel chooses columns by the importances of trees, which follow from counts of records"
             raise refusal(
                 "needs-counts", where, what, "choose the columns by a linear model or by RFE: counts are not published"

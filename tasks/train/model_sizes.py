@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from tasks.microdata.errors import InputError
-from tasks.train.model_parts import Part, parts_of
+from tasks.train.model_parts import Part, list_model_parts
 from tasks.train.skops_archive import refusal
 from tasks.train.spec import MOST_CLASSES
 
@@ -60,7 +60,7 @@ def check_sizes(model: Any, where: str) -> None:
     Example: a logistic regression on 3 columns whose `coef_` has 1,003 rows.
     """
     most_classes = max(MOST_CLASSES, len(model.classes_))
-    for part in parts_of(model):
+    for part in list_model_parts(model):
         attributes = getattr(part.held, "__dict__", {})
         chosen = inspect.signature(type(part.held)).parameters if attributes else {}
         sizes = {**_sizes(part), "most": most_classes}
@@ -175,8 +175,8 @@ def _are_layers(weights: Any, shifts: Any, sizes: Mapping[str, int | None]) -> b
 
 def _misfit(held: Any, name: str, sizes: Mapping[str, int | None], where: str) -> InputError:
     value = held.__dict__[name]
-    told = [f"{sizes[letter]} {what}" for letter, what in (("d", "features"), ("c", "classes")) if sizes[letter] is not None]
+    texts = [f"{sizes[letter]} {what}" for letter, what in (("d", "features"), ("c", "classes")) if sizes[letter] is not None]
     shape = getattr(value, "shape", None)
     size = f"has the shape {shape}" if isinstance(shape, tuple) else f"is a {type(value).__name__}"
-    what = f"`{name}` of the {type(held).__name__} {size}, which does not fit its {' and '.join(told) or 'other attributes'}"
+    what = f"`{name}` of the {type(held).__name__} {size}, which does not fit its {' and '.join(texts) or 'other attributes'}"
     return refusal("misfit-model", where, what, "write the model as it was fitted, with nothing else in its attributes")

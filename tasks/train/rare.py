@@ -12,7 +12,7 @@ import pandas as pd
 from tasks.microdata.errors import InputError
 from tasks.microdata.imports import one_at_a_time
 from tasks.train.examples import FEWEST_OF_A_CLASS
-from tasks.train.model_parts import parts_of
+from tasks.train.model_parts import list_model_parts
 from tasks.train.spec import WHERE
 
 _MISSING = object()
@@ -51,7 +51,7 @@ def _normalise_missing(value: Any) -> Any:
 
 def _count_category_records(model: Any, counts: dict[str, Counter[Any]]) -> Iterator[int]:
     """Of each category of each encoder: how many records hold it."""
-    for part in parts_of(model):
+    for part in list_model_parts(model):
         lists = getattr(part.held, "__dict__", {}).get("categories_")
         if lists is None:
             continue
@@ -67,13 +67,13 @@ def _count_marked_missing(model: Any, counts: dict[str, Counter[Any]]) -> Iterat
     with one_at_a_time():
         from sklearn.impute import MissingIndicator
 
-    for part in parts_of(model):
+    for part in list_model_parts(model):
         if not isinstance(part.held, MissingIndicator) or part.held.features != "missing-only":
             continue
         names = _names(part.held) or _names(part.owner)  # of the imputer that it marks for
-        for place in getattr(part.held, "features_", ()):
-            if place < len(names) and names[place] in counts:
-                yield counts[names[place]][_MISSING]
+        for feature in getattr(part.held, "features_", ()):
+            if feature < len(names) and names[feature] in counts:
+                yield counts[names[feature]][_MISSING]
 
 
 def _names(held: Any) -> list[str]:

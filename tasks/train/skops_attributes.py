@@ -62,7 +62,7 @@ _SELECTING = "sklearn.feature_selection._from_model.SelectFromModel"
 TEMPLATE = "__template__"  # marks a node of which no estimator answers
 
 
-def answering(state: dict[str, Any], name: str, *, template: bool = False) -> dict[str, Any]:
+def select_needed_attributes(state: dict[str, Any], name: str, *, template: bool = False) -> dict[str, Any]:
     """Of the attributes of an object those that it needs to answer, without seeds, folders and output, and with one thread.
 
     state: the node of its attributes. name: of its class, one of scikit-learn's; else the state is left as it is. template: it
@@ -72,7 +72,7 @@ def answering(state: dict[str, Any], name: str, *, template: bool = False) -> di
     if not name.startswith("sklearn.") or state["__loader__"] != "DictNode":
         return state
     content, types = dict(state["content"]), state["key_types"]["content"]
-    unfitted = templates_of(name)
+    unfitted = find_templates(name)
     if name == _SELECTING and content.get("prefit", {}).get("content") == "true":
         content["estimator"] = content.get("estimator_", content["estimator"])  # it answers, or is a copy of what does
         unfitted -= {"estimator"}
@@ -117,7 +117,7 @@ def list_kept_template_attributes(name: str) -> frozenset[str]:
 
 
 @cache
-def templates_of(name: str) -> frozenset[str]:
+def find_templates(name: str) -> frozenset[str]:
     """The attributes of an estimator of this class that hold estimators which it does not ask; of other objects none."""
     own = _class(name)
     if not _is_estimator(own):
@@ -154,7 +154,7 @@ def _map_self_attributes(module: str, method: str | None = None) -> dict[str, fr
         return {}
     classes = {one.name: one for one in ast.walk(tree) if isinstance(one, ast.ClassDef)}
     return {
-        name: frozenset(said for code in _code(one, method) for said in _find_self_attributes(code))
+        name: frozenset(name for code in _code(one, method) for name in _find_self_attributes(code))
         for name, one in classes.items()
     }
 

@@ -19,7 +19,7 @@ import numpy as np
 from tasks.microdata.errors import InputError
 from tasks.microdata.imports import one_at_a_time
 from tasks.train.skops_archive import MOST_UNPACKED, create_damage_error, refusal
-from tasks.train.skops_attributes import TEMPLATE, answering
+from tasks.train.skops_attributes import TEMPLATE, select_needed_attributes
 
 PROTOCOL = 2
 # What skops does not trust of itself and a model here may need, with the only kind of node that may make it. Each is checked:
@@ -150,7 +150,7 @@ class SkopsContent:
         elif loader in ("DTypeNode", "RandomStateNode"):
             made["content"] = self._node(state["content"])
         elif loader == "ObjectNode" and state.get("content") is not None:
-            kept = answering(state["content"], name, template=template)
+            kept = select_needed_attributes(state["content"], name, template=template)
             made["content"] = self._node(self._mark_empty_transformers(kept) if name == _COLUMNS else kept, template)
         if name in OWN_NODES and not self._untrusted:
             self._check_compiled(made, name)

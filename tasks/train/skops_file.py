@@ -89,7 +89,7 @@ def imitation(model: Any, random_state: int) -> Any:
     return made.set_params(**changed, **threads)
 
 
-def frame_of(model: Any) -> tuple[str, ...]:
+def list_feature_names(model: Any) -> tuple[str, ...]:
     """The names of the columns that a model was fitted on, in their order; InputError where it was fitted without names."""
     names = getattr(model, "feature_names_in_", None)
     if not isinstance(names, np.ndarray) or names.size == 0 or not all(isinstance(name, str) for name in names.flat):
@@ -98,7 +98,7 @@ def frame_of(model: Any) -> tuple[str, ...]:
     return tuple(str(name) for name in names)
 
 
-def classes_of(model: Any) -> np.ndarray[Any, Any]:
+def list_classes(model: Any) -> np.ndarray[Any, Any]:
     """Shape (c,): the labels of a classifier's classes, in the order of its probabilities."""
     return np.asarray(model.classes_)
 
@@ -136,8 +136,8 @@ def _refuse_other_version(schema: Any, where: str) -> None:
     while parts:
         part = parts.pop()
         if isinstance(part, dict):
-            told = part.get("_sklearn_version")
-            version = told.get("content") if isinstance(told, dict) else None
+            written_version = part.get("_sklearn_version")
+            version = written_version.get("content") if isinstance(written_version, dict) else None
             if isinstance(version, str) and version != json.dumps(sklearn.__version__):
                 what = f"the model was fitted with scikit-learn {version.strip(chr(34))[:20]}, and may answer differently here"
                 raise refusal("other-version", where, what, f"fit it with scikit-learn {sklearn.__version__}")

@@ -10,33 +10,33 @@ from tasks.microdata.refs import RecordRef, TableRef
 from tasks.microdata.schema import Schema
 from tasks.microdata.table import Microdata
 from tasks.runtime.artifacts import Store, content_address
-from tasks.runtime.draws import seed_of
+from tasks.runtime.draws import read_seed
 from tasks.runtime.stages import stage
-from tasks.train.card import card_of
-from tasks.train.examples import ExampleEncoder, coding_of, coding_of_file, refuse_rare_classes
+from tasks.train.card import create_model_card
+from tasks.train.examples import ExampleEncoder, create_encoder, create_encoder_for_file, refuse_rare_classes
 from tasks.train.learners import RANDOM_STATES
-from tasks.train.model import answers_of, fit_model, refuse_silent
 from tasks.train.outputs import ModelOutputs
 from tasks.train.rare import refuse_rare_categories
-from tasks.train.skops_file import classes_of, frame_of, read_model, serialise_model
+from tasks.train.skops_file import list_classes, list_feature_names, read_model, serialise_model
 from tasks.train.spec import WHERE, ModelSpec, file_content
+from tasks.train.training import create_predictor, fit_model, refuse_silent
 
-Purpose = Literal["release", "rehearsal"]
+TrainingPurpose = Literal["release", "rehearsal"]
 ROOMS = ("train", "mask", "classify", "ingest")
 
 
 @stage("train", rooms=ROOMS)
 def train_model(
-    table: TableRef, schema: RecordRef[Schema], plan: RecordRef[ModelSpec], purpose: Purpose, draw: str
+    table: TableRef, schema: RecordRef[Schema], plan: RecordRef[ModelSpec], purpose: TrainingPurpose, draw: str
 ) -> ModelOutputs:
     """Train the model on a table, with the seed of a draw: for release, or to rehearse how it is made."""
     store = Store()
     training, attributes, spec = store.table(table), store.record(schema, Schema), store.record(plan, ModelSpec)
-    rng = stream(seed_of(draw), "model", purpose, content_address(training))
+    rng = stream(read_seed(draw), "model", purpose, content_address(training))
     random_state = int(rng.integers(RANDOM_STATES))
     if spec.learner is None:
         raise ValueError("a model without a learner is read from its file")
-    coding = coding_of(spec, attributes, training)
+    coding = create_encoder(spec, attributes, training)
     examples = coding.examples(training)
     refuse_rare_classes(examples, spec)
     model = fit_model(examples, spec.learner, random_state)
@@ -56,17 +56,17 @@ def adopt_model(table: TableRef, schema: RecordRef[Schema], plan: RecordRef[Mode
         what, remedy = "the file changed while it was read", "run again when it is complete"
         raise InputError("source-changed", f"{WHERE}.file", what, "a file at rest", remedy)
     model = read_model(content, f"{WHERE}.file")
-    coding = coding_of_file(spec, attributes, frame_of(model), classes_of(model), training)
+    coding = create_encoder_for_file(spec, attributes, list_feature_names(model), list_classes(model), training)
     examples = coding.examples(training)
     refuse_rare_classes(examples, spec)
     refuse_rare_categories(model, examples.frame)
-    refuse_silent(spec, answers_of(model, coding.classes), examples.frame, "the source")
+    refuse_silent(spec, create_predictor(model, coding.classes), examples.frame, "the source")
     return _store_model(store, spec, coding, model, training)
 
 
 def _store_model(store: Store, spec: ModelSpec, coding: ExampleEncoder, model: Any, training: Microdata) -> ModelOutputs:
     file = serialise_model(model)
-    return {"model": store.put_file(file), "card": store.put_record(card_of(spec, coding, model, file, training))}
+    return {"model": store.put_file(file), "card": store.put_record(create_model_card(spec, coding, model, file, training))}
 
 
 def model_digest(spec: ModelSpec) -> str:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from tasks.attack.consistency.exchanges import Counts
+from tasks.attack.consistency.exchanges import KindCounts
 from tasks.attack.consistency.orbits import Boxes, PossiblePairs
 
 
 def single(n, **known):
-    return Counts(np.ones(n, dtype=np.int64), np.ones(n, dtype=np.int64), **known)
+    return KindCounts(np.ones(n, dtype=np.int64), np.ones(n, dtype=np.int64), **known)
 
 
 def anything(n, m):

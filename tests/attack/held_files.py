@@ -7,7 +7,7 @@ import json
 import numpy as np
 
 from tasks.attack.linkage.distance_linkage import DistanceLinkage
-from tasks.attack.linkage.external import FileSpec
+from tasks.attack.linkage.external_files import FileSpec
 from tasks.attack.linkage.file_alignment import align_external_file
 from tasks.attack.methods import attack
 from tasks.attack.threat import Intruder, IntruderSpec, holders

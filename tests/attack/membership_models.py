@@ -6,13 +6,13 @@ import numpy as np
 import pandas as pd
 
 from tasks.attack.membership.answers import ask_about_targets
-from tasks.attack.membership.frame import frame_of
+from tasks.attack.membership.frame import create_frame
 from tasks.attack.membership.methods import DEFAULT_MODEL_ATTACKS, Taught, attack_model, shadows_needed
-from tasks.attack.membership.shadows import shadow_pool, train_shadow_models
+from tasks.attack.membership.shadows import plan_shadow_pool, train_shadow_models
 from tasks.microdata.units import Units
 from tasks.train.examples import Examples, Feature
 from tasks.train.learners import DecisionTree
-from tasks.train.model import learn_with
+from tasks.train.training import learn_with
 
 TREE = DecisionTree(method="decision_tree")
 ATTACKS = tuple(spec if spec.method == "gap" else spec.model_copy(update={"shadows": 4}) for spec in DEFAULT_MODEL_ATTACKS)
@@ -26,7 +26,7 @@ def halves(n, rng, *, target_share=0.25):
     """A frame in which a random half of n records are members."""
     member = np.zeros(n, dtype=bool)
     member[rng.permutation(n)[: n // 2]] = True
-    return frame_of(records(n), member, ~member, target_share=target_share, rng=rng)
+    return create_frame(records(n), member, ~member, target_share=target_share, rng=rng)
 
 
 def noisy(n, rng, *, flipped=0.15, d=4, n_classes=2):
@@ -70,7 +70,7 @@ def results(data, frame, rng, *, learn=None, predict=None, specs=ATTACKS, publis
     train = data.take(frame.member_rows)
     answers = ask_about_targets(frame, predict or learn(train, 1), data, train if published else None)
     taught = {
-        kind: train_shadow_models(shadow_pool(frame, k, kind, rng=rng), data, learn)
+        kind: train_shadow_models(plan_shadow_pool(frame, k, kind, rng=rng), data, learn)
         for kind, k in shadows_needed(specs).items()
     }
     return {(r := attack_model(spec, answers, frame, Taught(**taught), rng=rng)).attack: r for spec in specs}

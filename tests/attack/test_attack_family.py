@@ -10,7 +10,7 @@ import pytest
 from pydantic import TypeAdapter
 
 from tasks.attack.descriptions import DataKnowledge
-from tasks.attack.linkage.external import FileUse
+from tasks.attack.linkage.external_files import FileUse
 from tasks.attack.methods import ATTACK_CLASSES, Attack, attack, describe
 from tasks.attack.plan import list_required_attacks
 from tasks.attack.threat import Intruder
@@ -121,7 +121,7 @@ def test_its_traits_are_true(kind, release):
     intruder = Intruder("declared", INTRUDER.knows, records=0.5)
     share = run(release, spec, intruder=intruder, targets=some, held=some)
     assert (share.status == "not_applicable") == (spec.traits.needs_all_records is not None), f"`{name}`: {share.reason}"
-    use = FileUse(place="intruder.files[0]", key=("age", "age"), columns=(("age", "age"), ("size", "size")))
+    use = FileUse(location="intruder.files[0]", key=("age", "age"), columns=(("age", "age"), ("size", "size")))
     holder = Intruder("file:own", INTRUDER.knows, file=use)
     with_file = run(release, spec, intruder=holder, file=original.select(INTRUDER.knows))
     assert (with_file.status == "ok") == spec.traits.uses_external_files, f"`{name}` with a file: {with_file.reason}"

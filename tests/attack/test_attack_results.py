@@ -15,7 +15,7 @@ from tasks.attack.plan import default_attacks
 from tasks.attack.threat import Intruder, intruders
 from tasks.attack.threat import IntruderSpec as Spec
 from tasks.attack.transparency.transparency import Transparency
-from tasks.mask.groups.aggregates import aggregate_groups
+from tasks.mask.groups.group_aggregates import aggregate_groups
 from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.mask.methods import mask
 from tasks.mask.partitions.mdav import partition
@@ -66,7 +66,7 @@ def test_worked_outcomes(small):
         "linked:vote": [0.5, 1.0],  # rows y and x tie; rows x and x agree
         "control:vote": [0.0, 1.0],  # without the target's own row
     }
-    assert (result.chance, result.n_release, result.credit) == (0.25, 4, "shared")
+    assert (result.chance, result.n_release, result.credit_rule) == (0.25, 4, "shared")
     assert (result.direction, result.scale_by) == ("to_release", "release")
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.stats import ttest_1samp
 
 from tasks.attack.methods import attack
-from tasks.attack.outcomes.posterior import chance_at_truth
+from tasks.attack.outcomes.posterior_outcomes import chance_at_truth
 from tasks.attack.probabilistic.probabilistic_linkage import ProbabilisticLinkage
 from tasks.attack.threat import Intruder
 from tasks.microdata.alignment import Alignment

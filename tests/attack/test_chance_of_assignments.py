@@ -11,7 +11,7 @@ import pytest
 from tasks.attack.base import AttackContext
 from tasks.attack.linkage import distance_linkage
 from tasks.attack.linkage.distance_linkage import DistanceLinkage, compute_permutation_chance
-from tasks.attack.linkage.external import FileUse
+from tasks.attack.linkage.external_files import FileUse
 from tasks.attack.linkage.specs import Mahalanobis
 from tasks.attack.methods import attack, find_links, resolve_ground_truth
 from tasks.attack.profiles.profile_linkage import ProfileLinkage

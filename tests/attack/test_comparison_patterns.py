@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tasks.attack.probabilistic.levels import Exact, SameBin, Within, create_pattern_comparison
-from tasks.attack.probabilistic.patterns import Patterns, count_patterns, patterns_of, strides_of
+from tasks.attack.probabilistic.patterns import Patterns, compute_patterns, compute_strides, count_patterns
 from tasks.attack.probabilistic.probabilistic_linkage import ProbabilisticLinkage
 from tasks.microdata.errors import InputError, NotApplicable
 from tasks.microdata.schema import Scale
@@ -92,7 +92,7 @@ def test_worked_levels(table):
     masked = Microdata.from_columns({"x": [0.0, 10.0, 20.0, 100.0]})
     both = create_pattern_comparison(original, masked, schema, ("x",), (("x", LADDER),))
     pairs = list(product(range(3), range(4)))
-    found = patterns_of(both, *(np.array(side) for side in zip(*pairs, strict=True))).reshape(3, 4)
+    found = compute_patterns(both, *(np.array(side) for side in zip(*pairs, strict=True))).reshape(3, 4)
     assert found.tolist() == [[3, 2, 0, 0], [0, 2, 2, 0], [0, 0, 2, 0]]
 
 
@@ -104,7 +104,7 @@ def test_a_rule_below_another_that_holds_does_not_lower_the_level(table):
     both = create_pattern_comparison(original, masked, schema, ("x",), (("x", ladder),))
     edges = np.quantile([3, 5, 0, 20, 10, 15], [0.25, 0.5, 0.75])
     assert edges.tolist() == [3.5, 7.5, 13.75]
-    assert patterns_of(both, np.array([0, 0, 1, 1]), np.array([0, 1, 1, 0])).tolist() == [1, 0, 2, 2]
+    assert compute_patterns(both, np.array([0, 0, 1, 1]), np.array([0, 1, 1, 0])).tolist() == [1, 0, 2, 2]
 
 
 def test_by_default_numbers_may_be_near_and_categories_are_equal_or_not(table):
@@ -116,7 +116,7 @@ def test_missing_values_are_alike_and_far_from_all_others(table):
     original, schema = table({"x": [None, 1.0]})
     masked = Microdata.from_columns({"x": [None, 2.0]})
     both = create_pattern_comparison(original, masked, schema, ("x",), (("x", (Within(rule="within", percent=100),)),))
-    assert patterns_of(both, np.array([0, 0, 1]), np.array([0, 1, 0])).tolist() == [1, 0, 0]
+    assert compute_patterns(both, np.array([0, 0, 1]), np.array([0, 1, 0])).tolist() == [1, 0, 0]
 
 
 def test_a_column_without_values_is_compared(table):
@@ -141,7 +141,7 @@ def test_many_attributes_are_counted_by_sorting(table):
     both = create_pattern_comparison(original, original, schema, original.names)
     patterns = count_patterns(both)
     alike = np.stack([np.equal.outer(one, one) for one in columns.values()])
-    numbers, counts = np.unique((alike * strides_of(both.sizes)[:, None, None]).sum(axis=0), return_counts=True)
+    numbers, counts = np.unique((alike * compute_strides(both.sizes)[:, None, None]).sum(axis=0), return_counts=True)
     assert patterns.numbers.tolist() == numbers.tolist()
     assert patterns.counts.tolist() == counts.tolist()
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tasks.attack.consistency.consistency import Consistency, link_by_consistency
-from tasks.attack.consistency.displacements import LEAST, copies_of, log_displacement
+from tasks.attack.consistency.displacements import LEAST, count_copies, log_displacement
 from tasks.attack.methods import attack
 from tasks.attack.threat import Intruder
 from tasks.mask.coding.rounding import Rounding
@@ -53,7 +53,7 @@ def found(original, schema, steps, knows=None):
 def test_worked_example_of_values_that_cannot_stay(parameters):
     """Of 10 values 4 is there once, so it goes; 7 three times: two of three partners look the same."""
     step, released = swap("a", **parameters), np.array([0.0, 1, 2, 3, 4, 5, 6, 7, 7, 7])
-    assert copies_of(np.array([4.0, 7.0, 9.0]), released).tolist() == [1, 3, 0]
+    assert count_copies(np.array([4.0, 7.0, 9.0]), released).tolist() == [1, 3, 0]
     once, thrice, moved = log_displacement(step, 10, np.full(3, 4.0), np.array([4.0, 4.0, 5.0]), np.array([1, 3, 1]))
     assert once == LEAST
     near = log_displacement(step, 10, np.array([4.0]), np.array([4.0 + 1e-9]))[0]

@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tasks.attack.consistency.belief import beliefs, likeliest
-from tasks.attack.consistency.consistency import boxes_of
-from tasks.attack.consistency.exchanges import NOBODY, Counts, exchange_of
+from tasks.attack.consistency.consistency import create_boxes
+from tasks.attack.consistency.exchanges import NOBODY, KindCounts, create_exchange
 from tasks.attack.consistency.orbits import Boxes, PossiblePairs, consistent_pairs
 from tasks.attack.consistency.propagation import assignable, keep_supported_pairs, propagate_constraints
 from tasks.attack.transparency.intersection import Conditions
-from tasks.attack.transparency.likelihood import laws_of
+from tasks.attack.transparency.likelihood import create_likelihoods
 from tasks.microdata.errors import AttackFailed
 
 
@@ -34,7 +34,7 @@ class TestSixRecordsByHand:
 
     @pytest.fixture
     def exchanges(self):
-        return tuple(exchange_of(self.HELD, shown, single(6)) for shown in (self.FIRST, self.SECOND))
+        return tuple(create_exchange(self.HELD, shown, single(6)) for shown in (self.FIRST, self.SECOND))
 
     def test_a_chain_can_be_read_from_both_ends(self, exchanges):
         left = as_set(consistent_pairs(anything(6, 6), exchanges, 100))
@@ -42,7 +42,7 @@ class TestSixRecordsByHand:
 
     def test_where_one_pair_falls_all_that_it_implies_fall(self, exchanges):
         boxes = anything(6, 6)
-        boxes.place[5], boxes.low[1:], boxes.high[1:] = 1, 0, 1  # row 5 cannot be that of record 0
+        boxes.position[5], boxes.low[1:], boxes.high[1:] = 1, 0, 1  # row 5 cannot be that of record 0
         left = as_set(consistent_pairs(boxes, exchanges, 100))
         assert left >= self.TRUE
         assert left.isdisjoint(self.MIRRORED)
@@ -56,21 +56,21 @@ class TestSixRecordsByHand:
         assert as_set(consistent_pairs(boxes, exchanges, 100)) == self.TRUE
 
     def test_a_value_that_two_held_implies_nothing_on_the_way(self):
-        exchange = exchange_of(np.array([0, 0, 1, 2]), np.array([0, 1, 0, 2]), single(4))
+        exchange = create_exchange(np.array([0, 0, 1, 2]), np.array([0, 1, 0, 2]), single(4))
         assert exchange.holder.tolist() == [NOBODY, NOBODY, 2, 3]
         assert exchange.shower.tolist() == [NOBODY, NOBODY, 1, 3]
 
 
 def test_what_one_became_another_must_have_been():
     """Of three records who held 1, 2, 3 the rows show 2, 1, 3: that 1 became 3 needs that 3 became 1."""
-    exchange = exchange_of(np.array([1, 2, 3]), np.array([2, 1, 3]), single(3))
+    exchange = create_exchange(np.array([1, 2, 3]), np.array([2, 1, 3]), single(3))
     some = of_pairs([(0, 0), (0, 2), (1, 1), (2, 2)], 3, 3)
     assert as_set(keep_supported_pairs(some, (exchange,))) == {(0, 0), (1, 1), (2, 2)}
     assert as_set(keep_supported_pairs(of_pairs([(0, 2), (2, 1)], 3, 3), (exchange,))) == {(0, 2), (2, 1)}
 
 
 def test_three_hands_in_a_ring_are_no_exchange():
-    exchange = exchange_of(np.array([1, 2, 3]), np.array([2, 3, 1]), single(3))
+    exchange = create_exchange(np.array([1, 2, 3]), np.array([2, 3, 1]), single(3))
     with pytest.raises(AttackFailed, match="no assignment"):
         propagate_constraints(of_pairs([(0, 0), (1, 1), (2, 2)], 3, 3), (exchange,), single(3))
 
@@ -119,14 +119,14 @@ def walked_slowly(allowed, held, shown):
 def test_each_rule_against_its_slow_twin(seed, n, different, d):
     rng, held, shown, row = made(seed, n, different, d)
     codes = [np.unique(np.concatenate(pair), return_inverse=True)[1] for pair in zip(held, shown, strict=True)]
-    exchanges = tuple(exchange_of(both[:n], both[n:], single(n)) for both in codes)
+    exchanges = tuple(create_exchange(both[:n], both[n:], single(n)) for both in codes)
     some = {(i, j) for i in range(n) for j in range(n) if row[i] == j or rng.random() < 0.7}
     pairs = of_pairs(some, n, n)
     assert as_set(keep_supported_pairs(pairs, exchanges)) == supported_slowly(some, held, shown)
     assert as_set(assignable(pairs, single(n))) == assignable_slowly(some, n, n)
     low = rng.integers(0, 3, n)
     boxes = Boxes(low[:, None], low[:, None] + 1, rng.integers(0, 4, n)[:, None])
-    allowed = {(i, j) for i in range(n) for j in range(n) if boxes.low[i] <= boxes.place[j] <= boxes.high[i]}
+    allowed = {(i, j) for i in range(n) for j in range(n) if boxes.low[i] <= boxes.position[j] <= boxes.high[i]}
     assert as_set(consistent_pairs(boxes, exchanges, n * n)) == walked_slowly(allowed, held, shown)
 
 
@@ -135,9 +135,9 @@ def test_each_rule_against_its_slow_twin(seed, n, different, d):
 def test_rows_of_strangers_need_no_record(seed, n, strangers):
     rng = np.random.default_rng(seed)
     some = {(i, j) for i in range(n) for j in range(n + strangers) if i == j or rng.random() < 0.4}
-    counts = Counts(np.ones(n, dtype=np.int64), np.ones(n + strangers, dtype=np.int64), all_records=strangers == 0)
+    counts = KindCounts(np.ones(n, dtype=np.int64), np.ones(n + strangers, dtype=np.int64), all_records=strangers == 0)
     assert as_set(assignable(of_pairs(some, n, n + strangers), counts)) == assignable_slowly(some, n, n + strangers)
-    turned = Counts(counts.rows, counts.records, all_rows=strangers == 0)  # now records are absent
+    turned = KindCounts(counts.rows, counts.records, all_rows=strangers == 0)  # now records are absent
     assert as_set(assignable(of_pairs({(j, i) for i, j in some}, n + strangers, n), turned)) == {
         (j, i) for i, j in assignable_slowly(some, n, n + strangers)
     }
@@ -148,7 +148,7 @@ def test_rows_of_strangers_need_no_record(seed, n, strangers):
 def test_kinds_of_several_are_assigned_as_their_members(seed, n):
     rng = np.random.default_rng(seed)
     sizes = rng.integers(1, 3, n)
-    counts = Counts(sizes, sizes[::-1].copy())
+    counts = KindCounts(sizes, sizes[::-1].copy())
     members, rows = np.repeat(np.arange(n), sizes), np.repeat(np.arange(n), sizes[::-1])
     order = rng.permutation(len(rows))
     some = {(int(i), int(j)) for i, j in zip(members, rows[order], strict=True)}
@@ -169,9 +169,9 @@ def test_without_an_assignment_the_stated_steps_are_not_those_applied():
 def test_who_holds_a_share_of_the_records_keeps_the_true_rows_too(seed, n, different, share):
     _, held, shown, row = made(seed, n, different, 3)
     known = np.random.default_rng(seed).permutation(n)[: max(1, round(share * n))]
-    counts = Counts(np.ones(len(known), dtype=np.int64), np.ones(n, dtype=np.int64), all_records=len(known) == n)
+    counts = KindCounts(np.ones(len(known), dtype=np.int64), np.ones(n, dtype=np.int64), all_records=len(known) == n)
     codes = [np.unique(np.concatenate(pair), return_inverse=True)[1] for pair in zip(held, shown, strict=True)]
-    exchanges = tuple(exchange_of(both[:n][known], both[n:], counts) for both in codes)
+    exchanges = tuple(create_exchange(both[:n][known], both[n:], counts) for both in codes)
     pairs = consistent_pairs(anything(len(known), n), exchanges, n * n)
     left = as_set(propagate_constraints(pairs, exchanges, counts))
     assert {(i, int(row[record])) for i, record in enumerate(known)} <= left
@@ -179,7 +179,7 @@ def test_who_holds_a_share_of_the_records_keeps_the_true_rows_too(seed, n, diffe
 
 def test_conditions_as_ranges_are_no_narrower():
     """Codes of a list count from the first to the last; a missing value stands above all places, alone."""
-    nothing = laws_of((), (np.empty((2, 0)), np.empty((3, 0))), np.arange(2), np.arange(3), np.ones(2))
+    nothing = create_likelihoods((), (np.empty((2, 0)), np.empty((3, 0))), np.arange(2), np.arange(3), np.ones(2))
     conditions = Conditions(
         begins=np.array([[0, 2]]),
         ends=np.array([[2, 3]]),
@@ -188,11 +188,11 @@ def test_conditions_as_ranges_are_no_narrower():
         low=np.array([[1.5], [np.nan]]),
         high=np.array([[3.0], [np.nan]]),
         positions=np.array([[3.0], [np.nan], [4.0]]),
-        laws=nothing,
+        likelihoods=nothing,
         sizes=np.ones(3, dtype=np.int64),
     )
-    boxes = boxes_of(conditions, ())
-    inside = ((boxes.low[:, None] <= boxes.place) & (boxes.place <= boxes.high[:, None])).all(axis=2)
+    boxes = create_boxes(conditions, ())
+    inside = ((boxes.low[:, None] <= boxes.position) & (boxes.position <= boxes.high[:, None])).all(axis=2)
     assert inside.tolist() == [[True, False, False], [False, True, False]]
     assert boxes.count_pairs().tolist() == [4, 2]
 
@@ -209,7 +209,7 @@ class TestBelief:
 
     def test_partners_believe_each_other(self):
         """Records 0 and 1 changed places in the one attribute. What is known of record 0's row alone settles record 1's."""
-        exchange = exchange_of(np.array([0, 1, 2, 3]), np.array([1, 0, 3, 2]), single(4))
+        exchange = create_exchange(np.array([0, 1, 2, 3]), np.array([1, 0, 3, 2]), single(4))
         some = of_pairs([(0, 0), (0, 2), (1, 1), (1, 0), (2, 2), (2, 1), (3, 3)], 4, 4)
         prior = np.zeros(7)
         prior[0] = 2.0
@@ -218,7 +218,7 @@ class TestBelief:
 
     def test_rows_of_strangers_are_left_to_them(self):
         """One record, whom the intruder holds, and three rows: nothing is said of them but the prior."""
-        counts = Counts(np.ones(1, dtype=np.int64), np.ones(3, dtype=np.int64), all_records=False)
+        counts = KindCounts(np.ones(1, dtype=np.int64), np.ones(3, dtype=np.int64), all_records=False)
         prior = np.array([0.0, 1.0, 0.5])
         belief = beliefs(PossiblePairs(np.array([0, 3]), np.arange(3), 3), (), counts, prior)
         assert np.argsort(belief).tolist() == [0, 2, 1]
@@ -228,9 +228,9 @@ class TestBelief:
         n, d = 200, 3
         rng, held, shown, row = made(7, n, 10**9, d)
         known = np.sort(rng.permutation(n)[:150])
-        counts = Counts(np.ones(150, dtype=np.int64), np.ones(n, dtype=np.int64), all_records=False)
+        counts = KindCounts(np.ones(150, dtype=np.int64), np.ones(n, dtype=np.int64), all_records=False)
         codes = [np.unique(np.concatenate(pair), return_inverse=True)[1] for pair in zip(held, shown, strict=True)]
-        exchanges = tuple(exchange_of(both[:n][known], both[n:], counts) for both in codes)
+        exchanges = tuple(create_exchange(both[:n][known], both[n:], counts) for both in codes)
         pairs = propagate_constraints(consistent_pairs(anything(150, n), exchanges, n * n), exchanges, counts)
         belief = beliefs(pairs, exchanges, counts, np.zeros(len(pairs.rows)))
         starts, rows = likeliest(pairs, belief)

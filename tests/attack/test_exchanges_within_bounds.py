@@ -9,7 +9,7 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from tasks.attack.consistency.consistency import link_by_consistency
-from tasks.attack.consistency.exchanges import NOBODY, exchange_of
+from tasks.attack.consistency.exchanges import NOBODY, create_exchange
 from tasks.attack.consistency.propagation import keep_supported_pairs
 from tasks.attack.consistency.swapped_attributes import find_exchanged
 from tasks.attack.consistency.tolerance import exchange_within_bounds
@@ -127,7 +127,7 @@ def test_bounds_without_width_are_exact_values(seed, n, different):
     held, shown = rng.integers(0, different, n), rng.permutation(n)
     shown = held[shown]
     pairs = of_pairs([(i, row) for i in range(n) for row in range(n) if rng.random() < 0.5 or i == row], n, n)
-    exact = keep_supported_pairs(pairs, (exchange_of(held, shown, single(n)),))
+    exact = keep_supported_pairs(pairs, (create_exchange(held, shown, single(n)),))
     within = keep_supported_pairs(pairs, (exchange_within_bounds(held * 1.0, held * 1.0, shown * 1.0, single(n)),))
     assert as_set(within) <= as_set(exact)  # it also knows that a record is not its own partner in another row
     if different == 100 and len(set(held.tolist())) == n:

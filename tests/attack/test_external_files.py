@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tasks.attack.learned.learned_linkage import LearnedLinkage
 from tasks.attack.linkage.distance_linkage import DistanceLinkage
-from tasks.attack.linkage.external import names_of, plan_of, use_of
+from tasks.attack.linkage.external_files import create_file_use, name_files, plan_file
 from tasks.attack.linkage.file_alignment import align_external_file
 from tasks.attack.methods import attack
 from tasks.attack.row_position import RowPosition
@@ -156,7 +156,7 @@ def test_units_are_converted(table):
     lost = result_of(source, schema, file, replace_convert(spec))[1]
     assert lost["reidentification", None].value < figures["reidentification", None].value / 2
     coarse = file_spec(attributes=["town"], convert={"town": {"coarser": {"Oslo": "N", "Bergen": "N", "Lund": "S"}}})
-    seen = align_external_file(source, schema, source.original, use_of(coarse, 0, schema, source.original.names))
+    seen = align_external_file(source, schema, source.original, create_file_use(coarse, 0, schema, source.original.names))
     assert set(seen.original.column("town").to_pylist()) == {"N", "S"}
 
 
@@ -328,7 +328,7 @@ def test_what_is_asked_of_a_file_can_be(five):
 
     def refused(code, **fields):
         with pytest.raises(InputError) as caught:
-            plan_of(file_spec(**fields), 1, source.original, schema, ())
+            plan_file(file_spec(**fields), 1, source.original, schema, ())
         assert (caught.value.code, caught.value.where[:17]) == (code, "intruder.files[1]")
 
     refused("unknown-key", key={"id": "idd"})
@@ -337,16 +337,16 @@ def test_what_is_asked_of_a_file_can_be(five):
     refused("unpublished-attribute", key={"k": "id"}, attributes=["id"])
     refused("unused-column", attributes=["age"], columns={"born": {"missing": ["0"]}})
     with pytest.raises(InputError, match="two files are called"):
-        names_of((file_spec(name="2"), file_spec()))
-    assert names_of((file_spec(), file_spec(name="register"))) == ("file:1", "file:register")
+        name_files((file_spec(name="2"), file_spec()))
+    assert name_files((file_spec(), file_spec(name="register"))) == ("file:1", "file:register")
 
 
 def test_a_column_is_read_as_the_sources(five):
     source, schema = five
-    plan = plan_of(file_spec(attributes={"A": "age", "V": "vote"}), 0, source.original, schema, ())
+    plan = plan_file(file_spec(attributes={"A": "age", "V": "vote"}), 0, source.original, schema, ())
     assert {one.name: one.scale for one in plan.declared} == {"id": Scale.CODE, "A": Scale.NUMERIC, "V": Scale.CODE}
     assert (plan.required, plan.optional) == (("id", "A", "V"), ())
-    open_ = plan_of(file_spec(columns={"age": {"missing": ["-1"]}}), 0, source.original, schema, ())
+    open_ = plan_file(file_spec(columns={"age": {"missing": ["-1"]}}), 0, source.original, schema, ())
     assert (open_.required, open_.optional) == (("id",), ("age", "vote"))
     assert next(one for one in open_.declared if one.name == "age").missing == ("-1",)
 

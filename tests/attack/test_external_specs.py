@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tasks.attack.linkage.external import FileSpec
+from tasks.attack.linkage.external_files import FileSpec
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
-from tasks.attack.neighbours.comparison import compare
 from tasks.attack.neighbours.distances import euclidean
 from tasks.attack.neighbours.nearest import Search
+from tasks.attack.neighbours.record_comparison import create_comparison
 from tasks.mask.methods import Masking, mask
 from tasks.microdata.compiled import LARGEST
 from tasks.microdata.errors import InputError
@@ -41,7 +41,7 @@ def test_masks_and_the_nearest_record(parameters, values):
     try:
         with np.errstate(all="ignore"):
             masked = mask(data, SCHEMA, (STEP.validate_python(parameters, strict=False),), seed=bytes(32), path=()).data
-            both = compare(data, masked, SCHEMA, ("a", "b"), "release")
+            both = create_comparison(data, masked, SCHEMA, ("a", "b"), "release")
             search = Search(both.own, both.shown, both.columns, euclidean(2))
             for links in (search.nearest(), search.find_nearest_by_pairs()):
                 assert ((links.found >= 0) & (links.found < len(both.shown))).all()

@@ -19,15 +19,15 @@ from tasks.microdata.alignment import Alignment
 from tasks.microdata.errors import InputError, NotApplicable
 from tasks.microdata.schema import Role, Scale
 from tasks.microdata.table import Microdata
-from tasks.microdata.units import units_of
+from tasks.microdata.units import find_units
 
 SEED = bytes(range(32))
 TRANSPARENT = Transparency(method="transparency")
 NOMINAL = {"c": Scale.NOMINAL}
 
 
-def swap(*attributes, window_percent):
-    return RankSwapping(method="rank_swapping", attributes=attributes, window_percent=window_percent)
+def swap(*attributes, **parameters):
+    return RankSwapping(method="rank_swapping", attributes=attributes, **parameters)
 
 
 def micro(*attributes, k, blocks=None):
@@ -119,11 +119,11 @@ def test_untouched_attributes_that_were_changed(table):
 
 
 def test_nothing_concluded_is_no_condition(table):
-    # of a nothing is concluded: the second step on it is followed by nobody, so a false window before it cannot be noticed
+    # of a nothing is concluded: by its buckets nobody follows the swap, so a false one before the groups cannot be noticed
     rng = np.random.default_rng(5)
     original, schema = table({"a": rng.permutation(60), "b": rng.permutation(60)})
     done = mask(original, schema, (swap("a", "b", window_percent=30.0), micro("a", k=4)), seed=SEED, path=())
-    false = (swap("a", window_percent=2.0), swap("b", window_percent=30.0), micro("a", k=4))
+    false = (swap("a", variant="p_buckets", buckets=3), swap("b", window_percent=30.0), micro("a", k=4))
     found = run(original, done.data, schema, false, ("a", "b"))
     assert (found.status, found.partly_followed) == ("not_followed", True)
 
@@ -196,7 +196,7 @@ def test_the_targets_alone_fare_as_they_do_among_all(table, drawn, seed):
             links, _ = link_by_mechanism(original, done.data, schema, done.mechanisms, knows, few=n)
         except (InputError, NotApplicable):
             return
-        units = units_of(original, schema)
+        units = find_units(original, schema)
         some = units.rows().find_rows(rng.permutation(units.n_units)[:3])[0]
         needed = searching_records(units, some)
         fewer, _ = link_by_mechanism(original, done.data, schema, done.mechanisms, knows, few=n, searching=needed)

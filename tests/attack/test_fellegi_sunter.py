@@ -10,19 +10,19 @@ from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
 from tasks.attack.probabilistic.attenuation import RetentionEstimate, estimate_retention
-from tasks.attack.probabilistic.decision import classify_pairs, decide
-from tasks.attack.probabilistic.levels import SameBin, Within, create_pattern_comparison
-from tasks.attack.probabilistic.loglinear import fit_loglinear_model, table_of
-from tasks.attack.probabilistic.model import (
+from tasks.attack.probabilistic.decision import choose_classes, classify_pairs
+from tasks.attack.probabilistic.fellegi_sunter import (
     Model,
+    compute_prevalence,
     create_assumed_prior,
     create_estimated_prior,
+    estimate_unconstrained,
     fit_supervised_model,
     fit_tied_model,
-    plain,
-    prevalence_of,
 )
-from tasks.attack.probabilistic.patterns import Patterns, count_patterns, patterns_of, strides_of
+from tasks.attack.probabilistic.levels import SameBin, Within, create_pattern_comparison
+from tasks.attack.probabilistic.loglinear import create_table, fit_loglinear_model
+from tasks.attack.probabilistic.patterns import Patterns, compute_patterns, compute_strides, count_patterns
 from tasks.attack.probabilistic.waterfall import riskiest
 from tasks.mask.categories.pram import Pram
 from tasks.mask.methods import mask
@@ -37,7 +37,7 @@ def patterns_with(counts):
     counts = np.asarray(counts)
     sizes = np.array(counts.shape, dtype=np.int64)
     every = np.array(list(product(*map(range, counts.shape))))
-    number = every @ strides_of(sizes)
+    number = every @ compute_strides(sizes)
     order = np.argsort(number)
     occurs = order[counts.ravel()[order] > 0]
     names = tuple("abcdefgh"[: len(sizes)])
@@ -67,7 +67,7 @@ def binary(patterns):
 def test_worked_thresholds():
     # false links .03: 11 (u .025) is linked, with 10 they would be .1; missed .05: 00 (m .02) is not, with 01 it would be .1
     patterns, model = by_hand()
-    found = decide(model, false_links=0.03, missed=0.05)
+    found = choose_classes(model, false_links=0.03, missed=0.05)
     assert patterns.numbers[found.linked].tolist() == [3]
     assert patterns.numbers[found.not_linked].tolist() == [0]
     assert (found.link_from, found.drop_to) == pytest.approx((np.log2(0.72 / 0.025), np.log2(0.02 / 0.675)))
@@ -77,14 +77,14 @@ def test_worked_thresholds():
 
 def test_a_rate_that_is_reached_exactly_is_used_up_and_nothing_is_left_to_a_clerk():
     _, model = by_hand()
-    found = decide(model, false_links=0.1, missed=0.1)
+    found = choose_classes(model, false_links=0.1, missed=0.1)
     assert (found.linked | found.not_linked).tolist() == [True] * 4
     assert (found.false_links, found.missed) == pytest.approx((0.1, 0.1))
 
 
 def test_where_both_rates_allow_it_a_pattern_is_linked():
     _, model = by_hand()
-    found = decide(model, false_links=0.5, missed=0.3)
+    found = choose_classes(model, false_links=0.5, missed=0.3)
     assert found.linked.tolist() == [False, True, True, True]
     assert found.not_linked.tolist() == [True, False, False, False]
     assert found.missed == pytest.approx(0.02)
@@ -92,7 +92,7 @@ def test_where_both_rates_allow_it_a_pattern_is_linked():
 
 def test_without_room_for_errors_nothing_is_decided():
     _, model = by_hand()
-    found = decide(model, false_links=0, missed=0)
+    found = choose_classes(model, false_links=0, missed=0)
     assert not (found.linked | found.not_linked).any()
     assert (found.link_from, found.drop_to) == (np.inf, -np.inf)
 
@@ -100,20 +100,20 @@ def test_without_room_for_errors_nothing_is_decided():
 def test_patterns_of_one_weight_go_together():
     _, model = by_hand()
     twins = Model(model.m, model.u, model.log_m, model.log_m + np.array([0, 1, 1, 0.5]) - 3, 0.001)
-    found = decide(twins, false_links=1, missed=float(np.exp(twins.log_m[1])) + 1e-9)
+    found = choose_classes(twins, false_links=1, missed=float(np.exp(twins.log_m[1])) + 1e-9)
     assert found.not_linked.tolist() == [False] * 4  # 10 and 01 weigh the same, and together they miss more
 
 
 def test_actual_rates_are_counts_of_true_pairs():
     patterns, model = by_hand()
-    found = classify_pairs(decide(model, false_links=0.03, missed=0.05), patterns, np.array([1, 2, 0, 7]))
+    found = classify_pairs(choose_classes(model, false_links=0.03, missed=0.05), patterns, np.array([1, 2, 0, 7]))
     assert (found.matches, found.others) == ((7, 2, 1), (93, 1198, 2699))
     assert (found.false_links, found.miss_rate, found.precision) == (93 / 3990, 0.1, 0.07)
 
 
 def test_rates_of_nothing_are_none():
     patterns, model = by_hand()
-    found = classify_pairs(decide(model, false_links=0, missed=0), patterns, np.zeros(4, dtype=np.int64))
+    found = classify_pairs(choose_classes(model, false_links=0, missed=0), patterns, np.zeros(4, dtype=np.int64))
     assert (found.miss_rate, found.precision) == (None, None)
 
 
@@ -122,7 +122,7 @@ def test_rates_of_nothing_are_none():
 def test_expected_errors_stay_within_the_rates_and_one_more_pattern_would_not(false_links, missed, seed):
     rng = np.random.default_rng(seed)
     m, u = rng.dirichlet(np.ones(9)), rng.dirichlet(np.ones(9))
-    found = decide(Model((), (), np.log(m), np.log(u), 0.1), false_links=false_links, missed=missed)
+    found = choose_classes(Model((), (), np.log(m), np.log(u), 0.1), false_links=false_links, missed=missed)
     assert u[found.linked].sum() <= false_links + 1e-9 and m[found.not_linked].sum() <= missed + 1e-9
     assert not (found.linked & found.not_linked).any()
     rest = ~found.linked
@@ -197,7 +197,7 @@ def test_the_estimate_finds_planted_probabilities():
 
 def test_the_plain_estimate_finds_planted_probabilities_and_how_many_match():
     m, u, patterns = planted(0.01)
-    model = plain(patterns, 0.05)
+    model = estimate_unconstrained(patterns, 0.05)
     assert model.settled
     assert binary(model.m) == pytest.approx(m, abs=1e-3)
     assert binary(model.u) == pytest.approx(u, abs=1e-4)
@@ -213,7 +213,7 @@ def test_supervised_probabilities_are_shares_of_the_matches():
 
 
 def test_prevalence_counts_who_is_in_both_files():
-    assert prevalence_of(100, 50, 40) == 40 / 5000
+    assert compute_prevalence(100, 50, 40) == 40 / 5000
 
 
 @settings(max_examples=40, deadline=None)
@@ -251,7 +251,7 @@ def test_dependence_is_found_again():
 
 def test_a_model_with_all_interactions_of_two_attributes_is_the_counts():
     counts = np.array([[50, 20, 5], [10, 40, 8]])
-    table = table_of(patterns_with(counts), (("a", "b"),))
+    table = create_table(patterns_with(counts), (("a", "b"),))
     assert fit_loglinear_model(table, counts.ravel(order="F").astype(float)) == pytest.approx(
         counts.ravel(order="F") / counts.sum()
     )
@@ -261,7 +261,7 @@ def test_a_model_with_all_interactions_of_two_attributes_is_the_counts():
 @given(st.lists(st.integers(1, 200), min_size=12, max_size=12))
 def test_the_fit_keeps_the_margins_of_the_pairs_that_interact(counts):
     counts = np.array(counts).reshape(2, 3, 2)
-    table = table_of(patterns_with(counts), (("b", "c"),))
+    table = create_table(patterns_with(counts), (("b", "c"),))
     levels, by_cell = table.levels, fit_loglinear_model(table, counts[tuple(table.levels.T)].astype(float))
     found = np.zeros(counts.shape)
     found[tuple(levels.T)] = by_cell * counts.sum()
@@ -298,7 +298,7 @@ def test_a_log_linear_model_of_too_many_patterns_is_refused():
 
 
 def test_an_estimate_that_does_not_settle_is_a_failure(monkeypatch):
-    monkeypatch.setattr("tasks.attack.probabilistic.model.MOST_STEPS", 2)
+    monkeypatch.setattr("tasks.attack.probabilistic.fellegi_sunter.MOST_STEPS", 2)
     _, _, patterns = planted()
     with pytest.raises(AttackFailed, match="did not settle"):
         fit_tied_model(patterns, 0.001, create_assumed_prior(patterns, 0.5, 0.001))
@@ -322,7 +322,7 @@ def test_the_share_that_a_mask_kept_is_found_from_the_files(table, retention):
     assert found.share == pytest.approx([kept] * 4, abs=0.1)
     prior = create_estimated_prior(count_patterns(both), found)
     everybody = np.arange(original.n)
-    alike = patterns_of(both, everybody, everybody)[:, None] // strides_of(both.sizes) % 2
+    alike = compute_patterns(both, everybody, everybody)[:, None] // compute_strides(both.sizes) % 2
     assert binary(prior.m) == pytest.approx(alike.mean(axis=0), abs=0.08)
 
 

@@ -7,15 +7,20 @@ import pytest
 from membership_models import TREE, halves, noisy
 
 from tasks.attack.membership.inference import MembershipExperiment
-from tasks.attack.membership.shadow_training import answers_as_table, answers_of_table, create_training_masker, plan_shadows
-from tasks.attack.membership.shadows import ShadowAnswers, shadow_answers
+from tasks.attack.membership.shadow_training import (
+    answers_as_table,
+    compute_table_answers,
+    create_training_masker,
+    plan_shadows,
+)
+from tasks.attack.membership.shadows import ShadowAnswers, train_shadow_model
 from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.mask.sampling import Sampling
 from tasks.microdata.errors import NotApplicable
 from tasks.microdata.schema import Scale
-from tasks.train.examples import coding_of
-from tasks.train.model import learn_with
+from tasks.train.examples import create_encoder
 from tasks.train.spec import ModelSpec
+from tasks.train.training import learn_with
 
 SEED = b"s" * 32
 GROUPS = Microaggregation(method="microaggregation", attributes=("x0", "x1"), k=5)
@@ -27,7 +32,7 @@ def people(table):
     examples = noisy(120, rng, d=2)
     columns = {name: examples.frame[name].to_numpy() for name in examples.frame}
     data, schema = table({**columns, "class": examples.labels}, scales={"class": Scale.CODE})
-    coding = coding_of(ModelSpec(learner=TREE, target="class"), schema, data)
+    coding = create_encoder(ModelSpec(learner=TREE, target="class"), schema, data)
     return MembershipExperiment(data, halves(120, rng), data), schema, coding
 
 
@@ -42,7 +47,7 @@ def test_the_first_plans_do_not_depend_on_how_many_there_are(people):
 def test_answers_come_back_from_their_table_as_they_were():
     rng = np.random.default_rng(2)
     answers = [ShadowAnswers(rng.random((7, 3)), rng.random(7) < 0.5) for _ in range(4)]
-    back = answers_of_table(answers_as_table(answers), 4)
+    back = compute_table_answers(answers_as_table(answers), 4)
     for one, other in zip(answers, back, strict=True):
         assert np.array_equal(one.outputs, other.outputs) and np.array_equal(one.taught, other.taught)
 
@@ -54,8 +59,8 @@ def test_a_shadow_of_a_model_of_the_masked_table_learns_from_masked_records(peop
     train, rows = prepare(pool.plans[0].rows, 0)
     assert np.array_equal(rows, pool.plans[0].rows)
     assert np.unique(train.frame[["x0", "x1"]], axis=0, return_counts=True)[1].min() >= 5
-    plain = shadow_answers(pool, 0, coding.examples(asked.table), learn_with(TREE))
-    masked = shadow_answers(pool, 0, coding.examples(asked.table), learn_with(TREE), prepare)
+    plain = train_shadow_model(pool, 0, coding.examples(asked.table), learn_with(TREE))
+    masked = train_shadow_model(pool, 0, coding.examples(asked.table), learn_with(TREE), prepare)
     assert np.array_equal(plain.taught, masked.taught)
     truth = coding.examples(asked.table).labels[pool.asked]
     right = [(one.outputs.argmax(axis=1) == truth)[one.taught].mean() for one in (plain, masked)]
@@ -67,7 +72,7 @@ def test_whoever_a_sampling_leaves_out_has_not_taught_the_shadow(people):
     sampling = Sampling(method="sampling", share=0.5)
     pool = plan_shadows(asked, "apart", 2, SEED)
     prepare = create_training_masker(asked.table, schema, coding, (sampling,), SEED, "apart")
-    found = shadow_answers(pool, 1, coding.examples(asked.table), learn_with(TREE), prepare)
+    found = train_shadow_model(pool, 1, coding.examples(asked.table), learn_with(TREE), prepare)
     assert found.taught.sum() == round(len(pool.plans[1].rows) / 2)
     assert set(pool.asked[found.taught]) < set(pool.plans[1].rows)
 

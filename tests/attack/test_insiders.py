@@ -31,7 +31,7 @@ from tasks.microdata.alignment import Alignment
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Attribute, Role, Scale, Schema
 from tasks.microdata.table import Microdata
-from tasks.runtime.artifacts import adapter_of
+from tasks.runtime.artifacts import create_adapter
 
 BOTH = (DistanceLinkage(method="distance_linkage"), Transparency(method="transparency"))
 
@@ -138,11 +138,11 @@ def test_one_column_is_the_default_and_changes_nothing():
     assert intruders(knowing(1), schema) == intruders(IntruderSpec(), schema)
     written = b'{"knows":null,"targets":1.0,"records":1.0,"participation_known":true,"holds":{},"curve":true,"files":[]}'
     for spec in (IntruderSpec(), knowing(1)):
-        assert adapter_of(IntruderSpec).dump_json(spec, by_alias=True) == written, "the addresses of old releases stay"
+        assert create_adapter(IntruderSpec).dump_json(spec, by_alias=True) == written, "the addresses of old releases stay"
         assert "insiders" not in spec.public()
         assert find_larger_insiders(spec, schema, {"insider:x": 0.5, "insider:y": 0.2}) == ()
     assert knowing(2).public()["insiders"] == {"know": 2}
-    assert adapter_of(IntruderSpec).validate_json(adapter_of(IntruderSpec).dump_json(knowing(2))) == knowing(2)
+    assert create_adapter(IntruderSpec).validate_json(create_adapter(IntruderSpec).dump_json(knowing(2))) == knowing(2)
 
 
 def test_the_insiders_of_pairs_come_after_the_single_ones_and_before_the_curve():

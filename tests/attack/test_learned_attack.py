@@ -10,10 +10,10 @@ import pytest
 from pydantic import TypeAdapter
 
 from tasks.attack.learned import learn as learning
+from tasks.attack.learned.constraint_rows import problem
 from tasks.attack.learned.features import clip_to_cone, cone, diagonal
 from tasks.attack.learned.learned_linkage import KINDS, MOST_TERMS, LearnedLinkage, link_by_learning
-from tasks.attack.learned.rows import problem
-from tasks.attack.learned.search import search
+from tasks.attack.learned.multistart_search import search_parameters
 from tasks.attack.linkage.distance_linkage import DistanceLinkage
 from tasks.attack.methods import Attack, attack
 from tasks.attack.outcomes.outcome import AttackResult
@@ -32,7 +32,7 @@ N = 40
 def short_search(monkeypatch):
     """Two of the twenty permutations, a fifth of the moves: what they are worth is tested by itself."""
     monkeypatch.setattr(learning.chance, "__kwdefaults__", {**learning.chance.__kwdefaults__, "permutations": 2})
-    monkeypatch.setattr(search, "__kwdefaults__", {**search.__kwdefaults__, "moves": 300})
+    monkeypatch.setattr(search_parameters, "__kwdefaults__", {**search_parameters.__kwdefaults__, "moves": 300})
 
 
 def learned(**parameters):

@@ -7,7 +7,7 @@ import pytest
 
 from tasks.attack.learned import learn as learning
 from tasks.attack.learned.learned_linkage import KINDS, LearnedLinkage, link_by_learning
-from tasks.attack.learned.search import search
+from tasks.attack.learned.multistart_search import search_parameters
 from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.mask.methods import mask
 from tasks.mask.ranks.rank_swapping import RankSwapping
@@ -28,7 +28,7 @@ STEPS = {
 def short_search(monkeypatch):
     """Laws hold however long is searched: one permutation of the twenty, few moves."""
     monkeypatch.setattr(learning.chance, "__kwdefaults__", {**learning.chance.__kwdefaults__, "permutations": 1})
-    monkeypatch.setattr(search, "__kwdefaults__", {**search.__kwdefaults__, "moves": 100, "rounds": 2})
+    monkeypatch.setattr(search_parameters, "__kwdefaults__", {**search_parameters.__kwdefaults__, "moves": 100, "rounds": 2})
 
 
 @pytest.fixture(scope="module")

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from tasks.attack.learned.attribute_differences import Apart
-from tasks.attack.learned.features import CODES, Kind, arithmetic_mean, cone, features, width
+from tasks.attack.learned.constraint_rows import compute_pairwise_differences, problem
+from tasks.attack.learned.exact_links import BLOCK, links_among
+from tasks.attack.learned.features import CODES, LearnedDistanceKind, arithmetic_mean, cone, features, width
 from tasks.attack.learned.joinability import extend_linked_set
+from tasks.attack.learned.learned_neighbours import count_links, links_and_nearest
 from tasks.attack.learned.local_search import line_overlap
-from tasks.attack.learned.neighbours import links_and_nearest, links_of
-from tasks.attack.learned.recount import BLOCK, links_among
-from tasks.attack.learned.rows import differences_of, problem
-from tasks.attack.neighbours.comparison import ABSOLUTE, EQUAL, SQUARED
+from tasks.attack.neighbours.record_comparison import ABSOLUTE, EQUAL, SQUARED
 
 # x, then two columns of one attribute of categories, an absolute difference, and x again by another weight
 MIXED = Apart(
@@ -29,7 +29,7 @@ def mixed_files(seed, q, f):
     return *files, rng.integers(0, f, q), rng
 
 
-@pytest.mark.parametrize("kind", Kind)
+@pytest.mark.parametrize("kind", LearnedDistanceKind)
 @pytest.mark.parametrize("f", [3, 40, BLOCK + 90])
 def test_all_pairs_at_once_are_what_they_are_one_by_one(kind, f):
     searching, found, truth, rng = mixed_files(f, 25, f)
@@ -43,7 +43,7 @@ def test_all_pairs_at_once_are_what_they_are_one_by_one(kind, f):
     assert links.nearer.max() > 0
     assert others.shape == (25, min(5, len(of.found) - 1))
     for i in range(25):
-        apart = differences_of(of, np.full(len(of.found), i), np.arange(len(of.found))) @ parameters
+        apart = compute_pairwise_differences(of, np.full(len(of.found), i), np.arange(len(of.found))) @ parameters
         apart[of.truth[i]] = np.inf
         assert of.truth[i] not in others[i]
         assert len(set(others[i])) == len(others[i])
@@ -52,9 +52,17 @@ def test_all_pairs_at_once_are_what_they_are_one_by_one(kind, f):
 
 def test_features_of_ordered_differences_by_hand():
     difference = np.array([[3.0, -1.0, np.nan]])  # squares 9, 1, 2: ascending 1, 2, 9
-    assert features(Kind.OWA, difference)[0].tolist() == [1, 2, 9]
-    assert features(Kind.CHOQUET, difference)[0].tolist() == [7, 0, 0, 0, 1, 0, 1]  # {0}: 9 - 2; {0, 2}: 2 - 1; all: 1
-    assert features(Kind.CHOQUET_2ADDITIVE, difference)[0].tolist() == [9, 1, 2, 1, 2, 1]
+    assert features(LearnedDistanceKind.OWA, difference)[0].tolist() == [1, 2, 9]
+    assert features(LearnedDistanceKind.CHOQUET, difference)[0].tolist() == [
+        7,
+        0,
+        0,
+        0,
+        1,
+        0,
+        1,
+    ]  # {0}: 9 - 2; {0, 2}: 2 - 1; all: 1
+    assert features(LearnedDistanceKind.CHOQUET_2ADDITIVE, difference)[0].tolist() == [9, 1, 2, 1, 2, 1]
 
 
 def linked_weight(a, b, starts, weight, step):
@@ -87,8 +95,8 @@ def test_records_join_until_all_are_linked_where_all_can_be(seed):
     """The first attribute is a key, by which equal weights do not link everybody."""
     rng = np.random.default_rng(seed)
     found = rng.normal(size=(40, 3))
-    of = problem(Kind.WEIGHTED_MEAN, found + rng.normal(size=found.shape) * [0.0, 0.4, 0.4], found)
+    of = problem(LearnedDistanceKind.WEIGHTED_MEAN, found + rng.normal(size=found.shape) * [0.0, 0.4, 0.4], found)
     start, bounds = arithmetic_mean(of.kind, 3), cone(of.kind, 3)
     parameters = extend_linked_set(of, start, bounds, lambda one: np.maximum(one, 0.0))
-    assert of.worth(links_of(of, start)) < of.worth(links_of(of, parameters)) == 40
+    assert of.worth(count_links(of, start)) < of.worth(count_links(of, parameters)) == 40
     np.testing.assert_array_equal(extend_linked_set(of, parameters, bounds, lambda one: one), parameters)

@@ -10,15 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tasks.attack.neighbours.distances import (
-    Kind,
+    DistanceKind,
     append_plain_attributes,
     choquet,
+    create_mean_of_present,
     create_weighted_mean,
     euclidean,
+    expand_moebius_transform,
     is_monotone,
     mahalanobis,
-    mean_of_present,
-    measure_of,
     owa,
     polynomial_kernel,
     quadratic,
@@ -53,7 +53,7 @@ def additive_measure(weights):
         (owa(np.array([1.0, 0]), 3), 3 * (4 * 2 / 3 + 1 / 3)),  # Q rises to 1 at one half: 2/3, 1/3, 0
         (quadratic(np.array([[1.0, 0.5, 0], [0.5, 2, 0], [0, 0, 1]])), 4 + 2 - 2),
         (mahalanobis(np.diag([4.0, 1, 9])), 1 + 1),
-        (mean_of_present(3), 5 / 3),
+        (create_mean_of_present(3), 5 / 3),
         # c ascending: 0 (third), 1 (second), 4 (first): (1 - 0) mu{1,2} + (4 - 1) mu{1} = 0.5 + 3 * 0.2, times three
         (choquet(np.array([0, 0.2, 0.3, 0.5, 0.4, 0.6, 0.7, 1]), 3), 3 * (0.5 + 0.6)),
         # 0.5 * 4 + 0.4 * 1 + 0.3 * 0 - 0.2 min(4, 1), times three
@@ -72,8 +72,8 @@ def test_what_is_missing():
     assert euclidean(3).compute_distances(gap) == pytest.approx([3])
     assert owa(np.array([3.0, 0, 0]), 3).compute_distances(gap) == pytest.approx([6])
     assert quadratic(np.array([[2.0, 0.5, 0], [0.5, 1, 0], [0, 0, 1]])).compute_distances(gap) == pytest.approx([4 + 1])
-    assert mean_of_present(3).compute_distances(gap) == pytest.approx([0.5])
-    assert mean_of_present(3).compute_distances(np.full((1, 3), np.nan)) == pytest.approx([1])
+    assert create_mean_of_present(3).compute_distances(gap) == pytest.approx([0.5])
+    assert create_mean_of_present(3).compute_distances(np.full((1, 3), np.nan)) == pytest.approx([1])
     assert choquet(additive_measure(np.ones(3)), 3).compute_distances(gap) == pytest.approx([3])
 
 
@@ -90,7 +90,7 @@ def test_one_is_a_case_of_the_other(seed, d):
     np.testing.assert_allclose(quadratic(np.diag(weights)).compute_distances(delta), weighted)
     np.testing.assert_allclose(choquet(additive_measure(weights), d).compute_distances(delta), weighted)
     np.testing.assert_allclose(two_additive(weights / d, np.zeros((d, d))).compute_distances(delta), weighted)
-    np.testing.assert_allclose(d * mean_of_present(d).compute_distances(delta), plain)
+    np.testing.assert_allclose(d * create_mean_of_present(d).compute_distances(delta), plain)
     sizes = np.array([int(s).bit_count() for s in range(1 << d)])
     by_size = np.sort(weights)[::-1]  # a measure of the size alone: the largest difference meets the singletons
     symmetric = choquet(np.append(0, np.cumsum(by_size))[sizes] / by_size.sum(), d)
@@ -125,7 +125,7 @@ def test_a_two_additive_measure_written_out(seed, d):
     singles = -np.minimum(pairs, 0).sum(axis=1) + rng.random(d)
     total = singles.sum() + pairs.sum() / 2
     singles, pairs = singles / total, pairs / total
-    measure = measure_of(singles, pairs)
+    measure = expand_moebius_transform(singles, pairs)
     assert is_monotone(measure, d)
     delta = rng.normal(size=(10, d))
     np.testing.assert_allclose(
@@ -212,4 +212,4 @@ def test_which_forms_are_euclidean():
 
 def test_every_kind_has_its_number():
     # the compiled function goes by these numbers
-    assert [int(kind) for kind in Kind] == list(range(7))
+    assert [int(kind) for kind in DistanceKind] == list(range(7))

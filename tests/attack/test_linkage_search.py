@@ -16,17 +16,17 @@ from scipy.stats import spearmanr
 from tasks.attack.linkage.assignment import list_assigned_classes, solve_assignment
 from tasks.attack.linkage.distance_linkage import DistanceLinkage, compute_permutation_chance, link_by_distance
 from tasks.attack.methods import attack
-from tasks.attack.neighbours.comparison import Columns, compare
 from tasks.attack.neighbours.distances import (
     choquet,
+    create_mean_of_present,
     create_weighted_mean,
     euclidean,
-    mean_of_present,
     owa,
     polynomial_kernel,
     quadratic,
 )
-from tasks.attack.neighbours.nearest import Search, kernel_places
+from tasks.attack.neighbours.nearest import Search, compute_kernel_coordinates
+from tasks.attack.neighbours.record_comparison import ComparedColumns, create_comparison
 from tasks.attack.neighbours.tree import find_embedding
 from tasks.attack.threat import Intruder
 from tasks.mask.methods import mask
@@ -53,7 +53,7 @@ def apart(files, form):
 
 def files(pair, compared, scale_by="release", **more):
     (original, schema), (masked, _) = pair
-    return compare(original, masked, schema, schema.names, scale_by, spec_of(compare=compared).compare, **more)
+    return create_comparison(original, masked, schema, schema.names, scale_by, spec_of(compare=compared).compare, **more)
 
 
 def test_absolute_and_rank_distances(table):
@@ -103,18 +103,18 @@ def test_gower(table):
     scales = {"b": Scale.NOMINAL}
     pair = table({"a": [2.0, None], "b": ["x", None]}, scales=scales), table({"a": [0.0, 8], "b": ["x", "y"]}, scales=scales)
     original, schema = pair[0]
-    prepared = compare(original, pair[1][0], schema, schema.names, "release", shares=True)
-    np.testing.assert_allclose(apart(prepared, mean_of_present(2)), [[(0.25 + 0) / 2, (0.75 + 1) / 2], [1, 1]])
+    prepared = create_comparison(original, pair[1][0], schema, schema.names, "release", shares=True)
+    np.testing.assert_allclose(apart(prepared, create_mean_of_present(2)), [[(0.25 + 0) / 2, (0.75 + 1) / 2], [1, 1]])
 
 
 def test_the_kernel(table):
     # K(x, y) = (1 + x y)^2 at 0, 1 and 2: K(0,1) = 1, K(0,0) = 1, K(1,1) = 4, K(1,2) = 9, K(2,2) = 25
-    columns = Columns(np.array([0]), np.ones(1), np.array([0]), 1, False)
+    columns = ComparedColumns(np.array([0]), np.ones(1), np.array([0]), 1, False)
     search = Search(np.array([[0.0]]), np.array([[-1.0], [0], [1]]), columns, polynomial_kernel(2, 1))
     assert search.matrix(np.array([0])).tolist() == [[3, 0, 3]]
     linear = Search(np.array([[0.3]]), np.array([[-1.0], [0], [1]]), columns, polynomial_kernel(1, 1))
     np.testing.assert_allclose(linear.matrix(np.array([0])), [[1.69, 0.09, 0.49]])
-    points, places = kernel_places(Search(np.array([[np.nan]]), np.array([[-1.0], [1]]), columns, KERNEL))
+    points, places = compute_kernel_coordinates(Search(np.array([[np.nan]]), np.array([[-1.0], [1]]), columns, KERNEL))
     assert (points.tolist(), places.tolist()) == ([[0, np.sqrt(2)]], [[-1, 0], [1, 0]])
 
 
@@ -140,7 +140,7 @@ def test_search_against_the_full_matrix(seed, name, ties, gaps, absolute):
     queries[:, 1], searched[:, 1] = queries[:, 1].round(), searched[:, 1].round()
     if gaps:
         queries[rng.random(30) < 0.3, 0] = np.nan
-    columns = Columns(np.array([0, 1, 2 * absolute]), np.array([0.7, 1.5, 1.0]), np.arange(3), 3, False)
+    columns = ComparedColumns(np.array([0, 1, 2 * absolute]), np.array([0.7, 1.5, 1.0]), np.arange(3), 3, False)
     search = Search(queries, searched, columns, FORMS[name])
     found, matrix = search.nearest(), search.matrix(np.arange(30))
     for i, row in enumerate(matrix):
@@ -161,7 +161,7 @@ def test_search_against_the_full_matrix(seed, name, ties, gaps, absolute):
 @pytest.mark.parametrize("name", FORMS)
 def test_which_searches_have_a_tree(name):
     rng = np.random.default_rng(1)
-    columns = Columns(np.array([0, 1, 0]), np.array([0.7, 1.5, 1.0]), np.arange(3), 3, False)
+    columns = ComparedColumns(np.array([0, 1, 0]), np.array([0.7, 1.5, 1.0]), np.arange(3), 3, False)
     queries, searched = rng.integers(0, 4, (20, 3)).astype(float), rng.integers(0, 4, (30, 3)).astype(float)
     places = find_embedding(queries, searched, columns, FORMS[name])
     assert (places is not None) == (name in ("euclidean", "weighted", "definite"))
@@ -177,7 +177,7 @@ def total(distances, links):
 
 
 def line(values, found):
-    column = Columns(np.array([0]), np.ones(1), np.array([0]), 1, False)
+    column = ComparedColumns(np.array([0]), np.ones(1), np.array([0]), 1, False)
     return Search(np.array(values)[:, np.newaxis], np.array(found)[:, np.newaxis], column, euclidean(1))
 
 
@@ -209,7 +209,7 @@ def people_in_space(rng, q, c, noise=0.5, d=3):
     """A search between c records and noisy copies of them, q of which look for their own; all distances."""
     x = rng.normal(size=(max(q, c), d))
     y = x + noise * rng.normal(size=x.shape)
-    columns = Columns(np.zeros(d, dtype=np.int64), np.ones(d), np.arange(d), d, False)
+    columns = ComparedColumns(np.zeros(d, dtype=np.int64), np.ones(d), np.arange(d), d, False)
     search = Search(x[:q], y[:c], columns, euclidean(d))
     return search, search.matrix(np.arange(q))
 
@@ -235,7 +235,7 @@ def test_equal_records_and_every_distance_against_scipy(seed, name, q, c):
     rng = np.random.default_rng(seed)
     records, rows = (rng.integers(0, 3, (n, 3)).astype(float) for n in (q, c))
     (queries, of_query), (searched, of_searched) = (np.unique(of, axis=0, return_inverse=True) for of in (records, rows))
-    columns = Columns(np.array([0, 1, 0]), np.array([0.7, 1.5, 1.0]), np.arange(3), 3, False)
+    columns = ComparedColumns(np.array([0, 1, 0]), np.array([0.7, 1.5, 1.0]), np.arange(3), 3, False)
     search = Search(queries, searched, columns, FORMS[name])
     costs = search.matrix(np.arange(len(queries)))[of_query][:, of_searched]
     least = costs[linear_sum_assignment(costs)].sum()

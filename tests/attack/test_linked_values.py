@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.attack.outcomes.disclosure import compute_value_credits as values_of_units
 from tasks.attack.outcomes.links import Links
+from tasks.attack.outcomes.value_disclosure import compute_value_credits as values_of_units
 from tasks.microdata.units import group_rows
 
 

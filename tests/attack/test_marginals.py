@@ -11,13 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import ttest_1samp
 
-from tasks.attack.linkage.marginals import WeighedPairs, marginals
+from tasks.attack.linkage.pair_marginals import WeighedPairs, compute_pair_marginals
 from tasks.attack.methods import attack
 from tasks.attack.probabilistic.estimation import link_by_probability
 from tasks.attack.probabilistic.levels import create_pattern_comparison
+from tasks.attack.probabilistic.match_posterior import check_compatible, compute_pattern_posterior, one_to_one
 from tasks.attack.probabilistic.one_to_one_posterior import compute_one_to_one_posterior
 from tasks.attack.probabilistic.patterns import count_patterns
-from tasks.attack.probabilistic.posterior import check_compatible, compute_pattern_posterior, one_to_one
 from tasks.attack.probabilistic.probabilistic_linkage import ProbabilisticLinkage
 from tasks.attack.threat import Intruder
 from tasks.microdata.alignment import Alignment
@@ -47,7 +47,7 @@ def found_of(weights, records=None, rows=None, n_common=None):
     rows = np.ones(weights.shape[1], dtype=np.int64) if rows is None else np.array(rows)
     n_common = min(records.sum(), rows.sum()) if n_common is None else n_common
     found = np.zeros(weights.shape)
-    found[weights > 0] = marginals(pairs_of(weights), records, rows, int(n_common))
+    found[weights > 0] = compute_pair_marginals(pairs_of(weights), records, rows, int(n_common))
     return found
 
 

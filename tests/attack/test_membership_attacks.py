@@ -9,7 +9,7 @@ import pytest
 from membership_models import ATTACKS, constant, halves, memoriser, noisy, results
 from scipy.stats import norm
 
-from tasks.attack.membership.answers import Answers, confidence, correct, losses
+from tasks.attack.membership.answers import Answers, compute_log_losses, confidence, correct
 from tasks.attack.membership.gap import score_by_gap
 from tasks.attack.membership.likelihood_ratio import LEAST_SD, LikelihoodRatio, score_by_likelihood_ratio
 from tasks.attack.membership.loss_threshold import LossThreshold, score_by_loss
@@ -18,7 +18,7 @@ from tasks.attack.membership.shadow_models import score_by_shadow_models
 from tasks.attack.membership.shadows import Shadows
 from tasks.attack.membership.threshold import best_threshold
 from tasks.microdata.errors import NotApplicable
-from tasks.score.membership.estimates import membership_estimates
+from tasks.score.membership.membership_estimates import membership_estimates
 from tasks.score.membership.roc_curve import auc
 
 ONE = np.zeros(1, dtype=np.int64)
@@ -40,7 +40,7 @@ def test_what_an_answer_says():
     p = np.array([[0.7, 0.2, 0.1], [0.4, 0.4, 0.2], [0.0, 1.0, 0.0]])
     labels = np.array([0, 1, 0])
     assert correct(p, labels).tolist() == [1, 0.5, 0]
-    assert losses(p, labels) == pytest.approx([-np.log(0.7), -np.log(0.4), -np.log(1e-3)])
+    assert compute_log_losses(p, labels) == pytest.approx([-np.log(0.7), -np.log(0.4), -np.log(1e-3)])
     assert confidence(p, labels) == pytest.approx([np.log(7 / 3), np.log(2 / 3), -np.log(999)])
 
 

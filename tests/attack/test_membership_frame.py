@@ -10,15 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from membership_models import halves, memoriser, noisy, records
 
-from tasks.attack.membership.frame import Frame, frame_of, rehearsal
-from tasks.attack.membership.shadows import shadow_answers, shadow_pool, shadows_of, train_shadow_models
+from tasks.attack.membership.frame import Frame, create_frame, rehearsal
+from tasks.attack.membership.shadows import combine_answers, plan_shadow_pool, train_shadow_model, train_shadow_models
 from tasks.microdata.errors import NotApplicable
 from tasks.microdata.units import Units
 
 
 def test_a_control_of_a_fifth_is_asked_about_whole():
     control = np.arange(100) % 5 == 0
-    frame = frame_of(records(100), ~control, control, rng=np.random.default_rng(1))
+    frame = create_frame(records(100), ~control, control, rng=np.random.default_rng(1))
     assert frame.is_member.sum() == 20
     assert np.array_equal(frame.target_units[~frame.is_member], np.flatnonzero(control))
     assert frame.shadow.sum() == 60 and frame.member[frame.shadow].all()
@@ -41,7 +41,7 @@ def test_nobody_is_in_two_pools_and_every_target_is_in_half_of_the_shadows(n, se
     frame = replace(frame, units=Units(of_row, n, "persons"))
     assert not set(of_row[frame.target_rows]) & set(of_row[frame.shadow_rows])
     for teaching in ("apart", "inserted"):
-        pool = shadow_pool(frame, 4, teaching, rng=rng)
+        pool = plan_shadow_pool(frame, 4, teaching, rng=rng)
         taught = np.array([np.isin(frame.target_rows, plan.rows) for plan in pool.plans])
         assert (taught.sum(axis=0) == (2 if teaching == "inserted" else 0)).all()
         own = np.array([np.isin(frame.shadow_rows, plan.rows) for plan in pool.plans])
@@ -58,9 +58,9 @@ def test_a_shadow_learns_from_about_as_many_as_the_released_model(share, inserte
     """Of 1,000 records a tenth is control: 900 teach the model, 100 + 100 are asked about, and the intruder has 800."""
     rng = np.random.default_rng(2)
     control = rng.permutation(1000) < 1000 * share
-    frame = frame_of(records(1000), ~control, control, rng=rng)
+    frame = create_frame(records(1000), ~control, control, rng=rng)
     for teaching, own in (("inserted", inserted), ("apart", apart)):
-        for plan in shadow_pool(frame, 4, teaching, rng=rng).plans:
+        for plan in plan_shadow_pool(frame, 4, teaching, rng=rng).plans:
             assert np.isin(plan.rows, frame.shadow_rows).sum() == own
 
 
@@ -75,22 +75,22 @@ def test_overlapping_pools_are_refused(fault):
 def test_too_few_to_ask_about():
     control = np.arange(100) < 9
     with pytest.raises(NotApplicable, match="10 non-members"):
-        frame_of(records(100), ~control, control, rng=np.random.default_rng(1))
+        create_frame(records(100), ~control, control, rng=np.random.default_rng(1))
     alone = halves(40, np.random.default_rng(1), target_share=0.5)
     with pytest.raises(NotApplicable, match="of their own"):
-        shadow_pool(alone, 2, "apart", rng=np.random.default_rng(1))
+        plan_shadow_pool(alone, 2, "apart", rng=np.random.default_rng(1))
 
 
 def test_a_pool_grows_without_changing_and_each_shadow_stands_alone():
     rng = np.random.default_rng(3)
     frame, data = halves(80, rng), noisy(80, rng)
-    small, large = (shadow_pool(frame, k, "inserted", rng=np.random.default_rng(5)) for k in (4, 8))
+    small, large = (plan_shadow_pool(frame, k, "inserted", rng=np.random.default_rng(5)) for k in (4, 8))
     for plan, same in zip(small.plans, large.plans[:4], strict=True):
         assert np.array_equal(plan.rows, same.rows) and plan.random_state == same.random_state
     together = train_shadow_models(large, data, memoriser)
-    backwards = [shadow_answers(large, i, data, memoriser) for i in reversed(range(8))][::-1]
-    assert np.array_equal(shadows_of(large, data.labels, backwards).outputs, together.outputs)
-    assert np.array_equal(together.first(4).taught, shadows_of(small, data.labels, backwards[:4]).taught)
+    backwards = [train_shadow_model(large, i, data, memoriser) for i in reversed(range(8))][::-1]
+    assert np.array_equal(combine_answers(large, data.labels, backwards).outputs, together.outputs)
+    assert np.array_equal(together.first(4).taught, combine_answers(small, data.labels, backwards[:4]).taught)
 
 
 def test_a_person_has_the_mean_of_their_rows():

@@ -11,8 +11,8 @@ from tasks.attack.membership.inference import (
     append_control,
     create_file_experiment,
     create_rehearsal_experiment,
-    infer,
-    scores_of,
+    find_scored_linkage,
+    score_membership,
 )
 from tasks.attack.membership.methods import DEFAULT_TABLE_ATTACKS
 from tasks.attack.transparency.transparency import Transparency
@@ -22,7 +22,7 @@ from tasks.mask.noise.noise import Noise
 from tasks.mask.sampling import Sampling
 from tasks.microdata.errors import NotApplicable
 from tasks.microdata.schema import Role
-from tasks.microdata.units import units_of
+from tasks.microdata.units import find_units
 from tasks.score.membership.roc_curve import auc
 
 CLOSEST, RATIO, LINKS = DEFAULT_TABLE_ATTACKS
@@ -51,7 +51,7 @@ def test_members_are_in_the_file_and_the_control_is_not(people):
     assert asked.frame.control.tolist() == [False] * 150 + [True] * 50
     assert (asked.frame.is_member.sum(), (~asked.frame.is_member).sum()) == (50, 50)
     for spec in DEFAULT_TABLE_ATTACKS:
-        found = infer(spec, asked, people[2], PLAIN)
+        found = score_membership(spec, asked, people[2], PLAIN)
         assert found.evaluates == "this file"
         assert auc(found.scores, asked.frame.is_member) > 0.7
 
@@ -67,7 +67,7 @@ def test_a_rehearsal_masks_a_half_and_says_so(people):
     asked = create_rehearsal_experiment(original, schema, (NOISE,), seed=SEED, rng=np.random.default_rng(0))
     assert asked.released.n == 75
     assert asked.frame.member.sum() == 75
-    found = infer(CLOSEST, asked, schema, None)
+    found = score_membership(CLOSEST, asked, schema, None)
     assert found.evaluates == "mechanism, not this file"
     assert auc(found.scores, asked.frame.is_member) > 0.8
 
@@ -97,7 +97,7 @@ def test_steps_that_a_half_cannot_bear(people):
 
 def test_who_stands_far_from_everybody_is_told_apart_on_a_file_that_keeps_values(people):
     asked = of_file(people, (NOISE.model_copy(update={"sd_percent": 0.01}),))
-    found = infer(CLOSEST, asked, people[2], None)
+    found = score_membership(CLOSEST, asked, people[2], None)
     assert auc(found.scores, asked.frame.is_member) > 0.99
 
 
@@ -108,7 +108,7 @@ def test_a_release_of_other_people_tells_nothing(people, table, seed):
     original, control, schema = people
     asked = create_file_experiment(original, control, strangers, np.arange(150), schema, rng=np.random.default_rng(seed))
     for spec in DEFAULT_TABLE_ATTACKS:
-        found = infer(spec, asked, schema, PLAIN)
+        found = score_membership(spec, asked, schema, PLAIN)
         spread = np.sqrt((50 + 50 + 1) / (12 * 50 * 50))
         assert abs(auc(found.scores, asked.frame.is_member) - 0.5) < 4 * spread
 
@@ -117,14 +117,14 @@ def test_which_linkage_gives_its_scores():
     named = DistanceLinkage(method="distance_linkage", id="near")
     back = DistanceLinkage(method="distance_linkage", direction="to_original")
     of_near = LINKS.model_copy(update={"of": "near"})
-    assert scores_of(LINKS, (Transparency(method="transparency"), PLAIN)) == PLAIN
-    assert scores_of(of_near, (PLAIN, named)) == named
-    assert scores_of(LINKS, (back, named)) is None
-    assert scores_of(CLOSEST, (PLAIN,)) is None
+    assert find_scored_linkage(LINKS, (Transparency(method="transparency"), PLAIN)) == PLAIN
+    assert find_scored_linkage(of_near, (PLAIN, named)) == named
+    assert find_scored_linkage(LINKS, (back, named)) is None
+    assert find_scored_linkage(CLOSEST, (PLAIN,)) is None
 
 
 def test_without_its_linkage_an_attack_is_not_applicable(people):
-    found = infer(LINKS, of_file(people, (NOISE,)), people[2], None)
+    found = score_membership(LINKS, of_file(people, (NOISE,)), people[2], None)
     assert (found.status, found.scores) == ("not_applicable", None)
 
 
@@ -143,5 +143,5 @@ def test_persons_of_both_parts_keep_their_rows(table):
     whole = append_control(original, control)
     assert whole.arrow.equals(data.arrow)
     asked = create_file_experiment(original, control, original, np.arange(80), schema, rng=rng)
-    assert asked.frame.units.n_units == units_of(data, schema).n_units == 60
+    assert asked.frame.units.n_units == find_units(data, schema).n_units == 60
     assert (asked.frame.member.sum(), asked.frame.control.sum()) == (40, 20)

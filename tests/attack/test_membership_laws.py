@@ -10,10 +10,10 @@ from membership_models import TREE, constant, halves, noisy, results
 from scipy.stats import mannwhitneyu, norm
 
 from tasks.attack.membership.methods import DEFAULT_MODEL_ATTACKS
-from tasks.score.membership.estimates import flags, threshold_of
+from tasks.score.membership.membership_estimates import choose_threshold, flags
 from tasks.score.membership.roc_curve import auc
 from tasks.train.learners import RandomForest
-from tasks.train.model import learn_with
+from tasks.train.training import learn_with
 
 pytestmark = pytest.mark.slow
 LEVEL = 1e-4
@@ -61,7 +61,7 @@ def test_the_permutation_law_is_kept(scene):
         for name, result in found.items():
             judged = np.ones(len(frame.is_member), dtype=bool) if result.threshold is not None else ~frame.calibrates
             scores, member = result.scores[judged], frame.is_member[judged]
-            by_attack.setdefault(name, []).append(deviations(scores, threshold_of(result, frame), member))
+            by_attack.setdefault(name, []).append(deviations(scores, choose_threshold(result, frame), member))
             assert mannwhitneyu(scores[member], scores[~member]).pvalue >= LEVEL or len(np.unique(scores)) == 1
     assert len(by_attack) == len(DEFAULT_MODEL_ATTACKS)
     assert {name: keeps_the_law(found) for name, found in by_attack.items()} == dict.fromkeys(by_attack, True)

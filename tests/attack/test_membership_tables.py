@@ -14,13 +14,13 @@ from tasks.attack.membership.closest_record import ClosestRecord, score_by_close
 from tasks.attack.membership.density_ratio import LEAST, DensityRatio, kth_distance, score_by_density_ratio
 from tasks.attack.membership.linkage_score import LinkageScore, score_by_links
 from tasks.attack.membership.methods import DEFAULT_TABLE_ATTACKS, attack_table
-from tasks.attack.neighbours.comparison import compare
 from tasks.attack.neighbours.distances import compute_record_distance
+from tasks.attack.neighbours.record_comparison import create_comparison
 from tasks.attack.outcomes.links import Links
 from tasks.microdata.errors import NotApplicable
 from tasks.microdata.schema import Scale
 from tasks.microdata.table import Microdata
-from tasks.score.membership.estimates import membership_estimates, threshold_of
+from tasks.score.membership.membership_estimates import choose_threshold, membership_estimates
 from tasks.score.membership.roc_curve import auc
 
 CLOSEST, RATIO, LINKS = DEFAULT_TABLE_ATTACKS
@@ -127,12 +127,12 @@ def test_the_threshold_comes_from_the_other_half_of_the_targets(table):
     figures = {one.measure: one for one in membership_estimates(result, frame)}
     assert figures["membership_advantage"].n_targets == 100 and figures["membership_auc"].n_targets == 200
     judged = ~frame.calibrates
-    flagged = result.scores[judged] >= threshold_of(result, frame)
+    flagged = result.scores[judged] >= choose_threshold(result, frame)
     member = frame.is_member[judged]
     assert figures["membership_advantage"].value == pytest.approx(flagged[member].mean() - flagged[~member].mean())
     other = result.scores.copy()  # who is judged moves no threshold
     other[judged] = rng.permutation(other[judged])
-    assert threshold_of(type(result)(**{**_fields(result), "scores": other}), frame) == threshold_of(result, frame)
+    assert choose_threshold(type(result)(**{**_fields(result), "scores": other}), frame) == choose_threshold(result, frame)
 
 
 def _fields(result):
@@ -198,7 +198,7 @@ def test_known_attributes_scale_as_linkage_does(table):
     released = original.take(np.arange(30))
     for scale_by in ("release", "original", "own"):
         spec = ClosestRecord(method="closest_record", scale_by=scale_by)
-        both = compare(original.take(np.arange(40)), released, schema, ("x", "y"), scale_by)
+        both = create_comparison(original.take(np.arange(40)), released, schema, ("x", "y"), scale_by)
         slow = [
             min(compute_record_distance(both.own[i], row, both.nominal, both.weight, np.inf) for row in both.shown)
             for i in both.own_of_record

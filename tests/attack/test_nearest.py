@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.attack.neighbours.comparison import Columns, compare
 from tasks.attack.neighbours.distances import compute_record_distance, euclidean
 from tasks.attack.neighbours.nearest import Search
+from tasks.attack.neighbours.record_comparison import ComparedColumns, create_comparison
 from tasks.attack.neighbours.tree import find_embedding
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Scale
@@ -27,7 +27,7 @@ def test_worked_distances(table):
     # release: a = 0, 2, 4 has variance 4; of its three pairs in b two differ, m = 2/3
     original, schema = table({"a": [1.0, 4, None], "b": ["x", "z", "y"]}, scales={"b": NOMINAL})
     masked, _ = table({"a": [0.0, 2, 4], "b": ["x", "x", "y"]})
-    both = compare(original, masked, schema, ("a", "b"), "release")
+    both = create_comparison(original, masked, schema, ("a", "b"), "release")
     matrix = distances(both)[both.own_of_record][:, both.shown_of_row]
     np.testing.assert_allclose(matrix, [[0.25, 0.25, 9 / 4 + 3], [7, 4, 3], [5, 5, 2]])
 
@@ -35,7 +35,7 @@ def test_worked_distances(table):
 def test_missing_against_missing_is_no_difference(table):
     original, schema = table({"a": [None, 1.0]})
     masked, _ = table({"a": [None, 3.0]})
-    both = compare(original, masked, schema, ("a",), "release")
+    both = create_comparison(original, masked, schema, ("a",), "release")
     assert sorted(distances(both).ravel().tolist()) == [0, 0, 2, 2]  # a single present value has no spread: it counts 0
 
 
@@ -45,7 +45,7 @@ def test_every_attribute_weighs_two_on_average(table, scale_by):
     columns = {"a": rng.normal(1e6, 1, 30), "b": rng.integers(0, 4, 30), "c": rng.choice(["u", "v", "w"], 30)}
     data, schema = table(columns, scales={"b": Scale.ORDINAL, "c": NOMINAL})
     for name in columns:
-        both = compare(data, data, schema, (name,), scale_by)
+        both = create_comparison(data, data, schema, (name,), scale_by)
         matrix = distances(both)[both.own_of_record][:, both.shown_of_row]
         pairs = [matrix[i, j] for i, j in itertools.permutations(range(30), 2)]
         assert np.mean(pairs) == pytest.approx(2)
@@ -54,21 +54,21 @@ def test_every_attribute_weighs_two_on_average(table, scale_by):
 def test_own_scale_forgets_where_each_file_lies(table):
     original, schema = table({"a": [1.0, 2, 3]})
     masked, _ = table({"a": [100.0, 200, 300]})
-    both = compare(original, masked, schema, ("a",), "own")
+    both = create_comparison(original, masked, schema, ("a",), "own")
     np.testing.assert_allclose(distances(both)[both.own_of_record][:, both.shown_of_row].diagonal(), 0, atol=1e-12)
 
 
 def test_a_constant_release_tells_nothing(table):
     original, schema = table({"a": [1.0, 2, 3], "b": ["x", "y", "x"]}, scales={"b": NOMINAL})
     masked, _ = table({"a": [2.0, 2, 2], "b": ["z", "z", "z"]})
-    assert not distances(compare(original, masked, schema, ("a", "b"), "release")).any()
+    assert not distances(create_comparison(original, masked, schema, ("a", "b"), "release")).any()
 
 
 @pytest.mark.parametrize(("values", "code"), [([1.0, np.inf], "infinite-value"), (["u", "v"], "no-order")])
 def test_what_cannot_be_compared_is_refused(table, values, code):
     data, schema = table({"a": values})
     with pytest.raises(InputError) as refused:
-        compare(data, data, schema, ("a",), "release")
+        create_comparison(data, data, schema, ("a",), "release")
     assert refused.value.code == code
 
 
@@ -80,7 +80,7 @@ def test_pairs_against_the_full_matrix(seed, q, c, gaps):
     for x in (queries, searched):
         x[rng.random(x.shape) < gaps] = np.nan
     nominal, weight = np.array([False, True, False]), np.array([0.5, 2.5, 0.0])
-    search = Search(queries, searched, Columns.create_plain(nominal, weight), euclidean(3))
+    search = Search(queries, searched, ComparedColumns.create_plain(nominal, weight), euclidean(3))
     starts, found, least, runner_up = search.find_nearest_by_pairs()
     for i in range(q):
         row = [_distance(queries[i], y, nominal, weight) for y in searched]
@@ -110,7 +110,7 @@ def test_tree_and_pairs_agree(seed, q, c, offset, ties):
     if ties:
         queries, searched = queries.round(), searched.round()
     queries[:, 2], searched[:, 2] = queries[:, 2].round().clip(-5, 5), searched[:, 2].round().clip(-5, 5)
-    columns = Columns.create_plain(np.array([False, False, True]), np.array([0.7, 3.0, 2.2]))
+    columns = ComparedColumns.create_plain(np.array([False, False, True]), np.array([0.7, 3.0, 2.2]))
     search = Search(queries, searched, columns, euclidean(3))
     places = find_embedding(queries, searched, columns, euclidean(3))
     tree, pairs = search.find_nearest_by_tree(places), search.find_nearest_by_pairs()

@@ -12,9 +12,9 @@ from pydantic import TypeAdapter
 
 from tasks.attack.linkage.distance_linkage import link_by_distance
 from tasks.attack.methods import Attack, attack
-from tasks.attack.neighbours.comparison import Columns
 from tasks.attack.neighbours.distances import choquet, euclidean, owa, polynomial_kernel, quadratic
 from tasks.attack.neighbours.nearest import Search
+from tasks.attack.neighbours.record_comparison import ComparedColumns
 from tasks.attack.threat import Intruder
 from tasks.microdata.alignment import Alignment
 from tasks.microdata.schema import Attribute, Role, Scale, Schema
@@ -102,7 +102,7 @@ def test_a_turned_search_has_the_same_distances(seed, name, q, c, kind, gaps):
     queries, searched = rng.integers(0, 4, (q, 3)).astype(float), rng.integers(0, 4, (c, 3)).astype(float)
     if gaps:
         queries[rng.random((q, 3)) < 0.2] = np.nan
-    columns = Columns(np.array([0, 1, kind]), np.array([0.7, 1.5, 1.0]), np.arange(3), 3, False)
+    columns = ComparedColumns(np.array([0, 1, kind]), np.array([0.7, 1.5, 1.0]), np.arange(3), 3, False)
     search = Search(queries, searched, columns, FORMS[name])
     matrix, turned = search.matrix(np.arange(q)), search.swap_sides()
     np.testing.assert_allclose(turned.matrix(np.arange(c)), matrix.T, rtol=1e-12, atol=1e-12)

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from tasks.attack.linkage.distance_linkage import DistanceLinkage
 from tasks.attack.methods import attack
 from tasks.attack.outcomes.links import Links
-from tasks.attack.outcomes.outcome import compute_outcomes, persons_of
-from tasks.attack.outcomes.persons import fare, fare_searched
+from tasks.attack.outcomes.outcome import compute_outcomes, list_persons
+from tasks.attack.outcomes.person_outcomes import fare, fare_searched
 from tasks.attack.row_position import RowPosition
 from tasks.attack.threat import Intruder
 from tasks.attack.transparency.transparency import Transparency, link_by_mechanism
@@ -26,7 +26,7 @@ from tasks.microdata.errors import InputError
 from tasks.microdata.ground_truth import GroundTruth
 from tasks.microdata.schema import Attribute, Role, Scale, Schema
 from tasks.microdata.table import Microdata
-from tasks.microdata.units import group_rows, units_of
+from tasks.microdata.units import find_units, group_rows
 
 SEED = bytes(range(32))
 LEVEL = 1e-4
@@ -231,7 +231,7 @@ def test_the_order_of_rows_is_forgotten(years, spec, method):
     straight = run(data, done.data, schema, done.mechanisms, spec)
     order = np.random.default_rng(4).permutation(data.n)
     shuffled = run(data.take(order), done.data.take(order), schema, done.mechanisms, spec)
-    person = units_of(data, schema).of_row
+    person = find_units(data, schema).of_row
     first, second = (
         sorted(zip(person[rows], *(found.outcomes.column(c).to_pylist() for c in found.outcomes.names[1:]), strict=True))
         for found, rows in (
@@ -274,10 +274,10 @@ def test_nobody_is_found_in_an_independent_table(years, spec, method):
 
 def test_targets_are_persons_in_the_order_of_their_draw(years):
     data, schema = years
-    units = units_of(data, schema)
+    units = find_units(data, schema)
     drawn = np.array([17, 3, 42])
     rows, _ = units.rows().find_rows(drawn)
-    assert persons_of(units, rows).tolist() == drawn.tolist()
+    assert list_persons(units, rows).tolist() == drawn.tolist()
     whole, some = (run(data, data, schema, (), PLAIN, targets=targets) for targets in (np.arange(data.n), rows))
     person = units.of_row[whole.outcomes.floats("target").astype(int)]
     by_person = dict(zip(person.tolist(), whole.outcomes.floats("credit").tolist(), strict=True))
@@ -288,7 +288,7 @@ def test_targets_are_persons_in_the_order_of_their_draw(years):
 def test_sound_sets_of_one_person_are_found_whole(years):
     # a released file in which the rows of some persons are alike and of nobody else: k rows, one person
     data, schema = years
-    units = units_of(data, schema)
+    units = find_units(data, schema)
     value = np.round(100.0 * units.of_row + 3 * (units.of_row % 2) * np.arange(data.n) % 7, 1)
     own = data.replace_column("x", Microdata.from_columns({"x": value}).column("x"))
     done = mask(own, schema, step("swap", "y"), seed=SEED, path=())
@@ -303,10 +303,10 @@ def test_sound_sets_of_one_person_are_found_whole(years):
 def test_whose_rows_are_whose_must_be_clear():
     two = schema_of(who=Role.PERSON, x=Role.PERSON)
     with pytest.raises(InputError) as refused:
-        units_of(Microdata.from_columns({"who": [1, 2], "x": [1, 2]}), two)
+        find_units(Microdata.from_columns({"who": [1, 2], "x": [1, 2]}), two)
     assert refused.value.code == "two-person-keys"
     with pytest.raises(InputError) as refused:
-        units_of(Microdata.from_columns({"who": [1, None], "x": [1, 2]}), schema_of(who=Role.PERSON, x=None))
+        find_units(Microdata.from_columns({"who": [1, None], "x": [1, 2]}), schema_of(who=Role.PERSON, x=None))
     assert refused.value.code == "person-missing"
     assert "1 of 2 rows" in refused.value.what
 

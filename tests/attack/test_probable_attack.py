@@ -19,7 +19,7 @@ from tasks.attack.probabilistic import linkage_report
 from tasks.attack.probabilistic.estimation import link_by_probability
 from tasks.attack.probabilistic.linkage_report import compute_supervised_chance
 from tasks.attack.probabilistic.linkage_summary import OF_A_BAR
-from tasks.attack.probabilistic.patterns import patterns_of, records_showing
+from tasks.attack.probabilistic.patterns import compute_patterns, records_showing
 from tasks.attack.probabilistic.probabilistic_linkage import ProbabilisticLinkage
 from tasks.attack.threat import Intruder
 from tasks.microdata.alignment import Alignment
@@ -177,7 +177,7 @@ class TestWhatIsTold:
         found = link_by_probability(original, masked, schema, spec_of(false_links=0.02, missed=0.1), NAMES)
         linked = {int(one) for one in found.patterns.numbers[found.decision.linked]}
         pairs = [(i, j) for i in range(60) for j in range(60)]
-        numbers = patterns_of(found.both, *(np.array(side) for side in zip(*pairs, strict=True))).tolist()
+        numbers = compute_patterns(found.both, *(np.array(side) for side in zip(*pairs, strict=True))).tolist()
         hits = [(i == j, number in linked) for (i, j), number in zip(pairs, numbers, strict=True)]
         true = sum(match and link for match, link in hits)
         false = sum(link and not match for match, link in hits)
@@ -247,7 +247,7 @@ class TestWhatIsTold:
         found = link_by_probability(original, masked, schema, spec_of(), NAMES)
         numbers = found.patterns.numbers[::-1]
         rows = np.arange(masked.n)
-        of_record = [set(patterns_of(found.both, np.full(masked.n, i), rows).tolist()) for i in range(original.n)]
+        of_record = [set(compute_patterns(found.both, np.full(masked.n, i), rows).tolist()) for i in range(original.n)]
         assert records_showing(found.both, numbers).tolist() == [sum(one in some for some in of_record) for one in numbers]
 
 
@@ -311,7 +311,7 @@ class TestWrongInput:
         assert "too many to look at each (20 at most)" in result.reason
 
     def test_more_ties_than_can_be_written_out(self, table, monkeypatch):
-        monkeypatch.setattr("tasks.attack.probabilistic.posterior.MOST_TIED", 2)
+        monkeypatch.setattr("tasks.attack.probabilistic.match_posterior.MOST_TIED", 2)
         original, schema = table({"a": [1, 2, 3]}, scales=CODES)
         result = attacked(original, Microdata.from_columns({"a": [4, 5, 6]}), schema, intruder=Intruder("declared", ("a",)))
         assert (result.status, "equally likely" in result.reason) == ("not_followed", True)

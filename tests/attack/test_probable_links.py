@@ -16,11 +16,17 @@ from statsmodels.datasets import anes96
 
 from tasks.attack.linkage.assignment import solve_assignment
 from tasks.attack.probabilistic.estimation import link_by_probability
+from tasks.attack.probabilistic.fellegi_sunter import (
+    compute_prevalence,
+    create_assumed_prior,
+    estimate_unconstrained,
+    fit_supervised_model,
+    fit_tied_model,
+)
 from tasks.attack.probabilistic.levels import SameBin, create_pattern_comparison
-from tasks.attack.probabilistic.model import create_assumed_prior, fit_supervised_model, fit_tied_model, plain, prevalence_of
+from tasks.attack.probabilistic.match_posterior import check_compatible, compute_pattern_posterior, one_to_one
 from tasks.attack.probabilistic.pattern_assignment import PatternCosts
-from tasks.attack.probabilistic.patterns import count_patterns, patterns_of, rules_of
-from tasks.attack.probabilistic.posterior import check_compatible, compute_pattern_posterior, one_to_one
+from tasks.attack.probabilistic.patterns import compute_patterns, count_patterns, create_rules
 from tasks.attack.probabilistic.probabilistic_linkage import ProbabilisticLinkage
 from tasks.mask.categories.pram import Pram
 from tasks.mask.methods import mask
@@ -163,7 +169,7 @@ def test_growing_lists_find_an_assignment_as_likely_as_scipy_over_all_pairs(tabl
     def cost_of(numbers):
         return log_ratio.max() - log_ratio[np.searchsorted(found.patterns.numbers, numbers)]
 
-    costs = PatternCosts(rules_of(both), cost_of, both.alike)
+    costs = PatternCosts(create_rules(both), cost_of, both.alike)
     grown = solve_assignment(costs, both.own_of_record, both.shown_of_row, full=0)
     matrix = costs.matrix(both.own_of_record)[:, both.shown_of_row]
     records, rows = linear_sum_assignment(matrix)
@@ -178,10 +184,10 @@ def test_larger_files_are_assigned_by_growing_lists(table, credits, monkeypatch)
     own = [(i % 7, i % 5, i % 3) for i in range(40)]
     original, masked, schema = files(table, own, [own[i] for i in np.random.default_rng(1).permutation(40)])
     at_once = link_by_probability(original, masked, schema, linkage(matching="one_to_one"), original.names)
-    monkeypatch.setattr("tasks.attack.probabilistic.posterior.MOST_OF_A_FULL_MATRIX", 20)
+    monkeypatch.setattr("tasks.attack.probabilistic.match_posterior.MOST_OF_A_FULL_MATRIX", 20)
     grown = link_by_probability(original, masked, schema, linkage(matching="one_to_one"), original.names)
     np.testing.assert_array_equal(credits(grown.links), credits(at_once.links))
-    monkeypatch.setattr("tasks.attack.probabilistic.posterior.MOST_PAIRS_TOGETHER", 100)
+    monkeypatch.setattr("tasks.attack.probabilistic.match_posterior.MOST_PAIRS_TOGETHER", 100)
     with pytest.raises(NotApplicable, match="too many to assign"):
         link_by_probability(original, masked, schema, linkage(matching="one_to_one"), original.names)
     with pytest.raises(NotApplicable, match="cannot be matches"):
@@ -242,8 +248,10 @@ def test_unsupervised_links_of_anes96_are_nearly_those_of_somebody_who_knows_m(t
     masked = mask(original, schema, (step,), seed=bytes([seed]) * 32, path=()).data
     both = create_pattern_comparison(original, masked, schema, original.names)
     patterns, everybody = count_patterns(both), np.arange(original.n)
-    worst = fit_supervised_model(patterns, patterns.count_occurrences(patterns_of(both, everybody, everybody)))
-    found = fit_tied_model(patterns, prevalence_of(original.n, original.n, original.n), create_assumed_prior(patterns, 0.6))
+    worst = fit_supervised_model(patterns, patterns.count_occurrences(compute_patterns(both, everybody, everybody)))
+    found = fit_tied_model(
+        patterns, compute_prevalence(original.n, original.n, original.n), create_assumed_prior(patterns, 0.6)
+    )
     hits, most = (
         compute_pattern_posterior(both, patterns, one.log_ratio).links.guesses(everybody).credit(everybody).sum()
         for one in (found, worst)
@@ -333,7 +341,7 @@ def test_one_record_is_linked_to_the_only_row(table, estimate):
 
 
 def test_a_plain_estimate_that_does_not_settle_is_no_rate(table, monkeypatch):
-    monkeypatch.setattr("tasks.attack.probabilistic.model.MOST_STEPS", 1)
+    monkeypatch.setattr("tasks.attack.probabilistic.fellegi_sunter.MOST_STEPS", 1)
     original, masked, schema = files(table, [(1, 2), (2, 1), (0, 1)], [(1, 2), (2, 2), (0, 0)])
     with pytest.raises(AttackFailed, match="did not settle"):
         link_by_probability(original, masked, schema, linkage(estimate="plain"), ("a", "b"))
@@ -348,11 +356,11 @@ def links_by(original, schema, step, ladders=()):
     for seed in range(5):
         masked = mask(original, schema, (step,), seed=bytes([seed]) * 32, path=()).data
         both = create_pattern_comparison(original, masked, schema, original.names, ladders)
-        patterns, prevalence = count_patterns(both), prevalence_of(original.n, original.n, original.n)
-        matches = patterns.count_occurrences(patterns_of(both, everybody, everybody))
+        patterns, prevalence = count_patterns(both), compute_prevalence(original.n, original.n, original.n)
+        matches = patterns.count_occurrences(compute_patterns(both, everybody, everybody))
         models = (
             fit_tied_model(patterns, prevalence, create_assumed_prior(patterns, 0.6)),
-            plain(patterns, prevalence),
+            estimate_unconstrained(patterns, prevalence),
             fit_supervised_model(patterns, matches),
         )
         guesses = [compute_pattern_posterior(both, patterns, one.log_ratio).links.guesses(everybody) for one in models]

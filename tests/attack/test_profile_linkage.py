@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 from pydantic import ValidationError
 
-from tasks.attack.linkage.external import FileSpec
+from tasks.attack.linkage.external_files import FileSpec
 from tasks.attack.linkage.holding import Holding
 from tasks.attack.methods import attack
 from tasks.attack.profiles.profile_linkage import ProfileLinkage, link_by_profile

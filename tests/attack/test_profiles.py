@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from scipy.stats import spearmanr
 from sklearn.decomposition import PCA
 
-from tasks.attack.profiles.aggregates import aggregates, quantifier_weights
 from tasks.attack.profiles.orientation import orientation
-from tasks.attack.profiles.profile import profiles, shares_of
+from tasks.attack.profiles.owa_aggregates import aggregates, quantifier_weights
+from tasks.attack.profiles.profile import compute_shares, profiles
 from tasks.microdata.errors import NotApplicable
 
 POWERS = (0.25, 0.5, 1.0, 2.0, 4.0)
@@ -28,7 +28,7 @@ def file_of(seed, n=40, d=4, gaps=0.0):
 
 
 def shares(values):
-    return np.column_stack([shares_of(column) for column in values.T])
+    return np.column_stack([compute_shares(column) for column in values.T])
 
 
 def test_worked_weights():

@@ -17,7 +17,7 @@ from tasks.microdata.errors import NotApplicable
 from tasks.microdata.ground_truth import GroundTruth
 from tasks.microdata.schema import Role, Scale
 from tasks.microdata.table import Microdata
-from tasks.microdata.units import units_of
+from tasks.microdata.units import find_units
 
 DECLARED = Intruder("declared", ("age",))
 SECRET = {"vote": Role.CONFIDENTIAL}
@@ -129,7 +129,7 @@ def test_belonging_survives_the_store():
     ours = NoAlignment(np.array([2, 0, 1]), 8)
     again = read_alignment(ours.as_table(), 8)
     assert isinstance(again, NoAlignment)
-    assert again.place.tolist() == [2, 0, 1]
+    assert again.position.tolist() == [2, 0, 1]
     assert again.order.tolist() == [1, 2, 0]
     theirs = read_alignment(Alignment.complete_in(np.array([1, 0])).as_table(), 2)
     assert isinstance(theirs, Alignment)
@@ -168,7 +168,7 @@ def test_slow_twin(table, seed, n, m, several):
     if m == 1:
         return
     found = read(source, rows, schema)
-    assert found.counts == units_of(source, schema).counts
+    assert found.counts == find_units(source, schema).counts
     twin = slowly(ages.tolist(), votes.tolist(), at.tolist(), say.tolist(), persons.tolist())
     assert found.outcomes.floats("linked:vote").tolist() == pytest.approx(twin)
 

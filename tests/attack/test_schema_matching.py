@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
-from tasks.attack.profiles.likeness import UNLIKE, AttributeColumn, apart, dependence, places_by_share
-from tasks.attack.profiles.matching import NOBODY, best_pairing, match_attributes, total_cost
+from tasks.attack.profiles.attribute_matching import NOBODY, best_pairing, match_attributes, total_cost
+from tasks.attack.profiles.likeness import UNLIKE, AttributeColumn, dependence, measure_distribution_distance, rank_by_share
 
 NAN = float("nan")
 SEEDS = st.integers(0, 2**32 - 1)
@@ -33,27 +33,27 @@ def columns(values):
 
 def test_worked_distances():
     # the same, moved and in another unit: medians 0 and 10, mean distances from them 2/3 and 20/3
-    assert apart(numbers(-1, 0, 1), numbers(0, 20, 10), same_units=False) == pytest.approx(0, abs=1e-12)
+    assert measure_distribution_distance(numbers(-1, 0, 1), numbers(0, 20, 10), same_units=False) == pytest.approx(0, abs=1e-12)
     # in the same unit: s = (2/3 + 10) / 2, and arsinh of (-1, 0, 1) / s and (0, 10, 20) / s, matched in their order
     s = 16 / 3
     expected = np.mean([np.arcsinh(0) - np.arcsinh(-1 / s), np.arcsinh(10 / s), np.arcsinh(20 / s) - np.arcsinh(1 / s)])
-    assert apart(numbers(-1, 0, 1), numbers(0, 20, 10), same_units=True) == pytest.approx(expected)
+    assert measure_distribution_distance(numbers(-1, 0, 1), numbers(0, 20, 10), same_units=True) == pytest.approx(expected)
     # a third is missing
-    assert apart(numbers(-1, 0, 1), numbers(-1, NAN, 1), same_units=True) > 1 / 3
-    assert apart(numbers(1, 2), words("a", "b"), same_units=True) == UNLIKE
-    assert apart(numbers(5, 5), numbers(7, 7), same_units=False) == 0
-    assert apart(numbers(NAN, NAN), numbers(1, 2), same_units=False) == 1
+    assert measure_distribution_distance(numbers(-1, 0, 1), numbers(-1, NAN, 1), same_units=True) > 1 / 3
+    assert measure_distribution_distance(numbers(1, 2), words("a", "b"), same_units=True) == UNLIKE
+    assert measure_distribution_distance(numbers(5, 5), numbers(7, 7), same_units=False) == 0
+    assert measure_distribution_distance(numbers(NAN, NAN), numbers(1, 2), same_units=False) == 1
 
 
 def test_worked_distances_of_categories():
     one, other = words("a", "a", "b", "c"), words("b", "b", "b", "a")
-    assert apart(one, other, same_units=True) == pytest.approx(
+    assert measure_distribution_distance(one, other, same_units=True) == pytest.approx(
         (0.25 + 0.5 + 0.25) / 2
     )  # shares a, b, c: 1/2 1/4 1/4, 1/4 3/4 0
-    assert apart(one, other, same_units=False) == pytest.approx(0.25)  # 1/2 1/4 1/4 against 3/4 1/4 0
-    assert apart(one, words("z", "x", "z", "y"), same_units=False) == 0
-    assert places_by_share(pa.array(["a", "b", "a", None, "c"])).tolist()[:3] == [0, 1, 0]
-    assert places_by_share(pa.array(["a", "b", "a", None, "c"])).tolist()[4] == 1  # b and c are equally frequent
+    assert measure_distribution_distance(one, other, same_units=False) == pytest.approx(0.25)  # 1/2 1/4 1/4 against 3/4 1/4 0
+    assert measure_distribution_distance(one, words("z", "x", "z", "y"), same_units=False) == 0
+    assert rank_by_share(pa.array(["a", "b", "a", None, "c"])).tolist()[:3] == [0, 1, 0]
+    assert rank_by_share(pa.array(["a", "b", "a", None, "c"])).tolist()[4] == 1  # b and c are equally frequent
 
 
 @settings(deadline=None, max_examples=30)
@@ -61,11 +61,17 @@ def test_worked_distances_of_categories():
 def test_distances_are_symmetric_and_know_no_order(seed, same_units):
     rng = np.random.default_rng(seed)
     x, y = rng.lognormal(0, 1, 30), rng.normal(0, 3, 20)
-    straight = apart(AttributeColumn(x), AttributeColumn(y), same_units=same_units)
-    assert straight == pytest.approx(apart(AttributeColumn(y), AttributeColumn(x), same_units=same_units))
-    assert straight == pytest.approx(apart(AttributeColumn(rng.permutation(x)), AttributeColumn(y), same_units=same_units))
-    assert apart(AttributeColumn(x), AttributeColumn(rng.permutation(x)), same_units=same_units) == 0
-    assert apart(AttributeColumn(7 * x + 3), AttributeColumn(x), same_units=False) == pytest.approx(0, abs=1e-9)
+    straight = measure_distribution_distance(AttributeColumn(x), AttributeColumn(y), same_units=same_units)
+    assert straight == pytest.approx(
+        measure_distribution_distance(AttributeColumn(y), AttributeColumn(x), same_units=same_units)
+    )
+    assert straight == pytest.approx(
+        measure_distribution_distance(AttributeColumn(rng.permutation(x)), AttributeColumn(y), same_units=same_units)
+    )
+    assert measure_distribution_distance(AttributeColumn(x), AttributeColumn(rng.permutation(x)), same_units=same_units) == 0
+    assert measure_distribution_distance(AttributeColumn(7 * x + 3), AttributeColumn(x), same_units=False) == pytest.approx(
+        0, abs=1e-9
+    )
 
 
 def test_dependence_against_another_library_and_of_words():

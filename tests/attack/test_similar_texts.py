@@ -18,7 +18,7 @@ from tasks.attack.methods import attack
 from tasks.attack.probabilistic.estimation import link_by_probability
 from tasks.attack.probabilistic.levels import Exact, create_pattern_comparison
 from tasks.attack.probabilistic.pattern_assignment import PatternCosts
-from tasks.attack.probabilistic.patterns import count_patterns, patterns_of, rules_of
+from tasks.attack.probabilistic.patterns import compute_patterns, count_patterns, create_rules
 from tasks.attack.probabilistic.probabilistic_linkage import ProbabilisticLinkage
 from tasks.attack.probabilistic.similar import Similar, normalise_text
 from tasks.attack.threat import Intruder
@@ -45,7 +45,7 @@ def levels(table, own, shown, ladder=LADDER):
     original, schema = table(texts(own), scales=SCALES)
     both = create_pattern_comparison(original, Microdata.from_columns(texts(shown)), schema, ("name",), (("name", ladder),))
     record, row = (one.ravel() for one in np.meshgrid(np.arange(len(own)), np.arange(len(shown)), indexing="ij"))
-    return patterns_of(both, record, row).reshape(len(own), len(shown)).tolist()
+    return compute_patterns(both, record, row).reshape(len(own), len(shown)).tolist()
 
 
 def test_worked_by_hand(table):
@@ -112,7 +112,7 @@ def test_counts_are_those_of_a_loop_over_all_pairs(table, own, shown, measure, a
 def test_seen_from_the_other_file_the_same_are_alike(table, own, shown):
     original, schema = table(texts(own), scales=SCALES)
     both = create_pattern_comparison(original, Microdata.from_columns(texts(shown)), schema, ("name",), (("name", LADDER),))
-    costs = PatternCosts(rules_of(both), lambda numbers: numbers.astype(float), both.alike)
+    costs = PatternCosts(create_rules(both), lambda numbers: numbers.astype(float), both.alike)
     everybody = [np.arange(side.shape[1]) for side in (both.own, both.shown)]
     np.testing.assert_array_equal(costs.swap_sides().matrix(everybody[1]).T, costs.matrix(everybody[0]))
 
@@ -213,7 +213,7 @@ class TestWrongInput:
         original, schema = table(texts(["a", None]), scales=SCALES)
         nothing = Microdata.from_columns({"name": pa.nulls(2, pa.string())})
         both = create_pattern_comparison(original, nothing, schema, ("name",), (("name", LADDER),))
-        assert patterns_of(both, np.array([0, 1]), np.array([0, 1])).tolist() == [0, 3]
+        assert compute_patterns(both, np.array([0, 1]), np.array([0, 1])).tolist() == [0, 3]
 
     def test_a_very_long_text_is_refused_and_not_told(self, table):
         secret = "geheim " * 200

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm, ttest_1samp
 
-from tasks.attack.transparency.posterior import posterior
+from tasks.attack.transparency.image_posterior import posterior
 from tasks.attack.transparency.transparency import link_by_mechanism
 from tasks.mask.categories.pram import Pram
 from tasks.mask.coding import rounding
@@ -178,7 +178,7 @@ def test_what_cannot_be_followed_is_left_out(table):
     assert infer_belief(original, done.data, schema, again).unclear == ("a",)  # the categories are those of the source no more
     twice = (pram("a"), pram("a"), JOINED, JOINED.model_copy(update={"recode": (("a", joined_again()),)}))
     done = mask(original, schema, twice, seed=bytes(32), path=())
-    (law,) = infer_belief(original, done.data, schema, twice).laws
+    (law,) = infer_belief(original, done.data, schema, twice).likelihoods
     np.testing.assert_allclose(law.probability.sum(axis=1)[:4], 1)
 
 
@@ -246,7 +246,7 @@ def test_the_law_of_which_multiple_is_published(table, kind, monkeypatch):
         steps = (to_multiples(kind, 20.0),)
         done = mask(original, schema, steps, seed=bytes(32), path=())
         knowledge = infer_belief(original, done.data, schema, steps)
-        (law,), (between,) = knowledge.laws, knowledge.between
+        (law,), (between,) = knowledge.likelihoods, knowledge.between
         up = done.data.floats("v") == between.high
         chance = np.where(up, law.probability[law.own, law.shown], 1 - law.probability[law.own, law.shown])
         near = np.where(chance > 0.5, 1, -1)

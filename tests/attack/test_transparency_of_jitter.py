@@ -14,12 +14,12 @@ from tasks.attack.methods import attack
 from tasks.attack.outcomes.guesses import Guesses
 from tasks.attack.plan import MARGINALS, default_attacks
 from tasks.attack.threat import Intruder
-from tasks.attack.transparency import marginals as module
-from tasks.attack.transparency.posterior import posterior
+from tasks.attack.transparency import image_marginals as module
+from tasks.attack.transparency.image_posterior import posterior
 from tasks.attack.transparency.transparency import Transparency, link_by_mechanism
 from tasks.mask.categories.pram import Pram
 from tasks.mask.methods import mask
-from tasks.mask.ranks.jitter_law import jitter_law
+from tasks.mask.ranks.jitter_distribution import compute_displacement_distribution
 from tasks.mask.ranks.rank_jitter import RankJitter, half_width
 from tasks.mask.ranks.rank_swapping import RankSwapping
 from tasks.mask.sampling import Sampling
@@ -94,7 +94,7 @@ def test_slow_twin(table, seed, n, percent):
     for name in "uv":
         own, shown = original.floats(name), masked.floats(name)
         ranked = np.sort(own[~np.isnan(own)])
-        law = jitter_law(half_width(percent, len(ranked)), np.arange(len(ranked) + 1))
+        law = compute_displacement_distribution(half_width(percent, len(ranked)), np.arange(len(ranked) + 1))
         chance *= [[_moves(a, b, ranked, law) for b in shown] for a in own]
     others = chance.sum(axis=0) - chance
     weight = np.where(chance > 0, chance / np.maximum(others, 1e-12 * chance.sum(axis=0)), 0.0)
@@ -117,7 +117,7 @@ def test_together_against_all_ways_to_match(table, seed):
     rng = np.random.default_rng(seed)
     original, schema = table({name: rng.permutation(6) for name in "uv"})
     masked = masked_by(original, schema, (jitter("u", "v", percent=40.0),), seed)
-    law, chance = jitter_law(2.4, np.arange(7)), np.ones((6, 6))
+    law, chance = compute_displacement_distribution(2.4, np.arange(7)), np.ones((6, 6))
     for name in "uv":
         chance *= law[original.floats(name).astype(int)][:, masked.floats(name).astype(int)]
     shares = np.zeros((6, 6))
@@ -239,7 +239,7 @@ def test_strata_with_too_large_a_law_keep_their_intervals(table, monkeypatch):
     original, schema = table({**correlated(60, 2, 5), "g": np.arange(60) % 2})
     steps = (jitter("a0", "a1", percent=10.0, by=("g",)),)
     links, knowledge = link_by_mechanism(original, masked_by(original, schema, steps, 5), schema, steps, original.names)
-    assert not knowledge.laws
+    assert not knowledge.likelihoods
     assert not knowledge.unclear
     assert {part.name for part in knowledge.between} == {"a0", "a1"}
     assert hits(links) > 0.3

@@ -15,8 +15,8 @@ from tasks.mask.categories.pram import Pram
 from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.mask.intruder_belief import create_initial_belief
 from tasks.mask.methods import infer_belief, mask
-from tasks.mask.noise.following import infer
-from tasks.mask.precision import precision_of
+from tasks.mask.noise.noise_inference import infer
+from tasks.mask.precision_grid import find_precision
 from tasks.mask.ranks.rank_swapping import RankSwapping
 from tasks.mask.step import IntruderView
 from tasks.microdata.schema import Scale
@@ -189,7 +189,7 @@ def test_who_does_not_hold_all_records_estimates_the_law_from_the_release(table,
     step = noise("a", "b", "c", kind=kind, sd_percent=40.0)
     done = mask(original, schema, (step,), seed=SEED, path=())
     view = IntruderView(
-        create_initial_belief(original), original, original, done.data, schema, precision_of(original, original.names)
+        create_initial_belief(original), original, original, done.data, schema, find_precision(original, original.names)
     )
     knows_all = infer(view, step).blurred[0]
     estimates = infer(replace(view, knowledge=replace(view.knowledge, complete=False)), step).blurred[0]

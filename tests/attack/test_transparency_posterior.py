@@ -11,11 +11,11 @@ from statsmodels.datasets import anes96
 
 from tasks.attack.methods import attack
 from tasks.attack.probabilistic.estimation import link_by_probability
-from tasks.attack.probabilistic.posterior import check_compatible
+from tasks.attack.probabilistic.match_posterior import check_compatible
 from tasks.attack.probabilistic.probabilistic_linkage import ProbabilisticLinkage
 from tasks.attack.threat import Intruder
-from tasks.attack.transparency import posterior as transparency_posterior
-from tasks.attack.transparency.posterior import posterior
+from tasks.attack.transparency import image_posterior as transparency_posterior
+from tasks.attack.transparency.image_posterior import posterior
 from tasks.attack.transparency.transparency import Transparency, link_by_mechanism
 from tasks.mask.categories.pram import Pram
 from tasks.mask.groups.microaggregation import Microaggregation
@@ -129,13 +129,13 @@ def test_the_images_of_a_record_are_listed_once_for_all_rows_that_are_asked_for(
     original, schema = table({"a": ["x", "y", "x", "z"], "b": ["y", "x", "z", "z"]}, scales=NOMINAL)
     held, _ = held_of(original, schema, (pram("a", "b"),), 4)
     whole, asked = shares_of(held, 4), []
-    once = transparency_posterior.images_of.py_func
+    once = transparency_posterior.find_images.py_func
 
     def listed(i, *rest):
         asked.append(i)
         return once(i, *rest)
 
-    monkeypatch.setattr(transparency_posterior, "images_of", listed)
+    monkeypatch.setattr(transparency_posterior, "find_images", listed)
     monkeypatch.setattr(transparency_posterior, "_list_log_weights", transparency_posterior._list_log_weights.py_func)
     records, rows = np.array([3, 0, 3, 1, 3, 0]), np.array([0, 1, 2, 3, 3, 0])
     np.testing.assert_allclose(held.compute_probabilities(records, rows), whole[records, rows])

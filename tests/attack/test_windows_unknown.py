@@ -56,7 +56,7 @@ def test_too_high_a_bound_widens_and_never_empties(seed, method, bound, ties):
         assert (wide[name][1] >= exact[name][1]).all()
     links, knowledge = link_by_mechanism(data, released, SCHEMA, steps, ("a", "b"), window_at_most=bound)
     assert (links.sound_sizes > 0).all()
-    assert not knowledge.laws, "the law of a jitter needs its window"
+    assert not knowledge.likelihoods, "the law of a jitter needs its window"
 
 
 def test_a_bound_of_everything_is_no_knowledge():

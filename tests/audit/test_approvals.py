@@ -17,14 +17,14 @@ from tasks.audit.certificates.approval import (
     WROTE_POLICY,
     ApprovalPredicate,
     PolicyAuthor,
+    create_approval_schema,
     independence,
     read_approval,
-    schema_of_approvals,
     sign_approval,
 )
 from tasks.audit.certificates.certificate_statements import NotValid
 from tasks.audit.certificates.revocation import RevocationPredicate, sign_revocation
-from tasks.audit.signing.envelope import STATEMENT, open_envelope, seal
+from tasks.audit.signing.envelope import STATEMENT, open_envelope, sign_envelope
 from tasks.audit.signing.keyring import Keyring, key_records
 from tasks.audit.signing.keys import create_key, keep_record, open_key, retire_record, revoke_record
 from tasks.runtime.settings import Home
@@ -89,7 +89,7 @@ def test_a_good_approval_is_read(keys):
     home, person, _ = keys
     content = sign_approval(SUBJECT, SAID, person)
     found = read_approval(content, CERTIFICATE, Keyring.from_home(home))
-    assert (found.said, found.key.key_id, found.key.name) == (SAID, person.key_id, "Bob")
+    assert (found.predicate, found.key.key_id, found.key.name) == (SAID, person.key_id, "Bob")
 
 
 def test_what_does_not_count(keys):
@@ -106,8 +106,8 @@ def test_what_does_not_count(keys):
         "is for certificates, not for approvals": (sign_approval(SUBJECT, SAID, machine), CERTIFICATE, keyring),
         "another kind": (sign_revocation(SUBJECT, RevocationPredicate(**about), person), CERTIFICATE, keyring),
         "byte for byte": (good + b"\n", CERTIFICATE, keyring),
-        "its fields": (seal(bent, STATEMENT, person.signer), CERTIFICATE, keyring),
-        "no in-toto statement": (seal(more, STATEMENT, person.signer), CERTIFICATE, keyring),
+        "its fields": (sign_envelope(bent, STATEMENT, person.signer), CERTIFICATE, keyring),
+        "no in-toto statement": (sign_envelope(more, STATEMENT, person.signer), CERTIFICATE, keyring),
         "not a signed envelope": (b"", CERTIFICATE, keyring),
     }
     for why, arguments in cases.items():
@@ -124,7 +124,7 @@ def test_a_persons_key_that_was_retired_or_revoked(keys, days):
     for changed in (retire_record(record, since), revoke_record(record, AT, since, "lost")):
         keep_record(home, changed)
         if days > 0:
-            assert read_approval(content, CERTIFICATE, Keyring.from_home(home)).said == SAID
+            assert read_approval(content, CERTIFICATE, Keyring.from_home(home)).predicate == SAID
         else:
             with pytest.raises(NotValid, match=r"retired|revoked"):
                 read_approval(content, CERTIFICATE, Keyring.from_home(home))
@@ -147,7 +147,7 @@ def test_every_changed_bit_is_found(keys):
 
 def test_the_schema_takes_what_is_written_and_nothing_else(keys):
     _, person, _ = keys
-    schema = schema_of_approvals()
+    schema = create_approval_schema()
     assert schema["$id"] == PREDICATE_TYPE
     predicate = open_envelope(sign_approval(SUBJECT, SAID, person), STATEMENT).value["predicate"]
     Draft202012Validator(schema).validate(predicate)

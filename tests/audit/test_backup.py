@@ -28,7 +28,7 @@ from tasks.audit.signing.keys import signing_key
 from tasks.microdata.errors import InputError
 from tasks.microdata.table import Microdata
 from tasks.runtime.artifacts import Store
-from tasks.runtime.draws import draw_of
+from tasks.runtime.draws import find_or_create_draw
 from tasks.runtime.settings import Home
 
 
@@ -36,7 +36,7 @@ from tasks.runtime.settings import Home
 def full(home):
     """A home with something of every kind."""
     Store().put_table(Microdata.from_columns({"a": [1, 2, 3]}))
-    draw_of("survey")
+    find_or_create_draw("survey")
     key = signing_key()
     Ledger.current().append(AttemptMade.model_validate(attempt("r1")), key)
     Index.current().close()

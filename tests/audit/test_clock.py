@@ -11,7 +11,7 @@ from ledgers import ASKED, filled, new_key, short
 from flows.cli import run as sdcert
 from tasks.audit.ledger.entries import ClockSetBack
 from tasks.audit.ledger.ledger import Ledger
-from tasks.audit.ledger.verification import verify_ledger
+from tasks.audit.ledger.ledger_verification import verify_ledger
 from tasks.audit.signing.keys import signing_key
 from tasks.microdata.errors import InputError
 
@@ -26,9 +26,9 @@ def refusal(action, *arguments) -> str:
 
 
 def at(ledger: Ledger) -> list[datetime]:
-    from tasks.audit.ledger.ledger import entry_of
+    from tasks.audit.ledger.ledger import open_entry
 
-    return [entry_of(line.content).at for line in ledger.lines()]
+    return [open_entry(line.content).at for line in ledger.lines()]
 
 
 def test_nothing_follows_an_entry_that_is_still_to_come(tmp_path):

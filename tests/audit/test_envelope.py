@@ -14,7 +14,15 @@ from securesystemslib.dsse import Envelope
 from securesystemslib.signer import CryptoSigner, SSlibKey
 
 from tasks.audit.signing import envelope as module
-from tasks.audit.signing.envelope import ENTRY, STATEMENT, BadSignature, NotAnEnvelope, open_envelope, seal, verify_signature
+from tasks.audit.signing.envelope import (
+    ENTRY,
+    STATEMENT,
+    BadSignature,
+    NotAnEnvelope,
+    open_envelope,
+    sign_envelope,
+    verify_signature,
+)
 from tasks.microdata.canonical import canonical
 
 # RFC 8032, section 7.1, test 1: keys for everybody to see
@@ -67,19 +75,19 @@ def test_by_hand():
         '{"payload":"eyJhIjoxfQ==","payloadType":"application/vnd.sdcert.ledger-entry+json",'
         f'"signatures":[{{"keyid":"{KEY.keyid}","sig":"{signature}"}}]}}'
     )
-    assert seal({"a": 1}, ENTRY, SIGNER) == expected.encode() == by_hand(payload)
+    assert sign_envelope({"a": 1}, ENTRY, SIGNER) == expected.encode() == by_hand(payload)
 
 
 @given(json_values)
 def test_what_was_sealed_is_opened(value):
-    sealed = open_envelope(seal(value, ENTRY, SIGNER), ENTRY)
+    sealed = open_envelope(sign_envelope(value, ENTRY, SIGNER), ENTRY)
     assert canonical(sealed.value) == canonical(value) == sealed.payload
     assert (sealed.key_id, verify_signature(sealed, [KEY]).keyid) == (KEY.keyid, KEY.keyid)
 
 
 @given(json_values)
 def test_anybody_can_check_a_seal_with_bare_cryptography(value):
-    fields = json.loads(seal(value, STATEMENT, SIGNER))
+    fields = json.loads(sign_envelope(value, STATEMENT, SIGNER))
     signed = pae(fields["payloadType"].encode(), base64.b64decode(fields["payload"], validate=True))
     Ed25519PublicKey.from_public_bytes(PUBLIC).verify(base64.b64decode(fields["signatures"][0]["sig"]), signed)
     with pytest.raises(InvalidSignature):
@@ -87,7 +95,7 @@ def test_anybody_can_check_a_seal_with_bare_cryptography(value):
 
 
 def test_every_single_bit_counts():
-    content = seal({"a": 1, "ü": [None, "x"]}, ENTRY, SIGNER)
+    content = sign_envelope({"a": 1, "ü": [None, "x"]}, ENTRY, SIGNER)
     flipped = (
         content[:i] + bytes([content[i] ^ (1 << bit)]) + content[i + 1 :] for i in range(len(content)) for bit in range(8)
     )
@@ -98,7 +106,7 @@ def test_every_single_bit_counts():
 @settings(max_examples=150)
 @given(json_values, st.data())
 def test_any_changed_byte_is_refused(value, data):
-    content = seal(value, ENTRY, SIGNER)
+    content = sign_envelope(value, ENTRY, SIGNER)
     place = data.draw(st.integers(0, len(content) - 1))
     byte = data.draw(st.integers(0, 255).filter(lambda byte: byte != content[place]))
     assert is_refused(content[:place] + bytes([byte]) + content[place + 1 :])
@@ -107,7 +115,7 @@ def test_any_changed_byte_is_refused(value, data):
 
 
 def changed(change: str) -> bytes:
-    content = seal({"a": 1}, ENTRY, SIGNER)
+    content = sign_envelope({"a": 1}, ENTRY, SIGNER)
     fields = json.loads(content)
     one = fields["signatures"][0]
     match change:
@@ -181,41 +189,41 @@ def test_anything_else_is_no_envelope(content):
 
 def test_an_envelope_of_another_type_is_not_opened():
     with pytest.raises(NotAnEnvelope, match="another type"):
-        open_envelope(seal({"a": 1}, STATEMENT, SIGNER), ENTRY)
+        open_envelope(sign_envelope({"a": 1}, STATEMENT, SIGNER), ENTRY)
 
 
 def test_the_type_is_signed_too():
-    content = seal({"a": 1}, STATEMENT, SIGNER).replace(STATEMENT.encode(), ENTRY.encode())
+    content = sign_envelope({"a": 1}, STATEMENT, SIGNER).replace(STATEMENT.encode(), ENTRY.encode())
     with pytest.raises(BadSignature):
         verify_signature(open_envelope(content, ENTRY), [KEY])
 
 
 def test_a_signature_of_another_key_under_this_name_is_bad():
-    content = seal({"a": 1}, ENTRY, OTHER).replace(OTHER.public_key.keyid.encode(), KEY.keyid.encode())
+    content = sign_envelope({"a": 1}, ENTRY, OTHER).replace(OTHER.public_key.keyid.encode(), KEY.keyid.encode())
     with pytest.raises(BadSignature):
         verify_signature(open_envelope(content, ENTRY), [KEY])
 
 
 def test_no_key_no_trust():
     with pytest.raises(BadSignature):
-        verify_signature(open_envelope(seal({"a": 1}, ENTRY, SIGNER), ENTRY), [])
+        verify_signature(open_envelope(sign_envelope({"a": 1}, ENTRY, SIGNER), ENTRY), [])
 
 
 def test_what_is_too_large_is_neither_sealed_nor_opened(monkeypatch):
-    content = seal({"a": "x" * 1000}, ENTRY, SIGNER)
+    content = sign_envelope({"a": "x" * 1000}, ENTRY, SIGNER)
     monkeypatch.setattr(module, "LARGEST_BYTES", len(content))
     assert open_envelope(content, ENTRY).value == {"a": "x" * 1000}
     monkeypatch.setattr(module, "LARGEST_BYTES", len(content) - 1)
     with pytest.raises(NotAnEnvelope, match="at most"):
         open_envelope(content, ENTRY)
     with pytest.raises(ValueError, match="at most"):
-        seal({"a": "x" * 1000}, ENTRY, SIGNER)
+        sign_envelope({"a": "x" * 1000}, ENTRY, SIGNER)
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), {"a": "\ud800"}])
 def test_what_has_no_canonical_form_is_not_sealed(value):
     with pytest.raises(ValueError, match=r"."):
-        seal(value, ENTRY, SIGNER)
+        sign_envelope(value, ENTRY, SIGNER)
 
 
 def test_a_refusal_tells_nothing_of_the_content():
@@ -226,7 +234,7 @@ def test_a_refusal_tells_nothing_of_the_content():
 
 @pytest.mark.parametrize("key_id", [5, 1.5, None, True])
 def test_a_key_has_its_id_as_a_text(key_id):
-    content = json.loads(seal({"a": 1}, ENTRY, SIGNER))
+    content = json.loads(sign_envelope({"a": 1}, ENTRY, SIGNER))
     content["signatures"][0]["keyid"] = key_id
     with pytest.raises(NotAnEnvelope):
         open_envelope(canonical(content), ENTRY)

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from trails import VERDICTS, attempt, attribute, began, digest, ended, released, runs, write_trail
+from trails import VERDICTS, attempt, attribute, began, digest, ended, last_certificate, released, runs, write_trail
 
 from tasks.audit.ledger.entries import RunBegan, RunEnded
-from tasks.audit.ledger.ledger import Ledger, entry_of
+from tasks.audit.ledger.ledger import Ledger, open_entry
 from tasks.audit.lookup.index import Index
+from tasks.audit.lookup.index_rows import alike, list_touched_attributes
 from tasks.audit.lookup.query import Query
-from tasks.audit.lookup.rows import alike, list_touched_attributes
 from tasks.audit.lookup.trust import Trust, format_entry_notes
 from tasks.audit.signing.keyring import Keyring
 from tasks.runtime.settings import Home
@@ -45,7 +45,7 @@ def read_plainly(home: Path) -> dict[str, dict[str, object]]:
     """The slow twin: every line of the ledger is read, and what it says of its run noted."""
     said: dict[str, dict[str, object]] = {}
     for line in Ledger(home / "ledger").lines():
-        entry = entry_of(line.content)
+        entry = open_entry(line.content)
         event, run = entry.event, getattr(entry.event, "run", None)
         if run is None:
             continue
@@ -164,7 +164,7 @@ def test_a_run_is_dated_by_its_first_entry_and_a_failed_one_has_no_certificate(h
         (found,) = index.find(Query(verdict="failed"))
         assert found.began_at == START + timedelta(minutes=1)
         assert found.end_time == START + timedelta(minutes=3)
-        assert index.last_certificate_of("anes") is None
+        assert last_certificate(index, "anes") is None
 
 
 def test_doubts_name_what_was_done_to_a_line(home):

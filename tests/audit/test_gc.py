@@ -14,11 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_homes import GONE, NOW, aged, ended, home_in, path_of, put, put_cache_record, put_run, revoked, there
 
-from tasks.audit.maintenance.collection import plan, remove_files
+from tasks.audit.maintenance.collection import plan_removal, remove_files
 from tasks.audit.maintenance.inventory import drafts, is_abandoned
-from tasks.audit.maintenance.retention import History, history, history_of, manifests_of
+from tasks.audit.maintenance.retention import History, history, read_history, read_manifests
+from tasks.audit.maintenance.store_verification import verify_store
 from tasks.audit.maintenance.use import lock_store, use_store
-from tasks.audit.maintenance.verification import verify
 from tasks.runtime.files import write_whole
 from tasks.runtime.settings import Home
 
@@ -26,18 +26,18 @@ MONTH = timedelta(days=30)
 
 
 def past(*entries) -> History:
-    return history(manifests_of(Home.current()), entries)
+    return history(read_manifests(Home.current()), entries)
 
 
 def collected(*entries, younger_than: timedelta = MONTH) -> list[str]:
     """Carry a collection out; the addresses that went."""
-    found = plan(Home.current(), past(*entries).runs, now=NOW, younger_than=younger_than)
+    found = plan_removal(Home.current(), past(*entries).runs, now=NOW, younger_than=younger_than)
     remove_files(found)
     return sorted(found.artifacts)
 
 
 def reasons(*entries) -> dict[str, str]:
-    return plan(Home.current(), past(*entries).runs, now=NOW, younger_than=MONTH).reasons
+    return plan_removal(Home.current(), past(*entries).runs, now=NOW, younger_than=MONTH).reasons
 
 
 def test_the_reasons_to_keep_a_run(home):
@@ -82,7 +82,7 @@ def test_an_orphan_goes_and_what_a_certified_run_needs_through_three_records_sta
     put_run("a2", [], days=98, verdict="refused")
     assert collected() == sorted([orphan, of_the_orphan, pointing])
     assert there([deepest, inner, outer]) == [True] * 3
-    assert verify(Home.current(), past()).findings == ()
+    assert verify_store(Home.current(), past()).findings == ()
 
 
 def test_what_the_ledger_alone_knows_is_kept(home):
@@ -104,7 +104,7 @@ def test_a_plan_changes_nothing(home):
     put("orphan", days=99)
     put_cache_record("f" * 32, ["table:" + "0" * 64])
     before = {path: path.lstat() for path in home.rglob("*")}
-    found = plan(Home.current(), (), now=NOW, younger_than=MONTH)
+    found = plan_removal(Home.current(), (), now=NOW, younger_than=MONTH)
     assert len(list(found.files)) == 2
     after = {path: path.lstat() for path in home.rglob("*") if path != home / "locks"}
     assert {path: (stat.st_mtime_ns, stat.st_size) for path, stat in after.items()} == {
@@ -117,7 +117,7 @@ def test_records_go_with_what_they_point_to_and_before_it(home):
     good = put_cache_record("a" * 32, [kept])
     bad = [put_cache_record("b" * 32, [kept, going]), put_cache_record("c" * 32, ["page:" + "0" * 64])]
     bad.append(put_cache_record("d" * 32, [kept], {"type": "pickle"}))
-    found = plan(Home.current(), (), now=NOW, younger_than=MONTH)
+    found = plan_removal(Home.current(), (), now=NOW, younger_than=MONTH)
     assert [file.path for file in found.files] == [*bad, path_of(going)]
     remove_files(found)
     assert list(Home.current().records.iterdir()) == [good]
@@ -130,10 +130,10 @@ def test_a_collection_killed_at_any_moment_leaves_a_store_that_verifies(home):
     put_run("a1", [needed], days=99, verdict="certified")
     for key, ref in zip("abc", orphans, strict=True):
         put_cache_record(key * 32, [ref])
-    found = plan(Home.current(), past().runs, now=NOW, younger_than=MONTH)
+    found = plan_removal(Home.current(), past().runs, now=NOW, younger_than=MONTH)
     for file in found.files:
         file.path.unlink()
-        seen = verify(Home.current(), past())
+        seen = verify_store(Home.current(), past())
         assert (seen.findings, seen.dangling) == ((), 0)
 
 
@@ -220,7 +220,7 @@ def test_manifests_that_cannot_be_read_are_told_unless_the_ledger_knows_the_run(
             (home.runs / run / "manifest.json").write_text(content)
         found = past(ended(0, "a2"))
         assert (found.unreadable, [run.run for run in found.runs]) == (("a1", "a3", "a4"), ["a2"])
-        assert [finding.kind for finding in verify(home, found).findings] == ["manifest"] * 3
+        assert [finding.kind for finding in verify_store(home, found).findings] == ["manifest"] * 3
 
 
 graphs = st.lists(
@@ -280,15 +280,15 @@ def test_after_any_collection_the_store_verifies_and_every_kept_run_is_whole(dra
         wanted = {i for j in kept_by_hand for i in drawn_runs[j][0] if i < len(refs)}
         wanted |= {i for i, (_, _, age) in enumerate(drawn) if age < days}
 
-        found = plan(home, past(*entries).runs, now=NOW, younger_than=timedelta(days=days))
+        found = plan_removal(home, past(*entries).runs, now=NOW, younger_than=timedelta(days=days))
         assert set(found.reasons) == {f"r{j}" for j in kept_by_hand}
         remove_files(found)
 
         stays = closure(naming, wanted)
         assert there(refs) == [i in stays for i in range(len(refs))]
-        seen = verify(home, past(*entries))
+        seen = verify_store(home, past(*entries))
         assert (seen.findings, seen.dangling) == ((), 0)
-        again = plan(home, past(*entries).runs, now=NOW, younger_than=timedelta(days=days))
+        again = plan_removal(home, past(*entries).runs, now=NOW, younger_than=timedelta(days=days))
         assert list(again.files) == []
 
 
@@ -304,5 +304,5 @@ def expected_runs(drawn: list[tuple], days: int) -> set[int]:
 
 
 def test_a_home_without_anything_has_nothing_to_remove(home):
-    found = plan(Home.current(), history_of(Home.current()).runs, now=NOW, younger_than=MONTH)
+    found = plan_removal(Home.current(), read_history(Home.current()).runs, now=NOW, younger_than=MONTH)
     assert (list(found.files), found.reasons, found.needed) == ([], {}, 0)

@@ -11,13 +11,13 @@ import sys
 from pathlib import Path
 
 import pytest
-from trails import attempt, began, digest, ended, runs, write_trail
+from trails import attempt, began, digest, ended, last_certificate, runs, write_trail
 
 from tasks.audit.ledger.entries import RunBegan, RunEnded
 from tasks.audit.ledger.ledger import Ledger
 from tasks.audit.lookup import index_update, opening
 from tasks.audit.lookup.index import Index
-from tasks.audit.lookup.lines import IndexMismatch, LedgerLineReader
+from tasks.audit.lookup.ledger_lines import IndexMismatch, LedgerLineReader
 from tasks.audit.lookup.query import Query
 from tasks.audit.signing.keys import signing_key
 from tasks.microdata.errors import InputError
@@ -35,7 +35,7 @@ def answers(index: Index) -> tuple[object, ...]:
     """What an index says of a trail: enough to tell a wrong one."""
     found = index.find(Query())
     return (index.size, [one.run for one in found], [one.ending for one in found], index.attempts_of("series-3"),
-            index.last_certificate_of("series-0"), index.names("attribute"), index.count(Query(touching="age")))  # fmt: skip
+            last_certificate(index, "series-0"), index.names("attribute"), index.count(Query(touching="age")))  # fmt: skip
 
 
 def changed(path: Path, statement: str, *, stamped: bool = False) -> None:
@@ -82,23 +82,23 @@ def test_the_last_certificate_is_of_a_certified_release_for_publication(home):
     ]
     write_trail(home, events)
     with Index.current() as index:
-        assert index.last_certificate_of("anes") == digest("r2", "certificate")
-        assert index.last_certificate_of("other") == digest("r5", "certificate")
-        assert index.last_certificate_of("nobody's") is None
+        assert last_certificate(index, "anes") == digest("r2", "certificate")
+        assert last_certificate(index, "other") == digest("r5", "certificate")
+        assert last_certificate(index, "nobody's") is None
 
 
 def test_the_last_certificate_is_the_one_that_ended_last(home):
     write_trail(home, [began("r1"), began("r2"), ended("r2"), ended("r1")])
     with Index.current() as index:
-        assert index.last_certificate_of("anes") == digest("r1", "certificate")
+        assert last_certificate(index, "anes") == digest("r1", "certificate")
 
 
 def test_it_catches_up_and_reads_only_what_is_new(home, monkeypatch):
     key = signing_key()
     Ledger.current().append(RunBegan.model_validate_json(_json(began("r1"))), key)
     read: list[int] = []
-    fill = index_update.entry_of
-    monkeypatch.setattr(index_update, "entry_of", lambda content: read.append(1) or fill(content))
+    fill = index_update.parse_entry
+    monkeypatch.setattr(index_update, "parse_entry", lambda content: read.append(1) or fill(content))
     with Index.current() as index:
         assert index.size == 2
     assert len(read) == 2
@@ -113,7 +113,7 @@ def test_nothing_is_made_where_there_is_no_ledger(home):
     with Index.current() as index:
         assert index.find(Query()) == []
         assert index.size == 0
-        assert index.last_certificate_of("anes") is None
+        assert last_certificate(index, "anes") is None
     assert not home.exists()
 
 

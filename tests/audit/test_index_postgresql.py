@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import NullPool, create_engine, text
-from trails import attempt, began, digest, ended, runs, write_trail
+from trails import attempt, began, digest, ended, last_certificate, runs, write_trail
 
 from tasks.audit.ledger.entries import AttemptMade
 from tasks.audit.ledger.ledger import Ledger
 from tasks.audit.lookup.index import Index
-from tasks.audit.lookup.lines import LedgerLineReader
+from tasks.audit.lookup.ledger_lines import LedgerLineReader
 from tasks.audit.lookup.query import Query
-from tasks.audit.lookup.server import schema_of
+from tasks.audit.lookup.server import name_schema
 from tasks.audit.signing.keys import signing_key
 from tasks.microdata.errors import InputError
 
@@ -47,7 +47,7 @@ def changed(postgres, database, trail):
     def call(statement: str) -> None:
         engine = create_engine(postgres.socket_url(database), poolclass=NullPool)
         with engine.begin() as connection:
-            connection.execute(text(f'set search_path to "{schema_of(places())}"'))
+            connection.execute(text(f'set search_path to "{name_schema(places())}"'))
             connection.execute(text(statement))
 
     return call
@@ -60,7 +60,7 @@ def places() -> LedgerLineReader:
 def answers(index: Index) -> tuple[object, ...]:
     found = index.find(Query())
     return (index.size, [one.run for one in found], [one.ending for one in found], index.attempts_of("series-3"),
-            index.last_certificate_of("series-0"), index.names("attribute"), index.names("release"), index.key_changes(),
+            last_certificate(index, "series-0"), index.names("attribute"), index.names("release"), index.key_changes(),
             index.count(Query(touching="age")), index.find(Query(certificate=digest("x")[:1], last=3)),
             [index.contents_of_shape(row["alike"]) for row, _ in index.list_certified_runs()[:3]])  # fmt: skip
 
@@ -204,7 +204,7 @@ def test_several_processes_that_write_miss_nothing(home, database, tmp_path):
     for one in started:
         out, err = one.communicate(timeout=240)
         assert one.returncode == 0, err
-        assert out == ""
+        assert not out or "there was none" in out  # told if building it takes more than a second
     with Index.current() as index:
         assert {one.run for one in index.attempts_of("shared")} == {event["run"] for some in of.values() for event in some}
         assert index.notes == []

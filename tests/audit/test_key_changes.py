@@ -13,13 +13,13 @@ from types import SimpleNamespace
 import pytest
 from signing_homes import events, opens_ledger
 
-from tasks.audit.ledger.verification import verify_ledger
-from tasks.audit.signing import changes as changes_module
+from tasks.audit.ledger.ledger_verification import verify_ledger
+from tasks.audit.signing import key_changes as changes_module
 from tasks.audit.signing import keys as keys_module
-from tasks.audit.signing.changes import KeyChanges
 from tasks.audit.signing.envelope import ENTRY, open_envelope
+from tasks.audit.signing.key_changes import KeyChanges
 from tasks.audit.signing.keyring import Keyring
-from tasks.audit.signing.keys import current_id, open_key, pem_path, record_of, signing, signing_key
+from tasks.audit.signing.keys import current_id, open_key, pem_path, read_key_record, signing, signing_key
 from tasks.microdata.errors import InputError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -43,7 +43,7 @@ class TestChanges:
             (new.claim.key_id[:8], "key", "retired", old[:8]),
         ]
         with pytest.raises(InputError, match="retired or revoked"):
-            open_key(own, record_of(own, old))
+            open_key(own, read_key_record(own, old))
         assert verify_ledger(KeyChanges(own).ledger, Keyring.from_home(own)).findings == ()
 
     def test_what_the_old_key_signed_is_never_later_than_its_retirement(self, own):
@@ -59,7 +59,7 @@ class TestChanges:
 
     def test_nobody_rotates_while_another_signs(self, own):
         signing_key()
-        code = "from tasks.audit.signing.changes import *; KeyChanges(Home.current()).rotate(); print('rotated')"
+        code = "from tasks.audit.signing.key_changes import *; KeyChanges(Home.current()).rotate(); print('rotated')"
         with signing() as key:
             other = subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE, text=True)
             with pytest.raises(subprocess.TimeoutExpired):
@@ -74,7 +74,7 @@ class TestChanges:
         since = datetime.now(UTC) - timedelta(days=3)
         new = KeyChanges(own).revoke(old, reason="stolen", since=since)
         assert new is not None
-        record = record_of(own, old)
+        record = read_key_record(own, old)
         assert (record.revoked_since, record.reason) == (since, "stolen")
         assert signing_key().key_id == new.claim.key_id
         assert events(own)[-1] == (new.claim.key_id[:8], "key", "revoked", old[:8])
@@ -96,7 +96,7 @@ class TestChanges:
         changes.revoke(old, reason="stolen")
         with pytest.raises(InputError, match="revoked already"):
             changes.revoke(old, reason="stolen")
-        assert record_of(own, old).revoked_since is None
+        assert read_key_record(own, old).revoked_since is None
 
     def test_a_revocation_is_not_for_later(self, own):
         old = signing_key().key_id
@@ -146,7 +146,7 @@ def dies(monkeypatch):
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize(
     ("step", "n"),
-    [("_begin", 1), ("store_key", 1), ("_announce", 1), ("make_current", 1), ("keep_record", 1), ("_announce", 2)],
+    [("_begin", 1), ("write_key_files", 1), ("_announce", 1), ("make_current", 1), ("keep_record", 1), ("_announce", 2)],
 )
 @pytest.mark.parametrize("what", ["rotate", "revoke"])
 def test_a_change_that_was_broken_off_is_finished_by_the_next(what, step, n, after, own, dies, monkeypatch):
@@ -170,11 +170,11 @@ def test_a_change_that_was_broken_off_is_finished_by_the_next(what, step, n, aft
     assert KeyChanges(own).pending() is None
     new = current_id(own)
     ending = [(old[:8], "key", "created", new[:8]), (new[:8], "key", "retired" if what == "rotate" else "revoked", old[:8])]
-    nothing_begun = (step == "_begin") or (step == "store_key" and not after)
+    nothing_begun = (step == "_begin") or (step == "write_key_files" and not after)
     assert (new == old) == nothing_begun
     assert events(own)[n_before:] == ([] if nothing_begun else ending)
     assert verify_ledger(KeyChanges(own).ledger, Keyring.from_home(own)).findings == ()
-    record = record_of(own, old)
+    record = read_key_record(own, old)
     assert bool(record.retired_at or record.revoked_at) != nothing_begun
     assert {path.stem for path in (own.root / "keys" / "signing").glob("*.pem")} == {
         found.key_id for found in Keyring.from_home(own).keys
@@ -207,7 +207,7 @@ def test_a_damaged_note_is_told(own):
 def test_eight_rotations_at_once_leave_one_chain(own):
     signing_key()
     code = (
-        "from tasks.audit.signing.changes import *\n"
+        "from tasks.audit.signing.key_changes import *\n"
         "try: KeyChanges(Home.current()).rotate()\n"
         "except InputError as error: print(error.code)"
     )

@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from securesystemslib.signer import CryptoSigner
 
-from tasks.audit.signing.envelope import ENTRY, TRUST, open_envelope, seal
+from tasks.audit.signing.envelope import ENTRY, TRUST, open_envelope, sign_envelope
 from tasks.audit.signing.keyring import (
     KeyRecord,
     KeyRefused,
@@ -26,19 +26,19 @@ from tasks.audit.signing.keyring import (
     KnownKey,
     RevokedCertificate,
     TrustFile,
+    create_home_trust_file,
     note_revoked,
     public_key,
     read_revoked_certificates,
-    trust_of_home,
 )
-from tasks.audit.signing.keys import keep_record, record_for
+from tasks.audit.signing.keys import create_key_record, keep_record
 from tasks.microdata.canonical import canonical
 from tasks.microdata.errors import InputError
 from tasks.runtime.settings import Home
 
 PRIVATE, STRANGER = (Ed25519PrivateKey.from_private_bytes(bytes([n]) * 32) for n in (1, 2))
 RSA = rsa_key(65537, 2048)
-RECORD = record_for(PRIVATE, "certificates", "Office")
+RECORD = create_key_record(PRIVATE, "certificates", "Office")
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
 CERTIFICATE = RevokedCertificate(sha256="c" * 64, reason="wrong table", at=NOON)
@@ -53,7 +53,7 @@ def ring(*records: KeyRecord) -> Keyring:
 
 
 def sealed_by(private: Ed25519PrivateKey = PRIVATE):
-    return open_envelope(seal({"a": 1}, ENTRY, CryptoSigner(private)), ENTRY)
+    return open_envelope(sign_envelope({"a": 1}, ENTRY, CryptoSigner(private)), ENTRY)
 
 
 def verdict(keyring: Keyring, signed_at: datetime = NOON, purpose: str = "certificates", sealed=None) -> str:
@@ -117,7 +117,7 @@ class TestWhatAKeyIsGoodFor:
     def test_an_unknown_key_and_a_bad_signature(self):
         assert verdict(ring(RECORD), sealed=sealed_by(STRANGER)) == "unknown-key"
         assert verdict(Keyring()) == "unknown-key"
-        content = seal({"a": 1}, ENTRY, CryptoSigner(STRANGER))
+        content = sign_envelope({"a": 1}, ENTRY, CryptoSigner(STRANGER))
         own_id, other_id = RECORD.claim.key_id, public_key(pem_of(STRANGER)).keyid
         forged = open_envelope(content.replace(other_id.encode(), own_id.encode()), ENTRY)
         assert verdict(ring(RECORD), sealed=forged) == "bad-signature"
@@ -134,7 +134,7 @@ class TestWhatAKeyIsGoodFor:
             keyring.require_valid_signer(sealed_by(), purpose="certificates", signed_at=NOON)
 
     def test_an_unknown_key_id_is_not_shown_as_it_is(self):
-        content = canonical({**json.loads(seal({"a": 1}, ENTRY, CryptoSigner(PRIVATE)))})
+        content = canonical({**json.loads(sign_envelope({"a": 1}, ENTRY, CryptoSigner(PRIVATE)))})
         hostile = content.replace(RECORD.claim.key_id.encode(), "\u202eevil\u0007".encode().replace(b"\x07", b"\\u0007"))
         with pytest.raises(KeyRefused) as refused:
             ring(RECORD).require_valid_signer(open_envelope(hostile, ENTRY), purpose="certificates", signed_at=NOON)
@@ -164,7 +164,9 @@ class TestFiles:
     @pytest.mark.parametrize("is_sealed", [False, True])
     def test_a_trust_file(self, is_sealed, file):
         content = trust(changed(retired_at=NOON), certificates=(CERTIFICATE,))
-        keyring = Keyring.from_files([file(seal(json.loads(content), TRUST, CryptoSigner(PRIVATE)) if is_sealed else content)])
+        keyring = Keyring.from_files(
+            [file(sign_envelope(json.loads(content), TRUST, CryptoSigner(PRIVATE)) if is_sealed else content)]
+        )
         assert verdict(keyring, NOON + SECOND) == "retired"
         assert keyring.revocation_of("c" * 64) == CERTIFICATE
         assert keyring.revocation_of("d" * 64) is None
@@ -191,7 +193,7 @@ class TestFiles:
 
     @pytest.mark.parametrize("bit", range(8))
     def test_a_flipped_bit_of_a_sealed_trust_file_is_refused(self, bit, file):
-        content = seal(json.loads(trust(RECORD)), TRUST, CryptoSigner(PRIVATE))
+        content = sign_envelope(json.loads(trust(RECORD)), TRUST, CryptoSigner(PRIVATE))
         for place in range(bit, len(content), 61):
             flipped = bytearray(content)
             flipped[place] ^= 1 << bit
@@ -215,8 +217,8 @@ class TestFiles:
             (trust(RECORD).replace(b'"ledger":null', b'"ledger":null,"ledgers":null'), "no trust file"),
             (trust(RECORD).replace(b'"name":"Office"', b'"name":1'), "no trust file"),
             (trust(RECORD).replace(RECORD.claim.key_id.encode(), b"0" * 64), "the id is not that"),
-            (seal(json.loads(trust(RECORD)), TRUST, CryptoSigner(STRANGER)), "none of its own keys"),
-            (seal(json.loads(trust(RECORD)), ENTRY, CryptoSigner(PRIVATE)), "another type"),
+            (sign_envelope(json.loads(trust(RECORD)), TRUST, CryptoSigner(STRANGER)), "none of its own keys"),
+            (sign_envelope(json.loads(trust(RECORD)), ENTRY, CryptoSigner(PRIVATE)), "another type"),
             (pem_of(PRIVATE)[:60], "not a public key"),
             (pem_of(PRIVATE) + pem_of(STRANGER), "several keys"),
             (pem_of(RSA), "another kind"),
@@ -259,9 +261,9 @@ class TestHome:
     def test_what_it_exports_is_what_it_is(self, home, file):
         own = Home(home)
         keep_record(own, changed(revoked_at=NOON, revoked_since=NOON, reason="stolen"))
-        keep_record(own, record_for(STRANGER, "approvals", "Ana"))
+        keep_record(own, create_key_record(STRANGER, "approvals", "Ana"))
         note_revoked(own, "c" * 64, "wrong table", NOON)
-        exported = Keyring.from_files([file(canonical(trust_of_home(own, "0" * 32).model_dump(mode="json")))])
+        exported = Keyring.from_files([file(canonical(create_home_trust_file(own, "0" * 32).model_dump(mode="json")))])
         again = Keyring.from_home(own)
         said = [
             [(one.claim, one.retired_at, one.revoked, one.revoked_since, one.reason) for one in found.keys]

@@ -16,8 +16,8 @@ from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from signing_homes import PASSPHRASE, events, opens_ledger, text_of
 
 from tasks.audit.signing import pem
-from tasks.audit.signing.changes import KeyChanges
-from tasks.audit.signing.envelope import ENTRY, open_envelope, seal
+from tasks.audit.signing.envelope import ENTRY, open_envelope, sign_envelope
+from tasks.audit.signing.key_changes import KeyChanges
 from tasks.audit.signing.keyring import Keyring
 from tasks.audit.signing.keys import (
     create_key,
@@ -25,7 +25,7 @@ from tasks.audit.signing.keys import (
     format_default_key_name,
     make_current,
     pem_path,
-    record_of,
+    read_key_record,
     signing_key,
 )
 from tasks.microdata.errors import InputError
@@ -43,12 +43,12 @@ def refused(code: str, *arguments: object, **options: object) -> InputError:
 class TestOpening:
     def test_the_first_key_is_made_and_found_again(self, own):
         key = signing_key()
-        assert signing_key().claim == key.claim == record_of(own, key.key_id).claim
+        assert signing_key().claim == key.claim == read_key_record(own, key.key_id).claim
         assert current_id(own) == key.key_id
         assert (key.claim.purpose, key.claim.name) == ("certificates", format_default_key_name(key.key_id))
 
     def test_what_it_signs_the_keyring_of_the_home_accepts(self, own):
-        sealed = open_envelope(seal({"a": 1}, ENTRY, signing_key().signer), ENTRY)
+        sealed = open_envelope(sign_envelope({"a": 1}, ENTRY, signing_key().signer), ENTRY)
         assert (
             Keyring.from_home(own).require_valid_signer(sealed, purpose="certificates", signed_at=datetime.now(UTC)).claim
             == signing_key().claim
@@ -69,7 +69,7 @@ class TestOpening:
         monkeypatch.setenv(pem.PASSPHRASE_VARIABLE, PASSPHRASE)
         key = signing_key()
         content = pem_path(own, key.key_id).read_bytes()
-        assert pem.id_of(load_pem_private_key(content, PASSPHRASE.encode())) == key.key_id
+        assert pem.compute_key_id(load_pem_private_key(content, PASSPHRASE.encode())) == key.key_id
         pem._opened.clear()
         assert signing_key().claim == key.claim
         pem._opened.clear()
@@ -202,7 +202,7 @@ class TestFirstKey:
 
     def test_its_making_is_light(self):
         heavy = ("numpy", "pandas", "pyarrow", "prefect", "mlflow", "tasks.runtime.artifacts")
-        code = f"import sys, tasks.audit.signing.changes; print([name for name in {heavy} if name in sys.modules])"
+        code = f"import sys, tasks.audit.signing.key_changes; print([name for name in {heavy} if name in sys.modules])"
         done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
         assert done.stdout.strip() == "[]"
 
@@ -238,15 +238,15 @@ class TestEnvironment:
         private = Ed25519PrivateKey.generate()
         monkeypatch.setenv(pem.PEM_VARIABLE, text_of(private))
         key = signing_key()
-        assert (key.key_id, current_id(own)) == (pem.id_of(private), pem.id_of(private))
-        assert record_of(own, key.key_id).claim == key.claim == signing_key().claim
+        assert (key.key_id, current_id(own)) == (pem.compute_key_id(private), pem.compute_key_id(private))
+        assert read_key_record(own, key.key_id).claim == key.claim == signing_key().claim
         assert not pem_path(own, key.key_id).exists()
 
     def test_a_key_of_the_files_that_signed_nothing_makes_way(self, own, monkeypatch):
         before = signing_key().key_id
         monkeypatch.setenv(pem.PEM_VARIABLE, text_of(Ed25519PrivateKey.generate()))
         assert signing_key().key_id != before
-        assert record_of(own, before).retired_at is not None
+        assert read_key_record(own, before).retired_at is not None
 
     def test_once_there_is_a_ledger_only_its_key_signs(self, own, monkeypatch):
         current = opens_ledger(own)
@@ -261,7 +261,7 @@ class TestEnvironment:
         private = Ed25519PrivateKey.generate()
         monkeypatch.setenv(pem.PEM_VARIABLE, text_of(private))
         new = KeyChanges(own).rotate().claim.key_id
-        assert new == pem.id_of(private) == signing_key().key_id
+        assert new == pem.compute_key_id(private) == signing_key().key_id
         assert events(own)[-2:] == [(old[:8], "key", "created", new[:8]), (new[:8], "key", "retired", old[:8])]
         assert not pem_path(own, new).exists()
 

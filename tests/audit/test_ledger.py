@@ -15,10 +15,10 @@ from ledgers import NOON, copied, filled, new_key, short, trusting
 
 from tasks.audit.ledger import ledger as ledger_module
 from tasks.audit.ledger.entries import LedgerOpened
-from tasks.audit.ledger.head import LARGEST_HEAD, Head, read, serialise_head
+from tasks.audit.ledger.head import LARGEST_HEAD, LedgerHead, parse_head, serialise_head
 from tasks.audit.ledger.ledger import Ledger
-from tasks.audit.ledger.merkle import CompactRange, root_of
-from tasks.audit.ledger.verification import verify_ledger
+from tasks.audit.ledger.ledger_verification import verify_ledger
+from tasks.audit.ledger.merkle import CompactRange, compute_root
 from tasks.microdata.errors import InputError
 from tasks.runtime.files import hold_file_lock
 
@@ -90,7 +90,7 @@ def test_what_append_returns_is_what_the_file_holds(tmp_path):
     for n in range(1, 40):
         appended = ledger.append(short(n), KEY)
         lines = list(ledger.lines())
-        assert appended.root == root_of([line.leaf for line in lines]).hex() == ledger.head().root
+        assert appended.root == compute_root([line.leaf for line in lines]).hex() == ledger.head().root
         assert ledger.entry(appended.first_byte, appended.n_bytes) == appended.entry
         assert appended.size == ledger.head().size == n + 1
         assert appended.first_byte + appended.n_bytes == ledger.head().n_bytes == ledger.path.stat().st_size
@@ -144,7 +144,7 @@ def test_head_is_made_again_by_reading(ledger, tmp_path, how):
     other = right.replace(b'"size"', b'"SIZE"')
     ledger.head_path.unlink() if how == "missing" else ledger.head_path.write_bytes(contents.get(how, other))
     appended = ledger.append(short(5), KEY)
-    assert (appended.index, read(ledger.head_path.read_bytes()).root) == (5, appended.root)
+    assert (appended.index, parse_head(ledger.head_path.read_bytes()).root) == (5, appended.root)
     assert is_sound(ledger, 6)
 
 
@@ -183,8 +183,10 @@ def test_a_head_of_another_ledger_is_not_believed(ledger, tmp_path):
 
 
 def test_head_that_promises_a_wrong_size_is_not_believed(ledger):
-    head = read(ledger.head_path.read_bytes())
-    ledger.head_path.write_bytes(serialise_head(Head(head.ledger, head.n_bytes + 5, head.last_byte, head.last, head.tree)))
+    head = parse_head(ledger.head_path.read_bytes())
+    ledger.head_path.write_bytes(
+        serialise_head(LedgerHead(head.ledger, head.n_bytes + 5, head.last_byte, head.last, head.tree))
+    )
     assert refused(ledger).code == "ledger-damaged"
 
 
@@ -310,7 +312,7 @@ def test_times_are_given_with_their_zone(ledger):
 
 def test_reading_a_home_without_a_ledger_makes_nothing(home):
     ledger = Ledger.current()
-    assert (ledger.exists(), ledger.head(), list(ledger.lines())) == (False, Head(), [])
+    assert (ledger.exists(), ledger.head(), list(ledger.lines())) == (False, LedgerHead(), [])
     assert not home.exists()
 
 
@@ -325,11 +327,11 @@ def test_a_ledger_on_a_medium_that_cannot_be_written_can_be_checked(ledger, monk
 
 def test_a_head_that_is_of_no_such_ledger_or_number_is_not_believed(ledger):
     """Else the next entry would have a wrong number, or be of another ledger, for good."""
-    head, good = read(ledger.head_path.read_bytes()), ledger.path.read_bytes()
+    head, good = parse_head(ledger.head_path.read_bytes()), ledger.path.read_bytes()
     other = "f" * 32 if head.ledger != "f" * 32 else "e" * 32
     larger = CompactRange(head.size * 2, head.tree.peaks)
-    for wrong in (Head(other, head.n_bytes, head.last_byte, head.last, head.tree),
-                  Head(head.ledger, head.n_bytes, head.last_byte, head.last, larger)):  # fmt: skip
+    for wrong in (LedgerHead(other, head.n_bytes, head.last_byte, head.last, head.tree),
+                  LedgerHead(head.ledger, head.n_bytes, head.last_byte, head.last, larger)):  # fmt: skip
         ledger.head_path.write_bytes(serialise_head(wrong))
         assert refused(ledger).code == "ledger-damaged"
         assert ledger.path.read_bytes() == good

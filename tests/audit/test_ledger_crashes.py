@@ -13,7 +13,7 @@ import pytest
 from ledgers import appender, began, copied, filled, new_key, short, trusting, write_private
 
 from tasks.audit.ledger.ledger import Ledger
-from tasks.audit.ledger.verification import verify_ledger
+from tasks.audit.ledger.ledger_verification import verify_ledger
 
 KEY = new_key()
 NAMES = {"write": os, "fsync": os, "ftruncate": os, "replace": Path}

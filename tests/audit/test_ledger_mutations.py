@@ -13,11 +13,11 @@ from ledgers import NOON, began, changed, copied, filled, forge_head, new_key, r
 from trails import attempt, ended
 
 from tasks.audit.ledger.entries import AttemptMade, RunEnded
-from tasks.audit.ledger.head import Head
+from tasks.audit.ledger.head import LedgerHead
 from tasks.audit.ledger.ledger import Ledger
-from tasks.audit.ledger.verification import LedgerVerification, verify_ledger
+from tasks.audit.ledger.ledger_verification import LedgerVerification, verify_ledger
 from tasks.audit.ledger.witness import create_witness, read_witness
-from tasks.audit.signing.envelope import ENTRY, seal
+from tasks.audit.signing.envelope import ENTRY, sign_envelope
 from tasks.audit.signing.keyring import Keyring
 
 KEY, OTHER = new_key(), new_key()
@@ -147,10 +147,10 @@ def test_every_repeated_entry_is_named_wherever_it_is_put(whole, trial):
 def test_entries_of_others_are_named_wherever_they_are_put(whole, trial, tmp_path):
     """Signed by a stranger, signed by us for another ledger, and no entries at all."""
     lines = lines_of(whole)
-    stranger = sealed_line(short(9), OTHER, Head(whole.head().ledger, last="a" * 64)) + b"\n"
+    stranger = sealed_line(short(9), OTHER, LedgerHead(whole.head().ledger, last="a" * 64)) + b"\n"
     elsewhere = lines_of(filled(tmp_path / "elsewhere", KEY, 4))[2]
     for place, line in itertools.product(
-        range(1, ENTRIES + 1), (stranger, elsewhere, b"\n", b"{}\n", seal({}, ENTRY, KEY.signer) + b"\n")
+        range(1, ENTRIES + 1), (stranger, elsewhere, b"\n", b"{}\n", sign_envelope({}, ENTRY, KEY.signer) + b"\n")
     ):
         found = found_in(trial(whole, b"".join([*lines[:place], line, *lines[place:]])))
         begins = len(b"".join(lines[:place]))
@@ -178,7 +178,7 @@ def test_the_end_cut_off_with_a_head_that_fits_is_found_by_the_witness(whole, tr
 
 
 def test_a_line_longer_than_any_entry_is_passed_over(whole, trial, monkeypatch):
-    monkeypatch.setattr("tasks.audit.ledger.verification.LARGEST_BYTES", 5_000)
+    monkeypatch.setattr("tasks.audit.ledger.ledger_verification.LARGEST_BYTES", 5_000)
     monkeypatch.setattr("tasks.audit.signing.envelope.LARGEST_BYTES", 5_000)
     lines = lines_of(whole)
     found = found_in(trial(whole, b"".join([*lines[:2], b"x" * 17_000 + b"\n", *lines[2:]])))
@@ -218,7 +218,7 @@ def test_odd_entries_signed_with_the_key_break_nothing(whole, trial, odd):
     lines = lines_of(whole)
     entry = json.loads(sealed_value(lines[2])) | odd
     for last in (True, False):
-        line = seal(entry, ENTRY, KEY.signer) + b"\n"
+        line = sign_envelope(entry, ENTRY, KEY.signer) + b"\n"
         found = found_in(trial(whole, b"".join([*lines[:2], line, *([] if last else lines[3:])])))
         assert not found.sound
 

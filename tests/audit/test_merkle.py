@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from tasks.audit.ledger.merkle import (
     EMPTY_ROOT,
     CompactRange,
+    compute_root,
     consistency_proof,
     inclusion_proof,
     leaf_hash,
-    root_of,
     verify_consistency,
     verify_inclusion,
 )
@@ -74,7 +74,7 @@ ALL_ROOTS = [root_by_definition(LEAVES[:size]) for size in range(MOST + 1)]
 
 @pytest.mark.parametrize("size", range(1, 9))
 def test_root_is_the_published_one(size):
-    assert root_of(published(size)).hex() == ROOTS[size - 1]
+    assert compute_root(published(size)).hex() == ROOTS[size - 1]
 
 
 @pytest.mark.parametrize(("index", "size"), PATHS)
@@ -93,13 +93,13 @@ def test_consistency_path_is_the_published_one(first, size):
 
 
 def test_the_empty_tree_is_the_hash_of_nothing():
-    assert root_of([]) == CompactRange().root() == EMPTY_ROOT == hashlib.sha256().digest()
+    assert compute_root([]) == CompactRange().root() == EMPTY_ROOT == hashlib.sha256().digest()
 
 
 def test_a_leaf_is_no_node():
     """Without the first byte, the concatenation of two hashes would be a leaf with the same root."""
     left, right = LEAVES[:2]
-    assert root_of([leaf_hash(left + right)]) != root_of([left, right])
+    assert compute_root([leaf_hash(left + right)]) != compute_root([left, right])
 
 
 def test_appending_keeps_the_root_and_one_peak_for_each_one_in_the_size():

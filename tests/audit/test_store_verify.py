@@ -13,15 +13,15 @@ from hypothesis import strategies as st
 from small_homes import NOW, aged, ended, home_in, path_of, put, put_cache_record, put_run, revoked
 
 from tasks.audit.maintenance.inventory import PLAIN
-from tasks.audit.maintenance.retention import history, manifests_of
-from tasks.audit.maintenance.verification import verify
+from tasks.audit.maintenance.retention import history, read_manifests
+from tasks.audit.maintenance.store_verification import verify_store
 from tasks.runtime.artifacts import Damaged, Store
-from tasks.runtime.draws import draw_of, keep_seed, pseudonym_key_of
+from tasks.runtime.draws import find_or_create_draw, find_or_create_pseudonym_key, keep_seed
 from tasks.runtime.settings import Home
 
 
 def findings(*entries) -> list[tuple[str, str]]:
-    found = verify(Home.current(), history(manifests_of(Home.current()), entries)).findings
+    found = verify_store(Home.current(), history(read_manifests(Home.current()), entries)).findings
     assert all(finding.says and finding.to_do for finding in found)
     return [(finding.kind, finding.subject) for finding in found]
 
@@ -31,7 +31,7 @@ def furnished(home):
     """A certified run that made a table, a record and a page; the table is named by the record alone."""
     table, page = put("a table", kind="table"), put("a page", kind="page")
     record = put({"see": table})
-    put_run("a1", [record, page], verdict="certified", draw=draw_of("survey"))
+    put_run("a1", [record, page], verdict="certified", draw=find_or_create_draw("survey"))
     put_cache_record("a" * 32, [record, page])
     return table, record, page
 
@@ -44,7 +44,7 @@ def rewritten(ref: str, content: bytes) -> None:
 
 
 def test_a_sound_store_has_no_findings(furnished):
-    seen = verify(Home.current(), history(manifests_of(Home.current()), ()))
+    seen = verify_store(Home.current(), history(read_manifests(Home.current()), ()))
     assert (seen.findings, seen.artifacts, seen.needed, seen.runs) == ((), 3, 3, 1)
     assert (seen.dangling, seen.emptied) == (0, 0)
     assert seen.bytes == sum(path_of(ref).stat().st_size for ref in furnished)
@@ -64,7 +64,7 @@ def test_a_damaged_artifact_names_the_runs_that_need_it_and_how_to_restore_it(fu
     rewritten(furnished[0], b"")
     orphan = put("orphan")
     rewritten(orphan, b"{}")
-    seen = {one.subject: one for one in verify(Home.current(), history(manifests_of(Home.current()), ())).findings}
+    seen = {one.subject: one for one in verify_store(Home.current(), history(read_manifests(Home.current()), ())).findings}
     assert seen[furnished[0]].runs == ("a1",)
     assert "sdcert audit replay a1" in seen[furnished[0]].to_do
     assert seen[orphan].runs == ()
@@ -83,7 +83,7 @@ def test_what_only_the_ledger_names_is_missed(furnished):
 
 def test_runs_that_nothing_keeps_may_have_lost_what_they_made(furnished):
     put_run("a0", ["table:" + "2" * 64], days=5, verdict="refused")
-    seen = verify(Home.current(), history(manifests_of(Home.current()), ()))
+    seen = verify_store(Home.current(), history(read_manifests(Home.current()), ()))
     assert (seen.findings, seen.emptied) == ((), 1)
 
 
@@ -119,7 +119,7 @@ def test_records_of_the_cache_that_dangle_are_counted_and_strange_ones_found(fur
     put_cache_record("c" * 32, [furnished[1]], {"type": "pickle", "picklelib": "cloudpickle"})
     put_cache_record("d" * 32, [furnished[1]], {**PLAIN, "object_decoder": "os.system"})
     put_cache_record("e" * 32, []).write_bytes(b"\x80\x04")
-    seen = verify(Home.current(), history(manifests_of(Home.current()), ()))
+    seen = verify_store(Home.current(), history(read_manifests(Home.current()), ()))
     assert seen.dangling == 1
     assert [(one.kind, one.subject) for one in seen.findings] == [("record", f"records/{key * 32}") for key in "cde"]
 
@@ -128,7 +128,7 @@ def test_records_of_the_cache_that_dangle_are_counted_and_strange_ones_found(fur
 def test_records_that_a_full_disk_cut_off_are_counted(furnished, kept):
     path = put_cache_record("b" * 32, [furnished[1]])
     path.write_bytes(json.dumps(json.loads(path.read_bytes()), separators=(",", ":")).encode()[:kept])
-    seen = verify(Home.current(), history(manifests_of(Home.current()), ()))
+    seen = verify_store(Home.current(), history(read_manifests(Home.current()), ()))
     assert (seen.torn, seen.findings) == (1, ())
 
 
@@ -140,7 +140,7 @@ def test_records_of_failures_are_no_finding(furnished):
     put_cache_record("d" * 32, []).write_text(json.dumps(failure | {"__exc_type__": "os.system"}))
     for i, kind in enumerate(("prefect.exceptions.PrefectHTTPStatusError", "httpx.ReadTimeout")):  # a server without disk
         put_cache_record(f"{i}" * 32, []).write_text(json.dumps(failure | {"__exc_type__": kind}))
-    seen = verify(Home.current(), history(manifests_of(Home.current()), ()))
+    seen = verify_store(Home.current(), history(read_manifests(Home.current()), ()))
     assert seen.dangling == 0
     assert [(one.kind, one.subject) for one in seen.findings] == [("record", f"records/{'d' * 32}")]
 
@@ -152,7 +152,7 @@ def test_the_serializer_that_is_taken_for_plain_is_the_one_of_the_cache():
 
 
 def test_a_seed_that_is_gone_or_another_is_found(furnished, home):
-    draw, key = draw_of("survey"), pseudonym_key_of("survey")
+    draw, key = find_or_create_draw("survey"), find_or_create_pseudonym_key("survey")
     other = keep_seed(bytes(range(32)))
     seeds = home / "draws" / "seeds"
     assert findings() == []
@@ -180,7 +180,7 @@ def test_the_manifest_must_be_the_one_that_the_ledger_names(furnished, home):
 
 def test_progress_is_told_for_every_artifact(furnished):
     told: list[tuple[int, int]] = []
-    verify(Home.current(), history({}, ()), lambda done, of: told.append((done, of)))
+    verify_store(Home.current(), history({}, ()), lambda done, of: told.append((done, of)))
     assert told == [(1, 3), (2, 3), (3, 3)]
 
 

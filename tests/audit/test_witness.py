@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from ledgers import NOON, began, changed, filled, forge_head, new_key, short, trusting
 
 from tasks.audit.ledger.ledger import Ledger
-from tasks.audit.ledger.merkle import leaf_hash, root_of, verify_consistency, verify_inclusion
+from tasks.audit.ledger.ledger_verification import verify_ledger
+from tasks.audit.ledger.merkle import compute_root, leaf_hash, verify_consistency, verify_inclusion
 from tasks.audit.ledger.proofs import InclusionProof, check_proof, prove_entry, prove_since, read_proof, serialise_proof
-from tasks.audit.ledger.verification import verify_ledger
 from tasks.audit.ledger.witness import create_witness, read_witness, tree_head
-from tasks.audit.signing.envelope import STATEMENT, TREE_HEAD, seal
+from tasks.audit.signing.envelope import STATEMENT, TREE_HEAD, sign_envelope
 from tasks.audit.signing.keyring import Keyring, KnownKey
 from tasks.microdata.errors import InputError
 
@@ -46,9 +46,9 @@ def certificate(of: Ledger, size: int, entry: int, key=KEY, **other: object) -> 
         "attempt_entry": entry,
         "attempt_digest": leaves[entry].hex(),
         "tree_size": size,
-        "root": root_of(leaves[:size]).hex(),
+        "root": compute_root(leaves[:size]).hex(),
     }
-    return seal({"_type": "x", "predicate": {"recorded": recorded | other}}, STATEMENT, key.signer)
+    return sign_envelope({"_type": "x", "predicate": {"recorded": recorded | other}}, STATEMENT, key.signer)
 
 
 def says(ledger: Ledger, witness) -> list[str]:
@@ -58,16 +58,16 @@ def says(ledger: Ledger, witness) -> list[str]:
 def test_a_witness_is_size_and_root_signed(ledger):
     head, sealed = tree_head(create_witness(ledger, KEY, NOON))
     leaves = [leaf_hash(line) for line in ledger.path.read_bytes().splitlines()]
-    assert (head.size, head.root, head.at) == (ENTRIES, root_of(leaves).hex(), NOON)
+    assert (head.size, head.root, head.at) == (ENTRIES, compute_root(leaves).hex(), NOON)
     assert set(sealed.value) == {"ledger", "size", "root", "at"}
 
 
 @pytest.mark.parametrize("size", range(1, ENTRIES + 1))
 def test_a_witness_of_any_size_holds(ledger, saved, size):
     head = {"ledger": ledger.head().ledger, "at": "2026-11-21T12:00:00Z", "size": size}
-    head["root"] = root_of([line.leaf for line in ledger.lines()][:size]).hex()
-    right = read_witness(saved(seal(head, TREE_HEAD, KEY.signer) + b"\n"))
-    wrong = read_witness(saved(seal(head | {"size": size + 1}, TREE_HEAD, KEY.signer)))
+    head["root"] = compute_root([line.leaf for line in ledger.lines()][:size]).hex()
+    right = read_witness(saved(sign_envelope(head, TREE_HEAD, KEY.signer) + b"\n"))
+    wrong = read_witness(saved(sign_envelope(head | {"size": size + 1}, TREE_HEAD, KEY.signer)))
     assert says(ledger, right) == []
     assert len(says(ledger, wrong)) == 1
 
@@ -90,8 +90,9 @@ def test_a_certificate_is_a_witness_of_what_was_before_its_masking(ledger, saved
 
 @pytest.mark.parametrize(
     "content",
-    [b"", b"\xff", b"{}", b"[" * 5_000, seal({}, TREE_HEAD, KEY.signer), seal([], STATEMENT, KEY.signer),
-     seal({"predicate": {"recorded": 5}}, STATEMENT, KEY.signer), seal({"predicate": []}, STATEMENT, KEY.signer)],
+    [b"", b"\xff", b"{}", b"[" * 5_000, sign_envelope({}, TREE_HEAD, KEY.signer), sign_envelope([], STATEMENT, KEY.signer),
+     sign_envelope({"predicate": {"recorded": 5}}, STATEMENT, KEY.signer),
+     sign_envelope({"predicate": []}, STATEMENT, KEY.signer)],
 )  # fmt: skip
 def test_what_is_no_witness_is_refused(saved, content):
     with pytest.raises(InputError) as caught:

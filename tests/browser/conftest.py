@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tasks.report.page import Stamp, render, stamp_page
+from tasks.report.page import Stamp, render_report, stamp_page
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 ARGUMENTS = (
@@ -44,10 +44,10 @@ RELEASES = Path(__file__).resolve().parent.parent.parent / "params" / "releases"
 
 
 def pytest_generate_tests(metafunc):
-    """Every test of `which` report runs on those made by hand and, in the slow suite, on those of the shipped releases."""
+    """Every test of `which` report runs on those made by hand and, in the other tiers, on those of the shipped releases."""
     named = [mark.args[0] for mark in metafunc.definition.iter_markers("parametrize")]
     if "which" in metafunc.fixturenames and "which" not in named:
-        real = [pytest.param(name, marks=pytest.mark.slow) for name in REAL]
+        real = [pytest.param(name, marks=pytest.mark.slow if name == "anes96" else pytest.mark.long) for name in REAL]
         metafunc.parametrize("which", [*MADE_BY_HAND, *real])
 
 
@@ -99,7 +99,7 @@ def report(request, tmp_path_factory):
         if name not in made:
             made[name] = _certified(request, name, folder) if name in REAL else folder / f"{name}.html"
             if name not in REAL:
-                made[name].write_text(stamp_page(render(request.getfixturevalue(name)), STAMP), encoding="utf-8")
+                made[name].write_text(stamp_page(render_report(request.getfixturevalue(name)), STAMP), encoding="utf-8")
         return made[name]
 
     return render_or_certify

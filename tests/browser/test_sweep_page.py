@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tasks.sweep.page.data import page_data
-from tasks.sweep.page.render import render
+from tasks.sweep.page.page_data import page_data
+from tasks.sweep.page.render import render_sweep_page
 
 pytestmark = pytest.mark.slow
 HOSTILE = "</script><img src=x onerror=window.ran=1>\u202e"
@@ -59,7 +59,9 @@ def written(tmp_path_factory):
     def write(n):
         if n not in made:
             made[n] = folder / f"{n}.html"
-            made[n].write_text(render(hostile() if n is None else page_data(MADE.synthetic(n), MADE.told())), encoding="utf-8")
+            made[n].write_text(
+                render_sweep_page(hostile() if n is None else page_data(MADE.synthetic(n), MADE.told())), encoding="utf-8"
+            )
         return made[n]
 
     return write
@@ -206,7 +208,7 @@ def test_the_filters_hold_for_table_map_and_lines(swept):
     page.keyboard.press("Tab")
     below = [str(i) for i in range(48) if data.views[0].risk.mean[i] <= 0.12]
     assert shown(page) == below[:40]
-    page.select_option("#order", "loss")
+    page.select_option("#order", "loss up")
     by_loss = sorted((int(one) for one in below), key=lambda i: data.loss.spread.mean[i])
     assert [int(one) for one in shown(page)] == by_loss[:40]
     page.click("#heads button >> text=Loss")
@@ -237,6 +239,33 @@ def test_a_drag_on_the_map_zooms_or_filters(swept):
     assert 0 < few < 48
     assert page.input_value("#filters input[aria-label$='worst found, %, to']") != ""
     assert page.errors == []
+
+
+def test_scales_sizes_bars_and_zoom_change_the_map_and_back(swept):
+    page = swept()
+    pixels = "document.querySelector('#map canvas').toDataURL()"
+    whole = page.evaluate(pixels)
+    for control, other in (("scales", "both by logarithm"), ("size", "p percent"), ("bars", "none"), ("colour", "partition")):
+        usual = page.input_value(f"#{control}")
+        page.select_option(f"#{control}", label=other)
+        assert page.evaluate(pixels) != whole, control
+        page.select_option(f"#{control}", usual)
+        assert page.evaluate(pixels) == whole, control
+    page.focus("#map")
+    page.keyboard.press("+")
+    assert page.evaluate(pixels) != whole
+    page.keyboard.press("0")
+    assert page.evaluate(pixels) == whole
+    assert page.errors == []
+
+
+def test_points_without_a_figure_are_last_in_either_direction(swept):
+    page, data = swept(), page_data(MADE.synthetic(48), MADE.told())
+    assert "skipped" in data.statuses
+    for way in ("up", "down"):
+        page.select_option("#order", f"risk {way}")
+        page.click("#end")
+        assert data.statuses[int(shown(page)[-1])] == "skipped"
 
 
 def test_a_stretch_of_an_axis_filters_and_a_click_lets_go(swept):

@@ -10,7 +10,7 @@ import pytest
 from tasks.classify.dependence import find_dependences
 from tasks.classify.evidence import count_column_evidence, is_birth_date_name
 from tasks.classify.methods import ClassifyPlan, classify
-from tasks.classify.roles import attribute_of
+from tasks.classify.roles import create_attribute
 from tasks.ingest.codebooks.codebook import AttributeSpec
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Attribute, Role, Scale, Schema
@@ -26,7 +26,9 @@ REMARKS = [REMARK.format(i // 2) for i in range(40)]
 
 def attribute(name, values, *, key=False, **declared):
     spec = AttributeSpec(name=name, **declared) if declared else None
-    return attribute_of(count_column_evidence(Microdata.from_columns({name: values}), name), spec, is_key=key, is_known=False)
+    return create_attribute(
+        count_column_evidence(Microdata.from_columns({name: values}), name), spec, is_key=key, is_known=False
+    )
 
 
 @pytest.mark.parametrize(

@@ -137,7 +137,7 @@ def test_columns_that_are_constant_in_the_complete_rows_do_not_hide_an_identity(
     a, b, c, e = rng.normal(size=(4, 400))
     a[:380], c[:380], e[380:] = 0.1, 0.1, np.nan
     data = Microdata.from_columns({"a": a, "b": b, "c": c, "d": 2 * b, "e": e})
-    columns = {name: finding.column_of(data, schema_of(data), name) for name in data.names}
+    columns = {name: finding.create_dependence_column(data, schema_of(data), name) for name in data.names}
     (one,) = linear_identity([columns[name] for name in "ab"], [columns[name] for name in "cde"])
     assert (one.masked, one.unmasked) == (("b",), ("d",))
 

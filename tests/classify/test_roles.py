@@ -10,7 +10,7 @@ from tasks.classify.evidence import (
     is_person_name,
     is_survey_weight_name,
 )
-from tasks.classify.roles import attribute_of, looks_like_identifier
+from tasks.classify.roles import create_attribute, looks_like_identifier
 from tasks.ingest.codebooks.codebook import AttributeSpec
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Attribute, Role, Scale
@@ -19,7 +19,9 @@ from tasks.microdata.table import Microdata
 
 def attribute(name: str, values: list[object], *, key: bool = False, known: bool = False, **declared: object) -> Attribute:
     spec = AttributeSpec(name=name, **declared) if declared else None  # type: ignore[arg-type]  # declarations by name
-    return attribute_of(count_column_evidence(Microdata.from_columns({name: values}), name), spec, is_key=key, is_known=known)
+    return create_attribute(
+        count_column_evidence(Microdata.from_columns({name: values}), name), spec, is_key=key, is_known=known
+    )
 
 
 def test_worked_facts() -> None:

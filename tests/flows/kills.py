@@ -89,8 +89,8 @@ def kill_once(serving: Serving, victim: str, moment: str, rng: random.Random) ->
     until(lambda: all(one["state_type"] in FINAL for one in chain(serving, run)), SECONDS_TO_END, every=2)
     ended = chain(serving, run)
     kill.runs, kill.states = [one["id"] for one in ended], [one["state_type"] for one in ended]
-    until(lambda: "running" not in endings(serving, kill.runs).values(), 180, every=2)
-    found = endings(serving, kill.runs)
+    until(lambda: "running" not in serving.endings_of(*kill.runs).values(), 180, every=2)
+    found = serving.endings_of(*kill.runs)
     kill.endings = list(found.values())
     kill.folders = sum((serving.folder / "releases" / "survey" / name).is_dir() for name in found)
     crashed = [one["id"] for one in ended if one["state_type"] == "CRASHED"]
@@ -131,18 +131,6 @@ def chain(serving: Serving, run: str) -> list[dict[str, Any]]:
     first = serving.run(run)
     is_to_come = "it is run again" in (first["state"]["message"] or "") and not again
     return [first, *again, *([{"id": "", "state_type": "to come"}] if is_to_come else [])]
-
-
-def endings(serving: Serving, runs: list[str]) -> dict[str, str]:
-    """How the ledger says that the commands of flow runs ended, by their runs of the ledger."""
-    found: dict[str, str] = {}
-    for line in serving.entries():
-        event = line["event"]
-        if event.get("asked_by", {}).get("flow_run") in runs:
-            found[event["run"]] = "running"
-        elif event.get("run") in found and "outcome" in event:
-            found[event["run"]] = event["outcome"]
-    return found
 
 
 def tells(serving: Serving, run: str) -> int:

@@ -20,10 +20,10 @@ from cryptography.hazmat.primitives.serialization import (
 from securesystemslib.signer import CryptoSigner, SSlibKey
 
 from tasks.audit.ledger.entries import AskedBy, CertificateRevoked, Entry, KeyChanged, KeyClaim, LedgerOpened, RunBegan
-from tasks.audit.ledger.head import Head, serialise_head
+from tasks.audit.ledger.head import LedgerHead, serialise_head
 from tasks.audit.ledger.ledger import Ledger
 from tasks.audit.ledger.merkle import leaf_hash
-from tasks.audit.signing.envelope import ENTRY, seal
+from tasks.audit.signing.envelope import ENTRY, sign_envelope
 from tasks.audit.signing.keyring import Keyring, KnownKey
 from tasks.audit.signing.keys import SigningKey
 from tasks.report.predicate import MadeBy
@@ -78,15 +78,15 @@ def copied(ledger: Ledger, folder: Path) -> Ledger:
     return Ledger(shutil.copytree(ledger.folder, folder))
 
 
-def sealed_line(event: object, key: SigningKey, head: Head, at: datetime = NOON, **other: object) -> bytes:
+def sealed_line(event: object, key: SigningKey, head: LedgerHead, at: datetime = NOON, **other: object) -> bytes:
     """The line that an append after `head` would write, or one with other fields."""
     fields = {"ledger": head.ledger, "index": head.size, "previous": head.last, "at": at, "event": event, **other}
-    return seal(Entry.model_validate(fields).model_dump(mode="json"), ENTRY, key.signer)
+    return sign_envelope(Entry.model_validate(fields).model_dump(mode="json"), ENTRY, key.signer)
 
 
 def rewritten(ledger: Ledger, events: list[object], key: SigningKey, ledger_id: str = "0" * 32) -> None:
     """Write a whole new ledger in place of what is there, as who holds a key can, and a head.json that fits."""
-    head, content = Head(ledger_id), b""
+    head, content = LedgerHead(ledger_id), b""
     for event in [LedgerOpened(key=key.claim), *events]:
         line = sealed_line(event, key, head)
         head, content = head.add_leaf(ledger_id, leaf_hash(line), len(line) + 1), content + line + b"\n"
@@ -96,7 +96,7 @@ def rewritten(ledger: Ledger, events: list[object], key: SigningKey, ledger_id: 
 
 def forge_head(ledger: Ledger) -> None:
     """Let head.json fit whatever whole lines the file has."""
-    head = Head(json.loads(ledger.head_path.read_bytes())["ledger"])
+    head = LedgerHead(json.loads(ledger.head_path.read_bytes())["ledger"])
     for line in ledger.lines():
         head = head.add_leaf(head.ledger, line.leaf, len(line.content) + 1)
     ledger.head_path.write_bytes(serialise_head(head)) if head.size else ledger.head_path.unlink()

@@ -14,6 +14,7 @@ from typing import Any
 import httpx
 from postgres import free_port
 from prefect.client.base import PrefectHttpxSyncClient
+from prefect.logging.handlers import APILogWorker
 
 from tasks.runtime.server_guard import CLIENT, authorization
 
@@ -40,14 +41,26 @@ def prefect_server(folder: Path, database: str) -> Iterator[str]:
     with (folder / "server.log").open("wb") as log:
         server = subprocess.Popen(command, env={**os.environ, **environment}, stdout=log, stderr=subprocess.STDOUT)
         try:
-            yield _answering(f"http://127.0.0.1:{port}/api", server, folder / "server.log")
+            address = _answering(f"http://127.0.0.1:{port}/api", server, folder / "server.log")
+            leave_servers()
+            yield address
         finally:
+            leave_servers()
             server.terminate()
             try:
                 server.wait(timeout=30)
             except subprocess.TimeoutExpired:
                 server.kill()
                 server.wait()
+
+
+def leave_servers() -> None:
+    """End Prefect's services of this process: each goes on asking the server with which it began, whatever the settings say.
+
+    The one that takes the places of tasks is known by their tags alone. Bound to a server that has ended, it would try for a
+    minute to reach it, and fail a flow of another test.
+    """
+    APILogWorker.drain_all(timeout=30)
 
 
 def _answering(api: str, server: subprocess.Popen[bytes], log: Path) -> str:

@@ -53,6 +53,7 @@ def served_with_every_ending(folder: Path, **environment: str) -> Iterator[Servi
         ) as one,
     ):
         yield one
+        ledger_and_store_verify(one)
     assert leaks_of_test(folder) == []
 
 
@@ -73,6 +74,10 @@ def certified_by_schedule(serving: Serving, since: datetime, seconds: float = 42
 def the_next_schedule_goes_on(serving: Serving, since: datetime) -> None:
     certified_by_schedule(serving, since)
     assert serving.half_made() == []
+
+
+def ledger_and_store_verify(serving: Serving) -> None:
+    """At the end of a home: whatever was killed in it before, both hold all of it."""
     checked = serving.sdcert("audit", "verify", "--json")
     assert checked.returncode == 0, checked.stdout
     stored = serving.sdcert("store", "verify")
@@ -106,7 +111,6 @@ def every_ending_is_on_the_server_in_the_audit_trail_and_in_mlflow(serving: Serv
         "endless": ["interrupted"],
     }
     assert {run["deployment"] for runs in trail.values() for run in runs} == set(asked)
-    assert serving.sdcert("audit", "verify").returncode == 0
     assert serving.processes("flows.cli certify endless") == []
 
     monkeypatch.setenv("SDCERT_HOME", str(serving.home))
@@ -138,7 +142,7 @@ def a_server_killed_in_mid_run_loses_no_run(serving: Serving) -> None:
     for server in serving.processes("flows.scheduled.listening"):
         server.kill()
     assert serving.ended(run, 600)[:2] == ("COMPLETED", "Completed")
-    verdicts = [one["verdict"] for one in serving.ledger_of(run)]
+    verdicts = serving.verdicts_of(run)
     assert verdicts[0] == "certified"
     assert set(verdicts) <= {"certified", "failed", "interrupted"}, "a run that never said how it ended"
     assert "the server ended by itself; it is started again" in serving.log

@@ -172,9 +172,10 @@ class Serving:
         wanted = {"deployments": {"name": {"any_": [name]}}, "limit": 200}
         return sorted(self.ask("POST", "flow_runs/filter", wanted), key=lambda run: run["expected_start_time"])
 
-    def begin(self, name: str) -> str:
-        """Ask for a run of a deployment now; returns its id."""
-        return self.ask("POST", f"deployments/{self.deployment(name)['id']}/create_flow_run", {})["id"]
+    def begin(self, name: str, **parameters: Any) -> str:
+        """Ask for a run of a deployment now, with other parameters than it states; returns its id."""
+        wanted = {"parameters": parameters}
+        return self.ask("POST", f"deployments/{self.deployment(name)['id']}/create_flow_run", wanted)["id"]
 
     def run(self, flow_run: str) -> dict[str, Any]:
         return self.ask("GET", f"flow_runs/{flow_run}")
@@ -186,15 +187,34 @@ class Serving:
 
     def child_of(self, flow_run: str, seconds: float = 180) -> psutil.Process:
         """The command that a flow run runs, once it is at work on a run of the ledger's."""
-        until(lambda: self.ledger_of(flow_run), seconds, every=1)
-        return next(one for one in self.processes("flows.cli") if "supervisor.py" not in _command(one) and _of(one) == flow_run)
+        until(lambda: self.endings_of(flow_run), seconds, every=1)
+        return next(
+            one
+            for one in self.processes("flows.cli")
+            if "flows.scheduled.supervisor" not in _command(one) and _of(one) == flow_run
+        )
 
     def ledger(self) -> list[dict[str, Any]]:
         """The runs of the audit trail, newest first, as `sdcert audit find` tells them, with the flow run that asked."""
         return json.loads(self.sdcert("audit", "find", "--json", "--last", 500).stdout)["runs"]
 
+    def endings_of(self, *flow_runs: str) -> dict[str, str]:
+        """How the ledger says that the runs of flow runs ended, by their names; `running`: not yet."""
+        found: dict[str, str] = {}
+        for line in self.entries():
+            event = line["event"]
+            if event.get("asked_by", {}).get("flow_run") in flow_runs:
+                found[event["run"]] = "running"
+            elif event.get("run") in found and "outcome" in event:
+                found[event["run"]] = event["outcome"]
+        return found
+
+    def verdicts_of(self, flow_run: str) -> list[str]:
+        """Those of the runs that a flow run asked for, newest first."""
+        return [*self.endings_of(flow_run).values()][::-1]
+
     def ledger_of(self, flow_run: str) -> list[dict[str, Any]]:
-        """The runs that a flow run asked for."""
+        """The runs that a flow run asked for, as `sdcert audit find` tells them."""
         asked = [line for line in self.entries() if line["event"].get("asked_by", {}).get("flow_run") == flow_run]
         names = {line["event"]["run"] for line in asked}
         return [run for run in self.ledger() if run["run"] in names] if names else []
@@ -202,10 +222,10 @@ class Serving:
     def entries(self) -> Iterator[dict[str, Any]]:
         """What stands in the ledger, oldest first."""
         from tasks.audit.ledger.ledger import Ledger
-        from tasks.audit.lookup.rows import entry_of
+        from tasks.audit.lookup.index_rows import parse_entry
 
         for line in Ledger(self.home / "ledger").lines() if (self.home / "ledger" / "ledger.jsonl").exists() else ():
-            entry = entry_of(line.content)
+            entry = parse_entry(line.content)
             if entry is not None:
                 yield entry.model_dump(mode="json")
 

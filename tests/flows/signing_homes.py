@@ -7,7 +7,7 @@ from base64 import b64decode
 
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
-from tasks.audit.signing.changes import KeyChanges
+from tasks.audit.signing.key_changes import KeyChanges
 from tasks.audit.signing.keys import current_id
 from tasks.runtime.settings import Home
 

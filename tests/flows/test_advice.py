@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from flows.cli.advice.advice import advice, attributes_of, suggest_stronger_masking, suggest_weaker_masking
+from flows.cli.advice.advice import advice, list_step_attributes, suggest_stronger_masking, suggest_weaker_masking
 from tasks.mask.methods import find_method
-from tasks.score.membership.figures import UNLIKE
+from tasks.score.membership.membership_figures import UNLIKE
 
 
 def line(measure: str, limit: float, value: float | None, **fields: Any) -> dict[str, Any]:
@@ -188,7 +188,7 @@ def test_a_step_is_told_whatever_is_left_out_of_it(name):
         left = {key: value for key, value in step.items() if key != field}
         assert any(suggest_stronger_masking(0, left, line("k_anonymity", 20, 1))) or step["method"] == "pseudonyms"
         assert all(suggest_weaker_masking(left, "masking step 1"))
-        attributes_of(left)
+        list_step_attributes(left)
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -199,10 +199,12 @@ def test_methods_without_groups_are_said_to_keep_no_k(name):
 
 
 def test_the_attributes_of_a_mapping_are_those_that_it_masks():
-    found = {name: attributes_of(METHODS[name][0]) for name in ("rounding", "coding", "recoding", "share", "some blocks")}
+    found = {
+        name: list_step_attributes(METHODS[name][0]) for name in ("rounding", "coding", "recoding", "share", "some blocks")
+    }
     assert found == {"rounding": {"age", "pay"}, "coding": {"age"}, "recoding": {"town"}, "share": set(),
                      "some blocks": {"age", "sex", "pay"}}  # fmt: skip
-    assert attributes_of({**MICRO, "attributes": None}) is None
+    assert list_step_attributes({**MICRO, "attributes": None}) is None
 
 
 PRAM = [{"method": "pram", "attributes": ["town"], "epsilon": 0.5}]

@@ -70,7 +70,7 @@ def test_a_person_approves(sdcert, issued, bob):
     code, out, err = approve(sdcert)
     assert (code, err) == (0, "")
     assert "approved by Bob Board as review board (another person than who wrote the policy)" in out
-    said = read(issued).said
+    said = read(issued).predicate
     assert (said.by, said.role, said.reason, said.run, said.independent, said.flags) == (
         "Bob Board", "review board", REASON, RUN, True, ())  # fmt: skip
     (entry,) = recorded().approvals
@@ -79,11 +79,11 @@ def test_a_person_approves(sdcert, issued, bob):
 
 
 def test_the_envelope_is_bound_to_the_certificate(sdcert, issued, bob):
-    from tasks.audit.certificates.certificate_statements import certificate_of
+    from tasks.audit.certificates.certificate_statements import open_certificate
 
     approve(sdcert)
-    statement = certificate_of((issued.folder / "approval-1.json").read_bytes()).statement
-    assert statement["subject"] == certificate_of(issued.certificate).statement["subject"]
+    statement = open_certificate((issued.folder / "approval-1.json").read_bytes()).statement
+    assert statement["subject"] == open_certificate(issued.certificate).statement["subject"]
     assert statement["predicateType"] == "urn:sdcert:predicate:approval:1"
     assert statement["predicate"]["certificate"] == issued.sha256
 
@@ -107,7 +107,7 @@ def test_what_is_flagged(tmp_path, home, sdcert, facts, by, independent, flags):
     issued = issue(tmp_path / "releases/survey" / RUN, **facts)
     create_key("approvals", name="Bob Board")
     code, out, _ = approve(sdcert, *(["--by", by] if by else []))
-    said = read(issued).said
+    said = read(issued).predicate
     assert (code, said.independent, len(said.flags)) == (0, independent, len(flags))
     assert all(any(words in flag for flag in said.flags) for words in flags)
     assert out.count("flagged: ") == len(flags)
@@ -118,7 +118,7 @@ def test_two_persons_approve_each_in_a_file_of_their_own(sdcert, issued, bob):
     create_key("approvals", name="Cleo Control")
     assert approve(sdcert, "--key", "Bob Board")[0] == 0
     assert approve(sdcert, "--key", "Cleo Control")[0] == 0
-    assert [read(issued, f"approval-{n}.json").said.by for n in (1, 2)] == ["Bob Board", "Cleo Control"]
+    assert [read(issued, f"approval-{n}.json").predicate.by for n in (1, 2)] == ["Bob Board", "Cleo Control"]
     code, _, err = approve(sdcert)
     assert code == 2
     assert "Bob Board, Cleo Control" in err
@@ -266,7 +266,7 @@ def test_words_that_are_too_long_or_empty_are_told(sdcert, issued, bob):
 def test_hostile_words_are_shown_harmless(sdcert, issued, bob):
     _, out, _ = sdcert("approve", RUN, "--as", "board\x1b[2J", "--reason", REASON, "--by", "B\u202eob")
     assert "\x1b" not in out and "\u202e" not in out
-    assert read(issued).said.role == "board\x1b[2J"
+    assert read(issued).predicate.role == "board\x1b[2J"
 
 
 def test_a_revocation_is_told_everywhere(sdcert, issued, bob, tmp_path):
@@ -274,7 +274,7 @@ def test_a_revocation_is_told_everywhere(sdcert, issued, bob, tmp_path):
     code, out, _ = revoke(sdcert)
     assert (code, "cannot be undone" in out) == (0, True)
     found = read_revocation((issued.folder / "revocation.json").read_bytes(), issued.sha256, Keyring.from_home(Home.current()))
-    assert (found.said.reason, found.said.certificate) == ("the source was wrong", issued.sha256)
+    assert (found.predicate.reason, found.predicate.certificate) == ("the source was wrong", issued.sha256)
     (entry,) = recorded().revocations
     assert (entry.certificate, entry.revocation) == (issued.sha256, found.sha256)
     (noted,) = read_revoked_certificates(Home.current())
@@ -363,11 +363,11 @@ def test_words_are_looked_at_before_a_passphrase_is_asked_for(sdcert, issued, bo
 
 
 def test_the_subject_is_that_of_the_certificate(sdcert, issued):
-    from tasks.audit.certificates.certificate_statements import certificate_of
+    from tasks.audit.certificates.certificate_statements import open_certificate
 
     revoke(sdcert)
-    statement = certificate_of((issued.folder / "revocation.json").read_bytes()).statement
-    assert statement["subject"] == certificate_of(issued.certificate).statement["subject"]
+    statement = open_certificate((issued.folder / "revocation.json").read_bytes()).statement
+    assert statement["subject"] == open_certificate(issued.certificate).statement["subject"]
 
 
 def test_it_says_at_once_by_which_keys_an_approval_counts(sdcert, issued, bob, tmp_path):
@@ -381,7 +381,7 @@ def test_it_says_at_once_by_which_keys_an_approval_counts(sdcert, issued, bob, t
         keyring = Keyring.from_files([path])
         approval = (issued.folder / "approval-1.json").read_bytes()
         if counts:
-            assert read_approval(approval, issued.sha256, keyring).said.by == "Bob Board"
+            assert read_approval(approval, issued.sha256, keyring).predicate.by == "Bob Board"
         else:
             with pytest.raises(NotValid, match="not known"):
                 read_approval(approval, issued.sha256, keyring)

@@ -11,7 +11,7 @@ from trails import attempt, began, ended, write_trail
 
 from tasks.audit.ledger.entries import AttemptMade, RunBegan, RunEnded
 from tasks.audit.ledger.ledger import Ledger
-from tasks.audit.signing.changes import KeyChanges
+from tasks.audit.signing.key_changes import KeyChanges
 from tasks.audit.signing.keys import signing
 from tasks.runtime.artifacts import Store
 from tasks.runtime.settings import Home

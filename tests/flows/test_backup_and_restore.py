@@ -56,6 +56,7 @@ def test_what_was_backed_up_verifies_and_is_replayed(certify, sdcert, process, h
     assert sdcert("audit", "verify").code == 0
 
 
+@pytest.mark.long
 def test_databases_on_postgresql_come_back_from_their_dumps(certify, sdcert, postgres, home, outside, monkeypatch):
     mlflow, audit = postgres.new("mlflow"), postgres.new("audit")
     monkeypatch.setenv("MLFLOW_TRACKING_URI", postgres.url(database=mlflow))
@@ -89,6 +90,7 @@ def test_databases_on_postgresql_come_back_from_their_dumps(certify, sdcert, pos
     assert postgres.rows(mlflow, "select count(*) from registered_model_aliases where alias = 'certified'") == [(1,)]
 
 
+@pytest.mark.long
 def test_the_server_of_prefect_comes_back_from_its_dump(postgres, outside, tmp_path, home):
     from prefect import flow, get_client
     from prefect.settings import PREFECT_API_URL, temporary_settings

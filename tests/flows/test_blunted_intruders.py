@@ -47,7 +47,7 @@ def test_a_secret_that_the_declared_intruder_knows_is_not_limited(sdcert, tmp_pa
     ran = sdcert("certify", path, "--output", tmp_path / "releases")
     assert ran.code == 0, ran.err
     assert "CERTIFIED EXCEPT inference, membership" in ran.out
-    assert "The declared intruder knows ill already. The links of another, the insider who also knows vote" in ran.out
+    assert "The declared intruder knows ill already. The links of the insider who also knows vote" in ran.out
 
 
 def test_an_intruder_who_holds_other_values_alone_is_excepted(sdcert, tmp_path):
@@ -64,7 +64,7 @@ def test_an_intruder_who_holds_other_values_alone_is_excepted(sdcert, tmp_path):
         ran = sdcert("certify", path, "--output", tmp_path / "releases")
         assert ran.code == code, ran.out
     assert "CERTIFIED EXCEPT membership, distance_linkage" in ran.out
-    assert "Somebody who holds the original values could link more" in ran.out
+    assert "An intruder with the original values could link more" in ran.out
     assert "the intruder is declared to hold other values of age, income and town" in ran.out
     manifest = newest_manifest()
     assert manifest["exceptions"] == ["membership", "distance_linkage"]
@@ -116,7 +116,7 @@ def test_a_limit_on_membership_that_was_rehearsed_is_excepted(sdcert, tmp_path):
     ran = sdcert("certify", path, "--output", tmp_path / "releases")
     assert ran.code == 0, ran.out + ran.err
     assert "survey: CERTIFIED EXCEPT membership\n" in ran.out
-    assert "was rehearsed, and nothing was measured on this release" in ran.out
+    assert "was only rehearsed; it was not measured on this release" in ran.out
     verified = sdcert("verify", folder_of(tmp_path, newest_manifest()) / "released.csv")
     assert "CERTIFIED EXCEPT membership" in verified.out
     assert "not limited: membership." in verified.out

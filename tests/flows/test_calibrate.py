@@ -10,7 +10,7 @@ import pytest
 
 from flows.cli import run
 from tasks.sweep.calibration import checks as catalogue
-from tasks.sweep.calibration import planted
+from tasks.sweep.calibration import planted_checks
 
 QUICK = ("calibrate", "--attack", "row_position", "--seeds", "10", "--workers", "1")
 BROKEN = "credit of 3 missing"
@@ -113,4 +113,4 @@ def test_only_the_attacks_that_are_named():
     for name in ("row_position", "transparency"):
         assert {one.attack for one in catalogue.checks((name,))} == {name}
     assert len(catalogue.checks()) > len(catalogue.checks(("row_position", "transparency")))
-    assert planted.CERTAIN <= catalogue.DEFAULT.seeds < catalogue.THOROUGH.seeds
+    assert planted_checks.CERTAIN <= catalogue.DEFAULT.seeds < catalogue.THOROUGH.seeds

@@ -12,9 +12,9 @@ from release_files import answer_as_proposed
 from surveys import CODES, coded_survey
 
 from flows.cli import run
-from flows.cli.draft.ambiguous_numbers import kind_of_numbers
+from flows.cli.draft.ambiguous_numbers import classify_numbers
 from flows.cli.draft.answer import answer_questions
-from flows.cli.draft.rules import draft_of
+from flows.cli.draft.rules import draft_release
 from flows.release_file import load_release
 from tasks.classify.evidence import count_column_evidence
 from tasks.microdata.document import read_document
@@ -23,7 +23,7 @@ from tasks.microdata.table import Microdata
 
 
 def drafted(data: Microdata):
-    draft = draft_of(data, {}, name="survey", source={"table": "survey.csv"})
+    draft = draft_release(data, {}, name="survey", source={"table": "survey.csv"})
     return draft, {column.name: column for column in draft.columns}
 
 
@@ -54,12 +54,12 @@ def test_codes_weights_and_regions_are_asked_about_and_not_averaged():
 )
 def test_what_numbers_may_be_instead(name, values, kind):
     data = Microdata.from_columns({name: np.tile(np.array(list(values)), 8)})
-    assert kind_of_numbers(data, count_column_evidence(data, name)) == kind
+    assert classify_numbers(data, count_column_evidence(data, name)) == kind
 
 
 def test_numbers_that_hardly_repeat_are_numbers():
     data = Microdata.from_columns({"x": np.arange(0, 4000, 10)})
-    assert kind_of_numbers(data, count_column_evidence(data, "x")) is None
+    assert classify_numbers(data, count_column_evidence(data, "x")) is None
 
 
 def test_a_weight_that_tells_records_apart_is_not_published_unless_somebody_says_so():

@@ -9,9 +9,9 @@ from flows.cli import run as sdcert
 from flows.cli.doctor.home import _seeds
 from flows.sweep.record import count_done_trials, records_in
 from flows.sweep.working_set import WorkingSet
-from flows.watch.past_attempts import past_of
+from tasks.audit.series.series import Series
 from tasks.microdata.errors import InputError
-from tasks.runtime.draws import current_draw, draw_of, keep_chosen_seed, pseudonym_key_of, seed_of
+from tasks.runtime.draws import current_draw, find_or_create_draw, find_or_create_pseudonym_key, keep_chosen_seed, read_seed
 
 GARBLED = [b"", b"\n", b"\xff\xfe\x00", b"../../etc/passwd", b"0" * 31]
 
@@ -26,23 +26,23 @@ def error_of(action, *arguments, **options) -> InputError:
 
 @pytest.mark.parametrize("content", GARBLED)
 def test_what_names_the_current_draw(home, content):
-    before = draw_of("survey")
+    before = find_or_create_draw("survey")
     (home / "draws" / "survey.current").write_bytes(content)
-    for ask in (draw_of, current_draw):
+    for ask in (find_or_create_draw, current_draw):
         error = error_of(ask, "survey")
         assert error.code == "damaged-draw"
         assert "draws/survey.current" in error.what
         assert "--new-draw" in error.remedy
     assert _seeds(home / "draws", "").status == "fail"
-    assert draw_of("survey", new=True) not in (before, content)
-    assert current_draw("survey") == draw_of("survey")
+    assert find_or_create_draw("survey", new=True) not in (before, content)
+    assert current_draw("survey") == find_or_create_draw("survey")
 
 
 @pytest.mark.parametrize("content", GARBLED)
 def test_what_names_the_key_of_pseudonyms(home, content):
-    pseudonym_key_of("survey")
+    find_or_create_pseudonym_key("survey")
     (home / "draws" / "survey.pseudonyms").write_bytes(content)
-    error = error_of(pseudonym_key_of, "survey")
+    error = error_of(find_or_create_pseudonym_key, "survey")
     assert "draws/survey.pseudonyms" in error.what
     assert "--new-draw" not in error.remedy, "a new draw does not make a new key"
     assert _seeds(home / "draws", "").status == "fail"
@@ -50,30 +50,30 @@ def test_what_names_the_key_of_pseudonyms(home, content):
 
 @pytest.mark.parametrize("content", [b"", b"x" * 32, b"x" * 31])
 def test_a_seed_is_looked_at_also_where_everything_is_served_from_the_cache(home, content):
-    draw = draw_of("survey")
+    draw = find_or_create_draw("survey")
     path = home / "draws" / "seeds" / draw
     path.chmod(0o600)
     path.write_bytes(content)
-    for ask, of in ((seed_of, draw), (draw_of, "survey")):
+    for ask, of in ((read_seed, draw), (find_or_create_draw, "survey")):
         error = error_of(ask, of)
         assert (error.code, error.where) == ("damaged-seed", "SDCERT_HOME")
         assert f"draws/seeds/{draw}" in str(error)
         assert "--new-draw" in error.remedy
-    assert draw_of("survey", new=True) != draw
+    assert find_or_create_draw("survey", new=True) != draw
 
 
 def test_a_key_of_pseudonyms_that_was_changed_is_not_used(home):
-    path = home / "draws" / "seeds" / pseudonym_key_of("survey")
+    path = home / "draws" / "seeds" / find_or_create_pseudonym_key("survey")
     path.chmod(0o600)
     path.write_bytes(b"x" * 32)
-    assert error_of(pseudonym_key_of, "survey").code == "lost-pseudonym-key"
+    assert error_of(find_or_create_pseudonym_key, "survey").code == "lost-pseudonym-key"
 
 
 def test_a_chosen_seed_that_was_emptied_is_written_again(home):
     draw = keep_chosen_seed(7)
     (home / "draws" / "seeds" / draw).chmod(0o600)
     (home / "draws" / "seeds" / draw).write_bytes(b"")
-    assert seed_of(keep_chosen_seed(7))
+    assert read_seed(keep_chosen_seed(7))
 
 
 @pytest.mark.parametrize("content", [b"", b"[]", b"nonsense", b"[" * 100_000])
@@ -114,7 +114,7 @@ def test_what_is_made_anew_by_itself_stops_nothing(own, content, capfd, tmp_path
         capfd.readouterr()
         assert sdcert(words) in (0, 1), words
         assert "something broke" not in capfd.readouterr().err, words
-    assert past_of("survey")
+    assert Series("survey").list_past_attempts()
     (own.root / "runs" / "other" / "manifest.json").unlink()  # the search for secrets reads them
 
 

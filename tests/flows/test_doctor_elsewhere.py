@@ -6,14 +6,14 @@ import uuid
 
 import pytest
 
-from flows.cli.doctor.elsewhere import findings_of_elsewhere
-from tasks.runtime import shared
+from flows.cli.doctor.shared_folders import check_shared_storage
+from tasks.runtime import store_sharing
 from tasks.runtime.artifacts import Store
-from tasks.runtime.places import SharedStorage
+from tasks.runtime.shared_storage import SharedStorage
 
 
 def told(home) -> list[tuple[str, str, str]]:
-    return [(finding.status, finding.topic, finding.says) for finding in findings_of_elsewhere(home)]
+    return [(finding.status, finding.topic, finding.says) for finding in check_shared_storage(home)]
 
 
 def test_nothing_is_said_where_nothing_is_asked_for(home):
@@ -32,7 +32,7 @@ def test_a_database_that_does_not_answer_is_told_without_its_password(home, monk
 
 
 def test_a_shared_place_and_its_key_are_looked_at_and_left_alone(home, monkeypatch):
-    monkeypatch.setattr(shared, "_check_storage", shared._check_storage.__wrapped__)
+    monkeypatch.setattr(store_sharing, "_check_storage", store_sharing._check_storage.__wrapped__)
     url = f"memory://{uuid.uuid4().hex}"
     monkeypatch.setenv("SDCERT_STORE_URL", url)
     assert told(home) == [("ok", "SDCERT_STORE_URL", "the shared place answers; no home has used it yet")]

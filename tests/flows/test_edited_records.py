@@ -20,7 +20,7 @@ from tasks.microdata.errors import InputError
 from tasks.report.content import Content
 from tasks.runtime.artifacts import Store
 from tasks.runtime.settings import Home
-from tasks.score.estimates import Score
+from tasks.score.release_figures import Score
 
 PLAN: dict[str, Any] = {
     "attacks": [{"method": "distance_linkage"}],

@@ -124,21 +124,21 @@ def test_a_place_that_says_nothing_is_refused(sdcert, given, told):
 
 def test_a_replay_looks_for_a_file_where_it_is_now(home, project):
     from flows.release_file import load_release
-    from flows.replay.rerun import Places, link_moved_files
+    from flows.replay.rerun import GivenPaths, link_moved_files
 
     home.mkdir(parents=True, exist_ok=True)
     loaded = load_release(write_release(project, release()))
     other = (project / "register.csv").rename(project / "elsewhere.csv")
-    with link_moved_files(loaded, Places(files={"register": other})) as there:
+    with link_moved_files(loaded, GivenPaths(files={"register": other})) as there:
         (file,) = there.intruder.files
         assert (file.table.endswith("/register.csv"), file.name, file.key) == (True, "register", loaded.intruder.files[0].key)
         assert Path(file.table).read_text() == register()
     for files, told in (({"registry": other}, "did you mean `register`"), ({"register": project / "no.csv"}, "no such file")):
-        with pytest.raises(InputError, match=told), link_moved_files(loaded, Places(files=files)):
+        with pytest.raises(InputError, match=told), link_moved_files(loaded, GivenPaths(files=files)):
             pass
     with (
         pytest.raises(InputError, match="leave --file out"),
-        link_moved_files(load_release(write_release(project)), Places(files={"register": other})),
+        link_moved_files(load_release(write_release(project)), GivenPaths(files={"register": other})),
     ):
         pass
 

@@ -16,8 +16,8 @@ from flows.cli import run
 from flows.cli.advice.advice import advice
 from flows.cli.draft import expected
 from flows.cli.draft.answer import answer_questions
-from flows.cli.draft.rules import draft_of
-from flows.cli.draft.text import text_of
+from flows.cli.draft.rules import draft_release
+from flows.cli.draft.text import format_draft
 from flows.cli.terminal import tell_many_columns
 from flows.release_file import load_draft
 from tasks.mask.groups.block import MOST_CATEGORIES
@@ -57,7 +57,7 @@ def survey(rows: int = ROWS, seed: int = 3) -> Microdata:
 
 
 def drafted(data: Microdata):
-    draft = draft_of(data, {}, name="survey", source={"table": "survey.csv"})
+    draft = draft_release(data, {}, name="survey", source={"table": "survey.csv"})
     return draft, {column.name: column for column in draft.columns}
 
 
@@ -182,7 +182,7 @@ def test_a_column_of_categories_is_told_to_make_its_gaps_a_category():
 
 
 def test_no_value_of_the_source_is_written():
-    text = text_of(drafted(survey())[0])
+    text = format_draft(drafted(survey())[0])
     data = survey()
     assert not any(word in text for word in ("crimson", "azure", "viridian"))
     assert not any(
@@ -197,7 +197,7 @@ def _with_columns(names: tuple[str, ...]) -> Microdata:
 
 def _reads_back(data: Microdata, path) -> None:
     draft, _ = drafted(data)
-    text = text_of(draft)
+    text = format_draft(draft)
     path.write_text(text, encoding="utf-8")
     content = read_document(path).content
     assert tuple(content["attributes"]) == data.names
@@ -227,7 +227,7 @@ def test_a_name_in_a_relation_is_escaped_in_the_comment(tmp_path):
     rng = np.random.default_rng(0)
     values = rng.integers(0, 1000, 60)
     data = Microdata.from_columns({"a\nrole: b": values, "copy": values * 2.0, "c": rng.integers(0, 9, 60)})
-    text = text_of(drafted(data)[0])
+    text = format_draft(drafted(data)[0])
     assert "\\nrole: b" in text
     _reads_back(data, tmp_path / "release.yaml")
 

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 
 from flows.cli import run
-from flows.cli.draft.cells import Reading, missing_codes, readings_of
-from flows.cli.draft.rules import draft_of
-from flows.cli.draft.text import text_of
+from flows.cli.draft.cells import Reading, missing_codes, propose_readings
+from flows.cli.draft.rules import draft_release
+from flows.cli.draft.text import format_draft
 from tasks.ingest.readers.raw import RawTable
 from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.mask.methods import mask
@@ -21,7 +21,7 @@ from tasks.microdata.table import Microdata
 
 
 def drafted(data: Microdata):
-    draft = draft_of(data, {}, name="survey", source={"table": "survey.csv"})
+    draft = draft_release(data, {}, name="survey", source={"table": "survey.csv"})
     return draft, {column.name: column for column in draft.columns}
 
 
@@ -80,12 +80,12 @@ def test_what_a_german_spreadsheet_writes_is_read_as_numbers_and_dates(folder):
     ],
 )
 def test_a_date_format_is_drafted_where_exactly_one_fits(cells, date_format):
-    read = readings_of(text_table(cells)).get("x", Reading())
+    read = propose_readings(text_table(cells)).get("x", Reading())
     assert (read.declared.date_format if read.declared else None) == date_format
 
 
 def test_days_that_could_be_months_are_asked_for():
-    read = readings_of(text_table(["03/05/2023", "04/06/2023"]))["x"]
+    read = propose_readings(text_table(["03/05/2023", "04/06/2023"]))["x"]
     assert all(name in read.undecided[1] for name in ("%d/%m/%Y", "%m/%d/%Y"))
 
 
@@ -105,14 +105,14 @@ def test_days_that_could_be_months_are_asked_for():
     ],
 )
 def test_commas_are_decimal_unless_they_could_stand_before_thousands(cells, decimal, asked):
-    read = readings_of(text_table(cells)).get("x", Reading())
+    read = propose_readings(text_table(cells)).get("x", Reading())
     assert (read.declared.decimal if read.declared else None) == decimal
     assert (asked in read.undecided[1]) if asked else read.undecided is None
 
 
 def test_points_before_three_digits_are_doubted_where_semicolons_part_the_cells():
-    assert readings_of(text_table(["900", "1.500"], delimiter=";"))["x"].doubt
-    assert "x" not in readings_of(text_table(["900", "1.500"], delimiter=","))
+    assert propose_readings(text_table(["900", "1.500"], delimiter=";"))["x"].doubt
+    assert "x" not in propose_readings(text_table(["900", "1.500"], delimiter=","))
 
 
 def test_every_column_that_is_not_masked_says_why(folder):
@@ -168,7 +168,7 @@ def test_sentences_that_repeat_are_asked_whether_they_are_free_text():
         draft, columns = drafted(Microdata.from_columns({"age": ages, "remark": cells}))
         assert columns["remark"].attribute.role is Role.WITHHELD
         assert "is this free text" in columns["remark"].hints[0]
-        assert "remark: {role: withheld, scale: free_text}" in text_of(draft)
+        assert "remark: {role: withheld, scale: free_text}" in format_draft(draft)
 
 
 def test_the_loss_limit_of_categories_is_one_that_their_groups_keep():

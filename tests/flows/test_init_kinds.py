@@ -8,11 +8,11 @@ from release_files import answer_as_proposed
 
 from flows.cli.draft.answer import _list_offers, answer_questions
 from flows.cli.draft.cells import Reading
-from flows.cli.draft.columns import draft_column as draft_column
-from flows.cli.draft.kinds import limit_inference
-from flows.cli.draft.rules import draft_of
+from flows.cli.draft.column_proposals import draft_column as draft_column
+from flows.cli.draft.disclosure_limits import limit_inference
+from flows.cli.draft.rules import draft_release
 from flows.cli.draft.start import STARTS
-from flows.cli.draft.text import text_of
+from flows.cli.draft.text import format_draft
 from flows.questions import DECIDE, LONGEST_QUESTION, OpenQuestion
 from flows.release_file import load_draft
 from tasks.microdata.schema import Role
@@ -58,11 +58,11 @@ def test_membership_is_limited_where_enough_people_can_be_set_aside(rows, enviro
     rng = np.random.default_rng(4)
     mixed = rng.normal(size=(rows, 6)) @ rng.normal(size=(6, 6))
     data = Microdata.from_columns({f"x{i}": np.round(mixed[:, i], 3) for i in range(6)})
-    draft = draft_of(data, {}, name="t", source={"table": "t.csv"}, start=STARTS[environment])
+    draft = draft_release(data, {}, name="t", source={"table": "t.csv"}, start=STARTS[environment])
     line = next((one.fields for one in draft.policy if one.fields["measure"] == "membership_advantage"), None)
     assert ((line is not None), (draft.control is not None), draft.not_limited == ()) == (has, has, has)
     path = tmp_path / "t.yaml"
-    path.write_text(text_of(draft))
+    path.write_text(format_draft(draft))
     release = load_draft(path)
     assert release.control == draft.control
     assert bool(release.membership_attacks) == has

@@ -13,7 +13,7 @@ from signing_homes import PASSPHRASE
 from flows.cli import keys, run
 from flows.cli.doctor import keys as doctor_keys
 from tasks.audit.signing import pem
-from tasks.audit.signing.changes import KeyChanges, Pending
+from tasks.audit.signing.key_changes import KeyChanges, Pending
 from tasks.audit.signing.keyring import Keyring
 from tasks.audit.signing.keys import current_id, pem_path
 
@@ -59,7 +59,7 @@ def listed(call) -> dict[str, dict[str, object]]:
 
 
 def of_doctor(own) -> list[tuple[str, str]]:
-    return [(finding.status, finding.says) for finding in doctor_keys.findings_of_keys(own.root)]
+    return [(finding.status, finding.says) for finding in doctor_keys.check_keys(own.root)]
 
 
 class TestLooking:
@@ -311,7 +311,7 @@ class TestDoctor:
                 record.write_text("{}")
             case "mark lost":
                 mark.unlink()
-        found = list(doctor_keys.findings_of_keys(own.root))
+        found = list(doctor_keys.check_keys(own.root))
         assert "fail" in [finding.status for finding in found]
         assert all(finding.to_do for finding in found if finding.status != "ok")
 

@@ -36,7 +36,7 @@ def test_a_silent_policy_is_refused_before_an_attempt_and_upgraded(sdcert, tmp_p
     assert sdcert("check", "--upgrade", path).code == 0
     after = path.read_text()
     asked = extract_questions(read_document(path))[1]
-    assert [format_dotted_path(one.place) for one in asked] == [
+    assert [format_dotted_path(one.location) for one in asked] == [
         "policy[1]", "not_limited.insiders", "not_limited.inference", "not_limited.membership"
     ]  # fmt: skip
     assert sdcert("check", path).code == 0  # it lists the questions
@@ -60,7 +60,7 @@ def test_an_upgrade_leaves_every_other_line_and_comment_as_it_was(sdcert, tmp_pa
     after = path.read_text().splitlines()
     assert [line for line in after if line in before] == before
     asked = extract_questions(read_document(path))[1]
-    assert [format_dotted_path(one.place) for one in asked] == ["not_limited.insiders", "not_limited.inference", "policy[1]"]
+    assert [format_dotted_path(one.location) for one in asked] == ["not_limited.insiders", "not_limited.inference", "policy[1]"]
 
 
 PLAIN = "".join(f"{name}: {json.dumps(value)}\n" for name, value in {**RELEASE, "policy": [RATE, TAIL]}.items())

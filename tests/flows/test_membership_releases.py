@@ -9,6 +9,8 @@ from outcomes import folder_of, scorecard_of, statement_in
 from release_files import ROWS, survey, write_release
 from sweep_files import write_sweep
 
+from tasks.report.wording.sentence import say
+
 REHEARSAL = {"seed": 3, "not_for_publication": True}
 LOOSE = [{"measure": "membership_auc", "at_most": 0.9999}, {"measure": "reidentification", "at_most": 0.9}]
 STRICT = [{"measure": "membership_auc", "at_most": 0.5}]
@@ -69,7 +71,7 @@ def test_without_a_control_the_masking_is_rehearsed_and_says_so_everywhere(certi
     assert attack["settings"] == "who is in the file; evaluates: mechanism, not this file"
     assert "(rehearsed on random halves" in ran.out
     page = (folder / "report.html").read_text()
-    assert "Rehearsed: nobody was set aside from this file" in page
+    assert say("membership.rehearsed", of_model=False) in page
     assert "were set aside" not in page
 
 

@@ -11,9 +11,9 @@ from test_model_releases import LOOSE, STUMP, of_model
 
 from flows.cli.audit.private_manifest import PrivateManifest
 from flows.cli.compare.compare import _format_title
-from flows.cli.compare.figures import Run, _risk_rows, _use_rows
+from flows.cli.compare.compared_runs import ComparedRun, _risk_rows, _use_rows
 from tasks.microdata.estimate import Estimate
-from tasks.score.membership.figures import REHEARSED
+from tasks.score.membership.membership_figures import REHEARSED
 
 
 def test_a_model_is_called_one_and_a_rehearsal_too(certify, sdcert, tmp_path):
@@ -58,7 +58,7 @@ def of(letter, auc, *, reason=None, target="vote"):
         Estimate(measure=measure, value=value, unit="share", subgroup=part, reason=reason)
         for (measure, part), value in zip(parts, numbers, strict=True)
     )
-    return Run(letter, {"spec": {"release": {"model": {"target": target}}}}, found)
+    return ComparedRun(letter, {"spec": {"release": {"model": {"target": target}}}}, found)
 
 
 def test_the_worst_attack_of_each_run_is_compared():

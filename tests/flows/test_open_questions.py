@@ -16,7 +16,7 @@ from flows.cli.draft.edit import append_entry, delete_entry, replace_entry
 from flows.questions import extract_questions
 from flows.release import ReleaseSpec
 from flows.release_file import load_draft, load_release
-from flows.schemas import schema_of_release_files
+from flows.schemas import create_release_schema
 from tasks.microdata.document import read_document
 from tasks.microdata.errors import InputError
 
@@ -186,7 +186,7 @@ def test_editors_are_told_of_questions(asked):
     from jsonschema import validate
     from jsonschema.exceptions import ValidationError as Unfit
 
-    schema = schema_of_release_files()
+    schema = create_release_schema()
     content = read_document(asked).content
     validate(content, schema)
     content["source"]["decide"] = "which?"

@@ -7,7 +7,7 @@ import json
 import pytest
 from pydantic import TypeAdapter
 
-from flows.cli.plan_text import describe_method, describe_method_fields, plan
+from flows.cli.plan_text import describe_method, describe_method_fields, describe_plan
 from flows.release import ReleaseSpec
 from tasks.mask.methods import Masking
 
@@ -60,7 +60,9 @@ def test_what_is_empty_is_left_out():
     fields = {"method": "probabilistic_linkage", "comparisons": {}, "interactions": [], "name": "", "cutoff": 0, "fast": False}
     assert describe_method_fields(fields) == "probabilistic_linkage cutoff 0, fast no"
     attack = {"method": "probabilistic_linkage"}
-    told = dict(plan(release(attacks=[attack], masking=[{"method": "pram", "attributes": ["vote"], "retention": 0.8}]), ()))
+    told = dict(
+        describe_plan(release(attacks=[attack], masking=[{"method": "pram", "attributes": ["vote"], "retention": 0.8}]), ())
+    )
     assert "interactions" not in told["attack"] and " ," not in told["attack"]
     assert told["ingest"] == "dataset anes96"
     assert told["classify"] == "every attribute by its evidence"
@@ -73,7 +75,7 @@ def test_attacks_that_use_no_shadow_models_are_told_without_their_number():
         {"method": "shadow_models", "shadows": 12},
     ]
     model = {"learner": {"method": "naive_bayes"}, "target": "vote"}
-    lines = plan(release(release={"model": model}, control=0.25, membership=asking, policy=POLICY), ())
+    lines = describe_plan(release(release={"model": model}, control=0.25, membership=asking, policy=POLICY), ())
     assert [what for stage, what in lines if stage == "attack"] == [
         "loss_threshold threshold training_loss on whose records the model was trained on",
         "loss_threshold id shadowed, threshold shadow_models, shadows 8 on whose records the model was trained on",

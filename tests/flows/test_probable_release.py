@@ -29,7 +29,7 @@ def test_a_release_is_attacked_by_probabilities(certify, tmp_path):
     assert declared["oracle", "reidentification"]["chance_kind"] == "permutation"
     assert ("distance_linkage", "posterior_at_truth") not in declared
     page = (folder_of(tmp_path, manifest) / "report.html").read_text()
-    for said in ("What an agreement tells", "need not be true as numbers", "P(LP|U)", "The weight of each level of likeness"):
+    for said in ("The weights of agreement", "need not be right", "P(LP|U)", "The weight of each level of likeness"):
         assert said in page
     statement = statement_in(folder_of(tmp_path, manifest))
     assert "probabilistic_linkage" in str(statement)

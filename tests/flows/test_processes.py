@@ -28,15 +28,15 @@ PLACES = {
     "ingest": ("tasks.ingest.task", "ingest_raw_table"),
     "classify": ("tasks.classify.task", "classify"),
     "mask": ("tasks.mask.task", "mask"),
-    "attack": ("tasks.attack.task", "attack"),
+    "attack": ("tasks.attack.task", "attack_records"),
     "score": ("tasks.score.task", "score"),
-    "report": ("tasks.report.task", "render"),
+    "report": ("tasks.report.task", "render_report"),
     "writing an artifact": ("os", "fsync"),
     "publishing": ("flows.run.publish", "sync_folder"),
     "moving `latest`": ("flows.run.publish", "settle_latest"),
 }
 APPEARED = ("publishing", "moving `latest`")
-QUICK = ("writing an artifact", "publishing")  # in and after the stages; the test of the temporary server kills in `mask`
+QUICK = ("writing an artifact",)
 
 
 def words(path: Path, tmp_path: Path) -> list[object]:
@@ -88,7 +88,7 @@ CHANGES = {
     "tasks/mask/partitions/mdav.py": {"mask", "attack", "score", "report"},
     "tasks/attack/neighbours/nearest.py": {"attack", "score", "report"},
     "tasks/score/loss.py": {"score", "report"},
-    "tasks/report/wording/sentences.py": {"report"},
+    "tasks/report/templates/sentences/residual.txt.j2": {"report"},
 }
 FIRST_AND_LAST = [next(iter(CHANGES)), list(CHANGES)[-1]]
 
@@ -102,10 +102,8 @@ def checkout(tmp_path_factory) -> Path:
     return folder
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "files", [pytest.param(FIRST_AND_LAST, id="two stages"), pytest.param(list(CHANGES), marks=pytest.mark.long, id="each")]
-)
+@pytest.mark.long
+@pytest.mark.parametrize("files", [pytest.param(FIRST_AND_LAST, id="two stages"), pytest.param(list(CHANGES), id="each")])
 def test_a_changed_algorithm_file_recomputes_its_stage_and_what_follows(process, tmp_path, checkout, files):
     """A replay names changed files of the stages in between (test_replay_causes), so that they are left to the long tier."""
     path = write_release(tmp_path / "project", HARDLY_COMPILED)
@@ -142,7 +140,7 @@ def test_a_changed_compiled_function_in_another_file_changes_the_numbers(process
     assert answers == ["11.0", "11.0", "21.0", "21.0"]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_temporary_server_of_a_killed_run_is_ended_by_the_next(tmp_path, home):
     """The one test that starts servers of its own."""
     path = write_release(tmp_path / "project")

@@ -9,14 +9,14 @@ from outcomes import folder_of, newest_manifest, statement_in
 from release_files import write_release
 
 from flows.release_file import load_release
-from flows.sweep.promote import PointOrigin, SweepFiles, format_promoted_release, point_of
+from flows.sweep.promote import PointOrigin, SweepFiles, find_point, format_promoted_release
 from flows.sweep.spec import load_sweep
 from flows.sweep.variants import variant
-from flows.sweep.working_set import default_place
+from flows.sweep.working_set import open_default_working_set
 from tasks.microdata.document import read_document
 from tasks.microdata.errors import InputError
 from tasks.sweep.evaluation import drop_curve_and_files
-from tasks.sweep.layout import TrialRow, table_of
+from tasks.sweep.layout import TrialRow, create_sweep_table
 
 TOLD = PointOrigin("s", "s-0123456789ab", 14)
 ODD = 'a "town": {[x]}, # yes'
@@ -57,7 +57,7 @@ def project(tmp_path):
 
 def table(sweep, **status):
     """The table of a sweep, with one figure for each trial."""
-    return table_of(
+    return create_sweep_table(
         [
             TrialRow(
                 point=point.number,
@@ -85,7 +85,7 @@ def test_every_point_is_read_off_the_table_as_it_was(project):
     found = table(sweep)
     points = list(sweep.points())
     assert len(points) == 2 * 4 * 2 + 2 + 1
-    assert [point_of(found, point.number, kept(sweep).spaces) for point in points] == points
+    assert [find_point(found, point.number, kept(sweep).spaces) for point in points] == points
 
 
 def test_a_point_of_a_random_sweep_with_a_continuous_axis_is_read_off_as_well(project):
@@ -93,7 +93,7 @@ def test_a_point_of_a_random_sweep_with_a_continuous_axis_is_read_off_as_well(pr
     swap = {"name": "swap", "masking": [{"method": "rank_swapping"}], "axes": axes}
     sweep = project(pipelines=[swap], strategy={"method": "random", "points": 10})
     points = list(sweep.points())
-    assert [point_of(table(sweep), point.number, kept(sweep).spaces) for point in points] == points
+    assert [find_point(table(sweep), point.number, kept(sweep).spaces) for point in points] == points
 
 
 def test_a_promoted_file_is_the_variant_with_a_fresh_seed(project, tmp_path):
@@ -195,14 +195,14 @@ def test_files_that_the_base_and_the_pipeline_name_are_found_from_the_new_place(
 def test_a_point_without_figures_is_not_promoted(project, number, status, words):
     sweep = project()
     with pytest.raises(InputError, match=words):
-        point_of(table(sweep, **status), number, kept(sweep).spaces)
+        find_point(table(sweep, **status), number, kept(sweep).spaces)
 
 
 @pytest.fixture
 def finished(project, home):
     """A sweep in the home of this test, as one leaves it that has ended."""
     sweep = project()
-    place = default_place()
+    place = open_default_working_set()
     facts = {
         "id": TOLD.id,
         "name": "s",

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import pytest
 from certified_runs import issue
-from hypothesis import given
-from hypothesis import strategies as st
 
 from flows.run import series_registry
-from flows.run.series_registry import follow_now, state_of
+from flows.run.series_registry import follow_now, read_series_state
 from tasks.audit.ledger.entries import AskedBy, CertificateRevoked
 from tasks.audit.ledger.ledger import Ledger
 from tasks.audit.signing.keys import signing_key
@@ -37,7 +35,7 @@ def runs(own, tmp_path):
 
 def test_the_newest_certificate_for_publication_stands_until_it_is_revoked_and_no_older_one_takes_its_place(runs):
     made = runs("ccrt")
-    state = state_of("survey")
+    state = read_series_state("survey")
     assert [one.run for one in state.ended] == ["run-00", "run-01", "run-02", "run-03"]
     assert state.standing.run == "run-01"
     assert dict(state.standing.tags) == {
@@ -50,42 +48,31 @@ def test_the_newest_certificate_for_publication_stands_until_it_is_revoked_and_n
     assert "sdcert.certificate" not in state.ended[2].tags, "a refusal has a statement and no certificate"
     assert state.ended[3].tags["sdcert.not_for_publication"] == "true"
     revoke(made[1])
-    assert [one.revoked for one in state_of("survey").ended] == [False, True, False, False]
-    assert state_of("survey").standing is None
+    assert [one.revoked for one in read_series_state("survey").ended] == [False, True, False, False]
+    assert read_series_state("survey").standing is None
     again = runs("rc")[-1]
-    assert state_of("survey").standing.run == again.run
+    assert read_series_state("survey").standing.run == again.run
     revoke(made[0])
-    assert state_of("survey").standing.run == again.run, "an older one was revoked"
+    assert read_series_state("survey").standing.run == again.run, "an older one was revoked"
 
 
 def test_a_revoked_certificate_older_than_the_last_runs_stands_for_none_before_it(runs, monkeypatch):
     monkeypatch.setattr(series_registry, "NEWEST", 2)
     revoke(runs("ccrrr")[1])
-    assert state_of("survey").standing is None
+    assert read_series_state("survey").standing is None
 
 
 def test_a_certificate_older_than_the_last_runs_is_found(runs, monkeypatch):
     monkeypatch.setattr(series_registry, "NEWEST", 2)
     runs("crrr")
-    state = state_of("survey")
+    state = read_series_state("survey")
     assert state.standing.run == "run-00"
     assert [one.run for one in state.ended] == ["run-02", "run-03"]
     assert [one.run for one in state.runs] == ["run-00", "run-02", "run-03"]
 
 
-@given(st.lists(st.sampled_from("crt"), max_size=6), st.data())
-def test_what_stands_is_the_last_that_was_certified_unless_it_was_revoked(outcomes, data):
-    """The rule itself, on entries alone, against the same in one line."""
-    gone = data.draw(st.sets(st.sampled_from(range(len(outcomes))))) if outcomes else set()
-    found = [_found(number, outcome, number in gone) for number, outcome in enumerate(outcomes)]
-    newest = max(filter(series_registry._is_issued, found), key=series_registry._find_ending_number, default=None)
-    wanted = [number for number, outcome in enumerate(outcomes) if outcome == "c"]
-    assert (None if newest is None else newest.run) == (f"run-{wanted[-1]}" if wanted else None)
-    assert newest is None or bool(newest.revocations) == (wanted[-1] in gone)
-
-
 def test_a_series_without_runs_and_a_home_without_mlflow(own, monkeypatch):
-    assert state_of("survey").runs == ()
+    assert read_series_state("survey").runs == ()
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
     monkeypatch.setattr(series_registry, "_follow", lambda _: pytest.fail("nothing was ever recorded"))
     assert follow_now("survey") is None
@@ -119,19 +106,3 @@ def test_the_alias_follows_the_runs_and_their_revocation(certify, sdcert):
     assert {one.tags["sdcert.run"] for one in found if "sdcert.revoked" in one.tags} == {first, second}
     tracked = [open_client().get_run(one.run_id).data.tags for one in found]
     assert {tags["sdcert.run"] for tags in tracked if "sdcert.revoked" in tags} == {first, second}
-
-
-def _found(number, outcome, gone):
-    from datetime import UTC, datetime
-
-    from tasks.audit.ledger.entries import Entry, RunEnded
-    from tasks.audit.lookup.rows import RunEntries
-
-    run = f"run-{number}"
-    word = "refused" if outcome == "r" else "certified"
-    ended = RunEnded(run=run, release="a", series="a", outcome=word, not_for_publication=outcome == "t")
-    said = {"run": run, "certificate": "0" * 64, "revocation": "0" * 64, "reason": "why not"}
-    events = [ended, *([CertificateRevoked(**said, asked_by=AskedBy(user="a", host="b"))] if gone else [])]
-    common = {"ledger": "0" * 32, "previous": "0" * 64, "at": datetime.now(UTC)}
-    numbers = range(2 * number, 2 * number + len(events))
-    return RunEntries(run, tuple((n, Entry(index=n, event=event, **common)) for n, event in zip(numbers, events, strict=True)))

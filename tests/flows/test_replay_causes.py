@@ -191,6 +191,7 @@ def checkout(tmp_path_factory):
     return folder
 
 
+@pytest.mark.long
 def test_changed_code_and_a_changed_lock_are_named(process, checkout, home, tmp_path):
     path = write_release(tmp_path / "project", HARDLY_COMPILED)
 

@@ -7,10 +7,10 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flows.replay.changes import changes
-from flows.replay.rows import RowChange, row_change
+from flows.replay.environment_changes import changes
+from flows.replay.table_difference import RowChange, row_change
 from tasks.microdata.table import Microdata
-from tasks.runtime.provenance import provenance_of_process
+from tasks.runtime.provenance import describe_process
 
 OLD = Microdata.from_columns({"id": [1, 2, 3, 4], "age": [30.0, None, 50.0, 60.0], "vote": ["yes", "no", "no", None]})
 
@@ -87,7 +87,7 @@ def test_with_a_key_the_rows_are_matched_as_two_dicts_would(old, new):
     assert found.changed == sum(old[key] != new[key] for key in both)
 
 
-NOW = provenance_of_process()
+NOW = describe_process()
 
 
 def test_what_has_not_changed_is_not_told():

@@ -250,7 +250,7 @@ def test_a_mistake_in_the_input_is_told_by_its_code_alone(child, tmp_path):
 
 
 def test_the_limit_of_a_command(child, monkeypatch, tmp_path):
-    monkeypatch.setattr(child, "environment_of_child", lambda *_: {**os.environ, "PYTHONPATH": str(tmp_path)})
+    monkeypatch.setattr(child, "create_child_environment", lambda *_: {**os.environ, "PYTHONPATH": str(tmp_path)})
     (tmp_path / "flows").mkdir()
     (tmp_path / "flows" / "cli.py").write_text(WAIT)
     outcome = child.run_in_process(["certify"], limit_seconds=1, grace_seconds=1)
@@ -258,7 +258,7 @@ def test_the_limit_of_a_command(child, monkeypatch, tmp_path):
 
 
 def test_what_ends_well_while_it_is_asked_to_end_has_not_timed_out(child, monkeypatch, tmp_path):
-    monkeypatch.setattr(child, "environment_of_child", lambda *_: {**os.environ, "PYTHONPATH": str(tmp_path)})
+    monkeypatch.setattr(child, "create_child_environment", lambda *_: {**os.environ, "PYTHONPATH": str(tmp_path)})
     (tmp_path / "flows").mkdir()
     code = "import signal, sys\ndef end(*_): print('{}', flush=True); sys.exit(1)\nsignal.signal(15, end)\nsignal.pause()"
     (tmp_path / "flows" / "cli.py").write_text(code)
@@ -274,7 +274,7 @@ def test_a_command_does_not_take_itself_for_the_flow_run_that_asked(child):
         "PYTHONPATH": f"/elsewhere{os.pathsep}{ROOT}",
         "SDCERT_SIGNING_PASSPHRASE": "kept",
     }
-    made = child.environment_of_child(environment, {"deployment": "weekly", "flow_run": "f"})
+    made = child.create_child_environment(environment, {"deployment": "weekly", "flow_run": "f"})
     assert not [name for name in made if name.startswith("PREFECT__")]
     assert made["PREFECT_API_URL"] == environment["PREFECT_API_URL"]
     assert made["PYTHONPATH"].split(os.pathsep) == [str(ROOT), "/elsewhere"]
@@ -283,7 +283,7 @@ def test_a_command_does_not_take_itself_for_the_flow_run_that_asked(child):
 
 
 def test_the_ledger_names_the_deployment_that_asked(home, monkeypatch):
-    from flows.run.trail import identify_requester
+    from flows.run.run_entries import identify_requester
 
     monkeypatch.setenv("SDCERT_ASKED_BY_DEPLOYMENT", "weekly")
     monkeypatch.setenv("SDCERT_ASKED_BY_FLOW_RUN", "0199-f")
@@ -327,15 +327,13 @@ def test_a_clock_that_is_set_makes_no_living_flow_run_a_lost_one(home, monkeypat
     """psutil counts from the boot, which moves when the clock of the day is set."""
     import psutil
 
-    from flows.scheduled import supervisor
     from flows.scheduled.command_requests import CommandRequest, find_lost_requests
     from tasks.runtime import processes, servers
 
     folder = home / "scheduled" / "here"
     folder.mkdir(parents=True)
     CommandRequest.here(str(uuid4()), "weekly", folder).remember()
-    monkeypatch.setenv(servers.OWNER, f"{os.getpid()}:{processes.read_process_start(os.getpid())}")
-    assert supervisor.read_process_start(os.getpid()) == processes.read_process_start(os.getpid())
+    monkeypatch.setenv(processes.OWNER, f"{os.getpid()}:{processes.read_process_start(os.getpid())}")
     with subprocess.Popen([sys.executable, "-S", "-c", WAIT]) as process:
         try:
             booted = psutil._pslinux.boot_time()

@@ -73,7 +73,7 @@ def test_paths_are_relative_to_the_file_wherever_it_is_read_from(written, tmp_pa
 
 
 def test_prefect_is_given_the_folder_of_the_file_and_our_tag(written, tmp_path):
-    content = json.loads(for_prefect(load_deployments(written(ONE)), tmp_path))
+    content = yaml.safe_load(for_prefect(load_deployments(written(ONE)), tmp_path))
     assert content["pull"] == [{"prefect.deployments.steps.set_working_directory": {"directory": str(tmp_path)}}]
     assert content["deployments"][0]["tags"] == ["sdcert"]
     assert content["deployments"][0]["concurrency_limit"] == {"limit": 1, "collision_strategy": "CANCEL_NEW"}
@@ -117,9 +117,9 @@ def test_a_moment_is_the_next_one_of_the_cron():
     assert found > datetime.now(UTC)
 
 
-def test_signs_of_every_plane_arrive_as_written(written, tmp_path):
-    """JSON's two surrogates would be two signs to Prefect's reader, which it could not send."""
-    texts = ["x 🙂 ä 名", "\\ud83d\\ude42", "\\🙂", "\u2028\x85"]
+def test_texts_arrive_as_written(written, tmp_path):
+    """Signs of every plane, and words that YAML 1.1 takes for something else."""
+    texts = ["x 🙂 ä 名", "\\ud83d\\ude42", "\\🙂", "\u2028\x85", "off", "1:30", "1_000", "0o7", "=", "~", "2026-01-01"]
     found = load_deployments(written(*({**ONE, "name": f"n{i}", "description": text} for i, text in enumerate(texts))))
     ours = yaml.safe_load(for_prefect(found, tmp_path))
     assert [one["description"] for one in ours["deployments"]] == [one.description for one in found.deployments] == texts

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from flows.scheduled.child import Outcome
+from flows.scheduled.child import CommandOutcome
 from flows.scheduled.flow_outcomes import Broke, interpret_certify, interpret_check, interpret_sweep, interpret_watch
 
 SCORECARD = {"run": "20261121T093000Z-1f2e3d", "release": "survey"}
 
 
-def outcome(code, content=None, *, timed_out=False) -> Outcome:
-    return Outcome(code, timed_out, 90.0, content, Path("/home/scheduled/20261121T093000Z-aaaaaa"))
+def outcome(code, content=None, *, timed_out=False) -> CommandOutcome:
+    return CommandOutcome(code, timed_out, 90.0, content, Path("/home/scheduled/20261121T093000Z-aaaaaa"))
 
 
 def told(ended) -> tuple:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from prefect.exceptions import ParameterTypeError
 
-from flows.scheduled.child import Outcome
+from flows.scheduled.child import CommandOutcome
 from tasks.microdata.errors import InputError
 
 CERTIFIED = {"run": "20261121T093000Z-1f2e3d", "release": "survey", "verdict": "certified"}
@@ -49,8 +49,8 @@ def told(flows, monkeypatch):
     return events
 
 
-def outcome(code, content=None) -> Outcome:
-    return Outcome(code, False, 1.0, content, Path("/home/scheduled/x"))
+def outcome(code, content=None) -> CommandOutcome:
+    return CommandOutcome(code, False, 1.0, content, Path("/home/scheduled/x"))
 
 
 def ended(flow, *arguments, **parameters):
@@ -125,7 +125,7 @@ def test_no_value_of_an_error_reaches_the_server(flows, commands, told):
 
 def test_telling_never_changes_how_a_run_ended(flows, commands, monkeypatch):
     commands(replace(outcome(2), code="no-such-column at r.yaml: key"))
-    monkeypatch.setattr(flows, "runs_of", lambda *_: 1 / 0)
+    monkeypatch.setattr(flows, "find_runs_of_flow", lambda *_: 1 / 0)
     assert ended(flows.certify_release, "r.yaml") == ("FAILED", "Quarantined")
 
 

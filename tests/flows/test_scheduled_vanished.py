@@ -188,7 +188,7 @@ def test_a_run_that_ran_without_having_asked_for_its_command_runs_again(board, c
 def test_a_run_whose_command_is_in_the_ledger_is_not_repeated(board, client, deployment, monkeypatch):
     taken(client, deployment, Running())
     monkeypatch.setattr(orphan_runs.Ledger, "exists", lambda _: True)
-    monkeypatch.setattr(orphan_runs, "runs_of", lambda *_: ["a run"])
+    monkeypatch.setattr(orphan_runs, "find_runs_of_flow", lambda *_: ["a run"])
     monkeypatch.setattr(orphan_runs, "close_unfinished", lambda *_: [])
     look(board)
     look(board)

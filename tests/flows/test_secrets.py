@@ -65,8 +65,7 @@ CHANGES = {
 }
 
 
-FAST, LONG = ("certified",), ("refused", "expectation fails")
-TIERS = {name: [pytest.mark.slow, pytest.mark.long][name in LONG] for name in CHANGES if name not in FAST}
+TIERS = {name: pytest.mark.long for name in CHANGES if name != "certified"}
 
 
 @pytest.mark.parametrize("change", [pytest.param(name, marks=TIERS.get(name, ())) for name in CHANGES])

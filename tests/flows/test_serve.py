@@ -45,13 +45,14 @@ def test_doctor_finds_the_runs_that_the_scheduler_inserted(serving):
     assert "(1)" in found[0]["says"]
 
 
+@pytest.mark.long
 def test_a_run_cancelled_on_the_server_is_ended_with_its_command(serving):
-    run = serving.begin("endless")
+    run = serving.begin("endless", limit_minutes=15)
     child = serving.child_of(run)
     serving.ask("POST", f"flow_runs/{run}/set_state", {"state": {"type": "CANCELLING", "name": "Cancelling"}})
     assert serving.ended(run)[0] == "CANCELLED"
     until(lambda: not child.is_running(), 60)
-    until(lambda: [one["verdict"] for one in serving.ledger_of(run)] == ["interrupted"], 180, every=3)
+    until(lambda: serving.verdicts_of(run) == ["interrupted"], 180, every=1)
 
 
 @pytest.mark.long
@@ -61,7 +62,7 @@ def test_a_worker_killed_in_mid_run_loses_no_run(serving):
     for worker in serving.processes("prefect worker start"):
         worker.kill()
     assert serving.ended(run)[:2] == ("COMPLETED", "Completed")
-    assert [one["verdict"] for one in serving.ledger_of(run)] == ["certified"]
+    assert serving.verdicts_of(run) == ["certified"]
     assert "the worker-sdcert ended by itself; it is started again" in serving.log
     the_next_schedule_goes_on(serving, began)
 
@@ -77,7 +78,7 @@ def test_a_flow_run_killed_in_mid_run_takes_its_command_with_it(serving):
     engine_of(serving, run).kill()
     until(lambda: not child.is_running(), 60)
     assert serving.ended(run)[0] == "CRASHED"
-    until(lambda: [one["verdict"] for one in serving.ledger_of(run)] == ["interrupted"], 180, every=3)
+    until(lambda: serving.verdicts_of(run) == ["interrupted"], 180, every=1)
     assert serving.ended(serving.begin("slow"))[1] == "Completed"
     the_next_schedule_goes_on(serving, began)
 
@@ -91,10 +92,11 @@ def test_ended_in_mid_run_it_leaves_no_process_and_goes_on_when_it_is_started_ag
     began = datetime.now(UTC)
     serving.start()
     assert serving.ended(run)[0] == "CRASHED"
-    assert [one["verdict"] for one in serving.ledger_of(run)] == ["interrupted"]
+    assert serving.verdicts_of(run) == ["interrupted"]
     the_next_schedule_goes_on(serving, began)
 
 
+@pytest.mark.long
 def test_killed_in_mid_run_it_leaves_no_process_and_goes_on_when_it_is_started_again(serving):
     run = serving.begin("slow")
     serving.child_of(run)
@@ -105,5 +107,5 @@ def test_killed_in_mid_run_it_leaves_no_process_and_goes_on_when_it_is_started_a
     serving.start()
     assert "had been killed: it is shown as crashed now" in serving.log
     assert serving.ended(run)[0] == "CRASHED"
-    assert [one["verdict"] for one in serving.ledger_of(run)] == ["interrupted"]
+    assert serving.verdicts_of(run) == ["interrupted"]
     the_next_schedule_goes_on(serving, began)

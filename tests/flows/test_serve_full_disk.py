@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 from release_files import write_release
-from served_home import certified_by_schedule, the_next_schedule_goes_on
+from served_home import certified_by_schedule, ledger_and_store_verify, the_next_schedule_goes_on
 from serving import deployment, every_minute, served, until
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(1500)]
@@ -40,5 +40,6 @@ def test_a_full_disk_loses_nothing_and_when_there_is_room_again_it_goes_on(small
         began = datetime.now(UTC)
         (small_disk / "filler").unlink()
         the_next_schedule_goes_on(serving, began)
+        ledger_and_store_verify(serving)
         assert serving.stop() == 0
         assert serving.processes() == []

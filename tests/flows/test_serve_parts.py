@@ -5,6 +5,7 @@ import os
 import socket
 import subprocess
 import sys
+import threading
 from datetime import UTC, datetime, timedelta
 from typing import ClassVar
 
@@ -101,9 +102,9 @@ def test_a_port_that_is_taken_is_refused_and_the_usual_one_is_replaced(monkeypat
         taken.listen()
         port = taken.getsockname()[1]
         with pytest.raises(InputError, match="listens there"):
-            serve.address_of(port)
+            serve.choose_server_address(port)
         monkeypatch.setattr(serve, "PORT", port)
-        found = serve.address_of(None)
+        found = serve.choose_server_address(None)
     assert found.ours
     assert found.root.rpartition(":")[2] not in (str(port), "0")
 
@@ -111,7 +112,7 @@ def test_a_port_that_is_taken_is_refused_and_the_usual_one_is_replaced(monkeypat
 def test_a_server_that_is_named_must_answer(monkeypatch):
     monkeypatch.setenv("PREFECT_API_URL", "http://127.0.0.1:9/api")
     with pytest.raises(InputError, match="no Prefect server answers"):
-        serve.address_of(None)
+        serve.choose_server_address(None)
 
 
 def test_a_server_that_is_slow_to_answer_is_there_and_one_that_is_silent_is_not(monkeypatch):
@@ -157,16 +158,16 @@ def test_a_worker_is_named_anew_each_time_it_starts(home, monkeypatch, clock):
     monkeypatch.setattr(Process, "started", [])
     monkeypatch.setattr(Process, "__init__", named_process)
     monkeypatch.setattr(serve, "ProcessTree", Process)
-    one = serve.worker("pool", None, serve.Address("http://127.0.0.1:1", ours=True), FileAccess(home))
+    one = serve.worker("pool", None, serve.ServerAddress("http://127.0.0.1:1", ours=True), FileAccess(home))
     Process.started[0].alive = False
     one.look()
     clock[0] += 2
     one.look()
     first, second = (made.command[made.command.index("--name") + 1] for made in Process.started)
     assert first != second
-    assert workers.is_of_this_home(first) and workers.is_of_this_home(second)
+    assert workers.belongs_to_home(first) and workers.belongs_to_home(second)
     monkeypatch.setenv("SDCERT_HOME", str(home / "another"))
-    assert not workers.is_of_this_home(first)
+    assert not workers.belongs_to_home(first)
 
 
 def named_process(self, command, **options) -> None:
@@ -183,10 +184,34 @@ def test_a_look_that_fails_says_so_and_stops_nothing(home, monkeypatch):
     assert said == ["not all runs that were killed could be looked after (ConnectionError); the next look comes in a minute"]
 
 
+def test_a_server_that_dies_while_it_is_asked_is_started_again(restarted, clock, monkeypatch):
+    """Who asks a dead server's port, at which somebody still listens, waits for minutes."""
+    asked, ended = threading.Event(), threading.Event()
+    monkeypatch.setattr(serve, "tell_lost", lambda *_: (asked.set(), ended.wait(60)))
+    monkeypatch.setattr(serve, "LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(serve, "SECONDS_TO_TELL", -1)
+    watching = threading.Thread(
+        target=serve.watch_services,
+        args=([restarted], serve.ServerAddress("http://127.0.0.1:1", ours=True), ended, lambda _: None),
+    )
+    watching.start()
+    try:
+        assert asked.wait(60)
+        Process.started[-1].alive = False
+        deadline = 500
+        while restarted.starts == 1 and (deadline := deadline - 1):
+            clock[0] += 1
+            ended.wait(0.02)
+        assert restarted.starts == 2
+    finally:
+        ended.set()
+        watching.join()
+
+
 def test_the_password_of_the_database_goes_to_the_server_alone(home, monkeypatch):
     monkeypatch.setenv("PREFECT_SERVER_DATABASE_CONNECTION_URL", "postgresql+asyncpg://u:secret@h/d")
     monkeypatch.setenv("PREFECT_API_URL", "http://elsewhere/api")
-    address = serve.Address("http://127.0.0.1:4200", ours=True)
+    address = serve.ServerAddress("http://127.0.0.1:4200", ours=True)
     assert "secret" in serve._environment(None)["PREFECT_SERVER_DATABASE_CONNECTION_URL"]
     assert "PREFECT_API_URL" not in serve._environment(None)
     assert not [value for value in serve._environment(address).values() if "secret" in value]
@@ -197,7 +222,7 @@ HOLDS = """
 import sys
 from flows.scheduled import serve, workers
 with serve.alone():
-    serve.remember(serve.Address("http://127.0.0.1:4321", ours=True), [])
+    serve.remember(serve.ServerAddress("http://127.0.0.1:4321", ours=True), [])
     print("mine", flush=True)
     sys.stdin.read()
 """
@@ -284,15 +309,15 @@ def test_doctor_looks_whether_what_is_scheduled_will_run(deployments, runs, work
 
 def test_doctor_without_a_server_has_nothing_to_say_of_schedules(home, monkeypatch):
     monkeypatch.delenv("PREFECT_API_URL", raising=False)
-    assert [finding.status for finding in schedules.findings_of_schedules()] == ["ok"]
+    assert [finding.status for finding in schedules.check_schedules()] == ["ok"]
     monkeypatch.setenv("PREFECT_API_URL", "http://127.0.0.1:9/api")
-    assert [finding.status for finding in schedules.findings_of_schedules()] == ["warn"]
+    assert [finding.status for finding in schedules.check_schedules()] == ["warn"]
 
 
 def test_doctor_asks_the_server_that_serve_started(home, monkeypatch):
     monkeypatch.delenv("PREFECT_API_URL", raising=False)
-    serve.remember(serve.Address("http://somebody:canary@127.0.0.1:9", ours=True), [])
-    (finding,) = schedules.findings_of_schedules()
+    serve.remember(serve.ServerAddress("http://somebody:canary@127.0.0.1:9", ours=True), [])
+    (finding,) = schedules.check_schedules()
     assert finding.status == "warn"
     assert "canary" not in (home / "serve" / "state.json").read_text()
 
@@ -317,7 +342,7 @@ def test_doctor_asks_the_server_with_the_credentials_of_prefect(monkeypatch, var
         monkeypatch.delenv(name, raising=False)
     for name, value in {"PREFECT_API_URL": "http://127.0.0.1:9/api", **variables}.items():
         monkeypatch.setenv(name, value)
-    assert [finding.status for finding in schedules.findings_of_schedules()] == ["ok"]
+    assert [finding.status for finding in schedules.check_schedules()] == ["ok"]
     assert set(asked) == {expected}
 
 

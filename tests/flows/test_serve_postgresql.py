@@ -11,7 +11,7 @@ from served_home import (
     the_next_schedule_goes_on,
 )
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(1500)]
+pytestmark = [pytest.mark.long, pytest.mark.timeout(1500)]
 
 
 @pytest.fixture(scope="module")
@@ -26,12 +26,10 @@ def serving(postgres, tmp_path_factory):
         yield one
 
 
-@pytest.mark.long
 def test_every_ending_is_on_the_server_in_the_audit_trail_and_in_mlflow(serving, monkeypatch):
     every_ending_is_on_the_server_in_the_audit_trail_and_in_mlflow(serving, monkeypatch)
 
 
-@pytest.mark.long
 def test_a_server_killed_in_mid_run_loses_no_run(serving):
     a_server_killed_in_mid_run_loses_no_run(serving)
 
@@ -43,5 +41,5 @@ def test_a_database_stopped_for_a_minute_loses_no_run(serving, postgres):
     time.sleep(60)
     postgres.start()
     assert serving.ended(run, 600)[:2] == ("COMPLETED", "Completed")
-    assert serving.ledger_of(run)[0]["verdict"] == "certified"
+    assert serving.verdicts_of(run)[0] == "certified"
     the_next_schedule_goes_on(serving, began)

@@ -247,7 +247,7 @@ def examined(monkeypatch, *, asks_password=True, origin=None, token=True, templa
     monkeypatch.setattr(httpx, "Client", lambda **known: asked(**known, transport=httpx.MockTransport(answer)))
     monkeypatch.setenv("PREFECT_API_URL", "http://127.0.0.1:9/api")
     monkeypatch.setenv("PREFECT_API_AUTH_STRING", "me:word")
-    return [(one.status, one.says) for one in api.findings_of_api()]
+    return [(one.status, one.says) for one in api.check_api()]
 
 
 def test_doctor_is_content_with_a_server_that_is_guarded(home, monkeypatch):
@@ -282,4 +282,4 @@ def test_doctor_looks_at_the_file_of_the_password(home, monkeypatch):
 
 def test_doctor_says_nothing_of_a_server_where_none_is_up(home, monkeypatch):
     monkeypatch.delenv("PREFECT_API_URL", raising=False)
-    assert list(api.findings_of_api()) == []
+    assert list(api.check_api()) == []

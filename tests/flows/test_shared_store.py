@@ -12,7 +12,7 @@ from release_files import write_release
 from s3 import ACCOUNT, SECRET
 
 from tasks.runtime.artifacts import Store
-from tasks.runtime.places import SharedStorage
+from tasks.runtime.shared_storage import SharedStorage
 
 pytestmark = pytest.mark.slow
 REHEARSAL = {"seed": 7, "not_for_publication": True}
@@ -24,6 +24,7 @@ def store(bucket, monkeypatch):
     return f"{bucket}/store"
 
 
+@pytest.mark.long
 def test_a_second_home_is_served_what_the_first_computed_and_draws_for_no_series_of_it(
     store, sdcert, home, tmp_path, monkeypatch
 ):

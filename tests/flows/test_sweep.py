@@ -16,15 +16,15 @@ from sweep_files import MASKED, POINTS, SKIPPED, table_of, write_sweep
 
 from flows.release_file import load_release
 from flows.sweep import track
-from flows.sweep.basis import basis_of, file_name
+from flows.sweep.basis import name_external_file, prepare_basis
 from flows.sweep.spec import load_sweep
 from flows.sweep.variants import variant
-from flows.sweep.working_set import default_place
+from flows.sweep.working_set import open_default_working_set
 from tasks.classify.methods import classify
 from tasks.runtime.artifacts import content_address
 from tasks.runtime.draws import keep_seed
 from tasks.runtime.tracking import open_client
-from tasks.sweep.evaluation import ExternalFiles, Trial, TrialGroup, drop_curve_and_files, evaluate, seed_of_number
+from tasks.sweep.evaluation import ExternalFiles, Trial, TrialGroup, derive_seed, drop_curve_and_files, evaluate
 from tasks.sweep.layout import encode_figures
 from tasks.sweep.results import Results
 
@@ -91,17 +91,19 @@ def test_a_trial_has_the_figures_of_a_release_with_the_same_masking_seed_and_att
     people = survey().splitlines(keepends=True)
     (tmp_path / "project").mkdir()
     (tmp_path / "project" / "register.csv").write_text("".join([people[0], *people[:20:-1], "7,30,1,2,yes\n"]))
-    monkeypatch.setattr("flows.certify.keep_chosen_seed", lambda number: keep_seed(seed_of_number(number)))
+    monkeypatch.setattr("flows.certify.keep_chosen_seed", lambda number: keep_seed(derive_seed(number)))
     ran, manifest = certify({"masking": masking, "intruder": intruder, **REHEARSAL})
     assert ran.code in (0, 1), ran.err
     private = json.loads((home / "runs" / manifest["run"] / "scorecard.json").read_text())
     release = load_release(tmp_path / "project" / "release.yaml")
-    basis = basis_of(release, default_place())
+    basis = prepare_basis(release, open_default_working_set())
     holders = basis.holders_of(release)
     trial = Trial("x", release.attacks_to_run, drop_curve_and_files(release.intruder), (), holders)
     group = TrialGroup(release.masking, REHEARSAL["seed"], (trial,))
     schema = classify(basis.table, release.classify_plan)
-    files = ExternalFiles({one.table: basis.place.table(file_name(basis.key, one.table)) for one in holders}, content_address)
+    files = ExternalFiles(
+        {one.table: basis.storage.table(name_external_file(basis.key, one.table)) for one in holders}, content_address
+    )
     (row,) = evaluate(basis.table, schema, group, source=content_address(basis.table), files=files)
     of_run = {one["id"]: one for one in private["estimates"] if one["intruder"] is None or "knowing" not in one["intruder"]}
     assert row.status == "ok"
@@ -130,7 +132,7 @@ def test_a_sweep_holds_every_point_under_every_seed_and_skips_what_is_wrong_in_i
 
 def test_the_table_is_that_of_a_bare_loop_over_the_same_functions(once, home):
     sweep = load_sweep(once.path)
-    basis = basis_of(sweep.base, default_place())
+    basis = prepare_basis(sweep.base, open_default_working_set())
     results = Results.from_table(once.table)
     lines = iter(range(once.table.num_rows))
     for point in sweep.points():

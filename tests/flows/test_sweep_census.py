@@ -12,7 +12,7 @@ from sweep_files import table_of
 
 from tasks.sweep.frontier import compute_map_coordinates, frontier
 from tasks.sweep.results import Results
-from tasks.sweep.views import LiteratureLoss, LiteratureRisk, WorstRisk, loss_of, risk_of
+from tasks.sweep.views import LiteratureLoss, LiteratureRisk, WorstRisk, compute_loss, compute_risk
 
 SHIPPED = Path(__file__).resolve().parents[2] / "params" / "sweeps" / "census.yaml"
 AXES = {
@@ -23,7 +23,7 @@ AXES = {
 
 def at_the_frontier(results: Results, view: LiteratureRisk | WorstRisk) -> list[str]:
     """The pipelines of the points at the frontier, by growing risk."""
-    risk, loss = risk_of(results, view), loss_of(results, LiteratureLoss())
+    risk, loss = compute_risk(results, view), compute_loss(results, LiteratureLoss())
     risks, losses = compute_map_coordinates(results.aggregate_seeds(risk.values), results.aggregate_seeds(loss.values))
     assert not np.isnan(risks).any()
     on = np.flatnonzero(frontier(risks, losses))

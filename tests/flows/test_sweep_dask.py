@@ -60,7 +60,7 @@ def test_a_cluster_gives_the_identical_table(on_both):
     assert there.equals(here)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_worker_killed_in_mid_run_loses_no_point(on_both, cluster, monkeypatch):
     monkeypatch.setattr("flows.sweep.blocks.MOST_GROUPS", 3)
     there_were = []

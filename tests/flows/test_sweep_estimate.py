@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from flows.cli.sweep.run import time_in_words
 from flows.sweep.blocks import Candidate, Job
-from flows.sweep.plan import AT_ONCE, SECONDS_TO_BEGIN, TrialCosts, plan_of
+from flows.sweep.sweep_plan import AT_ONCE, SECONDS_TO_BEGIN, TrialCosts, plan_sweep
 from tasks.sweep.evaluation import TrialGroup
 from tasks.sweep.points import SweepPoint
 
@@ -16,7 +16,7 @@ def jobs(pipeline: str, trials: int) -> list[Job]:
 
 def plan(costs: TrialCosts, left: list[Job], *, workers: int = 2, in_all: int | None = None):
     known = [Candidate(SweepPoint(number, "a", ())) for number in range(10)]
-    return plan_of(known, left, costs, seeds=1, held=0, workers=workers, in_all=in_all)
+    return plan_sweep(known, left, costs, seeds=1, held=0, workers=workers, in_all=in_all)
 
 
 def test_of_few_results_the_extremes_count_each_pipeline_by_its_own():

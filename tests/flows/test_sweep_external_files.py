@@ -11,17 +11,17 @@ from release_files import survey
 from sweep_files import MASKED, write_sweep
 
 from flows.sweep import basis as bases
-from flows.sweep.basis import basis_of
-from flows.sweep.blocks import Block, candidates_of, jobs_of
+from flows.sweep.basis import prepare_basis
+from flows.sweep.blocks import Block, list_candidates, list_jobs
 from flows.sweep.record import sweep_id
 from flows.sweep.spec import load_sweep, refuse_pipelines
 from flows.sweep.variants import variant
 from flows.sweep.work import run_block
-from flows.sweep.working_set import default_place
+from flows.sweep.working_set import open_default_working_set
 from tasks.microdata.errors import InputError
-from tasks.sweep.layout import TrialRow, table_of
+from tasks.sweep.layout import TrialRow, create_sweep_table
 from tasks.sweep.results import Results
-from tasks.sweep.views import FigureRisk, WorstRisk, risk_of
+from tasks.sweep.views import FigureRisk, WorstRisk, compute_risk
 
 FILE = {"table": "register.csv", "name": "register", "key": "person_id", "attributes": ["age", "town"]}
 MDAV = {
@@ -42,21 +42,23 @@ def planned(home, tmp_path):
         intruder = {"curve": False, "files": [{**FILE, **fields}]}
         change = {"pipelines": [{**MDAV, **(pipeline or {})}], "seeds": 1}
         sweep = load_sweep(write_sweep(folder, change, intruder=intruder))
-        basis = basis_of(sweep.base, default_place())
-        return sweep, basis, list(candidates_of(sweep.points(), basis, 1, partial(variant, sweep)))
+        basis = prepare_basis(sweep.base, open_default_working_set())
+        return sweep, basis, list(list_candidates(sweep.points(), basis, 1, partial(variant, sweep)))
 
     return call
 
 
 def test_the_file_is_read_once_and_every_point_is_attacked_with_it(planned, monkeypatch):
     read = []
-    monkeypatch.setattr(bases, "read_file", lambda plan, before=bases.read_file: read.append(plan) or before(plan))
+    monkeypatch.setattr(
+        bases, "read_external_table", lambda plan, before=bases.read_external_table: read.append(plan) or before(plan)
+    )
     _, basis, candidates = planned()
     assert (len(candidates), len(read)) == (2, 1)
-    (job, *others) = jobs_of(candidates, lambda key: False)
-    Block(0, (job, *others)).put(basis.place, "s", basis.key)
-    assert run_block(basis.place.url, "s", 0) == 2
-    rows = list(basis.place.rows(basis.key, {key for one in candidates for key in one.keys}))
+    (job, *others) = list_jobs(candidates, lambda key: False)
+    Block(0, (job, *others)).put(basis.storage, "s", basis.key)
+    assert run_block(basis.storage.url, "s", 0) == 2
+    rows = list(basis.storage.rows(basis.key, {key for one in candidates for key in one.keys}))
     assert [row["status"] for row in rows] == ["ok", "ok"]
     lines = [
         TrialRow(
@@ -64,9 +66,9 @@ def test_the_file_is_read_once_and_every_point_is_attacked_with_it(planned, monk
         )
         for i, row in enumerate(rows)
     ]
-    results = Results.from_table(table_of(lines))
+    results = Results.from_table(create_sweep_table(lines))
     mine, worst, asked = (
-        risk_of(results, view)
+        compute_risk(results, view)
         for view in (FigureRisk(measure="reidentification", intruder="declared"), WorstRisk(),
                      FigureRisk(measure="reidentification", intruder="file"))
     )  # fmt: skip
@@ -78,11 +80,11 @@ def test_the_worst_risk_counts_who_holds_a_file():
     names = ("declared", "insider:vote", "file:register")
     figures = {f"reidentification|distance_linkage|{who}": value for who, value in zip(names, (0.1, 0.9, 0.3), strict=True)}
     line = TrialRow(point=0, pipeline="p", seed=0, axes={}, status="ok", reason=None, figures=figures, seconds=1.0)
-    results = Results.from_table(table_of([line]))
+    results = Results.from_table(create_sweep_table([line]))
     views = (WorstRisk(), WorstRisk(include_insiders=True), FigureRisk(measure="reidentification"))
-    assert [float(risk_of(results, view).values[0]) for view in views] == [0.3, 0.9, 0.3]
+    assert [float(compute_risk(results, view).values[0]) for view in views] == [0.3, 0.9, 0.3]
     asked = [FigureRisk(measure="reidentification", intruder=who) for who in ("declared", "insider", "file", "file:register")]
-    assert [float(risk_of(results, view).values[0]) for view in asked] == [0.1, 0.9, 0.3, 0.3]
+    assert [float(compute_risk(results, view).values[0]) for view in asked] == [0.1, 0.9, 0.3, 0.3]
 
 
 def test_another_file_makes_another_sweep(planned):

@@ -11,7 +11,7 @@ import pytest
 
 from flows.sweep.record import records_in
 from flows.sweep.working_set import WorkingSet, results_name
-from tasks.microdata.errors import InputError, PlaceAway
+from tasks.microdata.errors import InputError, StorageUnreachable
 from tasks.microdata.table import Microdata
 from tasks.sweep.evaluation import TrialResult
 
@@ -116,7 +116,7 @@ def test_what_cannot_be_read_or_written_is_told_before_anything_is_computed(monk
         raise ConnectionError("canary-4711 may not")
 
     monkeypatch.setattr(place, "_fs", type("Away", (), {"pipe_file": away, "ls": away})())
-    with pytest.raises(PlaceAway, match=r"\(ConnectionError\)"):
+    with pytest.raises(StorageUnreachable, match=r"\(ConnectionError\)"):
         place.names("")
     for act in (place.usable, place.readable):
         with pytest.raises(InputError, match=r"cannot be .* \(ConnectionError\)") as caught:

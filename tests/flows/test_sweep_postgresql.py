@@ -43,7 +43,7 @@ def on_postgresql(home, postgres, databases, tmp_path):
         yield call
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_sweep_on_postgresql_gives_the_table_of_one_on_sqlite(
     sdcert, on_postgresql, databases, postgres, home, tmp_path, monkeypatch
 ):

@@ -14,13 +14,13 @@ import pyarrow.parquet as pq
 import pytest
 from sweep_files import MASKED, table_of, untimed, write_sweep
 
-from flows.sweep.basis import basis_of
+from flows.sweep.basis import prepare_basis
 from flows.sweep.blocks import block_name
 from flows.sweep.execution import SweepExecution
-from flows.sweep.record import Record, sweep_id
+from flows.sweep.record import SweepRecord, sweep_id
 from flows.sweep.spec import load_sweep
 from flows.sweep.work import run_block
-from flows.sweep.working_set import default_place
+from flows.sweep.working_set import open_default_working_set
 
 SMALL_BLOCKS = """
 import sys
@@ -88,12 +88,12 @@ def kill(process, home, *, workers_first: bool) -> None:
 SEARCH = SWEEP | {"strategy": {"method": "frontier", "points": 48, "generation": 12}}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("sweep", "blocks", "workers_first"),
     [
         pytest.param(SWEEP, BLOCKS, False, id="grid"),
-        pytest.param(SEARCH, 48 * SEEDS // 4, True, marks=pytest.mark.long, id="search"),
+        pytest.param(SEARCH, 48 * SEEDS // 4, True, id="search"),
     ],
 )
 def test_three_kills_at_random_moments_and_the_table_is_that_of_an_unbroken_run(
@@ -137,24 +137,26 @@ class Unheard:
 def course_of(path) -> SweepExecution:
     """A sweep as `sdcert sweep` begins it."""
     sweep = load_sweep(path)
-    basis = basis_of(sweep.base, default_place())
-    record = Record(basis.place, sweep_id(sweep, basis))
+    basis = prepare_basis(sweep.base, open_default_working_set())
+    record = SweepRecord(basis.storage, sweep_id(sweep, basis))
     record.begin(sweep, basis)
     return SweepExecution(sweep, basis, record)
 
 
-def computing(course: SweepExecution, lost: set[int]):
+def computing(execution: SweepExecution, lost: set[int]):
     """Computes blocks in this process, but for those whose point is lost with its worker, as often as it is tried."""
 
     def submit(numbers):
-        gone = {key for one in (*course.candidates, *(course._next or ())) if one.point.number in lost for key in one.keys}
+        gone = {
+            key for one in (*execution.candidates, *(execution._next or ())) if one.point.number in lost for key in one.keys
+        }
         for number in numbers:
-            block = course.basis.place.json(block_name(course.record.id, number))
+            block = execution.basis.storage.json(block_name(execution.record.id, number))
             keys = {trial["key"] for job in block["jobs"] for trial in job["group"]["trials"]}
             if keys & gone:
                 yield number, "sweep-block: BrokenProcessPool"
             else:
-                run_block(course.basis.place.url, course.record.id, number)
+                run_block(execution.basis.storage.url, execution.record.id, number)
                 yield number, None
 
     return submit
@@ -181,10 +183,10 @@ def test_a_search_stops_at_what_was_lost_and_goes_on_as_if_nothing_had_been(tmp_
 
 def test_a_grid_goes_on_without_what_was_lost(tmp_path, home):
     path = write_sweep(tmp_path)
-    course = course_of(path)
-    course.follow(computing(course, {1}), Unheard())
-    assert not course.is_stopped
-    table = course.table()
+    execution = course_of(path)
+    execution.follow(computing(execution, {1}), Unheard())
+    assert not execution.is_stopped
+    table = execution.table()
     status = dict(zip(table.column("point").to_pylist(), table.column("status").to_pylist(), strict=True))
     assert status == {0: "ok", 1: "failed", 2: "skipped", 3: "ok", 4: "ok"}
 
@@ -194,7 +196,7 @@ def test_results_that_are_gone_or_another_file_of_their_name_do_not_pass_for_fig
     first = course_of(path)
     first.follow(computing(first, set()), Unheard())
     whole = first.table()
-    folder = Path(first.basis.place.url) / first.basis.key / "results"
+    folder = Path(first.basis.storage.url) / first.basis.key / "results"
     for file in folder.iterdir():
         pq.write_table(pq.read_table(file).append_column("x", pq.read_table(file).column("key")), file)
     assert first.table().column("status").to_pylist() == ["failed"] * whole.num_rows
@@ -225,7 +227,7 @@ def test_interrupted_it_says_how_to_go_on_and_what_is_done_is_kept(process, tmp_
     assert files_in(home) >= 8
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_worker_that_dies_costs_no_trial(process, tmp_path, home):
     path = write_sweep(tmp_path / "project", SWEEP)
     running = in_the_middle(process, path, home, 8)

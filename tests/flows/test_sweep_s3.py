@@ -20,6 +20,7 @@ def table_in(url: str, name: str):
     return pq.read_table(io.BytesIO(WorkingSet(url).read(f"{name}/table.parquet")))
 
 
+@pytest.mark.long
 def test_a_sweep_in_a_bucket_gives_the_table_of_one_in_a_folder(bucket, sdcert, tmp_path, home, monkeypatch):
     path = write_sweep(tmp_path / "project")
     here = sdcert("sweep", path, "--workers", 2, "--json")

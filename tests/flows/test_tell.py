@@ -13,15 +13,15 @@ from hypothesis import strategies as st
 from receivers import http_receiver, mail_receiver
 
 from flows.notifications import outbox as outbox_module
-from flows.notifications.addresses import address_of_mail, address_of_webhook
-from flows.notifications.events import BY_DEFAULT, KINDS, Event, event_of, plain, public_code
+from flows.notifications.addresses import create_mail_address, create_webhook_address
+from flows.notifications.events import BY_DEFAULT, KINDS, Event, create_event, plain, public_code
 from flows.notifications.notify import notify, notify_outcome
 from flows.notifications.outbox import OLDEST, Outbox
 from flows.notifications.receivers import (
     Receiver,
     ReceiverList,
-    block_of,
     delete_receiver,
+    name_block,
     save_receiver,
 )
 from tasks.microdata.errors import InputError
@@ -153,15 +153,15 @@ class TestWhatIsSaid:
                 else (),
             )
             Ledger.current().append(ended, signing_key())
-        told = event_of(run="run-1", flow_run="abc")
+        told = create_event(run="run-1", flow_run="abc")
         assert (told.kind, told.release, told.series, told.flow_run) == ("refused", "survey", "surveys", "abc")
         assert len(told.lines) == 1
         assert "- fail: reidentification 0.08235 (one-sided 95 % bound); limit at most 0.05" in told.body
         assert "knows \\u003call\\u003e" in told.body
-        assert event_of(run="run-2") is None
-        assert event_of(run="run-3").code == "no-such-column"
-        assert event_of(run="run-4") is None, "no such run, and no kind"
-        assert event_of("timed_out", run="run-4").run == "run-4"
+        assert create_event(run="run-2") is None
+        assert create_event(run="run-3").code == "no-such-column"
+        assert create_event(run="run-4") is None, "no such run, and no kind"
+        assert create_event("timed_out", run="run-4").run == "run-4"
 
 
 class TestWhatWaits:
@@ -242,6 +242,13 @@ class TestWhatWaits:
             thread.join()
         assert len(post.sent) == len(set(post.sent)) == 8
 
+    def test_a_mark_that_goes_meanwhile_stops_nobody(self, outbox, post):
+        outbox.put(event(), (HERE,))
+        outbox.deliver()
+        (outbox.folder / "sent" / "going").symlink_to("gone")  # it is listed, and is not there
+        outbox.put(event(run="run-2"), (HERE,))
+        assert outbox.deliver().sent == 1
+
     def test_a_file_of_somebody_else_is_left_alone(self, outbox):
         (outbox.folder / "x.json").write_text('{"block": "../../etc"}')
         assert outbox.deliver().sent == 0
@@ -291,7 +298,7 @@ class TestAddresses:
     @pytest.mark.parametrize("path", ["", "/", "/services/T0/B0/x9", "/a%20b/%C3%A9/", "/x?sig=a%26b%3D%2B&V=1&empty="])
     def test_a_webhook_is_asked_for_exactly_its_url(self, webhook, path):
         url = webhook.url(path)
-        plugin = Apprise.instantiate(address_of_webhook(url))
+        plugin = Apprise.instantiate(create_webhook_address(url))
         assert plugin.notify(body="a <b>\n{{ text }}", title="t")
         ((asked, content),) = webhook.got
         assert asked == (urlsplit(path)._replace(path=urlsplit(path).path or "/").geturl())
@@ -313,16 +320,16 @@ class TestAddresses:
     )
     def test_what_cannot_be_handed_on_as_it_is_is_refused_without_being_shown(self, url, caplog):
         with pytest.raises(InputError) as caught:
-            address_of_webhook(url)
+            create_webhook_address(url)
         assert url not in str(caught.value) + caplog.text
 
     def test_a_service_that_is_known_by_its_url_gets_its_own_form(self):
         url = "https://discord.com/api/webhooks/1234567890/abcdefghij"
-        assert address_of_webhook(url) == url
+        assert create_webhook_address(url) == url
 
     def test_redirects_are_not_followed(self, webhook):
         webhook.status = 302
-        assert not Apprise.instantiate(address_of_webhook(webhook.url())).notify(body="x")
+        assert not Apprise.instantiate(create_webhook_address(webhook.url())).notify(body="x")
 
     def test_mail_is_plain_text_with_one_subject(self):
         got, server = mail_receiver()
@@ -331,7 +338,7 @@ class TestAddresses:
             told = event(
                 lines=("fail: <script>alert(1)</script>\r\nBcc: eve@example.org",), deployment="a\r\nBcc: eve@example.org"
             )
-            assert Apprise.instantiate(address_of_mail(url)).notify(body=told.body, title=told.subject)
+            assert Apprise.instantiate(create_mail_address(url)).notify(body=told.body, title=told.subject)
         finally:
             server.shutdown()
             server.server_close()
@@ -344,8 +351,8 @@ class TestAddresses:
     @pytest.mark.parametrize("url", ["https://example.org", "mailto:ada@example.org", "mailtos://", ""])
     def test_what_is_no_mail_address_is_refused(self, url):
         with pytest.raises(InputError):
-            address_of_mail(url)
+            create_mail_address(url)
 
     def test_our_block_has_a_name_of_its_own(self):
-        assert block_of("stewards") == "slack-webhook/sdcert-stewards"
+        assert name_block("stewards") == "slack-webhook/sdcert-stewards"
         assert set(BY_DEFAULT) == set(KINDS) - {"certified"}

@@ -5,7 +5,13 @@ from __future__ import annotations
 import pytest
 from apprise import Apprise
 
-from flows.notifications.addresses import address_of_mail, address_of_webhook, forbid_redirects, is_public, refuse_internal
+from flows.notifications.addresses import (
+    create_mail_address,
+    create_webhook_address,
+    forbid_redirects,
+    is_public,
+    refuse_internal,
+)
 from tasks.microdata.errors import InputError
 
 
@@ -39,7 +45,7 @@ def test_what_is_one(address):
 )
 def test_what_leads_into_the_own_network_is_refused_without_being_shown(url):
     with pytest.raises(InputError) as caught:
-        refuse_internal(address_of_mail(url) if url.startswith("mail") else address_of_webhook(url))
+        refuse_internal(create_mail_address(url) if url.startswith("mail") else create_webhook_address(url))
     assert url not in str(caught.value)
     assert "--internal" in str(caught.value) or "unchanged" in str(caught.value)
 
@@ -52,16 +58,16 @@ def test_what_leads_into_the_own_network_is_refused_without_being_shown(url):
     ],
 )
 def test_what_leads_to_the_internet_is_taken(url):
-    refuse_internal(address_of_webhook(url))
+    refuse_internal(create_webhook_address(url))
 
 
 def test_a_name_is_what_it_leads_to_now(monkeypatch):
     leads = {"to": "93.184.216.34"}
     monkeypatch.setattr("socket.getaddrinfo", lambda *_: [(2, 1, 6, "", ("93.184.216.34", 0)), (2, 1, 6, "", (leads["to"], 0))])
-    refuse_internal(address_of_webhook("https://example.org/x"))
+    refuse_internal(create_webhook_address("https://example.org/x"))
     leads["to"] = "169.254.169.254"
     with pytest.raises(InputError):
-        refuse_internal(address_of_webhook("https://example.org/x"))
+        refuse_internal(create_webhook_address("https://example.org/x"))
 
 
 def test_an_address_of_apprises_is_not_sent_elsewhere():

@@ -10,7 +10,7 @@ from prefect.settings import PREFECT_SERVER_DATABASE_CONNECTION_URL
 from receivers import http_receiver
 
 from flows.notifications.notify import Event, notify
-from flows.notifications.receivers import Receiver, block_of, save_receiver
+from flows.notifications.receivers import Receiver, name_block, save_receiver
 
 SECRET = "T0KEN-of-the-webhook-9f3e"
 
@@ -59,11 +59,11 @@ def test_a_receiver_is_added_tried_told_and_removed(sdcert, told, home):
 
 def test_a_name_that_leads_into_the_own_network_by_now_is_sent_nothing(sdcert, told):
     """It was added as one of the internet's."""
-    save_receiver(Receiver(name="stewards", block=block_of("stewards"), internal=False))
+    save_receiver(Receiver(name="stewards", block=name_block("stewards"), internal=False))
     assert sdcert("tell", "test").code == 1
     assert told.got == []
     assert "169.254" not in sdcert("tell", "list").out
-    ran = sdcert("tell", "add", "others", "--block", block_of("stewards"))
+    ran = sdcert("tell", "add", "others", "--block", name_block("stewards"))
     assert (ran.code, SECRET in ran.err) == (2, False)
     assert "--internal" in ran.err
 

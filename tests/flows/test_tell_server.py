@@ -18,9 +18,9 @@ from prefect_servers import prefect_server
 from receivers import http_receiver
 from release_files import CANARY, survey
 
-from flows.notifications.addresses import address_of_webhook
+from flows.notifications.addresses import create_webhook_address
 from flows.notifications.notify import notify_outcome
-from flows.notifications.receivers import Receiver, block_of, save_receiver
+from flows.notifications.receivers import Receiver, name_block, save_receiver
 from flows.scheduled.automations import CRASHED_NAME, LATE_NAME, LOST_NAME, ensure_automations
 
 pytestmark = pytest.mark.slow
@@ -50,10 +50,14 @@ def server(api, webhook):
     with temporary_settings({PREFECT_API_URL: api[0]}), get_client(sync_client=True) as client:
         for automation in client.read_automations():
             client.delete_automation(automation.id)
-        SlackWebhook(url=address_of_webhook(webhook.url(f"/{SECRET}"))).save("sdcert-stewards", overwrite=True)
+        _save_block(webhook)
         made = client.create_flow(_probe)
         deployment = client.create_deployment(made, "certify-survey", tags=["sdcert"], parameters={"who": CANARY["vote"]})
         yield SimpleNamespace(client=client, deployment=deployment, log=api[1])
+
+
+def _save_block(webhook):
+    SlackWebhook(url=create_webhook_address(webhook.url(f"/{SECRET}"))).save("sdcert-stewards", overwrite=True)
 
 
 @flow(name="probe")
@@ -61,7 +65,9 @@ def _probe(who: str = "") -> None:
     return None
 
 
-def test_one_message_for_each_thing_that_is_told(certify, server, webhook, tmp_path):
+def test_one_message_for_each_thing_that_is_told(certify, webhook, tmp_path):
+    """On the session's server, as every release that is certified in this process."""
+    _save_block(webhook)
     source = survey(canary=True)
     ran, refused = certify({"policy": [{"measure": "reidentification", "at_most": 0.000001}]}, text=source)
     _, failed = certify(
@@ -69,7 +75,7 @@ def test_one_message_for_each_thing_that_is_told(certify, server, webhook, tmp_p
     )
     assert ran.code == 1, ran.err
     assert (refused["verdict"], failed["status"]) == ("refused", "failed")
-    save_receiver(Receiver(name="stewards", block=block_of("stewards")))
+    save_receiver(Receiver(name="stewards", block=name_block("stewards")))
     webhook.status = 503
     for _ in range(2):  # the first time nobody answers; what is told again, is not sent again
         notify_outcome(run=refused["run"], flow_run="1234", deployment="certify-survey")
@@ -100,7 +106,7 @@ def test_one_message_for_each_thing_that_is_told(certify, server, webhook, tmp_p
 def test_what_dies_without_a_word_is_told_by_the_server(server, webhook, tmp_path):
     client, run = server.client, lambda: server.client.create_flow_run_from_deployment(server.deployment).id
     for _ in range(2):
-        names = ensure_automations(client, [block_of("stewards"), block_of("nobody")], late=SOON, silent=SOON)
+        names = ensure_automations(client, [name_block("stewards"), name_block("nobody")], late=SOON, silent=SOON)
     assert set(names) == {CRASHED_NAME, LATE_NAME, LOST_NAME}
     assert sorted(one.name for one in client.read_automations()) == sorted(names)
     time.sleep(3)  # the server reads them again
@@ -128,7 +134,7 @@ def test_what_dies_without_a_word_is_told_by_the_server(server, webhook, tmp_pat
 
 
 def test_a_receiver_that_refuses_leaves_no_address_in_the_servers_log(server, webhook):
-    ensure_automations(server.client, [block_of("stewards")])
+    ensure_automations(server.client, [name_block("stewards")])
     time.sleep(3)
     webhook.status = 500
     run = server.client.create_flow_run_from_deployment(server.deployment).id
@@ -141,21 +147,21 @@ def test_a_receiver_that_refuses_leaves_no_address_in_the_servers_log(server, we
 
 def test_without_a_receiver_only_lost_runs_are_seen(server):
     client = server.client
-    ensure_automations(client, [block_of("stewards")])
+    ensure_automations(client, [name_block("stewards")])
     assert ensure_automations(client, []) == (LOST_NAME,)
     assert [one.name for one in client.read_automations()] == [LOST_NAME]
 
 
 def test_what_is_as_it_should_be_is_not_written_again(server, monkeypatch):
     client = server.client
-    ensure_automations(client, [block_of("stewards")])
+    ensure_automations(client, [name_block("stewards")])
     (before,) = client.read_automations_by_name(LATE_NAME)
     client.create_automation(AutomationCore.model_validate(before.model_dump()))  # as two that begin at once would
     monkeypatch.setattr(client, "update_automation", lambda *_: pytest.fail("nothing had changed"))
-    ensure_automations(client, [block_of("stewards")])
+    ensure_automations(client, [name_block("stewards")])
     assert len(client.read_automations_by_name(LATE_NAME)) == 1
     monkeypatch.undo()
-    ensure_automations(client, [block_of("stewards")], late=timedelta(hours=1))
+    ensure_automations(client, [name_block("stewards")], late=timedelta(hours=1))
     (after,) = client.read_automations_by_name(LATE_NAME)
     assert after.trigger.within == timedelta(hours=1)
 

@@ -3,19 +3,16 @@
 import hashlib
 import shutil
 
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from outcomes import folder_of, newest_manifest, statement_in
 from release_files import RELEASE, survey
 
-from flows.run.trail import attempts_on_source
 from tasks.audit.ledger.entries import AttemptMade, LedgerOpened, RunBegan, RunEnded
 
 
 def events():
-    from tasks.audit.ledger.ledger import Ledger, entry_of
+    from tasks.audit.ledger.ledger import Ledger, open_entry
 
-    return [entry_of(line.content).event for line in Ledger.current().lines()]
+    return [open_entry(line.content).event for line in Ledger.current().lines()]
 
 
 def last_ending():
@@ -112,33 +109,6 @@ def test_the_scale_of_a_column_starts_no_new_count(certified, certify):
     assert counted == [1, 2, 3, 3, 4]
 
 
-def attempt(source, file, masking):
-    digests = {"source": f"table:{source:064}", "source_file": f"{file:064}", "policy": f"{0:064}"}
-    return AttemptMade(run="r", series="s", masking=masking, draw="d", attempts=1, **digests)
-
-
-def test_attempts_are_connected_through_the_file_or_the_table():
-    # table 1 of file 1; file 1 read as table 2; table 2 written as file 2; others
-    made = [attempt(1, 1, "a"), attempt(2, 1, "b"), attempt(2, 2, "c"), attempt(3, 3, "d")]
-    asked = {(1, 1): 3, (2, 2): 3, (9, 2): 3, (3, 3): 1, (3, 9): 1, (9, 9): 0}
-    for (source, file), expected in asked.items():
-        wanted = attempt(source, file, "e")
-        assert len(attempts_on_source(made, wanted.source, wanted.source_file)) == expected
-
-
-@settings(max_examples=60, deadline=None)
-@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3), st.sampled_from("abc")), min_size=1, max_size=12))
-def test_the_count_never_falls_along_one_file_or_one_table(made):
-    counts = {}
-    for number, (source, file, masking) in enumerate(made):
-        one = attempt(source, file, masking)
-        earlier = attempts_on_source([attempt(*other) for other in made[:number]], one.source, one.source_file)
-        count = len({(each.source, each.masking) for each in (*earlier, one)})
-        for place in (("table", source), ("file", file)):
-            assert count >= counts.get(place, 0)
-            counts[place] = count
-
-
 def test_a_failure_at_ingest_is_written_down_without_a_value(certify):
     wrong = {"expect": [{"expect": "between", "attribute": "income", "low": 0, "high": 100}]}
     ran, _ = certify(wrong)
@@ -205,7 +175,7 @@ def test_a_key_rotated_in_mid_run_signs_what_follows(certify, sdcert, monkeypatc
 
     def rotated(*words, **options):
         draw = attempted(*words, **options)
-        from tasks.audit.signing.changes import KeyChanges
+        from tasks.audit.signing.key_changes import KeyChanges
         from tasks.runtime.settings import Home
 
         KeyChanges(Home.current(), None).rotate(passphrase=None)

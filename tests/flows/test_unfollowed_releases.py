@@ -33,7 +33,7 @@ def test_it_leaves_identity_undecided_unless_it_is_omitted(certify, sdcert, tmp_
     assert ran.code == 0, ran.err
     excepted = ["insiders", "inference", "membership", *LOST]
     assert f"CERTIFIED EXCEPT {', '.join(excepted)}" in ran.out
-    assert "sdcert could not compute the transparency attack, which the release must face, for the declared intruder" in ran.out
+    assert "sdcert could not compute the required transparency attack for the declared intruder" in ran.out
     assert {f"attack {name} (declared)" for name in LOST} < set(manifest["stages"]), "an omission stops no attack"
     folder = folder_of(tmp_path, manifest)
     said = statement_in(folder)
@@ -79,7 +79,8 @@ def test_a_lower_bound_refuses_what_is_too_large_for_the_whole_attack(certify, s
     assert scorecard["verdict"] == "refused"
     assert "links at least" in ran.out
     insider = manifest["worst_insider"]  # rounded for the public, another attack may find as many
-    assert (insider["reidentification"], insider["lower_bound"]) == (1.0, insider["attack"] == "consistency")
+    assert insider["reidentification"] > 0.6  # how many exactly hangs on the draw
+    assert insider["lower_bound"] is (insider["attack"] == "consistency")
     assert "at least" in sdcert("runs").out
     model = statement_in(folder_of(tmp_path, manifest))["predicate"]["attack_model"]
     assert (model["average_risk_is_lower_bound"], model["worst_insider"]) == (True, insider)
@@ -134,7 +135,7 @@ def test_a_share_that_hides_a_partition_is_excepted(certify):
     ran, manifest = certify({"intruder": {"records": 0.99}, "policy": [{"measure": "reidentification", "at_most": 1.0}]})
     assert ran.code == 0, ran.err
     assert manifest["exceptions"][-1] == "transparency"
-    assert "Somebody who holds all records could follow more of the masking" in ran.out
+    assert "An intruder with all records could reconstruct more of the masking" in ran.out
     assert "the intruder is declared to hold 99 % of the records" in ran.out
 
 

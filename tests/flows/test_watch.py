@@ -12,7 +12,7 @@ from release_files import survey
 from ruamel.yaml import YAML
 from watches import drop, write_watch
 
-from flows.cli.doctor.schedules import findings_of_quarantine
+from flows.cli.doctor.schedules import check_quarantine
 
 CANARY = "zanzibar-quux"
 
@@ -61,16 +61,16 @@ def test_from_the_first_version_to_quarantine_and_out_again(watching, sdcert, tm
     assert [one["id"] for one in json.loads(listed.out)] == [wrong["quarantine"]]
     assert CANARY not in listed.out
     assert CANARY in sdcert("quarantine", "show", wrong["quarantine"][:8]).out, "for the person who asks"
-    (finding,) = findings_of_quarantine()
+    (finding,) = check_quarantine()
     assert (finding.status, "1 version of a source not certified, of the series: survey" in finding.says) == ("warn", True)
     drop(tmp_path, "survey-4.csv", survey(90), hour=3)
     code, mended, _ = watching(release={})
     assert (code, mended["verdict"]) == (0, "certified")
-    assert list(findings_of_quarantine()) == [], "a later version was certified"
+    assert list(check_quarantine()) == [], "a later version was certified"
     drop(tmp_path, "survey-5.csv", survey(95).replace("yes", CANARY, 1), hour=4)
     _, wrong, _ = watching(release={"expect": [{"expect": "in_set", "attribute": "vote", "values": ["yes", "no"]}]})
     assert sdcert("quarantine", "retry", wrong["quarantine"]).code == 0
-    assert list(findings_of_quarantine()) == []
+    assert list(check_quarantine()) == []
     assert "nothing is in quarantine" in sdcert("quarantine", "list").out
     assert sdcert("quarantine", "show", "f00").code == 2
 

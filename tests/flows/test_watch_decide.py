@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flows.watch.decide import decide, overdue
-from flows.watch.past_attempts import PastAttempt
+from flows.watch.decide import decide_action, overdue
+from tasks.audit.series.past_attempts import PastAttempt
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 LATER, EARLIER = NOW + timedelta(days=1), NOW - timedelta(days=1)
@@ -26,7 +26,7 @@ def ours(one: PastAttempt) -> bool | None:
 
 
 def look(*here: PastAttempt, draw: str | None = "d"):
-    return decide(here, ours, draw=draw, now=NOW)
+    return decide_action(here, ours, draw=draw, now=NOW)
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from flows.watch.spec import load_watch
 from tasks.ingest.task import ingest_source, source_digest
 from tasks.microdata.errors import InputError
 from tasks.runtime.artifacts import Store
-from tasks.runtime.draws import draw_of
+from tasks.runtime.draws import find_or_create_draw
 from tasks.runtime.failures import StageFailure, hide_exceptions
 from tasks.runtime.files import hold_file_lock
 from tasks.runtime.settings import Home
@@ -66,12 +66,12 @@ def test_what_is_not_certified_is_never_tried_again_by_itself_nor_with_another_d
     drop(tmp_path, "survey-1.csv")
     first = poll_once(watch, Certifier([outcome]))
     assert (first.verdict, first.events, first.exit_code) == (outcome, (outcome,), 1)
-    draw = draw_of("survey")
+    draw = find_or_create_draw("survey")
     again = poll_once(watch, never)
     assert (again.action, again.run, again.exit_code) == ("refused_before", first.run, 0)
     asked = poll_once(watch, Certifier(["certified"]), again=True)
     assert (asked.action, asked.verdict) == ("certify", "certified")
-    assert draw_of("survey") == draw
+    assert find_or_create_draw("survey") == draw
 
 
 def test_a_changed_release_file_is_a_persons_decision(watch, tmp_path):
@@ -239,7 +239,7 @@ def test_runs_that_break_off_with_a_word_are_not_counted(watch, tmp_path):
     assert poll_once(watch, Certifier(["certified"])).verdict == "certified"
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_processes_that_are_killed_in_their_run(own, tmp_path):
     """Three processes die in the run, without a word; the fourth look runs nothing."""
     write_watch(tmp_path)
@@ -271,10 +271,10 @@ def test_one_look_of_a_series_at_a_time(watch, tmp_path):
 def test_an_overdue_review_measures_the_same_draw_again_and_is_told_once(watch, tmp_path):
     drop(tmp_path, "survey-1.csv")
     first = poll_once(watch, Certifier(["certified"]))
-    draw, later = draw_of("survey"), datetime.now(UTC) + THREE_YEARS
+    draw, later = find_or_create_draw("survey"), datetime.now(UTC) + THREE_YEARS
     found = poll_once(watch, Certifier(["refused"]), now=later)
     assert (found.action, found.review_due, found.events) == ("review_due", first.run, ("review_due", "refused"))
-    assert draw_of("survey") == draw
+    assert find_or_create_draw("survey") == draw
     after = poll_once(watch, never, now=later)
     assert (after.action, after.review_due, after.events) == ("refused_before", first.run, ())
 

@@ -14,9 +14,10 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from securesystemslib.signer import CryptoSigner
 
 from tasks.audit.ledger.entries import Entry
-from tasks.audit.ledger.head import Head, serialise_head
+from tasks.audit.ledger.head import LedgerHead, serialise_head
 from tasks.audit.ledger.merkle import leaf_hash
-from tasks.audit.signing.envelope import ENTRY, seal
+from tasks.audit.lookup.index import Index
+from tasks.audit.signing.envelope import ENTRY, sign_envelope
 
 START = datetime(2026, 1, 1, 9, tzinfo=UTC)
 VERDICTS = ("certified", "certified", "refused", "undecided", "failed", "interrupted", None)
@@ -102,9 +103,15 @@ def lines(events: Iterable[dict[str, Any]], signer: CryptoSigner, *, ledger: str
         at = START + timedelta(minutes=index)
         fields = {"ledger": ledger, "index": index, "previous": previous, "at": at.isoformat(), "event": event}
         value = {"schema_version": "1", **fields}
-        line = seal(Entry.model_validate_json(_json(value)).model_dump(mode="json"), ENTRY, signer)
+        line = sign_envelope(Entry.model_validate_json(_json(value)).model_dump(mode="json"), ENTRY, signer)
         previous = leaf_hash(line).hex()
         yield line
+
+
+def last_certificate(index: Index, series: str) -> str | None:
+    """The SHA-256 of the last certificate of a series."""
+    found = index.last_release_of(series)
+    return None if found is None else found.ending.certificate
 
 
 def write_trail(home: Path, events: Iterable[dict[str, Any]], *, ledger: str = "1" * 32) -> Path:
@@ -115,7 +122,7 @@ def write_trail(home: Path, events: Iterable[dict[str, Any]], *, ledger: str = "
     record = home / "keys" / "signing" / f"{signer.public_key.keyid}.json"
     record.parent.mkdir(parents=True, exist_ok=True)
     record.write_bytes(_json({"claim": claim_of(signer)}))
-    head = Head(ledger)
+    head = LedgerHead(ledger)
     with path.open("wb") as file:
         for line in lines(events, signer, ledger=ledger):
             file.write(line + b"\n")

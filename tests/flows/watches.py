@@ -17,7 +17,7 @@ from ledgers import ASKED, MADE
 from release_files import WRITTEN, survey, write_release
 
 from flows.release import ReleaseSpec
-from flows.watch.spec import Watch, load_watch
+from flows.watch.spec import WatchDefinition, load_watch
 from tasks.microdata.errors import InputError
 
 ZERO = "0" * 64
@@ -35,7 +35,7 @@ def write_watch(folder: Path, *, release: dict[str, Any] | None = None, **change
     return path
 
 
-def watch_of(folder: Path, **change: Any) -> Watch:
+def watch_of(folder: Path, **change: Any) -> WatchDefinition:
     return load_watch(write_watch(folder, **change))
 
 
@@ -65,7 +65,7 @@ class Certifier:
     def __call__(self, release: ReleaseSpec) -> dict[str, str]:
         from tasks.audit.ledger.entries import AttemptMade, RunBegan
         from tasks.runtime.artifacts import Store
-        from tasks.runtime.draws import draw_of
+        from tasks.runtime.draws import find_or_create_draw
 
         outcome, run = self.outcomes[len(self.ran)], f"20261121T093000Z-{next(_number):06x}"
         self.ran.append(release)
@@ -76,7 +76,7 @@ class Certifier:
         if isinstance(outcome, Exception):
             self._end(named, "failed")
             raise outcome
-        draw, digest = draw_of(release.series_name), _digest(release)
+        draw, digest = find_or_create_draw(release.series_name), _digest(release)
         tried = {"source": self.table(release), "source_file": digest, "masking": "steps", "draw": draw, "policy": POLICY}
         self._append(AttemptMade(run=run, series=release.series_name, **tried, attempts=1))
         self._end(named, outcome, publishable=not release.not_for_publication)

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tasks.ingest.readers import compressed
-from tasks.ingest.sources import SourceSpec, parts, read
+from tasks.ingest.sources import SourceSpec, list_source_files, read
 from tasks.microdata.errors import InputError
 
 CSV = b"a,b\n1,x\n,y\n"
@@ -98,7 +98,7 @@ def test_folders_named_by_keys_add_columns(tmp_path: Path) -> None:
         pq.write_table(pa.table({"n": values}), tmp_path / "t" / folder / "part-0.parquet")
     found = read(SourceSpec(table="t").resolve_path(tmp_path))
     assert found.table.to_pydict() == {"n": [1, 2, 3, 4], "y": [2020, 2020, 9, 9], "c": ["a b", "a b", "01", None]}
-    names = [name for name, _ in parts(SourceSpec(table="t").resolve_path(tmp_path))]
+    names = [name for name, _ in list_source_files(SourceSpec(table="t").resolve_path(tmp_path))]
     assert names == sorted(names)
 
 

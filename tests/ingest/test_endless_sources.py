@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pyreadstat
 import pytest
 
-from tasks.ingest.readers import raw, rows, sql, statistical
+from tasks.ingest.readers import database_rows, raw, sql, statistical
 from tasks.ingest.sources import SourceSpec, reachable, read
 from tasks.microdata import parquet_files
 from tasks.microdata.errors import InputError
@@ -100,7 +100,7 @@ def database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_query_that_returns_rows_without_end(database: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rows, "LARGEST_TABLE", 1 << 20)
+    monkeypatch.setattr(database_rows, "LARGEST_TABLE", 1 << 20)
     assert "of memory" in refused(SourceSpec(sql=f"{ENDLESS} i from n", url_env="DB")).what
 
 

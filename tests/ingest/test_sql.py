@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlalchemy import create_engine, text
 
-from tasks.ingest.readers.rows import as_columns, sort_by_all_columns
-from tasks.ingest.readers.statement import check_statement, is_ordered
+from tasks.ingest.readers.database_rows import as_columns, sort_by_all_columns
+from tasks.ingest.readers.sql_statement import check_statement, is_ordered
 from tasks.ingest.sources import SourceSpec, files, reachable, read
 from tasks.microdata.errors import InputError
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tasks.mask.intruder_belief import create_initial_belief
-from tasks.mask.precision import precision_of
+from tasks.mask.precision_grid import find_precision
 from tasks.mask.step import IntruderView, MaskContext
 
 
@@ -15,11 +15,11 @@ def site_of(data, schema, *, seed=0):
     def draw(*names):
         return np.random.default_rng([seed, *(byte for name in names for byte in name.encode())])
 
-    precision = precision_of(data, data.names)
+    precision = find_precision(data, data.names)
     return MaskContext(data=data, source=data, table=data, schema=schema, precision=precision, draw=draw, where="masking[0]")
 
 
 def view_of(originals, released, schema):
     """What an intruder has who holds all of `originals`, before the first step."""
-    precision = precision_of(originals, originals.names)
+    precision = find_precision(originals, originals.names)
     return IntruderView(create_initial_belief(originals), originals, originals, released, schema, precision)

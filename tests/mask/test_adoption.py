@@ -67,7 +67,7 @@ def test_aligned_by_row_it_is_taken_as_it_is(adopted):
     assert found.data.names == ("age", "income", "vote")
     assert found.data.floats("age").tolist() == [25, 25, 40, 50, 60, 70]
     assert found.alignment.complete
-    assert found.alignment.place.tolist() == list(range(ROWS))
+    assert found.alignment.position.tolist() == list(range(ROWS))
     assert found.mechanisms == (Undeclared(attributes=("age",)),)
     assert "id" in found.notes[0]
 
@@ -75,7 +75,7 @@ def test_aligned_by_row_it_is_taken_as_it_is(adopted):
 def test_aligned_by_key_some_records_are_absent(adopted):
     found = adopted(SHUFFLED, align="key")
     assert found.alignment.record.tolist() == [0, 1, 3, 5]
-    assert found.alignment.place.tolist() == [3, 1, 2, 0]
+    assert found.alignment.position.tolist() == [3, 1, 2, 0]
     assert found.data.floats("income").tolist() == [1.5, 2.5, 4.5, 6.5]
     assert found.alignment.row_by_record.tolist() == [0, 1, -1, 2, -1, 3]
     assert any("2 of 6" in note for note in found.notes)
@@ -221,9 +221,9 @@ def test_rows_of_nobody_stand_in_an_order_of_their_own(adopted):
     once = adopted(masked(*rows, head="age,income,vote"), align="none")
     again = adopted(masked(*reversed(rows), head="age,income,vote"), align="none")
     assert once.data.arrow.equals(again.data.arrow)
-    back = once.data.take(np.argsort(once.alignment.place)).arrow.to_pylist()
+    back = once.data.take(np.argsort(once.alignment.position)).arrow.to_pylist()
     given = [{"age": 25, "income": 1.5, "vote": "yes"}, {"age": 25, "income": 1.5, "vote": "no"}]
-    assert back[:2] == given  # `place` is the row of the table as it was given
+    assert back[:2] == given  # `position` is the row of the table as it was given
 
 
 def test_rows_of_nobody_that_are_copies_are_told(adopted):

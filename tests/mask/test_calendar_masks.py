@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.mask.methods import mask
-from tasks.mask.precision import PrecisionGrid, grid_of, round_to_grid
+from tasks.mask.precision_grid import PrecisionGrid, find_precision_grid, round_to_grid
 from tasks.mask.ranks.rank_swapping import RankSwapping
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Attribute, Role, Scale, Schema
@@ -87,7 +87,7 @@ def test_dates_of_an_ordinal_scale_become_their_median():
 )
 def test_the_coarsest_grid_that_holds_the_source(kind, values, grid):
     data, _ = table_of(kind, values)
-    assert grid_of(data, "x") == grid
+    assert find_precision_grid(data, "x") == grid
 
 
 def test_halves_go_to_the_even_multiple():

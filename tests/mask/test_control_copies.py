@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sklearn.model_selection import train_test_split
 
 from tasks.mask.control import harmonise_control
-from tasks.mask.copy_detection import ERROR, evidence_of_copies
+from tasks.mask.copy_detection import ERROR, measure_copy_evidence
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Role, Scale
 
@@ -81,7 +81,7 @@ values = st.lists(st.integers(0, 4), min_size=1, max_size=12)
 @settings(max_examples=60, deadline=None)
 @given(values, values)
 def test_the_evidence_is_what_its_formula_says(mine, theirs):
-    found = evidence_of_copies(np.array(mine), np.array(theirs))
+    found = measure_copy_evidence(np.array(mine), np.array(theirs))
     assert found == pytest.approx(slow_twin(mine, theirs), abs=1e-9)
 
 
@@ -93,22 +93,22 @@ def test_if_all_may_change_places_the_mean_of_the_evidence_is_at_most_one(units,
     told = []
     for chosen in combinations(range(len(units)), m):
         mine = np.isin(np.arange(len(units)), chosen)
-        told.append(math.exp(evidence_of_copies(held[mine], held[~mine])))
+        told.append(math.exp(measure_copy_evidence(held[mine], held[~mine])))
     assert np.mean(told) <= 1 + 1e-9
 
 
 def test_the_order_of_rows_and_the_codes_tell_nothing():
     rng = np.random.default_rng(1)
     mine, theirs, other = rng.integers(0, 30, 80), rng.integers(0, 30, 90), rng.permutation(30)
-    found = evidence_of_copies(mine, theirs)
-    assert evidence_of_copies(rng.permutation(other[mine]), rng.permutation(other[theirs])) == pytest.approx(found)
+    found = measure_copy_evidence(mine, theirs)
+    assert measure_copy_evidence(rng.permutation(other[mine]), rng.permutation(other[theirs])) == pytest.approx(found)
 
 
 def test_evidence_at_its_ends():
-    assert evidence_of_copies(np.arange(20), np.arange(20)) == pytest.approx(10.5, abs=0.05)
-    assert evidence_of_copies(np.repeat(np.arange(10), 2), np.repeat(np.arange(10, 20), 2)) < 0
-    assert evidence_of_copies(np.arange(0), np.arange(5)) == 0
-    assert evidence_of_copies(np.zeros(500, int), np.zeros(500, int)) <= 0  # all alike: nothing is known
+    assert measure_copy_evidence(np.arange(20), np.arange(20)) == pytest.approx(10.5, abs=0.05)
+    assert measure_copy_evidence(np.repeat(np.arange(10), 2), np.repeat(np.arange(10, 20), 2)) < 0
+    assert measure_copy_evidence(np.arange(0), np.arange(5)) == 0
+    assert measure_copy_evidence(np.zeros(500, int), np.zeros(500, int)) <= 0  # all alike: nothing is known
 
 
 # ---- tables
@@ -231,4 +231,4 @@ def test_a_control_may_be_stratified_on_all_attributes_but_one(seed):
     for strata, is_copy in ((both, False), (every, True)):
         common = np.flatnonzero(np.bincount(strata)[strata] > 1)
         theirs, mine = train_test_split(common, test_size=0.2, stratify=strata[common], random_state=seed)
-        assert (evidence_of_copies(every[mine], every[theirs]) >= LEAST) is is_copy
+        assert (measure_copy_evidence(every[mine], every[theirs]) >= LEAST) is is_copy

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tasks.mask.control import _normal, harmonise_control
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Role, Scale
-from tasks.microdata.units import units_of
+from tasks.microdata.units import find_units
 
 N = 30
 
@@ -165,5 +165,5 @@ def test_persons_of_another_kind_of_key_stay_as_many_and_apart_from_the_source(t
     other, _ = table({"person": [f"P{i // 2}" for i in range(2 * N)], "x": np.arange(2 * N) + 1000})
     fitted = harmonise_control(source, other, schema)
     assert fitted.column("person").type == source.column("person").type
-    assert units_of(fitted, schema).n_units == N
+    assert find_units(fitted, schema).n_units == N
     assert not set(fitted.column("person").to_pylist()) & set(source.column("person").to_pylist())

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.mask.partitions.exact_mean import convert_to_fixed_point, mean_of, sums_of, take_away
+from tasks.mask.partitions.exact_mean import compute_mean, compute_sums, convert_to_fixed_point, take_away
 
 
 def mean_without(points, gone):
     numbers = convert_to_fixed_point(points)
-    sums = sums_of(numbers)
+    sums = compute_sums(numbers)
     take_away(sums, numbers, np.asarray(gone, dtype=np.int64))
-    return mean_of(sums, len(points) - len(gone), numbers)
+    return compute_mean(sums, len(points) - len(gone), numbers)
 
 
 def test_worked_table():

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sites import site_of
 
 from tasks.mask.groups.microaggregation import Microaggregation, microaggregate, refuse_unfit
-from tasks.mask.groups.persons import join_to_k_persons
+from tasks.mask.groups.person_groups import join_to_k_persons
 from tasks.mask.methods import infer_belief
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Attribute, Role, Scale, Schema

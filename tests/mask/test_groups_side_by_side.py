@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tasks.mask.groups.adjacent_groups import infer_neighbour_interval
 from tasks.mask.groups.microaggregation import Microaggregation
-from tasks.mask.groups.neighbours import infer_neighbour_interval
 from tasks.mask.intruder_belief import create_initial_belief
 from tasks.mask.methods import infer_belief, mask
-from tasks.mask.precision import precision_of
+from tasks.mask.precision_grid import find_precision
 from tasks.mask.sampling import Sampling
 from tasks.mask.step import IntruderView
 from tasks.microdata.schema import Attribute, Role, Scale, Schema
@@ -30,7 +30,7 @@ def apart(partition, *, k=3, **more):
 
 def interval(values, released):
     own, shown = Microdata.from_columns({"a": values}), Microdata.from_columns({"a": released})
-    view = IntruderView(create_initial_belief(own), own, own, shown, schema_of("a"), precision_of(own, ("a",)))
+    view = IntruderView(create_initial_belief(own), own, own, shown, schema_of("a"), find_precision(own, ("a",)))
     (found,) = infer_neighbour_interval(view, "a").between
     return list(zip(found.low.tolist(), found.high.tolist(), strict=True))
 

@@ -12,9 +12,9 @@ from pydantic import TypeAdapter, ValidationError
 from scipy.stats import chisquare
 
 from tasks.mask.categories.invariant import invariant_matrix
-from tasks.mask.categories.marginals import estimate_shares
+from tasks.mask.categories.original_shares import estimate_shares
 from tasks.mask.categories.pram import Pram, transition_matrix
-from tasks.mask.categories.promise import epsilon_of_a_record, randomisations
+from tasks.mask.categories.promise import compute_record_epsilon, randomisations
 from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.mask.methods import Masking, infer_belief, mask
 from tasks.mask.ranks.rank_swapping import RankSwapping
@@ -149,7 +149,7 @@ def concluded(data, schema, *steps, names=None):
 
 def test_who_knows_all_records_has_the_matrix(strata):
     found, _ = concluded(*strata, pram("grade"))
-    (law,) = found.laws
+    (law,) = found.likelihoods
     counts = np.bincount(strata[0].column("grade").to_numpy())[1:].astype(float)
     expected = invariant_matrix(transition_matrix(pram("grade"), tuple("1234"), where=""), counts)
     assert law.probability[:4, :4] == pytest.approx(expected)
@@ -159,7 +159,7 @@ def test_who_knows_all_records_has_the_matrix(strata):
 def test_in_strata_he_needs_to_know_the_strata(strata):
     step = pram("a", by=("town",))
     found, done = concluded(*strata, step)
-    (law,) = found.laws
+    (law,) = found.likelihoods
     data = strata[0]
     towns, own, shown = (table.column(name).to_pylist() for table, name in ((data, "town"), (data, "a"), (done.data, "a")))
     for town, kept in (("town 0", 1.0), ("town 1", None), ("town 2", None)):
@@ -172,7 +172,7 @@ def test_in_strata_he_needs_to_know_the_strata(strata):
     here = next(i for i in range(data.n) if towns[i] == "town 2")
     assert law.probability[law.own[here], law.shown[elsewhere]] == 0  # a row of another stratum is not theirs
     stranger, _ = concluded(*strata, step, names=("a", "grade"))
-    assert (stranger.laws, stranger.unclear) == ((), ("a",))
+    assert (stranger.likelihoods, stranger.unclear) == ((), ("a",))
 
 
 def test_what_he_cannot_compute_he_doubts(strata):
@@ -182,9 +182,9 @@ def test_what_he_cannot_compute_he_doubts(strata):
     plain = Pram(method="pram", attributes=("grade",), retention=0.5)
     for steps in ((swap, pram("grade")), (plain, pram("grade")), (pram("grade"), coarse), (pram("grade", by=("town",)), plain)):
         found, _ = concluded(data, schema, *steps)
-        assert (found.laws, found.unclear) == ((), ("grade",))
+        assert (found.likelihoods, found.unclear) == ((), ("grade",))
     found, _ = concluded(data, schema, pram("grade"), plain)  # a known matrix after their own
-    assert [law.names for law in found.laws] == [("grade",)]
+    assert [law.names for law in found.likelihoods] == [("grade",)]
 
 
 def test_after_a_sample_he_doubts(strata):
@@ -197,9 +197,9 @@ def test_after_a_sample_he_doubts(strata):
     data, schema = strata
     view = view_of(data, data, schema)
     partly = replace(view, knowledge=replace(view.knowledge, complete=False))
-    assert infer(view, pram("grade")).laws != ()
+    assert infer(view, pram("grade")).likelihoods != ()
     assert infer(partly, pram("grade")).unclear == ("grade",)
-    assert infer(partly, Pram(method="pram", attributes=("grade",), retention=0.5)).laws != ()
+    assert infer(partly, Pram(method="pram", attributes=("grade",), retention=0.5)).likelihoods != ()
 
 
 def test_no_epsilon_and_nothing_of_the_data_in_what_is_told(strata):
@@ -207,7 +207,7 @@ def test_no_epsilon_and_nothing_of_the_data_in_what_is_told(strata):
     step = pram("grade", epsilon=1.0)
     (one,) = randomisations(data, schema, (step,))
     assert (one.epsilon, one.invariant, one.truth_is_less_likely) == ("infinite", True, True)
-    assert epsilon_of_a_record(data, schema, (step,)) == "infinite"
+    assert compute_record_epsilon(data, schema, (step,)) == "infinite"
     assert step.public() == {"attributes": ["grade"], "method": "pram", "epsilon": 1.0, "invariant": True}
     assert estimate_shares(data, data, schema, (step,)) == []  # its matrix would tell the shares
 

@@ -8,16 +8,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
-from tasks.mask.rank_law import blocks_of
-from tasks.mask.ranks import jitter_law as module
-from tasks.mask.ranks.jitter_law import jitter_law
+from tasks.mask.rank_law import find_block_starts
+from tasks.mask.ranks import jitter_distribution as module
+from tasks.mask.ranks.jitter_distribution import compute_displacement_distribution
 from tasks.mask.ranks.rank_jitter import furthest, jitter_ranks
 
 LEVEL = 1e-4
 
 
 def of_ranks(width, n):
-    return jitter_law(width, np.arange(n + 1))
+    return compute_displacement_distribution(width, np.arange(n + 1))
 
 
 def slowly(n, width, steps=2000):
@@ -40,7 +40,7 @@ def test_worked():
     np.testing.assert_allclose(of_ranks(2.0, 2), [[23 / 32, 9 / 32], [9 / 32, 23 / 32]], atol=1e-12)
     # ranks 0 and 1 hold equal values: the mean over them, and either is the same
     whole = of_ranks(1.5, 3)
-    joined = jitter_law(1.5, np.array([0, 2, 3]))
+    joined = compute_displacement_distribution(1.5, np.array([0, 2, 3]))
     np.testing.assert_allclose(joined[0], [whole[:2, :2].sum() / 2, whole[:2, 2].mean()], atol=1e-12)
     np.testing.assert_allclose(joined[1], [whole[2, :2].sum(), whole[2, 2]], atol=1e-12)
 
@@ -56,11 +56,11 @@ def test_what_holds_of_every_law(seed, n, percent):
     rng = np.random.default_rng(seed)
     width = max(percent * n / 100, 0.5)
     begins = np.unique([0, n, *rng.integers(0, n, 40)])
-    law, sizes = jitter_law(width, begins), np.diff(begins)
+    law, sizes = compute_displacement_distribution(width, begins), np.diff(begins)
     assert (law >= 0).all()
     np.testing.assert_allclose(law.sum(axis=1), 1)
     np.testing.assert_allclose(sizes @ law, sizes, rtol=1e-3)  # every rank is somebody's
-    mirrored = jitter_law(width, n - begins[::-1])
+    mirrored = compute_displacement_distribution(width, n - begins[::-1])
     np.testing.assert_allclose(mirrored, law[::-1, ::-1], atol=1e-6)
 
 
@@ -74,13 +74,13 @@ def test_nothing_moves_beyond_the_bound(n, percent):
 @pytest.mark.parametrize(("n", "width"), [(500, 60.0), (300, 40.0), (300, 20.0)])
 def test_sums_of_events_and_the_normal_law_agree(n, width, monkeypatch):
     begins = np.arange(0, n + 1, 5)
-    exact = jitter_law(width, begins)
+    exact = compute_displacement_distribution(width, begins)
     monkeypatch.setattr(module, "EXACT_RANKS", 0)
-    module._law.cache_clear()
+    module._compute_distribution.cache_clear()
     try:
-        normal = jitter_law(width, begins)
+        normal = compute_displacement_distribution(width, begins)
     finally:
-        module._law.cache_clear()
+        module._compute_distribution.cache_clear()
     apart = np.abs(exact - normal).sum(axis=1) / 2
     assert apart.max() < 0.025
     assert apart.mean() < (0.02 if width < 40 else 0.012)
@@ -94,7 +94,7 @@ def test_law_against_simulation(n, width, blocks):
     moved = np.array([block[jitter_ranks(width, rng.random(n))[picked]] for _ in range(draws)])
 
     def p_values(stated):
-        law = jitter_law(stated, np.arange(n + 1)) if n < 100 else None
+        law = compute_displacement_distribution(stated, np.arange(n + 1)) if n < 100 else None
         for place, rank in enumerate(picked):
             row = law[rank] if law is not None else None
             shares = np.bincount(block, weights=row) if row is not None else _of_one(stated, rank, begins)
@@ -113,14 +113,14 @@ def test_law_against_simulation(n, width, blocks):
 def _of_one(width, rank, begins):
     """The law of one rank: of a block that holds it alone."""
     alone = np.unique([*begins, rank, rank + 1])
-    law = jitter_law(width, alone)[np.searchsorted(alone, rank)]
+    law = compute_displacement_distribution(width, alone)[np.searchsorted(alone, rank)]
     return np.bincount(np.searchsorted(begins, alone[:-1], side="right") - 1, weights=law)
 
 
 def test_blocks_hold_equal_values_together():
     column = np.array([1.0, 1, 2, 3, 3, 3, 4, 5])
-    assert blocks_of(column, 8).tolist() == [0, 2, 3, 6, 7, 8]
-    assert blocks_of(column, 3).tolist() == [0, 2, 3, 8]
-    assert blocks_of(column, 1).tolist() == [0, 8]
-    assert blocks_of(np.empty(0), 3).tolist() == [0]
-    assert len(blocks_of(np.arange(100_000.0), 512)) == 513
+    assert find_block_starts(column, 8).tolist() == [0, 2, 3, 6, 7, 8]
+    assert find_block_starts(column, 3).tolist() == [0, 2, 3, 8]
+    assert find_block_starts(column, 1).tolist() == [0, 8]
+    assert find_block_starts(np.empty(0), 3).tolist() == [0]
+    assert len(find_block_starts(np.arange(100_000.0), 512)) == 513

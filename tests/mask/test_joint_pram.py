@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 from scipy.stats import chisquare
 
-from tasks.mask.categories.marginals import MOST_SHOWN, estimate_shares, joint_marginals
+from tasks.mask.categories.original_shares import MOST_SHOWN, estimate_shares, joint_marginals
 from tasks.mask.categories.pram import Pram, chances, transition_matrix
-from tasks.mask.categories.product import coding_of
-from tasks.mask.categories.promise import epsilon_of_a_record, randomisations
+from tasks.mask.categories.product import create_category_coding
+from tasks.mask.categories.promise import compute_record_epsilon, randomisations
 from tasks.mask.categories.randomised_response import estimate_marginals
 from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.mask.methods import Masking, infer_belief, mask
@@ -52,9 +52,9 @@ def small():
 
 def test_codes_of_combinations(small):
     data, schema = small
-    coding = coding_of(schema, data, ("a", "b"), "here")
+    coding = create_category_coding(schema, data, ("a", "b"), "here")
     # a has the places x, y, gap, b the places 1, 2, 3, gap; the last changes fastest
-    assert (coding.places, coding.size) == ((3, 4), 12)
+    assert (coding.sizes, coding.size) == ((3, 4), 12)
     assert coding.codes(data).tolist() == [0, 5, 10, 3, 11]
     back = coding.columns(coding.codes(data))
     assert [column.to_pylist() for column in back] == [data.column(name).to_pylist() for name in "ab"]
@@ -67,7 +67,7 @@ def test_codes_of_combinations(small):
 def test_a_worked_matrix(small):
     # all six combinations count, although three occur: retention 0.8 leaves 0.2 / 5 to each other one
     data, schema = small
-    coding = coding_of(schema, data, ("a", "b"), "here")
+    coding = create_category_coding(schema, data, ("a", "b"), "here")
     found = chances(pram("a", "b"), coding, NONE, where="")
     whole, only_a, only_b, gaps = coding.blocks()
     assert found[np.ix_(whole, whole)] == pytest.approx(np.where(np.eye(6, dtype=bool), 0.8, 0.04))
@@ -87,7 +87,7 @@ def test_every_matrix_is_stochastic_and_an_invariant_one_keeps_the_counts(sizes,
     data = Microdata.from_columns(
         {name: [*range(c), *rng.integers(0, c, 20)] for name, c in zip(names, [max(sizes)] * len(sizes), strict=True)}
     )
-    coding = coding_of(schema_of(data), data, names, "here")
+    coding = create_category_coding(schema_of(data), data, names, "here")
     codes = coding.codes(data)
     step = Pram(method="pram", attributes=names, retention=kept, jointly=len(names) > 1, invariant=invariant)
     found = chances(step, coding, codes, where="")
@@ -117,7 +117,7 @@ def counted(data, names=("a", "b")):
 def test_the_draw_follows_the_matrix_and_the_test_has_power(crossed, invariant):
     data, schema = crossed
     _, own = counted(data)
-    coding = coding_of(schema, data, ("a", "b"), "here")
+    coding = create_category_coding(schema, data, ("a", "b"), "here")
     block = coding.blocks()[0]
     for kept, holds in ((0.6, True), (0.42, False)):
         done = mask(data, schema, (pram("a", "b", retention=kept, invariant=invariant),), seed=SEED, path=())
@@ -186,17 +186,17 @@ def test_epsilons(crossed, small):
     found = {one.attribute: one for one in randomisations(data, schema, steps)}
     assert (found["a"].epsilon, found["b"].epsilon) == (pytest.approx(2.0), pytest.approx(1.5))
     assert (found["a"].together, found["b"].together, found["a"].n_categories) == (("b",), ("a",), 2)
-    assert epsilon_of_a_record(data, schema, steps) == pytest.approx(2.0)  # what was drawn together counts once
+    assert compute_record_epsilon(data, schema, steps) == pytest.approx(2.0)  # what was drawn together counts once
     each = Pram(method="pram", attributes=("a", "b"), epsilon=1.5)
-    assert epsilon_of_a_record(data, schema, (each,)) == pytest.approx(3.0)
-    assert epsilon_of_a_record(data, schema, (pram("a", "b", retention=0.8),)) == pytest.approx(math.log(12))  # c = 4
-    assert epsilon_of_a_record(data, schema, ()) is None
-    assert epsilon_of_a_record(*small, (pram("a", "b"),)) == "infinite"  # gaps stay
+    assert compute_record_epsilon(data, schema, (each,)) == pytest.approx(3.0)
+    assert compute_record_epsilon(data, schema, (pram("a", "b", retention=0.8),)) == pytest.approx(math.log(12))  # c = 4
+    assert compute_record_epsilon(data, schema, ()) is None
+    assert compute_record_epsilon(*small, (pram("a", "b"),)) == "infinite"  # gaps stay
 
 
 def test_epsilon_of_one_attribute_never_passes_that_of_the_combination(crossed):
     # the other value held fixed, by the definition: the largest ratio over what can be shown
-    coding = coding_of(crossed[1], crossed[0], ("a", "b"), "here")
+    coding = create_category_coding(crossed[1], crossed[0], ("a", "b"), "here")
     block = coding.blocks()[0]
     matrix = chances(pram("a", "b", epsilon=1.2), coding, NONE, where="")[np.ix_(block, block)].reshape(2, 2, 2, 2)
     for b, shown_a, shown_b in product(range(2), repeat=3):
@@ -212,25 +212,25 @@ def test_the_law_that_an_intruder_concludes(crossed):
     data, schema = crossed
     step = pram("a", "b", retention=0.6)
     found, done = concluded(data, schema, step, names=("a", "b"))
-    (law,) = found.laws
-    coding = coding_of(schema, data, ("a", "b"), "here")
+    (law,) = found.likelihoods
+    coding = create_category_coding(schema, data, ("a", "b"), "here")
     assert law.names == ("a", "b")
     assert law.own.tolist() == coding.codes(data).tolist()
     assert law.shown.tolist() == coding.codes(done.data).tolist()
     assert law.probability == pytest.approx(chances(step, coding, NONE, where=""))
     assert not found.is_certain(("a",))
     twice, _ = concluded(data, schema, step, step, names=("a", "b"))
-    assert twice.laws[0].probability == pytest.approx(law.probability @ law.probability)
+    assert twice.likelihoods[0].probability == pytest.approx(law.probability @ law.probability)
 
 
 def test_what_he_cannot_put_together_he_doubts(crossed):
     data, schema = crossed
     joint, single = pram("a", "b"), Pram(method="pram", attributes=("a",), retention=0.5)
     found, _ = concluded(data, schema, joint, names=("a", "free"))  # they lack b
-    assert (found.laws, found.unclear) == ((), ("a",))
+    assert (found.likelihoods, found.unclear) == ((), ("a",))
     for steps in ((joint, single), (single, joint), (joint, pram("b", "a"))):
         found, _ = concluded(data, schema, *steps, names=("a", "b"))
-        assert (found.laws, set(found.unclear)) == ((), {"a", "b"})
+        assert (found.likelihoods, set(found.unclear)) == ((), {"a", "b"})
 
 
 # the estimator
@@ -240,7 +240,7 @@ def test_what_he_cannot_put_together_he_doubts(crossed):
 @given(st.integers(0, 2**32 - 1), st.floats(0.3, 0.9), st.booleans())
 def test_expected_counts_are_undone(crossed, seed, kept, twice):
     data, schema = crossed
-    coding = coding_of(schema, data, ("a", "b"), "here")
+    coding = create_category_coding(schema, data, ("a", "b"), "here")
     counts = np.random.default_rng(seed).integers(0, 100, 4) + 1.0
     step = chances(pram("a", "b", retention=kept), coding, NONE, where="")
     block = coding.blocks()[0]
@@ -250,7 +250,7 @@ def test_expected_counts_are_undone(crossed, seed, kept, twice):
 
 def test_unbiased_over_draws_with_the_variance_that_is_told(crossed):
     data, schema = crossed[0].take(np.arange(19_000, 20_400)), crossed[1]
-    coding = coding_of(schema, data, ("a", "b"), "here")
+    coding = create_category_coding(schema, data, ("a", "b"), "here")
     step = pram("a", "b", retention=0.5)
     probability = chances(step, coding, NONE, where="")
     truth = np.bincount(counted(data)[1], minlength=4) / data.n
@@ -265,7 +265,7 @@ def test_unbiased_over_draws_with_the_variance_that_is_told(crossed):
 
 def test_the_variance_of_a_sum_of_shares(crossed):
     # the marginal share of a = x out of the combinations, against every possible release of two records
-    coding = coding_of(crossed[1], crossed[0], ("a", "b"), "here")
+    coding = create_category_coding(crossed[1], crossed[0], ("a", "b"), "here")
     block = coding.blocks()[0]
     matrix = chances(pram("a", "b", retention=0.6), coding, NONE, where="")[np.ix_(block, block)]
     true, found, weight = (0, 3), [], []
@@ -331,7 +331,7 @@ def test_of_what_there_is_no_estimate(crossed):
 
 def test_a_table_of_gaps_alone(small):
     data, schema = small
-    coding = coding_of(schema, data, ("a", "b"), "here")
+    coding = create_category_coding(schema, data, ("a", "b"), "here")
     gaps = data.take(np.array([2, 3, 4]))
     with pytest.raises(NotApplicable, match="without a gap"):
         joint_marginals(coding, gaps, chances(pram("a", "b"), coding, NONE, where=""))

@@ -12,7 +12,7 @@ from tasks.mask.categories.pram import Pram
 from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.mask.methods import Masking, describe, mask
 from tasks.mask.noise.noise import Noise
-from tasks.mask.precision import source_decimals
+from tasks.mask.precision_grid import source_decimals
 from tasks.mask.pseudonyms import Pseudonyms
 from tasks.mask.ranks.rank_swapping import RankSwapping
 from tasks.microdata.errors import InputError
@@ -185,6 +185,6 @@ def test_two_releases_with_other_columns_do_not_stand_in_one_order() -> None:
 def test_rounding_leaves_no_negative_zero() -> None:
     import numpy as np
 
-    from tasks.mask.precision import round_to_decimals
+    from tasks.mask.precision_grid import round_to_decimals
 
     assert not np.signbit(round_to_decimals(np.array([-0.3, -0.04, -0.0]), 0)).any()

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 from sites import site_of, view_of
 
-from tasks.mask.groups.aggregates import aggregate_groups
 from tasks.mask.groups.beside_mdav import losses_beside_mdav
+from tasks.mask.groups.group_aggregates import aggregate_groups
 from tasks.mask.groups.microaggregation import (
     BlockSpec,
     Microaggregation,

@@ -12,8 +12,8 @@ from pydantic import ValidationError
 from scipy.stats import chi2, kstest, norm
 from sites import site_of
 
-from tasks.mask.noise.law import covariance_of, log_variances, noisy, symmetric_root
 from tasks.mask.noise.noise import Noise, add_noise
+from tasks.mask.noise.noise_distribution import compute_covariance, log_variances, noisy, symmetric_root
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Attribute, Role, Scale, Schema
 from tasks.microdata.table import Microdata
@@ -228,7 +228,7 @@ def test_the_covariance_with_gaps(seed, n, gaps):
     if gaps:
         values[rng.random(n) < 0.3, 1] = np.nan
         values[:3] = rng.standard_normal((3, 3))
-    covariance = covariance_of(values)
+    covariance = compute_covariance(values)
     np.testing.assert_allclose(np.sqrt(covariance.diagonal()), np.nanstd(values, axis=0, ddof=1))
     complete = values[~np.isnan(values).any(axis=1)]
     spread = np.sqrt(covariance.diagonal())

@@ -232,7 +232,7 @@ def known(survey, *steps, names=("code", "rank", "income")):
 
 def test_the_law_that_an_intruder_concludes(survey):
     found, done = known(survey, pram("code", retention=0.6))
-    (law,) = found.laws
+    (law,) = found.likelihoods
     assert law.names == ("code",)
     assert law.probability[:5, :5].diagonal().tolist() == [0.6] * 5
     assert law.probability[5].tolist() == [0, 0, 0, 0, 0, 1, 0]  # a gap stays a gap
@@ -248,7 +248,7 @@ def test_two_steps_multiply(survey):
     matrices = [
         transition_matrix(pram("x", **rule), tuple("abcde"), where="") for rule in ({"retention": 0.6}, {"epsilon": 1.0})
     ]
-    assert found.laws[0].probability[:5, :5] == pytest.approx(matrices[0] @ matrices[1])
+    assert found.likelihoods[0].probability[:5, :5] == pytest.approx(matrices[0] @ matrices[1])
 
 
 def test_what_is_known_before_counts_and_what_comes_after_undoes_it(survey):
@@ -256,9 +256,9 @@ def test_what_is_known_before_counts_and_what_comes_after_undoes_it(survey):
     alone = Microaggregation(method="microaggregation", attributes=("rank",), k=50)  # who of equals is in which group?
     swap = RankSwapping(method="rank_swapping", attributes=("rank",), window_percent=10.0)
     followed, _ = known(survey, coarse, pram("rank"))
-    assert [law.names for law in followed.laws] == [("rank",)]
+    assert [law.names for law in followed.likelihoods] == [("rank",)]
     for steps in ((swap, pram("rank")), (pram("rank"), swap), (pram("rank"), alone), (alone, pram("rank"))):
         found, _ = known(survey, *steps)
-        assert (found.laws, found.between, found.unclear) == ((), (), ("rank",))
+        assert (found.likelihoods, found.between, found.unclear) == ((), (), ("rank",))
     stranger, _ = known(survey, pram("sex"))
-    assert (stranger.laws, stranger.unclear) == ((), ())
+    assert (stranger.likelihoods, stranger.unclear) == ((), ())

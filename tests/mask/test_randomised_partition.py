@@ -14,11 +14,11 @@ from scipy.spatial import cKDTree
 from scipy.stats import chisquare
 
 from tasks.mask.partitions import mdav
-from tasks.mask.partitions.loss import compute_within_group_loss
-from tasks.mask.partitions.randomised import partition
+from tasks.mask.partitions.partition_loss import compute_within_group_loss
+from tasks.mask.partitions.randomised_partition import partition
 from tasks.mask.partitions.refined.annealing import anneal
-from tasks.mask.partitions.refined.groups import groups_of
-from tasks.mask.partitions.refined.sites import sites_of
+from tasks.mask.partitions.refined.groups import create_partition
+from tasks.mask.partitions.refined.sites import create_sites
 
 LEVEL = 1e-4
 SEEDS = st.integers(0, 2**32 - 1)
@@ -91,9 +91,9 @@ def test_equal_records_are_dealt_out_at_random():
 def pairings(temperature, draws):
     """How often each of the three ways to pair four records on a line comes out of a walk at one temperature."""
     points = np.array([[0.0], [1.0], [2.5], [4.0]])
-    sites, seen = sites_of(points, 2, 3), Counter()
+    sites, seen = create_sites(points, 2, 3), Counter()
     for seed in range(draws):
-        groups = groups_of(points, np.array([0, 0, 1, 1]), 2)
+        groups = create_partition(points, np.array([0, 0, 1, 1]), 2)
         anneal(groups, sites, temperature, temperature, 40, np.random.default_rng(seed))
         seen[int(np.flatnonzero(groups.group == groups.group[0])[1])] += 1
     return [seen[1], seen[2], seen[3]]

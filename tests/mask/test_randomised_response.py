@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tasks.mask.categories.pram import Pram, transition_matrix
-from tasks.mask.categories.randomised_response import epsilon_of, estimate_marginals
+from tasks.mask.categories.randomised_response import compute_epsilon, estimate_marginals
 from tasks.microdata.errors import NotApplicable
 
 WARNER = np.array([[0.875, 0.125], [0.375, 0.625]])  # p = 0.5, p' = 0.75, Yes first
@@ -30,14 +30,14 @@ def test_randomised_response_as_published(c, epsilon, stays, other):
     matrix = by(c, epsilon=epsilon)
     assert matrix.diagonal() == pytest.approx(np.full(c, stays), rel=1e-7)
     assert matrix[~np.eye(c, dtype=bool)] == pytest.approx(np.full(c * (c - 1), other), rel=1e-6)
-    assert epsilon_of(matrix) == pytest.approx(epsilon, rel=1e-12)
+    assert compute_epsilon(matrix) == pytest.approx(epsilon, rel=1e-12)
 
 
 def test_retention_spreads_the_rest_over_the_others():
     matrix = by(7, retention=0.8)
     assert (matrix[0, 0], matrix[0, 1]) == (0.8, pytest.approx(0.2 / 6))
-    assert epsilon_of(matrix) == pytest.approx(3.178, abs=5e-4)  # ln 24
-    assert epsilon_of(by(2, retention=0.2)) == pytest.approx(math.log(4))  # below 1/c: the truth is the less likely
+    assert compute_epsilon(matrix) == pytest.approx(3.178, abs=5e-4)  # ln 24
+    assert compute_epsilon(by(2, retention=0.2)) == pytest.approx(math.log(4))  # below 1/c: the truth is the less likely
 
 
 @pytest.mark.parametrize(
@@ -51,8 +51,8 @@ def test_retention_spreads_the_rest_over_the_others():
     ],
 )
 def test_epsilon_at_the_boundaries(matrix, epsilon):
-    assert epsilon_of(np.array(matrix)) == pytest.approx(epsilon, rel=1e-12)
-    assert epsilon_of(np.array(matrix), with_missing=True) == np.inf
+    assert compute_epsilon(np.array(matrix)) == pytest.approx(epsilon, rel=1e-12)
+    assert compute_epsilon(np.array(matrix), with_missing=True) == np.inf
 
 
 entries = st.integers(1, 50)
@@ -65,23 +65,23 @@ matrices = st.integers(2, 5).flatmap(lambda c: st.lists(st.lists(entries, min_si
 def test_epsilon_is_what_its_definition_says(matrix, random):
     c = len(matrix)
     slowly = max(abs(math.log(matrix[i, k] / matrix[j, k])) for i, j, k in product(range(c), repeat=3))
-    assert epsilon_of(matrix) == pytest.approx(slowly, abs=1e-12)
+    assert compute_epsilon(matrix) == pytest.approx(slowly, abs=1e-12)
     order = list(range(c))
     random.shuffle(order)
-    assert epsilon_of(matrix[order]) == pytest.approx(epsilon_of(matrix), abs=1e-12)
-    assert epsilon_of(matrix[:, order]) == pytest.approx(epsilon_of(matrix), abs=1e-12)
+    assert compute_epsilon(matrix[order]) == pytest.approx(compute_epsilon(matrix), abs=1e-12)
+    assert compute_epsilon(matrix[:, order]) == pytest.approx(compute_epsilon(matrix), abs=1e-12)
 
 
 @given(matrices)
 def test_a_second_randomisation_does_not_raise_epsilon(matrix):
-    assert epsilon_of(matrix @ matrix) <= epsilon_of(matrix) + 1e-12
+    assert compute_epsilon(matrix @ matrix) <= compute_epsilon(matrix) + 1e-12
 
 
 @given(st.integers(2, 30), st.floats(0, 20))
 def test_epsilon_of_randomised_response_is_the_one_asked_for(c, epsilon):
     matrix = by(c, epsilon=epsilon)
     assert matrix.sum(axis=1) == pytest.approx(np.ones(c), rel=1e-12)
-    assert epsilon_of(matrix) == pytest.approx(epsilon, abs=1e-9)
+    assert compute_epsilon(matrix) == pytest.approx(epsilon, abs=1e-9)
 
 
 def test_the_worked_marginals():

@@ -80,7 +80,7 @@ def test_the_law_is_that_of_many_masked_copies(table, chain):
         shown = mask(data, schema, steps, seed=SEED, path=(str(copy),)).data.floats("v")
         places = (np.argsort(np.argsort(shown, kind="stable")) * cells) // n
         np.add.at(counts, (np.arange(n) * cells // n, places), 1)
-    (law,) = infer_belief(data, mask(data, schema, steps, seed=SEED, path=()).data, schema, steps).laws
+    (law,) = infer_belief(data, mask(data, schema, steps, seed=SEED, path=()).data, schema, steps).likelihoods
     b = len(law.begins) - 1
     assert b == n
     np.testing.assert_allclose(law.probability[:b, :b].sum(axis=1), 1, atol=0.02)
@@ -100,7 +100,7 @@ def test_a_small_step_after_jitter_hides_nothing(table, second):
         done = mask(data, schema, tuple(steps[name] for name in chain), seed=SEED, path=())
         links, knowledge = link_by_mechanism(data, done.data, schema, done.mechanisms, names)
         assert not links.rules_out(everybody, everybody).any()
-        assert {name for law in knowledge.laws for name in law.names} == set(names)
+        assert {name for law in knowledge.likelihoods for name in law.names} == set(names)
         return links.guesses(everybody).credit(everybody).mean()
 
     assert found("jitter", second) > found("jitter") - 0.04
@@ -110,4 +110,4 @@ def test_a_swap_ends_the_law(table):
     data, schema = table({"v": np.random.default_rng(1).permutation(60)})
     steps = tuple(steps_of(("v",))[name] for name in ("jitter", "swap"))
     knowledge = infer_belief(data, mask(data, schema, steps, seed=SEED, path=()).data, schema, steps)
-    assert (knowledge.laws, [part.name for part in knowledge.between]) == ((), ["v"])
+    assert (knowledge.likelihoods, [part.name for part in knowledge.between]) == ((), ["v"])

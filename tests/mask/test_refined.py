@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from tasks.mask.partitions import mdav
 from tasks.mask.partitions.cut import cut_along
-from tasks.mask.partitions.loss import compute_within_group_loss
+from tasks.mask.partitions.partition_loss import compute_within_group_loss
 from tasks.mask.partitions.refined.annealing import anneal
 from tasks.mask.partitions.refined.descent import descend
-from tasks.mask.partitions.refined.groups import groups_of, move, move_change, squares_within, swap, swap_change
-from tasks.mask.partitions.refined.partition import partition, path_of
-from tasks.mask.partitions.refined.sites import sites_of
+from tasks.mask.partitions.refined.groups import create_partition, move, move_change, squares_within, swap, swap_change
+from tasks.mask.partitions.refined.refined_partition import find_path, partition
+from tasks.mask.partitions.refined.sites import create_sites
 from tasks.mask.partitions.refined.tour import tour
 
 ROUNDING = 1 + 1e-9  # what rounding may add to a loss
@@ -96,13 +96,13 @@ def test_tour_by_hand():
 @given(SEEDS, st.integers(2, 300), st.integers(1, 3))
 def test_a_tour_visits_every_place_once(seed, m, p):
     places = np.unique(np.random.default_rng(seed).normal(size=(m, p)), axis=0)
-    sites = sites_of(places, 2, 3)
+    sites = create_sites(places, 2, 3)
     assert sorted(tour(places, sites.near).tolist()) == list(range(m))
 
 
 def test_a_tour_of_a_line_is_the_line():
     places = np.unique(np.random.default_rng(0).lognormal(sigma=4, size=(500, 1)), axis=0)
-    path = tour(places, sites_of(places, 2, 12).near)
+    path = tour(places, create_sites(places, 2, 12).near)
     assert path.tolist() in (list(range(500)), list(range(499, -1, -1)))
 
 
@@ -212,7 +212,7 @@ def test_groups_larger_than_the_lists_of_neighbours():
 def test_changes_are_known_before_they_are_made(seed, k):
     rng = np.random.default_rng(seed)
     points = rng.normal(size=(6 * k, 2))
-    groups = groups_of(points, np.repeat(np.arange(4), [k, 2 * k - 1, 2 * k - 1, k + 2]), k)
+    groups = create_partition(points, np.repeat(np.arange(4), [k, 2 * k - 1, 2 * k - 1, k + 2]), k)
     i, j = 3 * k - 2, 0  # of groups 1 and 0
     before, change = squares_within(groups), swap_change(groups, i, j)
     swap(groups, i, j)
@@ -226,9 +226,9 @@ def test_changes_are_known_before_they_are_made(seed, k):
 def test_what_is_kept_beside_the_groups_stays_true():
     """After annealing that founds and dissolves groups, every list agrees with the group of each record."""
     points = np.random.default_rng(7).normal(size=(200, 2))
-    sites = sites_of(points[np.lexsort(points.T[::-1])], 3, 12)
+    sites = create_sites(points[np.lexsort(points.T[::-1])], 3, 12)
     points = points[np.lexsort(points.T[::-1])]
-    groups = groups_of(points, cut_along(points, 3), 3)
+    groups = create_partition(points, cut_along(points, 3), 3)
     counted = set()
     for seed in range(20):
         anneal(groups, sites, 1.0, 0.5, 50, np.random.default_rng(seed))
@@ -239,7 +239,7 @@ def test_what_is_kept_beside_the_groups_stays_true():
         for g in used:
             members = groups.members[g, : groups.sizes[g]]
             assert set(members) == set(np.flatnonzero(groups.group == g))
-            assert (groups.place[members] == np.arange(len(members))).all()
+            assert (groups.position[members] == np.arange(len(members))).all()
             np.testing.assert_allclose(groups.means[g], points[members].mean(axis=0))
     assert len(counted) > 3
 
@@ -249,9 +249,9 @@ def test_nothing_is_left_to_gain():
     rng = np.random.default_rng(8)
     for _ in range(10):
         points = rng.normal(size=(13, 2))
-        chain, sites = path_of(points[np.lexsort(points.T[::-1])], 3)
+        chain, sites = find_path(points[np.lexsort(points.T[::-1])], 3)
         points = points[np.lexsort(points.T[::-1])][chain]
-        groups = groups_of(points, np.repeat(np.arange(4), [3, 4, 3, 3]), 3)
+        groups = create_partition(points, np.repeat(np.arange(4), [3, 4, 3, 3]), 3)
         descend(groups, sites)
         numbers, least = groups.group.copy(), sum_of_squares(points, groups.group) / ROUNDING
         for i in range(13):

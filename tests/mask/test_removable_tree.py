@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.mask.partitions.removable_tree import FARTHEST, LEAF, NEAREST, build_tree, remove, search
+from tasks.mask.partitions.removable_tree import FARTHEST, LEAF, NEAREST, build_tree, remove_records, search_nearest
 
 
 def squares_from(points, place):
@@ -27,13 +27,13 @@ def searched_slowly(points, left, place, k, direction):
 def test_worked_table():
     points = np.array([[0.0, 0], [3, 4], [0, 1], [0, -1], [5, 0]])
     tree, origin = build_tree(points, np.arange(5)), np.zeros(2)
-    found, keys = search(tree, origin, 3, NEAREST)
+    found, keys = search_nearest(tree, origin, 3, NEAREST)
     assert (found.tolist(), keys.tolist()) == ([0, 2, 3], [0, 1, 1])
-    found, keys = search(tree, origin, 2, FARTHEST)
+    found, keys = search_nearest(tree, origin, 2, FARTHEST)
     assert (found.tolist(), keys.tolist()) == ([1, 4], [-25, -25])
-    remove(tree, np.array([1, 2]))
-    assert search(tree, origin, 1, FARTHEST)[0].tolist() == [4]
-    found, keys = search(tree, origin, 4, NEAREST)
+    remove_records(tree, np.array([1, 2]))
+    assert search_nearest(tree, origin, 1, FARTHEST)[0].tolist() == [4]
+    found, keys = search_nearest(tree, origin, 4, NEAREST)
     assert (found.tolist(), keys.tolist()) == ([0, 3, 4, 5], [0, 1, 25, np.inf])
 
 
@@ -47,10 +47,10 @@ def test_slow_twin(seed, n, p, tied, k):
     for _ in range(4):
         for place in (points[rng.integers(n)], points.mean(axis=0), 3 * rng.normal(size=p)):
             for direction in (NEAREST, FARTHEST):
-                found, keys = search(tree, place, k, direction)
+                found, keys = search_nearest(tree, place, k, direction)
                 assert (found.tolist(), keys.tolist()) == searched_slowly(points, left, place, k, direction)
         gone = rng.choice(sorted(left), len(left) // 3, replace=False)
-        remove(tree, gone)
+        remove_records(tree, gone)
         left -= set(gone.tolist())
 
 
@@ -58,6 +58,6 @@ def test_slow_twin(seed, n, p, tied, k):
 def test_an_empty_tree_finds_nobody(direction):
     points = np.zeros((300, 2))
     tree = build_tree(points, np.arange(300))
-    remove(tree, np.arange(300))
-    found, keys = search(tree, np.zeros(2), 2, direction)
+    remove_records(tree, np.arange(300))
+    found, keys = search_nearest(tree, np.zeros(2), 2, direction)
     assert (found.tolist(), keys.tolist()) == ([300, 300], [np.inf, np.inf])

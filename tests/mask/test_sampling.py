@@ -214,7 +214,7 @@ def test_every_released_row_is_traced_back_to_its_record(steps, seed):
     assert done.data.n == len(done.record) < 60
     assert done.data.column("tag").equals(data.take(done.record).column("tag"))
     whose = np.empty(done.data.n, dtype=np.int64)
-    whose[alignment.place] = alignment.record
+    whose[alignment.position] = alignment.record
     assert released.column("tag").equals(data.take(whose).column("tag"))
     assert done.data.arrow.schema == data.select(schema.release_columns).arrow.schema
 

@@ -260,11 +260,11 @@ def test_laws_of_strata_stand_side_by_side():
         from dataclasses import replace
 
         rest, law, noise = law_of(part)
-        return replace(rest, laws=(law,), blurred=(noise,))
+        return replace(rest, likelihoods=(law,), blurred=(noise,))
 
     released = data.take(np.array([4, 0, 2, 1, 3]))
     known = infer_in_strata(view_of(data, released, schema), swap(), conclude)
-    (law,), (noise,) = known.laws, known.blurred
+    (law,), (noise,) = known.likelihoods, known.blurred
     of = law.probability[law.own][:, law.shown]  # record by released row
     same_town = np.array([[a == b for b in released.column("town").to_pylist()] for a in data.column("town").to_pylist()])
     assert ((of > 0) == same_town).all()
@@ -287,7 +287,7 @@ def test_strata_with_too_many_categories_are_doubted(monkeypatch):
         from dataclasses import replace
 
         rest, law, _ = law_of(part)
-        return replace(rest, laws=(law,))
+        return replace(rest, likelihoods=(law,))
 
     known = infer_in_strata(view_of(data, data, schema), swap("x"), conclude)
-    assert (known.laws, known.unclear) == ((), ("x",))
+    assert (known.likelihoods, known.unclear) == ((), ("x",))

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.mask.partitions.exact_mean import convert_to_fixed_point, mean_of, sums_of
+from tasks.mask.partitions.exact_mean import compute_mean, compute_sums, convert_to_fixed_point
 from tasks.mask.partitions.v_mdav import partition
 
 
@@ -19,7 +19,7 @@ def sets_of(groups):
 def v_mdav_slowly(points, k, gamma):
     """The definition, record by record, for records in lexicographic order."""
     numbers, left, groups = convert_to_fixed_point(points), list(range(len(points))), []
-    centre = mean_of(sums_of(numbers), len(points), numbers)
+    centre = compute_mean(compute_sums(numbers), len(points), numbers)
 
     def square(i, place):
         total = 0.0
@@ -48,7 +48,7 @@ def v_mdav_slowly(points, k, gamma):
         group.append(record)
         if not with_room:
             numbers = convert_to_fixed_point(points[group])
-            mean = mean_of(sums_of(numbers), 2 * k, numbers)
+            mean = compute_mean(compute_sums(numbers), 2 * k, numbers)
             far = min(group, key=lambda i: (-square(i, mean), i))
             groups.append([i for i in group if i not in nearest(group, points[far], k)])
             group[:] = nearest(group, points[far], k)

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 from scipy.stats import binomtest
 
-from tasks.mask.categories.advice import better_matrices
+from tasks.mask.categories.matrix_advice import better_matrices
 from tasks.mask.categories.pram import Pram, transition_matrix
 from tasks.mask.categories.promise import randomisations
-from tasks.mask.categories.randomised_response import epsilon_of, estimate_marginals
+from tasks.mask.categories.randomised_response import compute_epsilon, estimate_marginals
 from tasks.mask.categories.warner import Warner, warner_matrix
 from tasks.mask.methods import Masking, mask
 from tasks.microdata.errors import InputError
@@ -40,7 +40,7 @@ def test_the_example_of_the_slides():
     assert matrix.tolist() == [[0.875, 0.125], [0.375, 0.625]]
     assert np.array([0.1, 0.9]) @ matrix == pytest.approx([0.425, 0.575])
     assert estimate_marginals(matrix, np.array([425.0, 575.0])).shares == pytest.approx([0.1, 0.9])
-    assert epsilon_of(matrix) == pytest.approx(math.log(5))
+    assert compute_epsilon(matrix) == pytest.approx(math.log(5))
 
 
 def test_the_coin_of_the_slides():
@@ -48,7 +48,7 @@ def test_the_coin_of_the_slides():
     matrix = warner_matrix(COIN, ("no", "yes"), where="")
     assert matrix.tolist() == [[0.5, 0.5], [0.0, 1.0]]
     assert estimate_marginals(matrix, np.array([45.0, 55.0])).shares == pytest.approx([0.9, 0.1])
-    assert epsilon_of(matrix) == np.inf
+    assert compute_epsilon(matrix) == np.inf
 
 
 def test_answers_of_any_kind_in_any_order():
@@ -141,10 +141,10 @@ def test_its_epsilon():
 
 @given(probabilities, probabilities)
 def test_no_matrix_tells_more_than_the_best_of_its_epsilon(p00, p11):
-    epsilon = epsilon_of(np.array([[p00, 1 - p00], [1 - p11, p11]]))
+    epsilon = compute_epsilon(np.array([[p00, 1 - p00], [1 - p11, p11]]))
     own = Pram(method="pram", attributes=("drug",), epsilon=max(epsilon, 1e-9))
     best = transition_matrix(own, ("no", "yes"), where="")
-    assert epsilon_of(best) == pytest.approx(max(epsilon, 1e-9), rel=1e-6)
+    assert compute_epsilon(best) == pytest.approx(max(epsilon, 1e-9), rel=1e-6)
     assert abs(p00 + p11 - 1) <= best.trace() - 1 + 1e-12
 
 

@@ -18,7 +18,6 @@ ELSEWHERE = {
     "tasks/microdata/regular_files.py": "the one way itself",
     "tasks/runtime/processes.py": "files of the kernel in /proc",
     "tasks/runtime/provenance.py": "a file of the kernel in /proc",
-    "flows/scheduled/supervisor.py": "files of the kernel in /proc; the program runs without the others",
     "flows/cli/doctor/home.py": "tries what it has just written itself",
 }
 READS = {"read_bytes", "read_text"}

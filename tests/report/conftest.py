@@ -88,23 +88,23 @@ def _attack_figures(attack: str, intruder: str, numbers: tuple[float, ...]) -> l
     by = {"attack": attack, "intruder": intruder, "n_targets": N, "n_in_release": N}
     rate, exposed, largest, among, candidates = numbers
     figures = [
-        _figure("reidentification", rate, chance=1 / N, chance_kind="uniform_guess", credit="shared", **by),
-        _figure("records_exposed", exposed, credit="indicator", **by),
-        _figure("max_record_risk", largest, credit="shared", **by),
-        _figure("truth_among_nearest", among, credit="indicator", **by),
+        _figure("reidentification", rate, chance=1 / N, chance_kind="uniform_guess", credit_rule="shared", **by),
+        _figure("records_exposed", exposed, credit_rule="indicator", **by),
+        _figure("max_record_risk", largest, credit_rule="shared", **by),
+        _figure("truth_among_nearest", among, credit_rule="indicator", **by),
         _figure("mean_candidate_set_size", candidates, "records", **by),
     ]
     for name, told, majority, control in (("vote", 0.631, 0.584, 0.566), ("PID", 0.302, 0.212, 0.238)):
         if intruder != f"insider:{name}":
             figures.append(_figure("linked_value_disclosed", told, attribute=name, chance=majority, chance_kind="majority",
-                                   credit="shared", **by))  # fmt: skip
-            figures.append(_figure("linked_value_control", control, attribute=name, credit="shared", **by))
+                                   credit_rule="shared", **by))  # fmt: skip
+            figures.append(_figure("linked_value_control", control, attribute=name, credit_rule="shared", **by))
     return figures
 
 
 def hand_estimates(rates=RATES) -> tuple[Estimate, ...]:
     figures = [one for (attack, intruder), numbers in rates.items() for one in _attack_figures(attack, intruder, numbers)]
-    pairs = {"chance_kind": "all_pairs", "credit": "indicator", "n_targets": N, "n_in_release": N}
+    pairs = {"chance_kind": "all_pairs", "credit_rule": "indicator", "n_targets": N, "n_in_release": N}
     for name, same, near5, near10 in (
         ("popul", 0.061, 0.166, 0.255),
         ("age", 0.074, 0.231, 0.392),
@@ -169,7 +169,7 @@ def hand_charts(edition: str, touched: tuple[str, ...] = tuple(KEYS), attacks: i
 
 def more_attack_figures() -> tuple[Estimate, ...]:
     """The declared intruder knowing less, and by subgroup."""
-    by = {"n_targets": N, "n_in_release": N, "credit": "shared"}
+    by = {"n_targets": N, "n_in_release": N, "credit_rule": "shared"}
     fewer = [
         _figure(
             "reidentification", rate, attack=attack, intruder=f"knowing:{n}", chance=1 / N, chance_kind="uniform_guess", **by
@@ -179,7 +179,7 @@ def more_attack_figures() -> tuple[Estimate, ...]:
     ]
     parts = [
         _figure("subgroup_reidentification", rate, attack=attack, intruder="declared", attribute=name, subgroup=part,
-                credit="shared", n_targets=n, n_in_release=n)
+                credit_rule="shared", n_targets=n, n_in_release=n)
         for attack, more in (("distance_linkage", 1.0), ("transparency", 1.2))
         for name, part, rate, n in (("age", "lowest values", 0.11, 48), ("age", "highest values", 0.16, 47),
                                     ("popul", "highest values", 0.31, 47), ("popul", "rare categories", 0.4, 6))

@@ -19,16 +19,16 @@ from tasks.report.charts.bounds import bounds, format_bound
 from tasks.report.charts.candidates import bracket_text, candidates
 from tasks.report.charts.data import chart_data
 from tasks.report.charts.distributions import OTHER, distribution
-from tasks.report.charts.editions import RULES, Rule, compute_bar_share, step_of
+from tasks.report.charts.editions import RULES, DrawingRule, choose_rounding_step, compute_bar_share
 from tasks.report.charts.knowledge import knowledge_curves
 from tasks.report.charts.losses import losses
 from tasks.report.charts.pooling import pool_bars
 from tasks.report.charts.relations import relations
 from tasks.report.charts.subgroups import subgroups
-from tasks.score.rounding import public
+from tasks.score.figure_rounding import public
 
 PUBLIC, INTERNAL = RULES["public"], RULES["internal"]
-COUNTED = Rule(bars=12, least=10, exact=True)  # the public rule with shares that can be counted back
+COUNTED = DrawingRule(bars=12, least=10, exact=True)  # the public rule with shares that can be counted back
 COUNTS = st.lists(st.tuples(st.integers(0, 40), st.integers(0, 40)), min_size=1, max_size=30)
 
 
@@ -72,7 +72,7 @@ def test_pooled_spans_hold_everything_once_and_enough(counts, least):
 
 @pytest.mark.parametrize(("total", "step"), [(944, 0.01), (1000, 0.005), (20190, 0.0005), (20, 0.5), (3, 1.0), (5, 1.0)])
 def test_a_step_is_worth_five_records(total, step):
-    assert step_of(total) == pytest.approx(step)
+    assert choose_rounding_step(total) == pytest.approx(step)
     assert compute_bar_share(13, 944, PUBLIC) == 0.01
     assert compute_bar_share(13, 20190, PUBLIC) == 0.0005
     assert compute_bar_share(0, 944, PUBLIC) == 0

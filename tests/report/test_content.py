@@ -9,7 +9,7 @@ from pydantic import TypeAdapter
 
 from tasks.microdata.table import Microdata
 from tasks.report.content import Content, extra_knowledge
-from tasks.report.page import render
+from tasks.report.page import render_report
 
 
 @pytest.mark.parametrize("which", ["certified", "refused", "undecided"])
@@ -57,4 +57,4 @@ def test_what_a_codebook_says_stands_beside_the_name(certified):
     ]
     content = replace(certified, ingest=replace(certified.ingest, columns=tuple(said)))
     assert [content.describe_attribute(column.name) for column in said[:4]] == ["Age (years)", "in SEK", "Vote", ""]
-    assert "Age (years)" in render(content)
+    assert "Age (years)" in render_report(content)

@@ -13,14 +13,13 @@ from tasks.report.charts.editions import RULES
 from tasks.report.charts.knowledge import knowledge_curves
 from tasks.report.charts.subgroups import subgroups
 from tasks.report.content import public_edition
-from tasks.report.page import Stamp, render
+from tasks.report.page import Stamp, render_report
 from tasks.report.predicate import LedgerClaim, MadeBy, Predicate
 from tasks.report.statement import predicate
-from tasks.report.views import residual
+from tasks.report.views import residual, table_risks
 from tasks.report.views.attacks import idle_attacks
 from tasks.report.views.figures import subgroup_figures, summary_figure
 from tasks.report.views.overview import policy_rows, tiles
-from tasks.report.wording.sentences import how_bad
 from tasks.score.policy import PolicyLine
 from tasks.score.verdict import decide
 
@@ -59,43 +58,46 @@ def plain(texts) -> str:
 @pytest.mark.parametrize("edition", [lambda content: content, public_edition])
 def test_the_sentences_say_at_least(internal, edition):
     content = edition(with_bounds(internal, "declared", "insider:vote"))
-    told = plain(residual.residual_risks(content))
-    shown = "60 %" if content.edition == "internal" else "59.9 %"  # the class of 565 to 574 of 944
-    part = "the worst found among the attacks run, by a part of an attack that sdcert could not follow whole"
-    assert f"(the declared intruder) links at least {shown} of the records to the right respondent, {part}" in told
-    assert f"To the declared intruder at least {shown} of the records are exposed" in told
-    assert f"links at least {shown} of the records to the right respondent, {part} (consistency attack" in told
-    assert "The other insiders, who know one more attribute each, link 44" in told
+    shown = "at least 60 %" if content.edition == "internal" else "at least 59.9 %"  # the class of 565 to 574 of 944
+    told = {one.id: one for one in residual.residual_risks(content) if hasattr(one, "id")}
+    declared, insider = told["residual.declared_intruder"], told["residual.insider"]
+    assert declared.facts["is_worst"] and declared.facts["rate"].is_lower_bound
+    assert insider.facts["is_worst"] and insider.facts["rate"].attack == "consistency"
+    for text in (declared, insider):
+        assert shown in plain([text]) and "could not follow whole" in text
+    assert shown in plain([told["residual.exposed"]])
+    assert told["residual.other_insiders"].facts["found"][0].startswith("44")
 
 
 def test_a_bound_that_is_not_the_worst_changes_no_sentence(internal):
     with_it, without = with_bounds(internal, "insider:vote", value=0.05), internal
-    assert list(residual.insiders_in_words(with_it)) == list(residual.insiders_in_words(without))
-    assert "at least" not in plain(residual.describe_declared_intruder(with_it))
+    assert list(table_risks.insiders_in_words(with_it)) == list(table_risks.insiders_in_words(without))
+    assert "at least" not in plain(table_risks.describe_declared_intruder(with_it))
 
 
 def test_only_the_worst_over_all_intruders_is_called_so(internal):
     content = with_bounds(internal, "insider:vote")
-    declared, insider = (content.worst("reidentification", declared=whose) for whose in (True, False))
-    assert how_bad(content, declared) == "the most that this intruder found; another one found more"
-    assert how_bad(content, insider).startswith("the worst found among the attacks run, by a part of an attack")
+    (declared, *_), (insider, *_) = table_risks.describe_declared_intruder(content), table_risks.insiders_in_words(content)
+    assert (declared.facts["is_worst"], insider.facts["is_worst"]) == (False, True)
+    assert "another one found more" in declared
 
 
 def test_tiles_lines_charts_and_lists_say_at_least(internal):
     content = public_edition(with_bounds(internal, *WHO))
     (tile,) = (one for one in tiles(content) if one.title.startswith("Re-identification rate") and "insider" not in one.who)
     assert (tile.status, tile.value.replace("\u202f", " ")) == ("broken", "at least 59.9 %")
-    assert tile.bound == "a lower bound by a part of an attack that sdcert could not follow whole"
+    assert (tile.bound.id, tile.bound.facts["lower_bound"]) == ("policy.bound", True)
     assert tile.people.startswith("at least 565 of 944")
     row = policy_rows(content)[0]
     assert row.found.startswith("at least 59.9")
-    assert row.reason.startswith("The figure is at least 59.9")
-    assert "95" not in row.who, "nothing was sampled"
+    assert row.reason.facts["criterion"].lower_bound
+    assert "at least 59.9" in row.reason
+    assert row.who.id == "policy.source", "nothing was sampled"
     chart = summary_figure(content)
     assert [one.cells[0].replace("\u202f", " ") for one in chart.rows][-2:] == ["at least 59.9 %", "at least 59.9 %"]
     assert chart.svg.count("at least") >= 2
     assert {one.cells[1] for one in idle_attacks(content) if one.head == "Consistency attack"} == {"not followed"}
-    assert "at least 59.9" in render(content)
+    assert "at least 59.9" in render_report(content)
 
 
 def test_the_charts_of_parts_and_of_knowledge_carry_the_mark(internal):

@@ -8,9 +8,9 @@ import pytest
 
 from tasks.attack.membership.methods import MembershipResult
 from tasks.microdata.estimate import Estimate
-from tasks.report.page import render
+from tasks.report.page import render_report
 from tasks.report.views.membership_summary import NOT_ESTIMABLE, membership_summary
-from tasks.score.membership.figures import UNLIKE
+from tasks.score.membership.membership_figures import UNLIKE
 from tasks.score.policy import PolicyLine
 from tasks.score.verdict import decide
 
@@ -72,7 +72,8 @@ def test_worked_rows(certified):
     ]
     assert [plain(one) for one in shown.chance] == ["50 %", "0 %", "1 % and 0.1 %"]
     notes = {term: plain(text) for term, text in shown.notes}
-    assert "at least 1,000 for 1 % and 10,000 for 0.1 %; the attacks were asked about 236." in notes["Not estimable"]
+    assert "at least 1,000 for 1 % and 10,000 for 0.1 %" in notes["Not estimable"]
+    assert dict(shown.notes)["Not estimable"].facts["asked_about"] == 236
     assert "Decides" in notes
 
 
@@ -97,7 +98,7 @@ def test_an_attack_without_figures_says_why_in_its_row(certified):
     unlike = figure("membership_auc", "linkage_score", None, status="failed", reason=UNLIKE)
     content = content_of(certified, of("closest_record", 0.55, 0.2), (unlike,), members=members)
     assert [row.silent for row in membership_summary(content).rows] == ["", "failed: no neighbours", f"failed: {UNLIKE}"]
-    page = render(content)
+    page = render_report(content)
     assert page.count("failed: no neighbours") == 2
     assert page.count('<a href="#membership-1">') == page.count('id="membership-1"') == 1
     assert page.count("For one respondent") == 1
@@ -115,5 +116,7 @@ def test_who_is_most_exposed_is_told_of_the_attack_that_tells_most(certified, mo
                   attribute="age", subgroup="lowest values")  # fmt: skip
     found = of("closest_record", 0.55, 0.1), of("density_ratio", 0.6, 0.2)
     shown = dict(membership_summary(content_of(certified, *found, (part,))).notes)
-    told = plain(shown.get("Most exposed", ""))
-    assert told.startswith("To the attack \u201cdensity_ratio\u201d: People with the lowest values of age are 5.0 %") is most
+    assert ("Most exposed" in shown) is most
+    if most:
+        facts = shown["Most exposed"].facts
+        assert (facts["attack"], [one.facts["attribute"] for one in facts["parts"]]) == ("density_ratio", ["age"])

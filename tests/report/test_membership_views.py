@@ -8,14 +8,13 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from tasks.attack.membership.methods import DEFAULT_MODEL_ATTACKS, MembershipResult
+from tasks.attack.membership.methods import DEFAULT_MODEL_ATTACKS, MEANS, TITLES, MembershipResult
 from tasks.microdata.estimate import Estimate
 from tasks.report.charts.editions import RULES
 from tasks.report.charts.roc_chart import RocChart, RocPoint, create_roc_chart, draw_roc_curve
-from tasks.report.page import render
-from tasks.report.views.membership import membership_intro, membership_views, worst_of_membership
+from tasks.report.page import render_report
+from tasks.report.views.membership import membership_intro, membership_views, title_of, worst_of_membership
 from tasks.report.views.residual import list_known_limits
-from tasks.report.wording.membership import MEANS, TITLES, find_attack_wording
 from tasks.train.card import ModelCard
 
 POINTS = (RocPoint(0.01, 0.2), RocPoint(0.1, 0.5), RocPoint(1.0, 1.0))
@@ -80,22 +79,18 @@ def test_the_picture_has_logarithmic_axes():
 
 def test_what_it_means_for_one_respondent(certified):
     (view,) = membership_views(asked(certified))
-    assert view.plain.startswith("of 100 people who are in the file it takes 71 for members, and of 100 who are not, 21.")
+    assert view.plain.facts == {"of_model": False, "takes": (71, 21), "advantage": 0.5}
     assert [row.value.replace("\u202f", " ") for row in view.rates] == ["80 %", "50 %", "71 %"]
     assert [row.head for row in view.subgroups] == ["age: highest values"]
-    worst = worst_of_membership(asked(certified))
-    assert worst.startswith(
-        "Whether somebody is in the file: of 100 people who are, the attack \u201cclosest_record\u201d takes 71"
-    )
-    assert "21: the worst found among the attacks run." in worst
+    facts = worst_of_membership(asked(certified)).facts
+    assert (facts["attack"], facts["takes"], facts["is_rehearsed"]) == ("closest_record", (71, 21), False)
+    assert "takes 71" in worst_of_membership(asked(certified))
 
 
-@pytest.mark.parametrize(
-    ("asked_about", "more"), [(40, ()), (30, ("Asked about were 30 records that are not in it, and as many that are.",))]
-)
+@pytest.mark.parametrize(("asked_about", "more"), [(40, []), (30, [{"few": 30, "counts": "records"}])])
 def test_how_many_were_asked_about_is_said_where_it_is_not_all_of_them(certified, asked_about, more):
     auc = figure("membership_auc", 0.8, n_targets=2 * asked_about, n_in_release=asked_about)
-    assert membership_intro(asked(certified, estimates=(auc,)))[2:] == more
+    assert [one.facts for one in membership_intro(asked(certified, estimates=(auc,)))[2:]] == more
 
 
 def test_recall_and_miaar_are_one_row(certified):
@@ -109,7 +104,8 @@ def test_a_rate_at_the_left_end_that_has_a_value_is_told(certified):
     content = asked(certified)
     rate = figure("membership_true_positive_rate", 0.031, parameters=(("false_positive_rate", 0.01),), chance=0.01)
     (view,) = membership_views(replace(content, estimates=(*content.estimates[:-2], rate)))
-    assert view.rates[-1].title.replace("\u202f", " ") == "Members surely noticed, wrong about 1 % of the others"
+    assert view.rates[-1].title.facts["rate"] == 0.01
+    assert "1 %" in view.rates[-1].title.replace("\u202f", " ")
     assert view.rates[-1].value.replace("\u202f", " ") == "3.1 %"
 
 
@@ -121,23 +117,24 @@ def test_an_attack_that_says_yes_or_no_has_no_curve(certified):
     late = (RocPoint(0.1, 0.0), *POINTS[1:])
     charts = replace(content.charts, membership=(RocChart(attack="closest_record", points=late),))
     ((drawn,),) = (view.curve for view in membership_views(replace(content, charts=charts)))
-    assert len(drawn.rows) == 3 and "there is no line" in drawn.note
-    assert "there is no line" not in membership_views(content)[0].curve[0].note
+    assert len(drawn.rows) == 3 and drawn.note.facts["has_gap"]
+    assert not membership_views(content)[0].curve[0].note.facts["has_gap"]
 
 
 def test_an_attack_that_tells_nothing_is_said_to_be_a_coin(certified):
     content = asked(certified)
     flat = tuple(replace(one, value=0.03) if one.measure == "membership_advantage" else one for one in content.estimates)
     (view,) = membership_views(replace(content, estimates=flat))
-    assert "hardly more than a coin" in view.plain
+    assert "coin" in view.plain
 
 
 def test_where_an_attack_failed_the_worst_of_the_others_is_not_relied_on(certified):
     content = asked(certified)
     other = figure("membership_auc", None, attack="gap", status="failed", reason="the tables differ")
     told = worst_of_membership(replace(content, estimates=(*content.estimates, other)))
-    assert told.endswith("That is not to be relied on: the attack \u201cgap\u201d failed (the tables differ).")
-    assert "not to be relied on" not in worst_of_membership(content)
+    assert (told.facts["failed"], told.facts["reason"]) == (["gap"], "the tables differ")
+    assert "the tables differ" in told and "coin" not in told
+    assert worst_of_membership(content).facts["failed"] == []
 
 
 def most_exposed(part, attribute, value, chance, low, attack="closest_record"):
@@ -161,24 +158,23 @@ def test_who_is_most_exposed(certified):
         ("income: missing values", "10 %", "2"),
         ("age: lowest values", "5.0 %", "1.2"),
     ]
-    assert " ".join(view.exposed_in_words).replace("\u202f", " ") == (
-        "People with rare categories of vote are 5.0 % of the members and 21 % of those whom the attack is surest of. People "
-        "without a value of income are 10 % of the members and 20 % of those whom the attack is surest of."
-    )
-    page = render(replace(content, estimates=(*content.estimates, *PARTS)))
+    assert [tuple(one.facts.values()) for one in view.exposed_in_words] == [
+        ("rare categories", "vote", 0.05, 0.21), ("missing values", "income", 0.1, 0.2)
+    ]  # fmt: skip
+    page = render_report(replace(content, estimates=(*content.estimates, *PARTS)))
     assert "Who is most exposed, by part of the people" in page and "21\u202f%" in page
 
 
 def test_a_part_stands_out_by_its_bound_alone(certified):
     content = asked(certified)
     (view,) = membership_views(replace(content, estimates=(*content.estimates, PARTS[0])))
-    assert view.exposed_in_words == ("No part of the people stands out clearly among those whom the attack is surest of.",)
+    assert [one.id for one in view.exposed_in_words] == ["membership.no_exposed_part"]
     area = (replace(one, low=0.48, high=0.9) if one.measure == "membership_auc" else one for one in content.estimates)
     (view,) = membership_views(replace(content, estimates=(*area, *PARTS)))
-    assert "no better than a coin" in view.exposed_in_words[-1]
+    assert view.exposed_in_words[-1].id == "membership.maybe_a_coin"
     many = tuple(replace(PARTS[1], attribute=f"a{i}") for i in range(5))
     (view,) = membership_views(replace(content, estimates=(*content.estimates, *many)))
-    assert view.exposed_in_words[-1] == "2 other parts stand out too."
+    assert (view.exposed_in_words[-1].id, view.exposed_in_words[-1].facts) == ("membership.other_exposed_parts", {"more": 2})
     few = figure("subgroup_share_of_most_exposed", None, attribute="age", subgroup="lowest values", status="not_applicable",
                  reason="a tenth of the members who were asked about is fewer than 10")  # fmt: skip
     (view,) = membership_views(replace(content, estimates=(*content.estimates, few)))
@@ -201,46 +197,38 @@ def test_of_a_model_the_attacks_ask_who_is_in_its_training_set(certified, contro
         "Right or wrong", "Size of the error", "Shadow models", "Likelihood ratio (LiRA), offline", "Likelihood ratio (LiRA)",
     ]  # fmt: skip
     assert all(view.means for view in views) and len({view.means for view in views}) == 5
-    assert [view.imitations for view in views] == [
-        "", "", *(f"It used {k} imitations of the model (shadow models)." for k in (8, 16)), "",
-    ]  # fmt: skip
+    assert [view.imitations and view.imitations.facts["shadows"] for view in views] == ["", "", 8, 16, ""]
     told = [*membership_intro(content), worst_of_membership(content), *(view.plain for view in views)]
     told += [f"{row.title} {row.sentence}" for view in views for row in view.rates]
     assert "the file" not in " ".join(told) and "masking" not in " ".join(told)
-    assert views[0].plain.startswith("of 100 people who are in the training set of the model it takes 71 for members")
+    assert views[0].plain.facts["of_model"] and views[0].plain.facts["takes"] == (71, 21)
 
 
 def test_every_attack_on_a_model_has_words():
     for spec in DEFAULT_MODEL_ATTACKS:
-        assert find_attack_wording(TITLES, spec.id or spec.method, spec.method) and find_attack_wording(
-            MEANS, spec.id or spec.method, spec.method
-        )
-    assert (
-        find_attack_wording(TITLES, "mine", "gap") == "Right or wrong"
-        and find_attack_wording(MEANS, "closest_record", "closest_record") is None
-    )
+        assert {spec.id or spec.method, spec.method} & set(TITLES) and {spec.id or spec.method, spec.method} & set(MEANS)
+    assert title_of(result("gap", attack="mine")) == TITLES["gap"]
 
 
 @pytest.mark.parametrize("control", [40, None])
 def test_the_page_says_whether_the_file_was_asked_about(certified, control):
     evaluates = "this file" if control else "mechanism, not this file"
-    page = render(asked(certified, control=control, membership=(result(evaluates=evaluates),)))
+    page = render_report(asked(certified, control=control, membership=(result(evaluates=evaluates),)))
     assert 'id="membership"' in page
-    assert ("Rehearsed: nobody was set aside" in page) is (control is None)
-    assert ("40 rows of the source were set aside at random" in page) is (control is not None)
+    told = membership_intro(asked(certified, control=control))
+    assert [one.id for one in told] == ["membership.asks", "membership.set_aside" if control else "membership.rehearsed"]
+    assert all(one.replace("'", "&#39;") in page for one in told)
     assert "is not assessed" not in " ".join(list_known_limits(asked(certified, control=control)))
 
 
 def test_an_attack_that_did_not_run_says_why(certified):
     silent = result(status="not_applicable", reason="too few people")
-    page = render(asked(certified, membership=(silent,)))
+    page = render_report(asked(certified, membership=(silent,)))
     assert page.count("not applicable: too few people") == 2
     assert "For one respondent" not in page
 
 
 def test_without_such_attacks_nothing_is_said_but_that(certified):
     assert membership_intro(certified) == ()
-    assert 'id="membership"' not in render(certified)
-    assert "Membership (whether somebody can tell that a person is in the table) is not assessed." in list_known_limits(
-        certified
-    )
+    assert 'id="membership"' not in render_report(certified)
+    assert "residual.no_membership" in [getattr(one, "id", "") for one in list_known_limits(certified)]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.microdata.numbers import count, format_against_limit, format_limit, format_with_unit, number, share
+from tasks.microdata.numbers import count, format_against_limit, format_limit, format_share, format_with_unit, number
 
 SHARES = st.floats(0, 1, allow_nan=False)
 
@@ -21,7 +21,7 @@ def plain(text: str) -> str:
      (0.99999, "over 99.9 %"), (0.00001, "under 0.01 %")],
 )  # fmt: skip
 def test_shares(value, shown):
-    assert plain(share(value)) == shown
+    assert plain(format_share(value)) == shown
 
 
 @pytest.mark.parametrize(
@@ -65,4 +65,4 @@ def test_no_figure_is_shown_on_the_wrong_side_of_its_limit(value, limit):
 
 @given(SHARES.filter(lambda value: 0 < value < 1))
 def test_nothing_is_rounded_to_none_or_all(value):
-    assert plain(share(value)) not in ("0 %", "0.0 %", "100 %")
+    assert plain(format_share(value)) not in ("0 %", "0.0 %", "100 %")

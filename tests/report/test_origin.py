@@ -8,11 +8,11 @@ import pytest
 
 from tasks.microdata.estimate import Estimate
 from tasks.report.content import public_edition
-from tasks.report.page import render
+from tasks.report.page import render_report
 from tasks.report.views import origin, overview, residual
 from tasks.report.views.rows import people_text
 from tasks.report.wording.meanings import meaning
-from tasks.score.rounding import public
+from tasks.score.figure_rounding import public
 from tasks.score.verdict import decide
 
 
@@ -20,32 +20,38 @@ def plain(sentences) -> str:
     return "\n".join(sentences).replace("\u202f", " ")
 
 
+def facts_by_id(sentences) -> dict:
+    return {one.id: one.facts for one in sentences if hasattr(one, "id")}
+
+
 def test_a_table_masked_elsewhere_is_said_to_be_known_as_declared(certified):
     elsewhere = replace(certified, masked_elsewhere=True, tool="sdcMicro 5.8")
-    assert origin.summarise_masking(elsewhere).startswith("Elsewhere, with sdcMicro 5.8. As declared: Microaggregation")
-    assert "was masked elsewhere, with sdcMicro 5.8; here it was attacked" in plain(origin.describe_table_origin(elsewhere))
-    limits = plain(residual.list_known_limits(elsewhere))
-    assert "whether there was a seed" in limits
-    assert "PCG64" not in limits
+    masking = origin.summarise_masking(elsewhere)
+    assert (masking.facts["elsewhere"], masking.facts["tool"]) == (True, "sdcMicro 5.8")
+    assert all(said in masking for said in ("sdcMicro 5.8", "Microaggregation"))
+    assert facts_by_id(origin.describe_table_origin(elsewhere))["origin.masked_elsewhere"] == {"tool": "sdcMicro 5.8"}
+    assert "PCG64" not in plain(residual.list_known_limits(elsewhere))
     assert "PCG64" in plain(residual.list_known_limits(certified))
-    assert "by means that nobody named" in origin.summarise_masking(replace(elsewhere, tool=None))
+    assert "None" not in origin.summarise_masking(replace(elsewhere, tool=None))
 
 
 def test_absent_records_are_counted(certified):
     fewer = replace(certified, rows_out=900)
-    assert "44 of 944 records of the source (4.7 %) are not in the release." in plain(origin.describe_table_origin(fewer))
-    assert "44 of 944 records" in render(fewer)
-    assert "not in the release" not in plain(origin.describe_table_origin(certified))
+    told = list(origin.describe_table_origin(fewer))
+    assert facts_by_id(told)["origin.absent"] == {"absent": 44, "rows": 944}
+    assert all(figure in plain(told) for figure in ("44 of 944", "4.7 %"))
+    assert "44 of 944 records" in render_report(fewer)
+    assert "origin.absent" not in facts_by_id(origin.describe_table_origin(certified))
 
 
 def test_a_kept_row_order_is_told_with_its_reason_and_its_attack(certified):
     kept = replace(certified, keep_row_order="the rows are a time series")
-    assert plain(origin.describe_table_origin(kept)).endswith("The rows are in the source's order: the rows are a time series.")
-    limits = plain(residual.list_known_limits(kept))
-    assert "random order" not in limits
-    assert "no attack tried it" in limits
+    assert facts_by_id(origin.describe_table_origin(kept))["origin.row_order"] == {"kept": "the rows are a time series"}
+    limits = facts_by_id(residual.list_known_limits(kept))
+    assert "residual.random_order" not in limits
+    assert limits["residual.kept_order"] == {"reason": "the rows are a time series", "tried": False}
     attacked = replace(kept, attacks=(*kept.attacks, replace(kept.attacks[0], attack="row_position", method="row_position")))
-    assert "the attack by row position says" in plain(residual.list_known_limits(attacked))
+    assert facts_by_id(residual.list_known_limits(attacked))["residual.kept_order"]["tried"] is True
 
 
 @pytest.fixture
@@ -64,12 +70,12 @@ def test_figures_of_persons_say_persons(of_persons):
     assert shown["k-anonymity"].value.replace("\u202f", " ") == "10 persons"
     assert shown["k-anonymity"].limit.replace("\u202f", " ") == "at least 10 persons"
     assert "Persons exposed" in shown
-    told = plain(residual.residual_risks(of_persons))
-    assert "links 9.5 % of the persons to the right person" in told
-    assert "The 944 rows belong to 500 persons; the attacks look for persons, and their figures count persons." in plain(
-        residual.list_known_limits(of_persons)
-    )
-    assert "every person was attacked" in render(of_persons)
+    (linked,) = (one for one in residual.residual_risks(of_persons) if "residual.declared" in getattr(one, "id", ""))
+    assert (linked.facts["rate"].counts, linked.facts["unit"]) == ("persons", "person")
+    assert "9.5\u202f% of the persons" in linked
+    persons = facts_by_id(residual.list_known_limits(of_persons))["residual.persons"]
+    assert persons == {"rows": 944, "persons": 500, "counted": True}
+    assert "every person was attacked" in render_report(of_persons)
     assert meaning("k_anonymity", "persons").sentence.startswith("The smallest number of persons whose records look alike")
 
 
@@ -90,8 +96,8 @@ def test_what_was_rounded_to_none_is_not_said_to_be_none(certified):
 
 
 def test_editions_do_not_mix(internal, detailed):
-    assert "Internal edition." in render(internal)
-    assert "Internal edition." not in render(detailed)
+    assert "Internal edition." in render_report(internal)
+    assert "Internal edition." not in render_report(detailed)
     public = public_edition(internal)
     assert (public.edition, public.charts) == ("public", None)
     assert public_edition(detailed) == detailed

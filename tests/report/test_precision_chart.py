@@ -11,8 +11,8 @@ import pytest
 from tasks.microdata.estimate import Estimate
 from tasks.microdata.table import Microdata
 from tasks.report.charts.editions import RULES
-from tasks.report.charts.precision import Asserted, Precision, precision
-from tasks.report.page import render
+from tasks.report.charts.precision import Asserted, PrecisionCoverage, precision
+from tasks.report.page import render_report
 from tasks.report.views.figures import precision_figures
 
 
@@ -45,7 +45,7 @@ def test_a_point_stands_for_enough_links_and_has_two_digits_in_public():
 @pytest.fixture(scope="module")
 def with_curve(detailed):
     points = tuple(Asserted(share, right) for share, right in ((0.05, 1.0), (0.1, 0.97), (0.5, 0.6), (1.0, 0.31)))
-    shown = (Precision(attack="distance_linkage", points=points), Precision(attack="transparency", points=()))
+    shown = (PrecisionCoverage(attack="distance_linkage", points=points), PrecisionCoverage(attack="transparency", points=()))
     return replace(detailed, charts=replace(detailed.charts, precision=shown))
 
 
@@ -57,26 +57,31 @@ def claims(content, links, right):
     )
 
 
+def asserted(figure) -> tuple:
+    assert figure.note.id == "figures.asserted"
+    return tuple(figure.note.facts[name] for name in ("links", "right", "of_these"))
+
+
 def test_the_figure_has_its_table_and_says_what_is_claimed(with_curve):
     (figure,) = precision_figures(with_curve)
     assert [(row.head, *row.cells) for row in figure.rows] == [
         ("5.0\u202f%", "100\u202f%"), ("10\u202f%", "97\u202f%"), ("50\u202f%", "60\u202f%"), ("100\u202f%", "31\u202f%"),
     ]  # fmt: skip
-    assert figure.note == "Dotted: 95\u202f% right."
+    assert (figure.note.id, figure.note.facts) == ("figures.aim", {"precision": 0.95})
     (figure,) = precision_figures(claims(with_curve, 0.12, 0.114))
-    assert figure.note.endswith("12\u202f% can be asserted; rightly 11.4\u202f% of all.")
-    (figure,) = precision_figures(replace(claims(with_curve, 0.12, 0.114), edition="internal"))
-    assert "12\u202f% can be asserted; 95\u202f% of these rightly" in figure.note
-    (figure,) = precision_figures(claims(with_curve, 10 / 944, 10 / 944))  # fewer than 15: perhaps none
-    assert figure.note.endswith("fewer than 15, perhaps none, can be asserted; rightly fewer than 15, perhaps none, of all.")
+    assert asserted(figure) == ("12\u202f%", "11.4\u202f%", False)
+    (internal,) = precision_figures(replace(claims(with_curve, 0.12, 0.114), edition="internal"))
+    assert asserted(internal) == ("12\u202f%", "95\u202f%", True)
+    (figure,) = precision_figures(claims(with_curve, 10 / 944, 10 / 944))
+    assert asserted(figure) == ("fewer than 15, perhaps none,", "fewer than 15, perhaps none,", False)
     (figure,) = precision_figures(claims(with_curve, 0.0, 0.0))
-    assert "nothing can be asserted" in figure.note
+    assert figure.note.id == "figures.none_asserted"
     drawn = ElementTree.fromstring(figure.svg)  # noqa: S314  drawn by the test itself
-    assert "of the surest 10 %: 97 %" in drawn.find("desc").text
+    assert "10 %: 97 %" in drawn.find("desc").text
     assert precision_figures(replace(with_curve, charts=None)) == ()
 
 
 def test_the_page_shows_it_once(with_curve, detailed):
     heading = "How sure the links are"
-    assert render(with_curve).count(heading) == 1
-    assert heading not in render(detailed)
+    assert render_report(with_curve).count(heading) == 1
+    assert heading not in render_report(detailed)

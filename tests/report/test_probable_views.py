@@ -14,7 +14,7 @@ from tasks.report.charts.editions import RULES
 from tasks.report.charts.reliability import ReliabilityCurve, ReliabilityPoint, create_reliability_curve
 from tasks.report.charts.waterfall import Fall, draw_waterfall
 from tasks.report.content import public_edition
-from tasks.report.page import render
+from tasks.report.page import render_report
 from tasks.report.views.probable import probable_view
 
 WEIGHTS = (
@@ -56,15 +56,16 @@ def test_rates_stand_as_allowed_expected_and_found(attacked):
         ("5.0\u202f%", "0\u202f%", "3.1\u202f%"),
     ]
     assert view.classes[1].cells[0] == "0.32 in a million"
-    assert "from a weight of 4.1 bits on, none is dropped" in view.thresholds
-    assert view.thresholds.endswith("Of the linked pairs 94.2\u202f% are true.")
+    assert view.thresholds.facts == {"link_from": 4.1234, "drop_to": None, "precision": 0.9423}
+    assert all(figure in view.thresholds for figure in ("4.1 bits", "94.2\u202f%"))
 
 
 def test_without_a_threshold_nothing_is_linked(attacked):
     facts = replace(FACTS, classes=replace(CLASSES, link_from=None, precision=None, drop_to=-2.0))
     said = probable_view(facts, attacked, attacked.attacks[0].attack).thresholds
-    assert said.startswith("No pattern may be linked at the rate allowed, those up to \u22122.0 bits are not")
-    assert "true" not in said
+    assert said.facts == {"link_from": None, "drop_to": -2.0, "precision": None}
+    assert "\u22122.0 bits" in said
+    assert "%" not in said
 
 
 def test_weights_have_their_bits_or_none(attacked):
@@ -82,7 +83,7 @@ def test_a_waterfall_begins_before_a_look_and_ends_after(attacked):
         ("town: equal", "+2.0", "\u22123.9"),
         ("after", "\u22123.9", "\u22123.9"),
     ]
-    assert "497 pairs of 480 records" in first.note
+    assert first.note.facts == {"pairs": 497, "records": 480}
     assert [row.head for row in second.rows][-2:] == ["jointly", "after"]
 
 
@@ -90,27 +91,31 @@ def test_the_public_edition_shows_no_pattern_of_few_and_two_digits(attacked):
     public = public_edition(attacked, attacked.charts if attacked.charts.edition == "public" else None)
     view = shown(public)
     assert len(view.patterns) == 1
-    assert "500 pairs of 480 records" in view.patterns[0].note
+    assert view.patterns[0].note.facts == {"pairs": 500, "records": 480}
     assert ("town: equal", "100\u202f%") in [(row.head, row.cells[0]) for row in view.weights]
     assert {row.head: row.cells[0] for row in view.weights}["age: equal"] == "81\u202f%"
     nobody = replace(FACTS, telling=(FEW,)).public_summary
-    assert "10 records or more" in probable_view(nobody, public, public.attacks[0].attack).without_patterns
+    assert probable_view(nobody, public, public.attacks[0].attack).without_patterns.facts == {"least": 10}
 
 
 def test_the_page_says_that_claims_need_not_be_true(attacked):
-    page = render(attacked)
-    assert "need not be true as numbers" in page
+    page, view = render_report(attacked), shown(attacked)
+    assert (view.warning.id, view.warning.facts) == ("probable.not_calibrated", {"jointly": False})
+    assert view.warning in page
     assert "chart-pattern-0-0" in page
     assert "chart-reliability-0" in page
-    assert "Dotted: claims that are true" in page
+    assert view.reliability[0].note in page
 
 
 @pytest.mark.parametrize("estimate", ["tied", "plain", "supervised"])
 def test_every_estimate_has_its_words(attacked, estimate):
     facts = replace(FACTS, estimate=estimate, kept=0.6 if estimate == "tied" else None)
     intro = probable_view(facts, attacked, attacked.attacks[0].attack).intro
-    assert "891,136 pairs" in intro
-    assert ("assumption that 60\u202f%" in intro) == (estimate == "tied")
+    assert intro.facts | {"kept": None} == {
+        "estimate": estimate, "pairs": 891_136, "matches": 944, "kept": None, "jointly": False
+    }  # fmt: skip
+    assert "891,136" in intro
+    assert ("60\u202f%" in intro) == (estimate == "tied")
 
 
 def test_the_picture_has_a_title_and_every_text():

@@ -19,8 +19,8 @@ from flows.sweep.file import SweepSpec
 from tasks.mask.external_release.released import Synthetic, Undeclared
 from tasks.mask.methods import Masking
 from tasks.mask.step import MaskStep
-from tasks.microdata.public_paths import cut_at_private, is_public_path, parts_of
-from tasks.microdata.spec import Public, Spec, declaration_of
+from tasks.microdata.public_paths import cut_at_private, is_public_path, list_parts
+from tasks.microdata.spec import Public, Spec, find_declaration
 from tasks.report.mask_description import describe_mask
 from tasks.report.page import Stamp
 from tasks.report.predicate import LedgerClaim, MadeBy
@@ -41,7 +41,7 @@ def parts() -> tuple[type[Spec], ...]:
         part = waiting.pop()
         if part not in found:
             found[part] = None
-            waiting += [one for field in part.model_fields.values() for one in parts_of(field.annotation)]
+            waiting += [one for field in part.model_fields.values() for one in list_parts(field.annotation)]
     return tuple(found)
 
 
@@ -93,7 +93,7 @@ def test_every_method_is_among_the_parts():
 @pytest.mark.parametrize("part", PARTS, ids=lambda part: part.__name__)
 def test_private_fields_of_a_part_are_not_told(part):
     assert "public" not in vars(part), "what is public is declared on the fields, nowhere else"
-    private = {name: CANARY for name, field in part.model_fields.items() if declaration_of(field) is None}
+    private = {name: CANARY for name, field in part.model_fields.items() if find_declaration(field) is None}
     others = dict.fromkeys(set(part.model_fields) - set(private))
     assert part.model_construct(**private, **others).public() == {}
 
@@ -101,7 +101,7 @@ def test_private_fields_of_a_part_are_not_told(part):
 @pytest.mark.parametrize("part", PARTS, ids=lambda part: part.__name__)
 def test_a_public_field_holds_plain_values_or_parts_that_declare_theirs(part):
     for name, field in part.model_fields.items():
-        if (mark := declaration_of(field)) is not None and mark.summarise is None:
+        if (mark := find_declaration(field)) is not None and mark.summarise is None:
             kinds = {kind for kind in leaves(field.annotation) if not issubclass(kind, Spec)}
             plain = {kind for kind in kinds if issubclass(kind, StrEnum)} | {str, int, float, bool, type(None)}
             assert kinds <= plain, f"{part.__name__}.{name}"

@@ -22,7 +22,7 @@ from tasks.ingest.columns.typing_rules import from_text
 from tasks.ingest.readers import delimited, parquet
 from tasks.microdata.errors import InputError
 from tasks.microdata.table import Microdata
-from tasks.report.publication import Context, Publish, encode, file_name, refuse_formulas
+from tasks.report.publication import Context, Publish, encode, name_released_file, refuse_formulas
 
 TEXTS = st.text(st.characters(exclude_characters="\0", codec="utf-8"), max_size=12)
 DOUBLES = st.floats(allow_nan=False, allow_infinity=False)
@@ -222,7 +222,7 @@ def test_context_and_publish_are_strict():
     assert Context.model_validate_json('{"prior_releases": [], "sampling_fraction": 0.1}').prior_releases == ()
     assert Context().environment == "public"
     assert Publish.model_validate_json('{"format": "parquet"}').format == "parquet"
-    assert file_name("csv") == "released.csv"
+    assert name_released_file("csv") == "released.csv"
     for wrong in ('{"environment": "open"}', '{"recipients": []}', '{"sampling_fraction": 0}', '{"purposes": "x"}'):
         with pytest.raises(ValueError):
             Context.model_validate_json(wrong)

@@ -11,15 +11,16 @@ import numpy as np
 import pytest
 from pydantic import TypeAdapter
 
-from tasks.mask.categories.marginals import EstimatedShare, EstimatedShares
+from tasks.mask.categories.original_shares import EstimatedShare, EstimatedShares
 from tasks.mask.categories.pram import Pram, transition_matrix
 from tasks.mask.categories.promise import Randomisation
 from tasks.mask.categories.warner import Warner
 from tasks.microdata.canonical import canonical
 from tasks.microdata.schema import Attribute, Role, Scale
+from tasks.microdata.words import join_with_and
 from tasks.report.content import Content, public_edition
 from tasks.report.mask_description import describe_mask
-from tasks.report.page import Stamp, render
+from tasks.report.page import Stamp, render_report
 from tasks.report.predicate import LedgerClaim, MadeBy, Predicate
 from tasks.report.statement import predicate
 from tasks.report.views.estimated import create_estimated_views
@@ -27,8 +28,6 @@ from tasks.report.views.missing import missing_in_words
 from tasks.report.views.overview import disclosure_rows
 from tasks.report.views.randomised import describe_randomisation
 from tasks.report.views.residual import residual_risks
-from tasks.report.wording import sentences
-from tasks.score.policy import PolicyLine
 
 RETENTION = Pram(method="pram", attributes=("educ",), retention=0.8)
 EPSILON = Pram(method="pram", attributes=("educ", "income"), epsilon=1.5)
@@ -52,19 +51,19 @@ def randomised(certified) -> Content:
 
 def test_the_step_is_private_and_never_the_release(randomised):
     told = list(describe_randomisation(randomised))
-    assert told == [
-        "The PRAM step on educ is 3.18-LDP, its 7 categories taken as public; nothing of the kind is claimed for the release.",
-        "The PRAM step on income has no finite epsilon: some released values rule original ones out, or a gap shows who has no "
-        "value.",
-        "In income, a true category can be less likely to be released than another one.",
+    assert [(one.id, one.facts) for one in told] == [
+        ("randomised.private", {"attribute": "educ", "together": (), "epsilon": "3.18", "categories": 7}),
+        ("randomised.no_finite_epsilon", {"attribute": "income", "together": (), "invariant": False}),
+        ("randomised.truth_is_less_likely", {"attribute": "income"}),
     ]
+    assert "3.18-LDP" in told[0]
     assert set(told) <= set(residual_risks(randomised))
     assert not any("release is" in text for text in told)
 
 
 def test_rounding_never_promises_more(randomised):
     one = replace(randomised, randomised=(Randomisation("educ", 2.0001, 7, False),))
-    assert "2.01-LDP" in next(describe_randomisation(one))
+    assert next(describe_randomisation(one)).facts["epsilon"] == "2.01"
 
 
 def test_nothing_is_said_of_other_masks(certified):
@@ -87,7 +86,7 @@ def test_the_step_in_words(certified, step, title, phrase):
     assert describe_mask(step, certified.schema).title == title
     assert describe_mask(step, certified.schema).attribute(EDUC) == phrase
     sentence = describe_mask(step, certified.schema).text
-    assert sentence.startswith(f"In {sentences.join_with_and(step.attributes)}, every cell by itself was drawn anew")
+    assert sentence.startswith(f"In {join_with_and(step.attributes)}, every cell by itself was drawn anew")
     assert phrase.removeprefix("randomised: ") in sentence
     assert ("chances in the matrix are not published" in sentence) == (step is MATRIX)
 
@@ -117,7 +116,7 @@ def test_no_category_and_no_cell_of_a_matrix_leaves_the_house(certified):
     stamp = Stamp(run="run-1", issued_at=datetime(2026, 11, 21, tzinfo=UTC), attempts=1)
     content = replace(certified, mechanisms=(step,), randomised=(Randomisation("educ", 1.25, 2, False),))
     filled = predicate(content, stamp, **ISSUE)
-    for text in (canonical(filled).decode(), render(content)):
+    for text in (canonical(filled).decode(), render_report(content)):
         assert "matrix of 2 categories" in text
         assert not any(secret in text for secret in ("canary", "71234", "28766"))
     assert next(one["epsilon"] for one in filled["attributes"] if one["name"] == "educ") == 1.25
@@ -136,15 +135,10 @@ def test_both_kinds_of_intervals_stand_side_by_side(certified):
     assert (cells["age"][:2], cells["educ"]) == ("50", "\u2013")
 
 
-def test_policy_lines_on_both_kinds_of_intervals():
-    line = PolicyLine(measure="sd_interval_disclosure", at_most=0.5, attribute="age", p_percent=5.0)
-    assert "within 5 % of a standard deviation" in sentences.requirement(line).replace("\u202f", " ")
-
-
 def test_the_content_survives_being_stored_and_the_page_draws(randomised):
     form = TypeAdapter(Content)
     assert form.validate_json(form.dump_json(randomised)) == randomised
-    assert "3.18-LDP" in render(randomised)
+    assert "3.18-LDP" in render_report(randomised)
 
 
 def test_invariant_and_joint_steps_in_words(certified):
@@ -193,14 +187,13 @@ def test_the_formulas_that_analysts_are_told_undo_the_matrix():
 def test_all_cells_of_a_record_together(randomised):
     both = (Randomisation("educ", 1.2, 7, False), Randomisation("income", 12.344, 24, False))
     content = replace(randomised, randomised=both, epsilon_of_a_record=13.544)
-    assert list(describe_randomisation(content))[-2:] == [
-        "The PRAM step on income is 12.35-LDP, its 24 categories taken as public; nothing of the kind is claimed for the "
-        "release.",
-        "The PRAM steps on educ and income together are 13.55-LDP for one record's cells in them; every other release "
-        "about the same people adds to it.",
-    ]
+    *_, income, whole = describe_randomisation(content)
+    assert income.facts["epsilon"] == "12.35"
+    assert (whole.id, whole.facts) == (
+        "randomised.cells_of_a_record", {"attributes": ["educ", "income"], "epsilon": "13.55"}
+    )  # fmt: skip
     for silent in (replace(content, epsilon_of_a_record="infinite"), replace(content, randomised=both[:1])):
-        assert not any("together" in text for text in describe_randomisation(silent))
+        assert whole.id not in [one.id for one in describe_randomisation(silent)]
 
 
 def test_what_is_said_of_joint_and_invariant_steps(randomised):
@@ -208,12 +201,10 @@ def test_what_is_said_of_joint_and_invariant_steps(randomised):
         Randomisation("educ", 2.0, 7, False, ("income",)),
         Randomisation("income", "infinite", 24, False, ("educ",), True),
     )
-    assert list(describe_randomisation(replace(randomised, randomised=found))) == [
-        "The PRAM step on educ, drawn together with income, is 2-LDP, its 7 categories taken as public; nothing of the kind is "
-        "claimed for the release.",
-        "The PRAM step on income, drawn together with educ, has no finite epsilon: its chances come from the data, so that "
-        "expected frequencies stay.",
-    ]
+    joint, invariant = describe_randomisation(replace(randomised, randomised=found))
+    assert (joint.facts["together"], joint.facts["epsilon"]) == (("income",), "2")
+    assert (invariant.facts["together"], invariant.facts["invariant"]) == (("educ",), True)
+    assert "together with educ" in invariant
 
 
 @pytest.fixture
@@ -233,23 +224,23 @@ def estimated(randomised) -> Content:
 
 def test_estimates_in_words(estimated):
     first, second = create_estimated_views(estimated)
-    assert first.summary == "educ: 7 categories, condition number 1.3"
+    assert (first.summary.id, first.summary.facts["shares"].n_categories) == ("estimated.listed", 7)
+    assert "1.3" in first.summary
     told = [[row.head, *(cell.replace("\u202f", " ") for cell in row.cells)] for row in first.rows]
     assert told == [["low", "10 %", "\u22121.2 %", "2"], ["<b>high</b>", "60 %", "75 %", "\u2013"]]
-    assert first.note.replace("\u202f", " ") == (
-        "Not listed: 3 rarer ones in the release and 2 that the release does not show; together their categories are "
-        "estimated at 26.2 %. From 900 records without a gap."
-    )
-    assert second.summary == "age and vote: the release says nothing of the original frequencies of its 14 combinations"
+    assert (first.note.facts["unseen"], first.note.facts["rest"]) == (2, pytest.approx(0.2623))
+    assert all(figure in first.note for figure in ("3 ", "26.2\u202f%", "900 "))
+    assert second.summary.id == "estimated.nothing"
+    assert all(said in second.summary for said in ("age and vote", "14 combinations"))
     assert second.rows == ()
 
 
 def test_estimates_on_the_page(estimated):
-    page = render(estimated)
+    page = render_report(estimated)
     assert "Original frequencies, estimated" in page
-    assert "anybody who has the release can do so" in page
+    assert "anybody with the release can compute these estimates" in page
     assert "&lt;b&gt;high&lt;/b&gt;" in page
-    assert "Original frequencies, estimated" not in render(replace(estimated, estimated_shares=()))
+    assert "Original frequencies, estimated" not in render_report(replace(estimated, estimated_shares=()))
 
 
 def test_of_a_table_that_was_refused_nothing_is_counted_in_public(estimated):
@@ -264,7 +255,7 @@ def test_no_answer_is_named_in_the_statement(certified):
     stamp = Stamp(run="run-1", issued_at=datetime(2026, 11, 21, tzinfo=UTC), attempts=1)
     content = replace(certified, mechanisms=(WARNER, INVARIANT), randomised=(Randomisation("vote", 1.61, 2, False),))
     filled = predicate(content, stamp, **ISSUE)
-    assert "canary" not in canonical(filled).decode() + render(content)
+    assert "canary" not in canonical(filled).decode() + render_report(content)
     rules = {claim["name"]: claim["parameters"][0]["parameters"] for claim in filled["attributes"] if claim["parameters"]}
     assert rules["vote"] == {"attributes": ["vote"], "warner": {"p": 0.5, "p_yes": 0.75}}
     assert rules["educ"] == {"attributes": ["educ"], "by": ["vote"], "retention": 0.7, "invariant": True}

@@ -27,9 +27,10 @@ from tasks.report.predicate import (
     MadeBy,
     Predicate,
     SweepClaim,
-    schema_of_predicates,
+    create_predicate_schema,
 )
-from tasks.report.statement import columns_of, months_later, policy_digest, predicate, statement
+from tasks.report.statement import create_column_claims, months_later, policy_digest, predicate, statement
+from tasks.report.wording.sentence import say
 from tasks.score.policy import PolicyLine
 from tasks.score.verdict import decide
 
@@ -153,7 +154,7 @@ def test_the_attack_model_and_what_is_not_claimed(certified, refused):
     assert denied["attacks_omitted"] == [
         {"attack": "transparency", "intruder": None, "reason": "the board has seen it on an earlier draft"}
     ]
-    assert denied["anonymity_in_law"] == "This is not a determination of anonymity in law."
+    assert denied["anonymity_in_law"] == say("residual.not_in_law")
 
 
 def test_where_nothing_was_released_nothing_is_claimed_of_a_file(refused):
@@ -193,7 +194,11 @@ def test_shape_documents_ledger_and_program_are_named(certified):
 
 def test_columns_are_named_by_their_logical_types():
     table = Microdata(pa.table({"b": ["x", None], "a": [1.5, None], "day": pa.array([1, None], pa.date32())}))
-    assert [(one.name, one.type) for one in columns_of(table)] == [("b", "string"), ("a", "double"), ("day", "date32[day]")]
+    assert [(one.name, one.type) for one in create_column_claims(table)] == [
+        ("b", "string"),
+        ("a", "double"),
+        ("day", "date32[day]"),
+    ]
 
 
 def test_insiders_are_named_in_the_residual(certified):
@@ -206,7 +211,7 @@ def test_the_schema_describes_it(which, request):
     stamp = STAMP if content.is_certified else UNRELEASED
     approval = Approval(by="A. Reviewer", role="review board", reason="seen in session", at=ISSUED)
     said = filled(content, stamp, approvals=(approval,), sweep=SweepClaim(name="k", points_tried=12))
-    schema = schema_of_predicates()
+    schema = create_predicate_schema()
     jsonschema.Draft202012Validator.check_schema(schema)
     jsonschema.Draft202012Validator(schema).validate(said)
     assert Predicate.model_validate_json(json.dumps(said)).model_dump(mode="json") == said

@@ -13,12 +13,17 @@ from tasks.microdata.schema import UNPUBLISHED, Attribute, Role, Scale
 from tasks.microdata.words import join_with_and
 from tasks.report.content import public_edition
 from tasks.report.mask_description import describe_mask
-from tasks.report.views.overview import policy_rows
-from tasks.report.views.rows import unit_of
-from tasks.report.wording import meanings, sentences
+from tasks.report.views import overview, policy_lines
+from tasks.report.views.overview import policy_rows, why_unpublished
+from tasks.report.wording import meanings, names
+from tasks.report.wording.attack_settings import linkage_settings
+from tasks.report.wording.figure_formats import unit_of
+from tasks.report.wording.intruders import somebody
+from tasks.report.wording.sentence import say
 from tasks.score.catalogue import LOSS, MEASURES
 from tasks.score.policy import PolicyLine
-from tasks.score.verdict import Verdict, decide
+from tasks.score.scored_targets import ONE_SHARE
+from tasks.score.verdict import decide
 
 
 def plain(text: str) -> str:
@@ -29,8 +34,8 @@ def test_every_measure_attack_role_and_decision_has_words():
     assert set(MEASURES) <= set(meanings.MEANINGS)
     assert all(meanings.MEANINGS[measure.name].analyst for measure in LOSS)
     assert all(meaning.sentence.endswith(".") and meaning.title for meaning in meanings.MEANINGS.values())
-    assert set(sentences.ROLES) == set(Role)
-    assert set(sentences.DECISIONS) == {"pass", "fail", "undecided"}
+    assert set(overview.ROLES) == set(Role)
+    assert set(policy_lines.DECISIONS) == {"pass", "fail", "undecided"}
 
 
 def test_listed():
@@ -74,57 +79,53 @@ def test_masks(certified):
 def test_why_a_column_is_not_published(role):
     attribute = Attribute(name="x", role=role, scale=Scale.NUMERIC, decided_by="declared", derived_from=("y", "z"))
     if role in UNPUBLISHED:
-        assert sentences.why_unpublished(attribute).startswith("it ")
-        assert role is not Role.DERIVED or "computed from y and z" in sentences.why_unpublished(attribute)
-        undoes = "would undo" in sentences.why_unpublished(attribute, ("z",))
-        assert undoes == (role is Role.DERIVED)
-        assert "would undo" not in sentences.why_unpublished(attribute, ("other",))
+        facts = why_unpublished(attribute, ("z",)).facts
+        assert facts == {"role": role, "declared": True, "derived_from": ("y", "z"), "undoes": True}
+        assert why_unpublished(attribute, ("other",)).facts["undoes"] is False
+        assert ("y and z" in why_unpublished(attribute)) is (role is Role.DERIVED)
     else:
         with pytest.raises(ValueError, match="is published"):
-            sentences.why_unpublished(attribute)
-
-
-def test_an_identifier_is_not_said_to_name_anybody():
-    column = Attribute(name="turnover", role=Role.IDENTIFIER, scale=Scale.NUMERIC, decided_by="declared")
-    assert sentences.why_unpublished(column) == "it is declared an identifier"
-    assert sentences.why_unpublished(replace(column, decided_by="pipeline")) == "it was found to tell single units apart"
+            why_unpublished(attribute)
 
 
 @pytest.mark.parametrize(
-    ("line", "sentence"),
+    ("line", "asked_of", "shown"),
     [
-        (PolicyLine(measure="reidentification", at_most=0.15),
-         "Re-identification rate at most 15 %, in the worst of the attacks run"),
-        (PolicyLine(measure="reidentification", at_most=0.5, intruder="insider"),
-         "Re-identification rate at most 50 %, in the worst of the attacks run, for every insider"),
-        (PolicyLine(measure="reidentification", at_most=0.5, intruder="insider:vote"),
-         "Re-identification rate at most 50 %, in the worst of the attacks run, for the insider who also knows vote"),
+        (PolicyLine(measure="reidentification", at_most=0.15), "worst attack", ["15 %"]),
+        (PolicyLine(measure="reidentification", at_most=0.5, intruder="insider"), "worst attack", ["50 %", "every insider"]),
+        (PolicyLine(measure="reidentification", at_most=0.5, intruder="insider:vote"), "worst attack", ["vote"]),
         (PolicyLine(measure="records_exposed", at_most=0.1, attack="distance_linkage", accept_other_attacks="it is secret"),
-         "Records exposed at most 10 %, in the distance-based linkage; other attacks are accepted: it is secret"),
-        (PolicyLine(measure="rank_interval_disclosure", at_most=0.5, attribute="age", p_percent=5.0),
-         "Interval disclosure of age (within 5 % of the ranks) at most 50 %"),
-        (PolicyLine(measure="k_anonymity", at_least=5.0), "k-anonymity at least 5 records"),
+         "attack", ["10 %", "distance-based linkage", "it is secret"]),
+        (PolicyLine(measure="rank_interval_disclosure", at_most=0.5, attribute="age", p_percent=5.0), "table",
+         ["age", "5 % of the ranks", "50 %"]),
+        (PolicyLine(measure="sd_interval_disclosure", at_most=0.5, attribute="age", p_percent=5.0), "table",
+         ["age", "5 % of a standard deviation"]),
+        (PolicyLine(measure="k_anonymity", at_least=5.0), "table", ["at least 5 records"]),
         (PolicyLine(measure="membership_true_positive_rate", at_most=0.05, false_positive_rate=0.001),
-         "Members surely noticed (wrong about 0.1 % of the others) at most 5 %, worst found among the attacks run"),
-        (PolicyLine(measure="membership_true_positive_rate", at_most=0.05),
-         "Members surely noticed (wrong about 1 % of the others) at most 5 %, worst found among the attacks run"),
+         "worst membership attack", ["0.1 %", "at most 5 %"]),
+        (PolicyLine(measure="membership_true_positive_rate", at_most=0.05), "worst membership attack", ["1 %"]),
     ],
 )  # fmt: skip
-def test_requirements(line, sentence):
-    assert plain(sentences.requirement(line)) == sentence
+def test_requirements(line, asked_of, shown):
+    told = policy_lines.requirement(line)
+    assert (told.id, told.facts["line"], told.facts["asked_of"]) == ("policy.requirement", line, asked_of)
+    assert told.startswith(meanings.MEANINGS[line.measure].title)
+    assert all(text in plain(told) for text in shown)
+
+
+def reasons(content):
+    """Found figure, limit and decision of each line, as its reason was given them."""
+    told = [policy_lines.reason_in_words(line, one) for line, one in content.lines()]
+    return [(plain(one.facts["found"]), plain(one.facts["limit"]), one.facts["criterion"].decision) for one in told]
 
 
 def test_reasons_name_figure_bound_and_limit(certified, refused, undecided):
-    kept, broken, left_open = (
-        [plain(sentences.reason_in_words(line, one)) for line, one in content.lines()]
-        for content in (certified, refused, undecided)
-    )
-    assert kept[0] == "9.5 % keeps the limit of at most 15 %."
-    assert broken[0] == "40.3 % breaks the limit of at most 15 %."
-    assert left_open[0] == (
-        "The one-sided 95 % bound, 16.5 %, breaks the limit of at most 15 %, the other keeps it: more targets would decide."
-    )
-    assert left_open[1].startswith("The figure is failed: the intersections are empty")
+    assert reasons(certified)[0] == ("9.5 %", "at most 15 %", "pass")
+    assert reasons(refused)[0] == ("40.3 %", "at most 15 %", "fail")
+    assert reasons(undecided) == [("16.5 %", "at most 15 %", "undecided"), ("no figure", "at most 5 %", "undecided")]
+    shown = [plain(policy_lines.reason_in_words(line, one)) for line, one in undecided.lines()]
+    assert "16.5 %" in shown[0] and "at most 15 %" in shown[0]
+    assert "the intersections are empty" in shown[1]
 
 
 def test_a_bound_that_fails_is_the_favourable_one(certified):
@@ -132,97 +133,95 @@ def test_a_bound_that_fails_is_the_favourable_one(certified):
         replace(one, low=0.3, high=0.5, basis="sampled_targets") if one.id == "reidentification|transparency|declared" else one
         for one in certified.estimates
     )
-    line = PolicyLine(measure="reidentification", at_most=0.15)
-    (criterion,) = decide((line,), figures).criteria
-    assert "Even the more favourable one-sided 95 % bound, 30 %, breaks at most 15 %." in plain(
-        sentences.reason_in_words(line, criterion)
-    )
-    loose = PolicyLine(measure="reidentification", at_most=0.6)
-    assert plain(sentences.reason_in_words(loose, decide((loose,), figures).criteria[0])) == (
-        "The one-sided 95 % bound, 50 %, keeps the limit of at most 60 %."
-    )
+    for limit, told in ((0.15, ("30 %", "at most 15 %", "fail")), (0.6, ("50 %", "at most 60 %", "pass"))):
+        policy = (PolicyLine(measure="reidentification", at_most=limit),)
+        assert reasons(replace(certified, policy=policy, verdict=decide(policy, figures))) == [told]
 
 
 def test_another_attack_is_blamed(certified):
-    line = PolicyLine(measure="reidentification", at_most=0.09, attack="distance_linkage")
-    (criterion,) = decide((line,), certified.estimates).criteria
-    assert criterion.attack == "transparency"
-    assert sentences.reason_in_words(line, criterion).endswith("does not say why this one should be accepted.")
+    for attack, blamed in (("distance_linkage", True), (None, False), ("transparency", False)):
+        line = PolicyLine(measure="reidentification", at_most=0.09, attack=attack)
+        (criterion,) = decide((line,), certified.estimates).criteria
+        assert criterion.attack == "transparency"
+        assert policy_lines.reason_in_words(line, criterion).facts["other_attack"] is blamed
+
+
+def test_a_reason_ends_with_what_its_figure_is_not_about(undecided):
+    line, one = next(undecided.lines())
+    plainly, share = (policy_lines.reason_in_words(line, replace(one, caution=text)) for text in (None, ONE_SHARE))
+    assert (plainly.facts["more_targets"], share.facts["more_targets"]) == (True, False)
+    assert share.endswith(names.end_as_sentence(ONE_SHARE))
 
 
 def test_bounds_say_where_they_come_from(certified, undecided):
-    exact = [sentences.describe_deciding_bound(one, certified.figure(one.estimate)) for one in certified.verdict.criteria]
-    assert exact == [""] * 4
-    sampled, none = (
-        sentences.describe_deciding_bound(one, undecided.figure(one.estimate)) for one in undecided.verdict.criteria
-    )
-    assert plain(sampled) == "16.5 %, from a sample of 200 records"
+    def bounds(content):
+        return [policy_lines.describe_deciding_bound(one, content.figure(one.estimate)) for one in content.verdict.criteria]
+
+    assert bounds(certified) == [""] * 4
+    sampled, none = bounds(undecided)
+    assert sampled.facts | {"found": plain(sampled.facts["found"])} == {
+        "found": "16.5 %", "lower_bound": False, "targets": 200, "counts": "records"
+    }  # fmt: skip
     assert none == ""
 
 
 def test_verdicts(certified, refused, undecided):
-    assert sentences.verdict_in_words(certified) == "Certified: all 4 policy lines are kept."
-    assert sentences.verdict_in_words(refused) == "Not certified: 3 of 4 policy lines are broken."
-    assert sentences.verdict_in_words(undecided) == "Not certified: both policy lines could not be decided."
-    one, *others = refused.verdict.criteria
-    decisions = [replace(one, decision="fail"), *(replace(other, decision="pass") for other in others)]
-    broken = replace(refused, verdict=Verdict("refused", tuple(decisions)))
-    assert sentences.verdict_in_words(broken) == "Not certified: one of the 4 policy lines is broken."
-    every = replace(refused, verdict=Verdict("refused", tuple(replace(other, decision="fail") for other in decisions)))
-    assert sentences.verdict_in_words(every) == "Not certified: all 4 policy lines are broken."
-    only = replace(refused, policy=refused.policy[:1], verdict=Verdict("refused", tuple(decisions[:1])))
-    assert sentences.verdict_in_words(only) == "Not certified: its only policy line is broken."
-    rehearsal = replace(certified, not_for_publication=True)
-    assert sentences.verdict_in_words(rehearsal) == "Rehearsal: it would be certified, with all 4 policy lines kept."
-    single = replace(certified, policy=certified.policy[:1], verdict=Verdict("certified", certified.verdict.criteria[:1]))
-    assert sentences.verdict_in_words(single) == "Certified: its only policy line is kept."
+    def verdict(content):
+        told = policy_lines.verdict_in_words(content)
+        return told.id.removeprefix("policy."), *told.facts.values()
+
+    assert verdict(certified) == ("certified", "certified", 4)
+    assert verdict(refused) == ("refused", 3, 4)
+    assert verdict(undecided) == ("undecided", 2, 2)
+    assert verdict(replace(certified, not_for_publication=True)) == ("rehearsed", 4)
+
+
+@pytest.mark.parametrize(
+    ("broken", "lines", "shown"),
+    [(1, 1, "its only policy line is"), (1, 4, "one of the 4 policy lines is"), (2, 2, "both policy lines are"),
+     (4, 4, "all 4 policy lines are"), (3, 4, "3 of 4 policy lines are")],
+)  # fmt: skip
+def test_lines_are_counted_in_words(broken, lines, shown):
+    assert shown in say("policy.refused", broken=broken, lines=lines)
 
 
 def test_linkage_figures_come_with_direction_scale_and_credit(certified):
-    said = sentences.linkage_settings(certified.attacks[0])
-    assert said == (
-        "Direction: each original record is linked to the release. Scale: both files are scaled by the release's mean and "
-        "standard deviation. Credit: a tie of t records earns 1/t."
-    )
-    turned = replace(certified.attacks[0], direction="to_original", scale_by="own")
-    assert "each released record is linked to the originals" in sentences.linkage_settings(turned)
-    assert "each file is scaled by its own" in sentences.linkage_settings(turned)
-    bare = replace(certified.attacks[0], direction=None, scale_by=None)
-    assert sentences.linkage_settings(bare) == "Credit: a tie of t records earns 1/t."
+    given = [(one, by) for one in ("to_release", "to_original", None) for by in ("release", "original", "own", None)]
+    told = [linkage_settings(replace(certified.attacks[0], direction=one, scale_by=by)) for one, by in given]
+    assert [(one.facts["direction"], one.facts["scale_by"]) for one in told] == given
+    assert len(set(told)) == len(given)
+    assert all("1/t" in one for one in told)
 
 
 def test_code_names_do_not_stand_in_sentences():
-    said = sentences.expand_code_names("after rank_swapping; role quasi_identifier; distance_linkage; my_rank_swapping_2")
+    said = names.expand_code_names("after rank_swapping; role quasi_identifier; distance_linkage; my_rank_swapping_2")
     assert said == "after rank swapping; role quasi-identifier; distance-based linkage; my_rank_swapping_2"
-    assert sentences.attack_named("distance_linkage") == "distance-based linkage"
-    assert sentences.attack_named("second_try") == "attack \u201csecond_try\u201d"
+    assert names.attack_named("distance_linkage") == "distance-based linkage"
+    assert names.attack_named("second_try") == "attack \u201csecond_try\u201d"
 
 
 def test_figures_say_whose_they_are(certified):
-    whose = [sentences.describe_figure_source(certified, one) for one in certified.verdict.criteria]
-    keys = "popul, age, educ and income"
-    assert whose[0] == f"by somebody who knows {keys} and how the masking works (transparency attack)"
-    assert whose[1] == f"by somebody who knows {keys} (distance-based linkage)"
+    whose = [policy_lines.describe_figure_source(certified, one) for one in certified.verdict.criteria]
+    assert [one.facts["attack"] for one in whose] == ["transparency", "distance_linkage", None, None]
+    assert [one.facts["who"] and one.facts["who"].facts["uses_masking"] for one in whose] == [True, False, "", ""]
+    assert whose[0].facts["who"].facts["knows"] == ("popul", "age", "educ", "income")
     assert whose[2:] == ["", ""]
     line = PolicyLine(measure="reidentification", at_most=0.5, intruder="insider")
     (insider,) = decide((line,), certified.estimates).criteria
-    assert sentences.describe_figure_source(certified, insider) == "by an insider who also knows PID (transparency attack)"
+    assert policy_lines.describe_figure_source(certified, insider).facts["who"].facts["extra"] == "PID"
     many = certified.intruder.model_copy(update={"knows": tuple(f"a{i}" for i in range(9))})
-    assert (
-        sentences.somebody(replace(certified, intruder=many), "declared", None)
-        == "somebody who knows 9 attributes of a respondent"
-    )
+    assert "9 attributes of a respondent" in somebody(replace(certified, intruder=many), "declared", None)
 
 
 def test_rounding_twice_changes_nothing(certified):
     assert public_edition(certified) == certified
 
 
-@pytest.mark.parametrize(("found", "verb"), [("12 records", "keep"), ("9.96 %", "keeps")])
-def test_many_records_keep_a_limit(monkeypatch, certified, found, verb):
-    monkeypatch.setattr(sentences, "format_deciding_figure", lambda *_: found)
+@pytest.mark.parametrize(("found", "verb"), [("12 records", "meet"), ("9.96 %", "meets")])
+def test_many_records_meet_a_limit(monkeypatch, certified, found, verb):
+    monkeypatch.setattr(policy_lines, "format_deciding_figure", lambda *_: found)
     line, one = next((line, one) for line, one in certified.lines() if one.deciding_bound == "value")
-    assert sentences.reason_in_words(line, one).startswith(f"{found} {verb} the limit of")
+    assert policy_lines.reason_in_words(line, one).startswith(f"{found} {verb} ")
 
 
 def test_a_bound_is_named_and_its_figure_stands_beside_it(certified):
@@ -230,8 +229,10 @@ def test_a_bound_is_named_and_its_figure_stands_beside_it(certified):
     bound = replace(one, deciding_bound="high", deciding_value=0.2)
     criteria = tuple(bound if each is one else each for each in certified.verdict.criteria)
     found = certified.figure(one.estimate)
-    figure = format_with_unit(found.value, unit_of(found))
     other = replace(certified, verdict=replace(certified.verdict, criteria=criteria))
     whole, sampled = (policy_rows(content)[place] for content in (certified, other))
-    assert "bound" not in whole.who
-    assert sampled.who == f"one-sided 95\u202f% bound of {figure}, {whole.who}"
+    assert whole.who.id == "policy.source"
+    assert (sampled.who.id, sampled.who.facts) == (
+        "policy.source_of_bound", {"value": found.value, "unit": unit_of(found), "source": whole.who}
+    )  # fmt: skip
+    assert format_with_unit(found.value, unit_of(found)) in sampled.who

@@ -5,19 +5,20 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from markupsafe import escape
 
 from tasks.attack.learned.learning_summary import HeldOut, LearnedFacts
 from tasks.attack.methods import describe
 from tasks.microdata.estimate import Estimate
-from tasks.report.charts.precision import Asserted, Precision
+from tasks.report.charts.precision import Asserted, PrecisionCoverage
 from tasks.report.content import Content
-from tasks.report.page import render
+from tasks.report.page import render_report
 from tasks.report.views import residual
 from tasks.report.views.attacks import attack_views
 from tasks.report.views.figures import precision_figures
 from tasks.report.views.learned import create_learned_view
 from tasks.report.views.overview import policy_rows, tiles
-from tasks.report.wording.sentences import NOT_DISJOINT, WORST_CASE, somebody
+from tasks.report.wording.intruders import NOT_DISJOINT, WORST_CASE, somebody
 from tasks.score.verdict import decide
 
 FACTS = LearnedFacts(
@@ -47,7 +48,7 @@ def learned(detailed) -> Content:
     ]
     estimates = (*detailed.estimates, *figures)
     points = (Asserted(0.4, 0.97), Asserted(1.0, 0.5))
-    charts = replace(detailed.charts, precision=(Precision(attack=ID, points=points),))
+    charts = replace(detailed.charts, precision=(PrecisionCoverage(attack=ID, points=points),))
     return replace(
         detailed, attacks=(*detailed.attacks, attack), estimates=estimates,
         verdict=decide(detailed.policy, estimates), charts=charts,
@@ -56,32 +57,36 @@ def learned(detailed) -> Content:
 
 def test_the_figure_is_nobodys_wherever_it_stands(learned):
     row = next(row for row in policy_rows(learned) if "learned distance" in row.who)
-    assert f"{WORST_CASE[:1].upper()}{WORST_CASE[1:]}." in row.note
-    assert "weighs it as only the data's owner can (linkage by a learned distance)" in row.who
+    assert row.note.facts["worst_case"] == WORST_CASE
+    assert row.who.facts["who"].facts["like_owner"]
     tile = next(tile for tile in tiles(learned) if "learned distance" in tile.who)
-    assert "no intruder's rate" in tile.note
-    said = plain(residual.residual_risks(learned)[0])
-    assert f"This is {WORST_CASE}; an intruder who has half of the true links links 27 % of the others." in said
-    assert "the data's owner" in somebody(learned, "insider:vote", ID)
-    assert "owner" not in somebody(learned, "declared", "transparency")
+    assert tile.note.facts["worst_case"] == WORST_CASE
+    told = residual.residual_risks(learned)[0]
+    assert (told.facts["worst_case"], told.facts["half"]) == (WORST_CASE, 0.27)
+    assert WORST_CASE in told and "27 %" in plain(told)
+    assert somebody(learned, "insider:vote", ID).facts["like_owner"]
+    assert not somebody(learned, "declared", "transparency").facts["like_owner"]
 
 
 def test_the_block_begins_with_how_to_read_it(learned):
-    reading = plain(create_learned_view(FACTS).reading)
-    assert WORST_CASE in reading
-    assert "an intruder who has half of them links 27 % of the others (the plain distance 10 %)" in reading
-    assert "half" not in create_learned_view(replace(FACTS, held_out=None)).reading
-    page = render(learned)
-    assert page.index("Read this as the worst case") < page.index("What the weights are worth")
+    reading = create_learned_view(FACTS).reading
+    assert reading.facts == {"worst_case": WORST_CASE, "half": FACTS.held_out}
+    assert all(said in plain(reading) for said in (WORST_CASE, "27 %", "10 %"))
+    assert "%" not in create_learned_view(replace(FACTS, held_out=None)).reading
+    page = render_report(learned)
+    assert page.index(str(escape(reading))) < page.index("What the weights are worth")
     assert page.count("would find who weighed as only the data") == 1  # no other table is of nobody
 
 
 def test_links_that_are_asserted_are_calibrated_on_links_that_were_learned_from(learned):
     (figure,) = precision_figures(learned)
     assert figure.note.endswith(NOT_DISJOINT)
-    asserted = [text for text in residual.residual_risks(learned) if "assert which released record" in text]
-    assert [NOT_DISJOINT in text for text in asserted] == [True]
-    plain_chart = replace(learned.charts, precision=(Precision(attack="distance_linkage", points=(Asserted(0.5, 1.0),)),))
+    asserted = [one for one in residual.residual_risks(learned) if getattr(one, "id", "") == "residual.asserted_links"]
+    assert [one.facts["by_owner"] for one in asserted] == [True]
+    assert NOT_DISJOINT in asserted[0]
+    plain_chart = replace(
+        learned.charts, precision=(PrecisionCoverage(attack="distance_linkage", points=(Asserted(0.5, 1.0),)),)
+    )
     (figure,) = precision_figures(replace(learned, charts=plain_chart))
     assert NOT_DISJOINT not in figure.note
     (told,) = (row for row in describe() if row["method"] == ID)
@@ -116,5 +121,5 @@ def test_who_holds_a_file_has_his_rows_among_the_confidential_values(certified):
     rows = {row.head: tuple(map(plain, row.cells)) for row in view.values.files}
     assert rows == {"register": ("\u2013", "70 % (+15)"), "list": ("40 % (no gain)", "20 % (no gain)")}
     assert (before.values.files, view.values.insiders) == ((), before.values.insiders)
-    assert "The same for the holder of each external file" in render(content)
-    assert "The same for the holder of each external file" not in render(certified)
+    assert "The same for the holder of each external file" in render_report(content)
+    assert "The same for the holder of each external file" not in render_report(certified)

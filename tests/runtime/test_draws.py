@@ -4,46 +4,46 @@ import pytest
 
 from tasks.microdata.errors import InputError
 from tasks.runtime.draws import (
-    draw_of,
+    find_or_create_draw,
+    find_or_create_pseudonym_key,
     keep_chosen_seed,
     keep_seed,
-    pseudonym_key_of,
     pseudonym_secret,
-    seed_of,
+    read_seed,
 )
 
 
 def test_a_draw_is_kept_until_a_new_one_is_asked_for(home):
-    first = draw_of("survey")
-    assert draw_of("survey") == first
-    second = draw_of("survey", new=True)
+    first = find_or_create_draw("survey")
+    assert find_or_create_draw("survey") == first
+    second = find_or_create_draw("survey", new=True)
     assert second != first
-    assert draw_of("survey") == second
-    assert draw_of("another") not in (first, second)
-    assert len(seed_of(first)) == 32
+    assert find_or_create_draw("survey") == second
+    assert find_or_create_draw("another") not in (first, second)
+    assert len(read_seed(first)) == 32
 
 
 def test_a_series_has_one_key_of_pseudonyms_whatever_is_drawn(home):
-    key = pseudonym_key_of("survey")
-    draws = draw_of("survey"), draw_of("survey", new=True)
-    assert pseudonym_key_of("survey") == key
-    assert len({key, pseudonym_key_of("another"), *draws}) == 4
+    key = find_or_create_pseudonym_key("survey")
+    draws = find_or_create_draw("survey"), find_or_create_draw("survey", new=True)
+    assert find_or_create_pseudonym_key("survey") == key
+    assert len({key, find_or_create_pseudonym_key("another"), *draws}) == 4
     assert len(pseudonym_secret(key)) == 32
     assert stat.S_IMODE((home / "draws" / "seeds" / key).stat().st_mode) == 0o400
 
 
 def test_a_lost_key_of_pseudonyms_is_not_made_anew(home):
-    key = pseudonym_key_of("survey")
+    key = find_or_create_pseudonym_key("survey")
     (home / "draws" / "seeds" / key).unlink()
     with pytest.raises(InputError) as refused:
-        pseudonym_secret(pseudonym_key_of("survey"))
+        pseudonym_secret(find_or_create_pseudonym_key("survey"))
     assert refused.value.code == "lost-pseudonym-key"
     assert key not in str(refused.value)
 
 
 def test_the_draw_id_does_not_hold_the_seed_and_the_seed_is_private(home):
-    draw = draw_of("survey")
-    seed = seed_of(draw)
+    draw = find_or_create_draw("survey")
+    seed = read_seed(draw)
     assert seed.hex() not in draw
     path = home / "draws" / "seeds" / draw
     assert stat.S_IMODE(path.stat().st_mode) == 0o400
@@ -55,17 +55,17 @@ def test_a_chosen_seed_gives_the_same_draw_again(home):
 
 
 def test_a_lost_seed_is_an_error(home):
-    draw = draw_of("s")
+    draw = find_or_create_draw("s")
     (home / "draws" / "seeds" / draw).unlink()
     with pytest.raises(InputError, match="--new-draw"):
-        seed_of(draw)
+        read_seed(draw)
 
 
 def current(home, name: str):
     return home / "draws" / name
 
 
-@pytest.mark.parametrize(("ask", "name"), [(draw_of, "s.current"), (pseudonym_key_of, "s.pseudonyms")])
+@pytest.mark.parametrize(("ask", "name"), [(find_or_create_draw, "s.current"), (find_or_create_pseudonym_key, "s.pseudonyms")])
 def test_what_says_which_secret_is_current_is_believed_only_as_it_was_written(home, ask, name):
     first, chosen, path = ask("s"), keep_chosen_seed(1), current(home, name)
     whole = path.read_text()
@@ -85,7 +85,7 @@ def test_what_says_which_secret_is_current_is_believed_only_as_it_was_written(ho
     assert ask("s") == first != other
 
 
-@pytest.mark.parametrize(("ask", "name"), [(draw_of, "s.current"), (pseudonym_key_of, "s.pseudonyms")])
+@pytest.mark.parametrize(("ask", "name"), [(find_or_create_draw, "s.current"), (find_or_create_pseudonym_key, "s.pseudonyms")])
 def test_what_an_older_version_wrote_is_taken_where_the_ledger_says_the_same(home, ask, name):
     first, path = ask("s"), current(home, name)
     path.write_text(first)
@@ -99,18 +99,18 @@ def test_what_an_older_version_wrote_is_taken_where_the_ledger_says_the_same(hom
 
 
 def test_a_seed_that_is_not_what_its_name_says_is_refused_and_can_be_put_back(home):
-    draw = draw_of("s")
-    seed, path = seed_of(draw), home / "draws" / "seeds" / draw
+    draw = find_or_create_draw("s")
+    seed, path = read_seed(draw), home / "draws" / "seeds" / draw
     path.chmod(0o600)
     for content in (b"", b"x" * 32, seed + b"x"):
         path.write_bytes(content)
         with pytest.raises(InputError, match="not the one that its name says"):
-            seed_of(draw)
+            read_seed(draw)
     assert keep_seed(seed) == draw
-    assert seed_of(draw) == seed
+    assert read_seed(draw) == seed
 
 
-@pytest.mark.parametrize(("ask", "name"), [(draw_of, "s.current"), (pseudonym_key_of, "s.pseudonyms")])
+@pytest.mark.parametrize(("ask", "name"), [(find_or_create_draw, "s.current"), (find_or_create_pseudonym_key, "s.pseudonyms")])
 def test_a_pointer_that_is_gone_is_written_again_as_the_ledger_has_it(home, ask, name):
     first = ask("s")
     current(home, name).unlink()

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tasks.runtime.processes import identity, is_taken, own_processes, parse_identity
-from tasks.runtime.servers import OWNER, orphans
+from tasks.runtime.processes import OWNER, identity, is_taken, own_processes, parse_identity
+from tasks.runtime.servers import orphans
 
 GONE = f"{2**22 + 1}:01234567-89ab-cdef-0123-456789abcdef/123"
 ODD = [

@@ -5,25 +5,27 @@ import json
 import subprocess
 import sys
 
-from tasks.microdata.fingerprint import files_of
+from tasks.microdata.fingerprint import SOURCES, list_room_files
 from tasks.report.predicate import MadeBy
 from tasks.runtime.artifacts import Store
 from tasks.runtime.provenance import (
     ROOT,
     Provenance,
-    files_of_rooms,
-    pins_of,
-    provenance_of_process,
-    put,
+    describe_process,
+    parse_pins,
+    select_room_files,
+    store_provenance,
     summarise_provenance,
 )
 
 
 def test_every_source_file_is_named_with_its_digest():
-    named = provenance_of_process().files
+    named = describe_process().files
     there = {path.relative_to(ROOT).as_posix() for room in ("flows", "tasks") for path in (ROOT / room).rglob("*.py")}
     assert {name for name in named if name.endswith(".py")} == there
-    assert "tasks/report/templates/report.html" in named
+    kinds = {path.suffix for room in ("flows", "tasks") for path in (ROOT / room).rglob("*") if path.is_file()}
+    assert kinds - {".pyc"} <= SOURCES, "a kind of source file that no cache key and no provenance holds"
+    assert {"tasks/report/templates/report.html", "tasks/report/templates/sentences/residual.txt.j2"} <= set(named)
     name = "tasks/microdata/spec.py"
     assert named[name] == hashlib.sha256((ROOT / name).read_bytes()).hexdigest()
 
@@ -33,22 +35,22 @@ def test_the_files_of_a_stage_are_those_its_cache_key_is_made_of():
 
     rooms = mask_table.rooms
     assert set(rooms) == {"mask", "classify", "ingest", "microdata", "runtime"}
-    wanted = {path.relative_to(ROOT).as_posix() for path in files_of(rooms)}
-    assert set(files_of_rooms(provenance_of_process().files, rooms)) == wanted
+    wanted = {path.relative_to(ROOT).as_posix() for path in list_room_files(rooms)}
+    assert set(select_room_files(describe_process().files, rooms)) == wanted
 
 
 def test_rooms_are_folders_of_tasks_alone():
     files = ("flows/mask/a.py", "tasks/mask/a.py", "tasks/masking/a.py", "tasks/attack/mask/a.py")
-    assert files_of_rooms(files, ["mask"]) == ("tasks/mask/a.py",)
+    assert select_room_files(files, ["mask"]) == ("tasks/mask/a.py",)
 
 
 def test_pins_of_a_lock():
     lock = "# made by\nnumpy==2.4.0 \\\n    --hash=sha256:00\nx[a,b]==1 ; python_version < '3.12'\nx==2 ; sys_platform == 'y'\n"
-    assert pins_of(lock) == {"numpy": "2.4.0", "x": "1, 2"}
+    assert parse_pins(lock) == {"numpy": "2.4.0", "x": "1, 2"}
 
 
 def test_the_ledger_takes_what_made_a_run():
-    assert MadeBy(**summarise_provenance()).code == provenance_of_process().code
+    assert MadeBy(**summarise_provenance()).code == describe_process().code
 
 
 def of(**changed):
@@ -65,9 +67,9 @@ def test_the_digests_depend_on_what_they_name_and_on_nothing_else():
 
 
 def test_it_is_kept_under_one_address(home):
-    address = put(Store())
-    assert put(Store()) == address
-    assert Store().record(address, Provenance) == provenance_of_process()
+    address = store_provenance(Store())
+    assert store_provenance(Store()) == address
+    assert Store().record(address, Provenance) == describe_process()
 
 
 def test_it_is_the_same_in_another_process():

@@ -9,8 +9,8 @@ import pytest
 from tasks.microdata.errors import InputError
 from tasks.runtime import seals
 from tasks.runtime.artifacts import Store
-from tasks.runtime.draws import draw_of
-from tasks.runtime.seals import MARK, is_sealed, key_fits, seal_of, store_key
+from tasks.runtime.draws import find_or_create_draw
+from tasks.runtime.seals import MARK, compute_seal, is_sealed, key_fits, store_key
 from tasks.runtime.settings import Home
 
 
@@ -33,7 +33,7 @@ def test_one_flipped_bit_stops_whatever_uses_the_store(home, key, bit):
     whole = key.read_bytes()
     before = {path: path.read_bytes() for path in home.rglob("*") if path.is_file()}
     key.write_bytes(flipped(whole, bit))
-    for use in (Store, lambda: draw_of("survey"), lambda: seal_of(Home.current(), "x")):
+    for use in (Store, lambda: find_or_create_draw("survey"), lambda: compute_seal(Home.current(), "x")):
         with pytest.raises(InputError, match="not the one that the store was made with") as caught:
             use()
         assert "restore keys/store.key from a backup" in str(caught.value)
@@ -64,7 +64,7 @@ def test_a_key_of_another_length_is_refused(home, key, content, says):
 
 def test_a_home_without_a_mark_is_asked_what_its_key_has_made(home, key):
     whole, mark = key.read_bytes(), home / "store" / MARK
-    draw_of("survey")
+    find_or_create_draw("survey")
     mark.unlink()
     key.write_bytes(flipped(whole, 3))
     with pytest.raises(InputError, match="not the one"):
@@ -102,7 +102,7 @@ def test_two_first_runs_at_once_agree_on_key_and_mark(home):
 def test_no_address_is_a_seal(home):
     """Whoever has a content stored learns its digest under the key: it must not be the seal of anything."""
     here, said = Home.current(), ("returned", "k1", "{}")
-    seal = seal_of(here, *said)
+    seal = compute_seal(here, *said)
     assert is_sealed(here, seal, *said)
     assert seal != Store().put_file(json.dumps(said, separators=(",", ":")).encode()).partition(":")[2]
     assert not is_sealed(here, seal, "returned", "k2", "{}")

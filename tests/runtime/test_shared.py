@@ -11,12 +11,12 @@ from unittest.mock import Mock
 
 import pytest
 
-from tasks.microdata.errors import InputError, PlaceAway
+from tasks.microdata.errors import InputError, StorageUnreachable
 from tasks.microdata.table import Microdata
-from tasks.runtime import places, shared
+from tasks.runtime import shared_storage, store_sharing
 from tasks.runtime.artifacts import Damaged, Store
 from tasks.runtime.caching import FlockManager, vet
-from tasks.runtime.draws import draw_of, pseudonym_key_of
+from tasks.runtime.draws import find_or_create_draw, find_or_create_pseudonym_key
 from tasks.runtime.records import read_returned, seal_result
 from tasks.runtime.settings import Home
 
@@ -28,7 +28,7 @@ def place(request, tmp_path, home, monkeypatch):
     """The address of a place that the homes of this test share."""
     url = str(tmp_path / "home" / "shared") if request.param == "folder" else f"memory://{uuid.uuid4().hex}"
     monkeypatch.setenv("SDCERT_STORE_URL", url)
-    monkeypatch.setattr(shared, "_check_storage", shared._check_storage.__wrapped__)  # looked at anew each time
+    monkeypatch.setattr(store_sharing, "_check_storage", store_sharing._check_storage.__wrapped__)  # looked at anew each time
     return url
 
 
@@ -85,7 +85,7 @@ def test_what_was_damaged_in_the_place_is_put_again(place):
 
 def test_a_place_whose_mark_is_gone_is_not_begun_anew(place, home):
     ref = Store().put_table(TABLE)
-    there = places.SharedStorage(place, "SDCERT_STORE_URL")
+    there = shared_storage.SharedStorage(place, "SDCERT_STORE_URL")
     there._fs.rm_file(there._join_root("store.mark"))  # as in a folder that is not mounted
     with pytest.raises(InputError, match="not mounted, or was emptied") as caught:
         Store()
@@ -100,16 +100,16 @@ def test_a_folder_that_fails_is_told_as_any_place_is(home, tmp_path, monkeypatch
     store = Store()
     ref = store.put_table(TABLE)
     stale = OSError(errno.ESTALE, "Stale file handle", str(folder))
-    with monkeypatch.context() as patch, pytest.raises(PlaceAway, match="Stale file handle") as caught:
-        patch.setattr(places, "read_file", Mock(side_effect=stale))
+    with monkeypatch.context() as patch, pytest.raises(StorageUnreachable, match="Stale file handle") as caught:
+        patch.setattr(shared_storage, "read_file", Mock(side_effect=stale))
         store.table(ref)
     assert str(folder) not in str(caught.value)
 
 
 def test_a_place_that_keeps_nothing_is_no_store(place, monkeypatch):
     Store()
-    monkeypatch.setattr(places.SharedStorage, "write", lambda *_: None)
-    with pytest.raises(PlaceAway):
+    monkeypatch.setattr(shared_storage.SharedStorage, "write", lambda *_: None)
+    with pytest.raises(StorageUnreachable):
         Store().put_table(TABLE)
 
 
@@ -197,28 +197,28 @@ def test_a_record_whose_artifact_is_gone_is_not_taken(place, another):
 
 
 def test_one_home_draws_for_a_series(place, another, home, monkeypatch):
-    first = draw_of("survey")
+    first = find_or_create_draw("survey")
     another()
-    for ask in (draw_of, pseudonym_key_of, lambda series: draw_of(series, new=True)):
+    for ask in (find_or_create_draw, find_or_create_pseudonym_key, lambda series: find_or_create_draw(series, new=True)):
         with pytest.raises(InputError, match="another home") as caught:
             ask("survey")
         assert caught.value.code == "series-of-another-home"
-    assert draw_of("another-series")
+    assert find_or_create_draw("another-series")
     monkeypatch.setenv("SDCERT_HOME", str(home))
-    assert draw_of("survey") == first
-    assert draw_of("survey", new=True) != first
+    assert find_or_create_draw("survey") == first
+    assert find_or_create_draw("survey", new=True) != first
     with pytest.raises(InputError):
-        draw_of("another-series")
+        find_or_create_draw("another-series")
     assert not [name for name in Store().shared.sizes("") if "survey" in name]
 
 
 def test_of_two_that_write_what_was_not_there_the_first_wins(place):
     for content in (b"first", b"second"):
-        places.SharedStorage(place, "SDCERT_STORE_URL").create("series/x", content)
-    assert places.SharedStorage(place, "SDCERT_STORE_URL").read("series/x") == b"first"
+        shared_storage.SharedStorage(place, "SDCERT_STORE_URL").create("series/x", content)
+    assert shared_storage.SharedStorage(place, "SDCERT_STORE_URL").read("series/x") == b"first"
 
 
 def test_without_a_place_nothing_is_shared(home):
     assert Store().shared is None
-    assert draw_of("survey")
+    assert find_or_create_draw("survey")
     assert not (home / "draws" / "home.id").exists()

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tasks.attack.linkage.distance_linkage import DistanceLinkage, link_by_distance
-from tasks.attack.neighbours.comparison import compare
+from tasks.attack.neighbours.record_comparison import create_comparison
 from tasks.attack.transparency.transparency import link_by_mechanism
 from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.mask.methods import mask
@@ -70,7 +70,7 @@ def test_every_figure_of_dates_is_that_of_the_numbers_they_count(steps):
         found = (*compute_family(LOSS, tables), *same_value_disclosure(tables))
         figures.append((*found, *rank_interval_disclosure(tables, RankIntervalDisclosure())))
         names = schema.names
-        linked.append(compare(data, done.data, schema, names, "release").weight)
+        linked.append(create_comparison(data, done.data, schema, names, "release").weight)
         attack, _ = link_by_mechanism(data, done.data, schema, done.mechanisms, names)
         sizes.append(attack.guesses(np.arange(data.n)).tie_sizes())
     assert len(figures[0]) > 15

@@ -11,8 +11,8 @@ from scipy.stats.contingency import association
 from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.microdata.schema import Attribute, Role, Scale, Schema
 from tasks.microdata.table import Microdata
-from tasks.score.categories import categories_lost, category_association_difference
-from tasks.score.synthetic.marginals import marginal_difference
+from tasks.score.category_loss import categories_lost, category_association_difference
+from tasks.score.synthetic.distribution_loss import marginal_difference
 from tasks.score.table_pair import RowwiseTablePair
 
 NOMINAL, NUMERIC = Scale.NOMINAL, Scale.NUMERIC

@@ -21,9 +21,10 @@ from tasks.score.kinds import (
     refuse_silence,
 )
 from tasks.score.policy import PolicyLine
+from tasks.score.release_kinds import MASKED_TABLE, MODEL, SYNTHETIC_TABLE
 from tasks.score.verdict_word import capitalise_verdict, verdict_word
 
-TABLE = Subject(what="masked table", confidential=("vote", "PID"), insiders=("insider:vote", "insider:PID"))
+TABLE = Subject(kind=MASKED_TABLE, confidential=("vote", "PID"), insiders=("insider:vote", "insider:PID"))
 LINES = {
     "rate": PolicyLine(measure="reidentification", at_most=0.1),
     "tail": PolicyLine(measure="records_exposed", at_most=0.0),
@@ -81,7 +82,7 @@ def test_lines_on_each_part_answer_the_whole():
 
 def test_a_limit_that_a_sample_cannot_reach_answers_nothing():
     """If a tenth of the records is released, nobody finds 15 % of all records."""
-    sampled = Subject(what="masked table", largest_share=0.1)
+    sampled = Subject(kind=MASKED_TABLE, largest_share=0.1)
     loose, strict = (PolicyLine(measure="reidentification", at_most=limit) for limit in (0.15, 0.05))
     assert "measure: reidentification" in find_unlimited_kinds([loose], sampled)["identity"]
     assert find_unlimited_kinds([strict], sampled)["identity"] == ("measure: records_exposed",)
@@ -109,7 +110,7 @@ EVERYBODY = ("declared", *HOLDERS)
 @pytest.mark.parametrize("named", [names for size in range(4) for names in combinations(EVERYBODY, size)])
 def test_identity_is_answered_when_every_holder_of_a_file_is_limited(half, named):
     """A line on the declared intruder says nothing of who holds a register: each needs one, or one has no `intruder`."""
-    subject = Subject(what="masked table", file_holders=HOLDERS)
+    subject = Subject(kind=MASKED_TABLE, file_holders=HOLDERS)
     other = LINES["tail" if half == "rate" else "rate"]
     lines = [LINES[half].model_copy(update={"intruder": name}) for name in named]
     assert ("identity" in find_unlimited_kinds([other, *lines], subject)) == (named != EVERYBODY)
@@ -121,15 +122,15 @@ def test_identity_is_answered_when_every_holder_of_a_file_is_limited(half, named
 
 def test_subgroups_are_measured_of_the_declared_intruder_alone():
     line = PolicyLine(measure="subgroup_reidentification", at_most=0.3)
-    assert "identity" not in find_unlimited_kinds([LINES["rate"], line], Subject(what="masked table"))
-    subject = Subject(what="masked table", file_holders=("file:register",))
+    assert "identity" not in find_unlimited_kinds([LINES["rate"], line], Subject(kind=MASKED_TABLE))
+    subject = Subject(kind=MASKED_TABLE, file_holders=("file:register",))
     assert find_unlimited_kinds([LINES["rate"], line], subject)["identity"] == ("measure: records_exposed",)
 
 
 def test_who_is_left_out_is_told():
     policy = tuple(LINES[name].model_copy(update={"intruder": "declared"}) for name in ("rate", "tail"))
     with pytest.raises(InputError, match="leave out the others: declared, file:register"):
-        refuse_silence(policy, NotLimited(membership="why not"), Subject(what="masked table", file_holders=("file:register",)))
+        refuse_silence(policy, NotLimited(membership="why not"), Subject(kind=MASKED_TABLE, file_holders=("file:register",)))
 
 
 SAMPLINGS = (
@@ -148,7 +149,7 @@ def test_the_largest_share_is_what_the_samples_leave(steps, table):
     left = mask(data, schema, samplings, seed=bytes(32), path=("test",)).data.n
     share = compute_largest_share(samplings, data.n)
     assert share == left / data.n
-    subject = Subject(what="masked table", largest_share=share)
+    subject = Subject(kind=MASKED_TABLE, largest_share=share)
     for limit, answered in ((share, False), (share - 0.01, True)):
         line = PolicyLine(measure="reidentification", at_most=limit)
         assert ("identity" not in find_unlimited_kinds([line, LINES["tail"]], subject)) == answered
@@ -158,9 +159,9 @@ def test_the_largest_share_is_what_the_samples_leave(steps, table):
     ("subject", "asked"),
     [
         (TABLE, ("identity", "insiders", "inference", "membership")),
-        (Subject(what="masked table"), ("identity", "membership")),
-        (Subject(what="model", confidential=("vote",)), ("inference", "membership")),
-        (Subject(what="synthetic table"), ("membership",)),
+        (Subject(kind=MASKED_TABLE), ("identity", "membership")),
+        (Subject(kind=MODEL, confidential=("vote",)), ("inference", "membership")),
+        (Subject(kind=SYNTHETIC_TABLE), ("membership",)),
     ],
 )
 def test_a_kind_without_object_is_not_asked(subject, asked):
@@ -189,30 +190,30 @@ def test_identity_needs_a_limit_where_something_is_published():
     reasons = NotLimited(**dict.fromkeys(KINDS, "because"))
     with pytest.raises(InputError, match="belong to people"):
         refuse_silence((LINES["rate"],), reasons, TABLE)
-    refuse_silence((LINES["rate"],), reasons, Subject(what="masked table", not_for_publication=True))
+    refuse_silence((LINES["rate"],), reasons, Subject(kind=MASKED_TABLE, not_for_publication=True))
 
 
-@pytest.mark.parametrize("what", ["model", "synthetic table"])
-def test_of_a_model_or_a_synthetic_table_something_is_limited(what):
+@pytest.mark.parametrize("kind", [MODEL, SYNTHETIC_TABLE], ids=lambda kind: kind.name)
+def test_of_a_model_or_a_synthetic_table_something_is_limited(kind):
     reasons = NotLimited(inference="because", membership="because")
-    subject = Subject(what=what, confidential=("vote",))
+    subject = Subject(kind=kind, confidential=("vote",))
     with pytest.raises(InputError) as caught:
         refuse_silence((LINES["rate"],), reasons, subject)
     assert caught.value.code == "nothing-limited"
     refuse_silence((LINES["membership"],), reasons, subject)
 
 
-@pytest.mark.parametrize("what", ["model", "synthetic table"])
-def test_without_a_confidential_attribute_membership_is_limited(what):
+@pytest.mark.parametrize("kind", [MODEL, SYNTHETIC_TABLE], ids=lambda kind: kind.name)
+def test_without_a_confidential_attribute_membership_is_limited(kind):
     """Nothing else can be: a reason alone would certify whatever the model or the table tells."""
     reasons = NotLimited(membership="because")
     with pytest.raises(InputError) as caught:
-        refuse_silence((LINES["rate"],), reasons, Subject(what=what))
+        refuse_silence((LINES["rate"],), reasons, Subject(kind=kind))
     assert caught.value.code == "nothing-limited"
     assert "  - {measure: membership_advantage, at_most: <limit>}" in caught.value.lines
-    refuse_silence((LINES["membership"],), NotLimited(), Subject(what=what))
-    refuse_silence((LINES["rate"],), reasons, Subject(what=what, not_for_publication=True))
-    refuse_silence((LINES["rate"], LINES["tail"]), reasons, Subject(what="masked table"))
+    refuse_silence((LINES["membership"],), NotLimited(), Subject(kind=kind))
+    refuse_silence((LINES["rate"],), reasons, Subject(kind=kind, not_for_publication=True))
+    refuse_silence((LINES["rate"], LINES["tail"]), reasons, Subject(kind=MASKED_TABLE))
 
 
 def test_the_word():

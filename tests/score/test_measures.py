@@ -16,10 +16,10 @@ from tasks.microdata.schema import Attribute, Role, Scale, Schema
 from tasks.microdata.table import Microdata
 from tasks.score import catalogue
 from tasks.score.catalogue import FAMILIES, LOSS, MEASURES
-from tasks.score.measure import Better, Kind, Measure, Population, Rounding, Subject, list_measures
+from tasks.score.figure_rounding import public
+from tasks.score.measure import Better, DisclosureKind, FigureScope, Measure, Population, RoundingRule, list_measures
 from tasks.score.measures import disclosure, linkage, local_privacy, loss, membership, model
 from tasks.score.methods import score
-from tasks.score.rounding import public
 
 MODULES = (linkage, membership, model, disclosure, local_privacy, loss)
 EVERY = pytest.mark.parametrize("measure", [one for family in FAMILIES for one in family], ids=lambda one: one.name)
@@ -60,10 +60,10 @@ def test_the_range_and_the_rounding_of_a_measure_are_decided(measure):
     name = measure.name
     assert measure.unit, f"{name}: `unit` is missing"
     assert measure.better in (*get_args(Better), None), f"{name}: `better` is lower, higher or None"
-    assert measure.about in get_args(Subject), f"{name}: `about` is unknown"
-    assert measure.rounding in get_args(Rounding), f"{name}: `rounding` is unknown"
+    assert measure.about in get_args(FigureScope), f"{name}: `about` is unknown"
+    assert measure.rounding in get_args(RoundingRule), f"{name}: `rounding` is unknown"
     assert measure.population in get_args(Population), f"{name}: `population` is unknown"
-    assert measure.answers in (*get_args(Kind), None), f"{name}: `answers` names no kind of disclosure"
+    assert measure.answers in (*get_args(DisclosureKind), None), f"{name}: `answers` names no kind of disclosure"
     assert measure.largest is None or measure.smallest < measure.largest, f"{name}: the range is empty"
     assert measure.unit != "share" or measure.largest == 1, f"{name}: a share is at most 1"
     of_people = measure.rounding in ("share", "hidden_share")

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from scipy.stats import binom, mannwhitneyu, norm
 from statsmodels.datasets import randhie
 
-from tasks.attack.membership.frame import Frame, frame_of
+from tasks.attack.membership.frame import Frame, create_frame
 from tasks.attack.membership.methods import MembershipResult
 from tasks.microdata.units import Units
-from tasks.score.membership.estimates import FLAGGING, flags, membership_estimates
-from tasks.score.membership.figures import withdraw_unlike_figures
 from tasks.score.membership.intervals import auc_interval, difference_interval, left_end_interval, share_interval
+from tasks.score.membership.membership_estimates import FLAGGING, flags, membership_estimates
+from tasks.score.membership.membership_figures import withdraw_unlike_figures
 from tasks.score.membership.roc_curve import auc, compute_roc_curve, placements, true_positive_rate
 from tasks.score.subgroups import Subgroup
 
@@ -212,7 +212,7 @@ def test_an_attack_without_scores_has_no_figures():
 def test_a_frame_for_every_figure():
     units = Units(np.arange(40), 40, "records")
     control = np.arange(40) < 20
-    made = frame_of(units, ~control, control, target_share=0.5, rng=np.random.default_rng(1))
+    made = create_frame(units, ~control, control, target_share=0.5, rng=np.random.default_rng(1))
     found = membership_estimates(result(made.is_member.astype(float)), made)
     assert next(one for one in found if one.measure == "membership_advantage").value == 1
 

@@ -10,7 +10,7 @@ import pytest
 from tasks.attack.membership.frame import Frame
 from tasks.attack.membership.methods import MembershipResult
 from tasks.microdata.units import Units
-from tasks.score.membership.estimates import membership_estimates
+from tasks.score.membership.membership_estimates import membership_estimates
 from tasks.score.membership.sample_size import GUESSES, compute_guess_bound, find_sample_size
 
 

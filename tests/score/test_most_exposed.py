@@ -16,11 +16,11 @@ from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Attribute, Role, Scale, Schema
 from tasks.microdata.table import Microdata
 from tasks.microdata.units import Units
-from tasks.score.membership.estimates import membership_estimates
-from tasks.score.membership.exposure import list_missing_value_subgroups, most_exposed, share_of_most_exposed
-from tasks.score.membership.figures import MembershipOutcome, membership_figures
+from tasks.score.figure_rounding import public
+from tasks.score.membership.exposure import estimate_share_of_most_exposed, list_missing_value_subgroups, most_exposed
+from tasks.score.membership.membership_estimates import membership_estimates
+from tasks.score.membership.membership_figures import MembershipOutcome, membership_figures
 from tasks.score.policy import Known, PolicyLine, check_policy
-from tasks.score.rounding import public
 from tasks.score.subgroups import Subgroup
 
 MEASURE = "subgroup_share_of_most_exposed"
@@ -47,7 +47,7 @@ def test_a_tenth_by_hand():
     scores = np.array([3.0, 2, 2, 2, 2, *[1] * 15])
     assert most_exposed(scores).tolist() == [1, 0.25, 0.25, 0.25, 0.25, *[0] * 15]
     part = np.isin(np.arange(20), [0, 1, 2, 19])
-    assert share_of_most_exposed(scores, part)[0] == (1 + 0.25 + 0.25) / 2
+    assert estimate_share_of_most_exposed(scores, part)[0] == (1 + 0.25 + 0.25) / 2
     assert most_exposed(np.arange(25.0)).tolist() == [*[0] * 22, 0.5, 1, 1]  # a tenth is two and a half
 
 
@@ -73,19 +73,19 @@ def test_the_tenth_is_a_tenth_and_takes_the_highest(seed, m, different):
     assert all(len(set(of[scores == score])) == 1 for score in np.unique(scores))
     assert np.allclose(most_exposed(scores**3 + 1), of)  # a function of the order alone
     part = np.random.default_rng(seed + 1).random(m) < 0.3
-    value, within = share_of_most_exposed(scores, part)
+    value, within = estimate_share_of_most_exposed(scores, part)
     assert 0 <= within.low <= value + 1e-12 <= within.high + 2e-12
-    assert value + share_of_most_exposed(scores, ~part)[0] == pytest.approx(1)
+    assert value + estimate_share_of_most_exposed(scores, ~part)[0] == pytest.approx(1)
 
 
 def test_over_all_permutations_the_mean_is_chance():
     """Whoever is on top: each member is as often in each place, ties or not."""
     scores, part = np.array([4.0, 3, 3, 2, 1, 1, 1]), np.arange(7) < 3
-    turned = [share_of_most_exposed(np.roll(scores, k), part)[0] for k in range(7)]
+    turned = [estimate_share_of_most_exposed(np.roll(scores, k), part)[0] for k in range(7)]
     assert np.mean(turned) == pytest.approx(3 / 7)
     rng = np.random.default_rng(3)
     scores, part = rng.integers(0, 30, 150).astype(float), np.arange(150) < 30
-    drawn = [share_of_most_exposed(rng.permutation(scores), part)[0] for _ in range(2000)]
+    drawn = [estimate_share_of_most_exposed(rng.permutation(scores), part)[0] for _ in range(2000)]
     assert abs(np.mean(drawn) - 0.2) < 3.9 * np.std(drawn) / np.sqrt(2000)
 
 
@@ -116,7 +116,7 @@ def test_an_attack_that_did_not_run_singles_out_nobody():
 def test_bounds_without_ties_are_those_of_every_outcome():
     """30 on top of 300, each of the part with probability p: neither bound errs in more than a twentieth."""
     scores = np.arange(300.0)
-    bounds = [share_of_most_exposed(scores, np.isin(np.arange(300), np.arange(300 - k, 300)))[1] for k in range(31)]
+    bounds = [estimate_share_of_most_exposed(scores, np.isin(np.arange(300), np.arange(300 - k, 300)))[1] for k in range(31)]
     for p in (0.01, 0.05, 0.2, 0.5, 0.9):
         weights = binom.pmf(np.arange(31), 30, p)
         assert 0 < weights[[one.low > p for one in bounds]].sum() <= 0.05 + 1e-12
@@ -134,7 +134,7 @@ def test_bounds_where_the_surest_are_of_the_part_more_often(law, different):
     truth = (most_exposed(scores) * probability).sum() / 40
     missed = np.zeros(2)
     for _ in range(draws):
-        _, within = share_of_most_exposed(scores, rng.random(400) < probability)
+        _, within = estimate_share_of_most_exposed(scores, rng.random(400) < probability)
         missed += [within.low > truth + 1e-12, within.high < truth - 1e-12]
     assert (missed / draws <= 0.05 + 3.1 * np.sqrt(0.05 * 0.95 / draws)).all()
 

@@ -20,7 +20,7 @@ from tasks.microdata.alignment import Alignment
 from tasks.microdata.interval import compute_bounded_mean_interval, hypergeometric_interval
 from tasks.microdata.schema import Attribute, Role, Scale, Schema
 from tasks.microdata.table import Microdata
-from tasks.microdata.units import units_of
+from tasks.microdata.units import find_units
 from tasks.score.anonymity import KAnonymitySubset, k_anonymity, k_anonymity_subset
 from tasks.score.methods import score
 from tasks.score.table_pair import RowwiseTablePair
@@ -53,7 +53,7 @@ def figures(
     alignment = Alignment.complete_in(np.arange(data.n)) if alignment is None else alignment
     targets = np.arange(data.n) if targets is None else targets
     result = attack(data, masked, schema, steps, spec, Intruder(who, knows), alignment=alignment, targets=targets)
-    n = units_of(data, schema).n_units
+    n = find_units(data, schema).n_units
     found = score(data, masked, schema, steps, (result,), measures, alignment=alignment, n_targets=n)
     return {one.id: one for one in found}
 
@@ -118,7 +118,7 @@ def test_groups_exposed_against_a_dictionary(homes):
 
 def test_a_sample_bounds_the_groups_from_below(homes):
     schema = schema_of(homes)
-    rows, _ = units_of(homes, schema).rows().find_rows(np.array([3, 30, 8, 11, 25, 17, 0, 39, 21, 5]))
+    rows, _ = find_units(homes, schema).rows().find_rows(np.array([3, 30, 8, 11, 25, 17, 0, 39, 21, 5]))
     whole, found = figures(homes), figures(homes, targets=rows)
     rate, groups = found[f"reidentification{BY}"], found[f"groups_exposed{BY}|house"]
     assert (rate.n_targets, rate.basis) == (10, "sampled_targets")

@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tasks.microdata.estimate import Estimate
+from tasks.score.figure_rounding import public, round_significant
+from tasks.score.figure_rounding import public_criteria as criteria_beside
 from tasks.score.policy import PolicyLine
-from tasks.score.rounding import public, round_significant
-from tasks.score.rounding import public_criteria as criteria_beside
 from tasks.score.verdict import decide, is_outside_limit
 
 

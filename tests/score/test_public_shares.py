@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from tasks.microdata.estimate import Estimate
 from tasks.score.catalogue import MEASURES
+from tasks.score.figure_rounding import public, public_criteria, round_significant
 from tasks.score.policy import PolicyLine
 from tasks.score.public_shares import FEWEST, LEAST, ShareClasses
-from tasks.score.rounding import public, public_criteria, round_significant
 from tasks.score.verdict import decide, is_outside_limit
 
 ENDS = ("value", "low", "high")
@@ -56,7 +56,7 @@ def test_no_count_below_ten_and_no_complement_is_told_by_one_or_two_scorecards(n
         assert {told(count, n).value for count in range(n + 1)} == {None}
         return
     classes, more = ShareClasses(n), ShareClasses(n + 1)
-    before, after = ([one.place(count / of) for count in range(of + 1)] for one, of in ((classes, n), (more, n + 1)))
+    before, after = ([one.find_class(count / of) for count in range(of + 1)] for one, of in ((classes, n), (more, n + 1)))
     changes = [count for count, (a, b) in enumerate(pairwise(before), 1) if a != b]
     assert changes == list(classes.thresholds)
     assert all(count - 1 >= LEAST and n - count >= LEAST for count in changes)
@@ -87,7 +87,7 @@ def test_the_decision_is_unchanged_and_what_is_shown_follows_from_class_and_deci
         assert (criterion.decision == "fail") == exact
         for shown in (figure.value, figure.low, figure.high, criterion.deciding_value):
             assert is_outside_limit(shown, limit, "at_most") == exact
-        known = (ShareClasses(n).place(count / n), exact)
+        known = (ShareClasses(n).find_class(count / n), exact)
         assert seen.setdefault(known, (figure, criterion)) == (figure, criterion)
 
 
@@ -98,7 +98,7 @@ def test_the_interval_of_a_sample_tells_no_more_than_the_class(n, data):
     wide = data.draw(st.floats(0.001, 0.2))
     ends = (max(0.001, count / n - wide), min(0.999, count / n + wide))
     (shown,) = public((rate(count, n, interval=ends),))
-    low, high = ShareClasses(n).interval(ShareClasses(n).place(count / n))
+    low, high = ShareClasses(n).interval(ShareClasses(n).find_class(count / n))
     assert (shown.low, shown.high) == (min(low, shown.value), max(high, shown.value))
 
 

@@ -22,11 +22,12 @@ from tasks.microdata.schema import Attribute, Role, Scale, Schema
 from tasks.microdata.table import Microdata
 from tasks.score.anonymity import KAnonymitySubset
 from tasks.score.catalogue import LINKAGE, MEASURES
+from tasks.score.figure_rounding import public
 from tasks.score.interval_disclosure import RankIntervalDisclosure
 from tasks.score.methods import score
 from tasks.score.policy import Known, PolicyLine, check_policy
-from tasks.score.rounding import public
-from tasks.score.synthetic.marginals import marginal_difference
+from tasks.score.release_kinds import MASKED_TABLE, SYNTHETIC_TABLE
+from tasks.score.synthetic.distribution_loss import marginal_difference
 from tasks.score.synthetic.uniques import Uniques, uniques
 from tasks.score.table_pair import RowwiseTablePair, TablePair
 from tasks.score.verdict import decide
@@ -229,8 +230,8 @@ def test_measures_of_records_take_no_unaligned_tables():
         RowwiseTablePair(SOURCE, ROWS, SCHEMA, STEPS)
 
 
-def known(of_nobody):
-    return Known(attacks=("distance_linkage", "transparency"), of_nobody=of_nobody, not_of_nobody=("transparency",))
+def known(kind):
+    return Known(attacks=("distance_linkage", "transparency"), kind=kind, not_of_nobody=("transparency",))
 
 
 @pytest.mark.parametrize("name", [name for name in OF_EVERY_RELEASE if MEASURES[name].better is not None])
@@ -240,12 +241,12 @@ def test_a_line_that_could_never_be_decided_is_refused_at_once(name):
     width = {"p_percent": 5} if measure.takes_p_percent else {}
     line = PolicyLine(measure=name, **limit, **width)
     check_policy((line,), Known())
-    for of_nobody, fits in ((True, measure.of_nobody), (False, not measure.only_of_nobody)):
+    for kind, fits in ((SYNTHETIC_TABLE, measure.of_nobody), (MASKED_TABLE, not measure.only_of_nobody)):
         if fits:
-            check_policy((line,), known(of_nobody))
+            check_policy((line,), known(kind))
             continue
         with pytest.raises(InputError) as caught:
-            check_policy((line,), known(of_nobody))
+            check_policy((line,), known(kind))
         assert caught.value.code in ("measure-of-somebody", "measure-of-nobody")
         assert name not in caught.value.allowed.split(", ")
 
@@ -253,7 +254,7 @@ def test_a_line_that_could_never_be_decided_is_refused_at_once(name):
 def test_a_line_on_an_attack_that_says_nothing_is_refused():
     line = PolicyLine(measure="linked_value_disclosed", at_most=0.5, attack="transparency")
     with pytest.raises(InputError, match="says nothing here") as caught:
-        check_policy((line,), known(of_nobody=True))
+        check_policy((line,), known(SYNTHETIC_TABLE))
     assert caught.value.allowed == "distance_linkage"
 
 

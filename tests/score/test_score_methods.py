@@ -21,7 +21,7 @@ from tasks.microdata.table import Microdata
 from tasks.score.anonymity import KAnonymitySubset
 from tasks.score.catalogue import MEASURES
 from tasks.score.interval_disclosure import RankIntervalDisclosure
-from tasks.score.methods import Measure, describe, score
+from tasks.score.methods import SelectedMeasure, describe, score
 from tasks.score.policy import PolicyLine
 from tasks.score.verdict import decide
 
@@ -163,8 +163,8 @@ def test_the_list_of_methods_names_every_measure():
 )
 def test_malformed_measures(text):
     with pytest.raises(ValidationError):
-        TypeAdapter(Measure).validate_json(text)
-    assert TypeAdapter(Measure).validate_json('{"measure": "rank_interval_disclosure", "p_percent": [5, 10]}')
+        TypeAdapter(SelectedMeasure).validate_json(text)
+    assert TypeAdapter(SelectedMeasure).validate_json('{"measure": "rank_interval_disclosure", "p_percent": [5, 10]}')
 
 
 def read(path):

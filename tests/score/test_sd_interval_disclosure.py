@@ -14,6 +14,7 @@ from tasks.mask.methods import mask
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Attribute, Role, Scale, Schema
 from tasks.microdata.table import Microdata
+from tasks.score.figure_rounding import public
 from tasks.score.interval_disclosure import (
     RankIntervalDisclosure,
     SdIntervalDisclosure,
@@ -23,9 +24,8 @@ from tasks.score.interval_disclosure import (
     sd_interval_hits,
 )
 from tasks.score.loss import cells_changed, sse_percent
-from tasks.score.methods import Measure
+from tasks.score.methods import SelectedMeasure
 from tasks.score.policy import Known, PolicyLine, check_policy
-from tasks.score.rounding import public
 from tasks.score.table_pair import RowwiseTablePair
 
 V = np.arange(10.0, 81.0, 10.0)
@@ -125,7 +125,7 @@ def test_the_public_edition_shows_the_class_of_the_count_and_rounds_the_chance(p
 
 
 def test_parameters_and_policy_lines():
-    form = TypeAdapter(Measure)
+    form = TypeAdapter(SelectedMeasure)
     assert form.validate_json('{"measure": "sd_interval_disclosure", "p_percent": [5]}') == spec(5.0)
     for wrong in ('"p_percent": []', '"p_percent": [0]', '"p_percent": 5', '"ddof": 1'):
         with pytest.raises(ValidationError):

@@ -18,11 +18,11 @@ from tasks.microdata.estimate import Estimate
 from tasks.microdata.interval import compute_bounded_mean_interval
 from tasks.microdata.schema import Attribute, Role, Scale, Schema
 from tasks.microdata.table import Microdata
-from tasks.microdata.units import units_of
+from tasks.microdata.units import find_units
+from tasks.score.figure_rounding import public, public_criteria
 from tasks.score.methods import score
 from tasks.score.policy import Known, PolicyLine, check_policy
-from tasks.score.rounding import public, public_criteria
-from tasks.score.subgroups import subgroups_of
+from tasks.score.subgroups import find_subgroups
 from tasks.score.verdict import decide
 
 
@@ -34,7 +34,7 @@ def schema_of(scale, role=Role.QUASI_IDENTIFIER, **more):
 
 def members(values, scale=Scale.NUMERIC, **more):
     data, schema = Microdata.from_columns({"a": values}), schema_of(scale)
-    return {one.name: np.flatnonzero(one.members).tolist() for one in subgroups_of(data, schema, units_of(data, schema))}
+    return {one.name: np.flatnonzero(one.members).tolist() for one in find_subgroups(data, schema, find_units(data, schema))}
 
 
 def test_tails_by_hand():
@@ -76,7 +76,7 @@ def test_rare_categories_by_hand():
 )
 def test_which_attributes_are_looked_at(scale, role, looked_at):
     data, schema = Microdata.from_columns({"a": np.arange(200)}), schema_of(scale, role)
-    assert bool(subgroups_of(data, schema, units_of(data, schema))) is looked_at
+    assert bool(find_subgroups(data, schema, find_units(data, schema))) is looked_at
 
 
 def test_persons_count_by_their_extreme_rows():
@@ -84,14 +84,14 @@ def test_persons_count_by_their_extreme_rows():
     rows = np.arange(400)
     data = Microdata.from_columns({"a": np.where(rows % 2, np.where(rows < 20, 2000, 1000), rows // 2), "who": rows // 2})
     schema = schema_of(Scale.NUMERIC, who=Role.PERSON)
-    found = {one.name: np.flatnonzero(one.members).tolist() for one in subgroups_of(data, schema, units_of(data, schema))}
+    found = {one.name: np.flatnonzero(one.members).tolist() for one in find_subgroups(data, schema, find_units(data, schema))}
     assert found == {"lowest values": [*range(10)], "highest values": [*range(10)]}
     codes = Microdata.from_columns({"a": np.where(rows % 2, 1, np.where(rows < 30, 2, 3)), "who": rows // 2})
     schema = schema_of(Scale.CODE, who=Role.PERSON)
-    wide = [one for one in subgroups_of(codes, schema, units_of(codes, schema)) if one.name == "rare categories"]
+    wide = [one for one in find_subgroups(codes, schema, find_units(codes, schema)) if one.name == "rare categories"]
     assert wide == []  # fifteen of two hundred persons, 7.5 percent
     few = Microdata.from_columns({"a": np.where(rows % 2, 1, np.where(rows >= 382, 2, 3)), "who": (rows + 2) // 2 % 200})
-    assert subgroups_of(few, schema, units_of(few, schema)) == ()  # nine persons
+    assert find_subgroups(few, schema, find_units(few, schema)) == ()  # nine persons
 
 
 @settings(deadline=None, max_examples=100)

@@ -7,8 +7,8 @@ import math
 import numpy as np
 
 from tasks.score.policy import PolicyLine
-from tasks.sweep.layout import TrialRow, table_of
-from tasks.sweep.page.data import SweepDescription
+from tasks.sweep.layout import TrialRow, create_sweep_table
+from tasks.sweep.page.page_data import SweepDescription
 from tasks.sweep.results import Results
 from tasks.sweep.views import FigureLoss, WorstRisk
 
@@ -30,7 +30,7 @@ def line(point, pipeline="mdav", seed=0, *, risk=None, linked=None, loss=None, r
 
 
 def results(*lines):
-    return Results.from_table(table_of(lines))
+    return Results.from_table(create_sweep_table(lines))
 
 
 def synthetic(n, seeds=3, attributes=ATTRIBUTES):

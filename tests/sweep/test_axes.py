@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.microdata.errors import InputError
-from tasks.sweep.axes import Axis, AxisSpec, axis, distinct, is_one_of, sort_axes
-from tasks.sweep.parts import kind_of, place_of, replace_values
+from tasks.sweep.axes import AxisSpec, SweepAxis, axis, distinct, is_one_of, sort_axes
+from tasks.sweep.parts import find_number_kind, parse_axis_path, replace_values
 
 NUMBERS = st.floats(0.01, 1e6).map(lambda number: float(f"{number:.6g}"))
 
@@ -110,7 +110,7 @@ def test_truth_is_no_number():
 
 
 def linked(path, *others, values=(1, 2)):
-    return Axis(path, values, when=tuple((other, (1,)) for other in others))
+    return SweepAxis(path, values, when=tuple((other, (1,)) for other in others))
 
 
 def test_an_axis_comes_after_those_it_depends_on_else_in_the_order_of_the_file():
@@ -119,7 +119,7 @@ def test_an_axis_comes_after_those_it_depends_on_else_in_the_order_of_the_file()
 
 
 def test_an_axis_exists_where_all_its_conditions_hold():
-    one = Axis("c", (1,), when=(("a", (1, 2)), ("b", ("x",))))
+    one = SweepAxis("c", (1,), when=(("a", (1, 2)), ("b", ("x",))))
     assert one.exists({"a": 2, "b": "x"})
     assert not one.exists({"a": 3, "b": "x"})
     assert not one.exists({"a": 1})
@@ -168,8 +168,8 @@ CONTENT = {
     ],
 )
 def test_a_path_leads_to_its_parameter(path, place, kind):
-    assert place_of(path) == place
-    assert kind_of(path, CONTENT) == (kind == "whole", kind == "real")
+    assert parse_axis_path(path) == place
+    assert find_number_kind(path, CONTENT) == (kind == "whole", kind == "real")
     changed = replace_values(CONTENT, {path: 0.5})
     here = changed
     for step in place:
@@ -207,4 +207,4 @@ def test_setting_a_value_leaves_the_content_alone():
 )
 def test_a_path_that_leads_nowhere_is_refused(path, words):
     with pytest.raises(InputError, match=words):
-        kind_of(path, CONTENT)
+        find_number_kind(path, CONTENT)

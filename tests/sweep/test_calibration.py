@@ -18,15 +18,21 @@ from tasks.attack.row_position import RowPosition
 from tasks.mask.methods import describe
 from tasks.microdata.errors import NotApplicable
 from tasks.score.interval_disclosure import rank_interval_hits
-from tasks.sweep.calibration import chance, coverage, planted, posterior, recount, worlds
-from tasks.sweep.calibration.chance import compute_binomial_tail, credit_matrix, law_of, measure_credit, square
+from tasks.sweep.calibration import interval_checks, planted_checks, posterior_checks, random_pairings, recount_checks, worlds
+from tasks.sweep.calibration.calibration_findings import LEVEL, Effort
 from tasks.sweep.calibration.checks import FOLLOWED, carry_out, checks
-from tasks.sweep.calibration.coverage import intervals_cover
-from tasks.sweep.calibration.findings import LEVEL, Effort
-from tasks.sweep.calibration.null import finds_nothing
-from tasks.sweep.calibration.planted import finds_what_is_there
-from tasks.sweep.calibration.posterior import apart, claims_hold
-from tasks.sweep.calibration.recount import _create_rank_rule
+from tasks.sweep.calibration.interval_checks import intervals_cover
+from tasks.sweep.calibration.null_checks import finds_nothing
+from tasks.sweep.calibration.planted_checks import finds_what_is_there
+from tasks.sweep.calibration.posterior_checks import claims_hold, compute_difference_p_value
+from tasks.sweep.calibration.random_pairings import (
+    compute_binomial_tail,
+    compute_credit_matrix,
+    compute_pairing_credit,
+    run_permutation_test,
+    square,
+)
+from tasks.sweep.calibration.recount_checks import _create_rank_rule
 
 POSITION = RowPosition(method="row_position")
 BRIEF = Effort(seeds=20, samples=30)  # of the slow tier; planted faults show what it catches
@@ -45,7 +51,7 @@ def check(kind, subject, scene):
 
 def with_credit(change):
     """An attack whose credits are changed by a function of its result's credits and a generator."""
-    real, random = chance.attack, rng(5)
+    real, random = random_pairings.attack, rng(5)
 
     def changed(*arguments, **named):
         result = real(*arguments, **named)
@@ -68,7 +74,7 @@ def test_the_law_of_random_pairings_against_all_of_them():
     credit = np.array([[1, 0, 0, 0.5], [0.5, 0.5, 0, 0], [0, 0, 1, 0], [0.25, 0.25, 0.25, 0.25]])
     sums = [sum(credit[i, row] for i, row in enumerate(pairing)) for pairing in permutations(range(4))]
     for found in (0.5, 1.5, 2.5):
-        law = law_of([credit], found, rng())
+        law = run_permutation_test([credit], found, rng())
         assert law.expected == pytest.approx(np.mean(sums)) == credit.sum() / 4
         for p, reached in ((law.above, [one >= found for one in sums]), (law.below, [one <= found for one in sums])):
             assert p == pytest.approx(np.mean(reached), abs=0.08)
@@ -77,13 +83,13 @@ def test_the_law_of_random_pairings_against_all_of_them():
 def test_the_law_notices_what_is_far_from_chance_on_either_side():
     sharp = [np.eye(30)] * 10
     expected = 10.0
-    assert min(law_of(sharp, expected, rng()).above, law_of(sharp, expected, rng()).below) > 0.3
-    assert law_of(sharp, 40.0, rng()).above < LEVEL
-    assert law_of([np.eye(30)] * 30, 2.0, rng()).below < LEVEL
+    assert min(run_permutation_test(sharp, expected, rng()).above, run_permutation_test(sharp, expected, rng()).below) > 0.3
+    assert run_permutation_test(sharp, 40.0, rng()).above < LEVEL
+    assert run_permutation_test([np.eye(30)] * 30, 2.0, rng()).below < LEVEL
 
 
 def test_where_all_guesses_are_alike_every_pairing_earns_the_same():
-    law = law_of([np.full((6, 6), 1 / 6)] * 3, 3.0, rng())
+    law = run_permutation_test([np.full((6, 6), 1 / 6)] * 3, 3.0, rng())
     assert (law.above, law.below) == (1.0, 1.0)
 
 
@@ -91,14 +97,14 @@ def test_worked_example_of_a_matrix_of_credits():
     # record 0 is linked to the rows 0 and 2, which look alike; record 1 to row 1; record 2 has no guess
     links = Links(np.array([0, 1, 0]), np.array([0, 1, 2]), np.array([0, 1, 2, 2]), np.array([0, 1]))
     expected = np.array([[0.5, 0, 0.5], [0, 1, 0], [0, 0, 0]])
-    assert credit_matrix(links, is_searched=False).tolist() == expected.tolist()
-    assert credit_matrix(links, is_searched=True).tolist() == expected.T.tolist()
+    assert compute_credit_matrix(links, is_searched=False).tolist() == expected.tolist()
+    assert compute_credit_matrix(links, is_searched=True).tolist() == expected.T.tolist()
     assert square(expected[:, :2]).tolist() == [[0.5, 0, 0], [0, 1, 0], [0, 0, 0]]
 
 
 @pytest.mark.parametrize("make", [worlds.make_masked_world, worlds.make_partial_world])
 def test_the_credit_of_an_attack_stands_in_its_matrix(make):
-    by_attack = measure_credit(make(30, (), rng()), POSITION)
+    by_attack = compute_pairing_credit(make(30, (), rng()), POSITION)
     world = make(30, (), rng())
     row = world.alignment.row_by_record
     there = row >= 0
@@ -114,7 +120,7 @@ def by_position():
 
 def test_an_attack_that_peeks_30_percent_more_than_chance_is_caught(monkeypatch):
     before = by_position()
-    monkeypatch.setattr(chance, "attack", with_credit(peeks))
+    monkeypatch.setattr(random_pairings, "attack", with_credit(peeks))
     after = by_position()
     assert before.holds
     assert before.expected == pytest.approx(1 / 8)
@@ -126,7 +132,7 @@ def test_an_attack_that_peeks_30_percent_more_than_chance_is_caught(monkeypatch)
 def test_brief_effort_catches_an_attack_that_finds_three_times_what_chance_does(monkeypatch):
     shuffled = check("null", "row_position", "rows shuffled")
     (before,) = carry_out(shuffled, BRIEF)
-    monkeypatch.setattr(chance, "attack", with_credit(partial(peeks, excess=2.0)))
+    monkeypatch.setattr(random_pairings, "attack", with_credit(partial(peeks, excess=2.0)))
     (after,) = carry_out(shuffled, BRIEF)
     assert before.holds
     assert not after.holds
@@ -134,24 +140,24 @@ def test_brief_effort_catches_an_attack_that_finds_three_times_what_chance_does(
 
 
 def test_an_attack_that_loses_links_in_scoring_is_caught(monkeypatch):
-    monkeypatch.setattr(chance, "attack", with_credit(forgets))
+    monkeypatch.setattr(random_pairings, "attack", with_credit(forgets))
     found = by_position()
     assert not found.holds
     assert "less than chance" in found.reason
 
 
 def test_an_attack_that_misstates_its_chance_is_caught(monkeypatch):
-    real = chance.attack
-    monkeypatch.setattr(chance, "attack", lambda *a, **named: replace(real(*a, **named), chance=0.021))
+    real = random_pairings.attack
+    monkeypatch.setattr(random_pairings, "attack", lambda *a, **named: replace(real(*a, **named), chance=0.021))
     (found,) = carry_out(check("null", "row_position", "rows shuffled"), BRIEF)
     assert not found.holds
     assert "in 20 tables" in found.reason
 
 
 def test_an_attack_that_does_not_run_is_no_finding_of_chance(monkeypatch):
-    real = chance.attack
+    real = random_pairings.attack
     refused = {"status": "failed", "reason": "no time", "outcomes": None}
-    monkeypatch.setattr(chance, "attack", lambda *a, **named: replace(real(*a, **named), **refused))
+    monkeypatch.setattr(random_pairings, "attack", lambda *a, **named: replace(real(*a, **named), **refused))
     for kind, scene in (("null", "rows shuffled"), ("planted", "30% have a key of their own")):
         (found,) = carry_out(check(kind, "row_position", scene), BRIEF)
         assert not found.holds
@@ -161,7 +167,7 @@ def test_an_attack_that_does_not_run_is_no_finding_of_chance(monkeypatch):
 def test_what_is_planted_is_found_and_the_rest_by_chance():
     (found,) = finds_what_is_there("row_position", "", POSITION, (), 0.3, BRIEF, rng())
     assert found.holds
-    assert found.expected == pytest.approx(0.3 + 0.7 / (0.7 * planted.N))  # share + (1 - share) * chance among the rest
+    assert found.expected == pytest.approx(0.3 + 0.7 / (0.7 * planted_checks.N))  # share + (1 - share) * chance among the rest
     (everybody,) = finds_what_is_there("row_position", "", POSITION, (), 1.0, BRIEF, rng())
     assert (everybody.found, everybody.p, everybody.holds) == (1.0, None, True)
 
@@ -170,7 +176,7 @@ def test_one_planted_record_that_is_missed_is_told(monkeypatch):
     def misses_one(credit, random):
         return np.where(np.arange(len(credit)) == np.argmax(credit), 0.0, credit)
 
-    monkeypatch.setattr(chance, "attack", with_credit(misses_one))
+    monkeypatch.setattr(random_pairings, "attack", with_credit(misses_one))
     for share in (0.3, 1.0):
         (found,) = finds_what_is_there("row_position", "", POSITION, (), share, BRIEF, rng())
         assert not found.holds
@@ -179,7 +185,7 @@ def test_one_planted_record_that_is_missed_is_told(monkeypatch):
 
 def narrower(factor):
     """The figures of linkage with intervals narrowed around the value."""
-    real = coverage.linkage_estimates
+    real = interval_checks.linkage_estimates
 
     def found(*arguments):
         for one in real(*arguments):
@@ -210,7 +216,7 @@ def test_intervals_cover_and_half_as_wide_ones_are_caught(monkeypatch):
     honest = covered(effort)
     assert all(one.holds for one in honest.values())
     assert 0.1 < honest["reidentification"].width < 0.2
-    monkeypatch.setattr(coverage, "linkage_estimates", narrower(0.2))
+    monkeypatch.setattr(interval_checks, "linkage_estimates", narrower(0.2))
     narrow = covered(effort)
     assert {"reidentification", "truth_among_nearest"} <= {name for name, one in narrow.items() if not one.holds}
     assert "wrong side" in narrow["reidentification"].reason
@@ -218,20 +224,22 @@ def test_intervals_cover_and_half_as_wide_ones_are_caught(monkeypatch):
 
 @pytest.mark.slow
 def test_intervals_30_percent_too_narrow_are_caught(monkeypatch):
-    monkeypatch.setattr(coverage, "linkage_estimates", narrower(0.7))
+    monkeypatch.setattr(interval_checks, "linkage_estimates", narrower(0.7))
     narrow = covered(Effort(seeds=0, samples=1000))
     assert {"reidentification", "records_exposed"} <= {name for name, one in narrow.items() if not one.holds}
 
 
 def test_an_interval_where_all_targets_were_scored_is_told(monkeypatch):
-    real = coverage.linkage_estimates
+    real = interval_checks.linkage_estimates
     wide = lambda *a: [replace(one, high=1.0) for one in real(*a)]  # noqa: E731  # one line
-    monkeypatch.setattr(coverage, "linkage_estimates", wide)
+    monkeypatch.setattr(interval_checks, "linkage_estimates", wide)
     assert not covered(Effort(seeds=0, samples=2))["figures of all targets have no interval"].holds
 
 
 def test_targets_that_fare_otherwise_alone_are_told(monkeypatch):
-    monkeypatch.setattr(chance, "attack", with_credit(lambda credit, random: credit if len(credit) == 600 else credit / 2))
+    monkeypatch.setattr(
+        random_pairings, "attack", with_credit(lambda credit, random: credit if len(credit) == 600 else credit / 2)
+    )
     assert not covered(Effort(seeds=0, samples=2))["targets fare alike in a sample"].holds
 
 
@@ -243,19 +251,19 @@ def test_misses_of_bounds_are_judged_by_the_binomial_law():
 
 def test_claims_may_be_so_far_from_the_hits_and_no_further():
     spread = np.array([-1.0, 1.0] * 20)
-    assert apart(spread + 0.3, 0.5) > 0.5
-    assert apart(spread + 3.0, 0.5) < LEVEL
-    assert apart(spread - 3.0, 0.5) < LEVEL
+    assert compute_difference_p_value(spread + 0.3, 0.5) > 0.5
+    assert compute_difference_p_value(spread + 3.0, 0.5) < LEVEL
+    assert compute_difference_p_value(spread - 3.0, 0.5) < LEVEL
 
 
 def test_posterior_against_the_formula_written_out():
     steps = (worlds_step("pram", attributes=("grade",), retention=0.6),)
     names = ("grade",)
-    world = posterior._world(names, steps, rng())
+    world = posterior_checks._world(names, steps, rng())
     own, shown = (table.column("grade").to_pylist() for table in (world.original, world.masked))
     law = np.array([[0.6 if x == y else 0.1 for y in shown] for x in own])
     ratio = law / (law.sum(axis=0) - law)
-    np.testing.assert_allclose(posterior.posterior_of(world), ratio / ratio.sum(axis=1, keepdims=True), rtol=1e-6)
+    np.testing.assert_allclose(posterior_checks.compute_posterior(world), ratio / ratio.sum(axis=1, keepdims=True), rtol=1e-6)
 
 
 def worlds_step(method, **parameters):
@@ -267,7 +275,7 @@ def worlds_step(method, **parameters):
 @pytest.mark.slow
 @pytest.mark.parametrize("power", [0.5, 1.5])
 def test_a_posterior_that_is_too_bold_or_too_shy_is_caught(monkeypatch, power):
-    real = posterior.posterior_of
+    real = posterior_checks.compute_posterior
 
     def sharpened(world):
         claims = real(world) ** power
@@ -275,7 +283,7 @@ def test_a_posterior_that_is_too_bold_or_too_shy_is_caught(monkeypatch, power):
 
     steps = (worlds_step("pram", attributes=("grade", "group"), retention=0.7),)
     honest = claims_hold("", ("grade", "group"), steps, BRIEF, rng())
-    monkeypatch.setattr(posterior, "posterior_of", sharpened)
+    monkeypatch.setattr(posterior_checks, "compute_posterior", sharpened)
     assert all(one.holds for one in honest)
     assert not any(one.holds for one in claims_hold("", ("grade", "group"), steps, BRIEF, rng()))
 
@@ -285,14 +293,14 @@ def test_a_figure_that_differs_in_its_last_digits_is_told(monkeypatch):
     (found,) = carry_out(several, Effort(seeds=2, samples=0))
     assert found.holds
     assert found.trials == 2 * 18
-    real = recount.score
+    real = recount_checks.score
 
     def slightly_off(*arguments, **named):
         for one in real(*arguments, **named):
             wrong = one.measure == "rank_interval_disclosure" and one.attribute == "size"
             yield replace(one, chance=one.chance + 1e-9) if wrong else one
 
-    monkeypatch.setattr(recount, "score", slightly_off)
+    monkeypatch.setattr(recount_checks, "score", slightly_off)
     (found,) = carry_out(several, Effort(seeds=2, samples=0))
     assert not found.holds
     assert found.reason == "4 of 36 figures differ from a plain recount: rank_interval_disclosure"
@@ -310,17 +318,14 @@ def test_what_cannot_be_said_is_not_hidden(monkeypatch):
     def silent(*arguments, **named):
         raise NotApplicable("nothing known")
 
-    monkeypatch.setattr(chance, "find_links", silent)
+    monkeypatch.setattr(random_pairings, "find_links", silent)
     (found,) = carry_out(check("null", "row_position", "rows shuffled"), BRIEF)
     assert (found.holds, found.reason) == (False, "it did not run: nothing known")
 
 
-QUICKEST_LEARNERS = {("null", "learned_linkage, weighted_mean"), ("recount", "learned_linkage")}
-
-
 def in_its_tier(one):
-    """Learning takes long: each kind of check of it but the quickest is for the longest laws."""
-    is_long = one.attack == "learned_linkage" and (one.kind, one.subject) not in QUICKEST_LEARNERS
+    """Learning takes long, and so do many samples of a table: their checks are for the longest laws."""
+    is_long = one.attack == "learned_linkage" or "30 % absent" in one.scene
     name = f"{one.kind}-{one.subject}-{one.scene}"
     return pytest.param(one, marks=[pytest.mark.long] if is_long else [], id=name)
 

@@ -14,7 +14,7 @@ from tasks.microdata.schema import Attribute, Role, Scale, Schema
 from tasks.microdata.table import Microdata
 from tasks.score.methods import RankIntervalDisclosure
 from tasks.sweep import evaluation
-from tasks.sweep.evaluation import Trial, TrialGroup, drop_curve_and_files, evaluate, seed_of_number
+from tasks.sweep.evaluation import Trial, TrialGroup, derive_seed, drop_curve_and_files, evaluate
 
 N = 30
 SCHEMA = Schema(tuple(Attribute(name, Role.QUASI_IDENTIFIER, Scale.NUMERIC, "declared") for name in "ab"))
@@ -84,8 +84,8 @@ def test_a_seed_gives_the_same_figures_again_and_another_one_others():
     first, again, other = (run(swapped(trial("x", TRANSPARENCY), seed=seed))[0].figures for seed in (0, 0, 1))
     assert first == again
     assert first != other
-    assert len({seed_of_number(n) for n in range(100)}) == 100
-    assert len(seed_of_number(0)) == 32
+    assert len({derive_seed(n) for n in range(100)}) == 100
+    assert len(derive_seed(0)) == 32
 
 
 def test_a_point_that_is_wrong_in_itself_is_skipped_with_code_and_place():

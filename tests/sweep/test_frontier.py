@@ -29,7 +29,7 @@ from tasks.sweep.frontier import (
     hypervolume,
     policy_region,
 )
-from tasks.sweep.layout import StoredFigure, TrialRow, encode_figures, table_of
+from tasks.sweep.layout import StoredFigure, TrialRow, create_sweep_table, encode_figures
 from tasks.sweep.results import Results
 
 SIDE = 5
@@ -118,7 +118,7 @@ LINKED, FOLLOWED = "reidentification|distance_linkage|declared", "reidentificati
 
 def results(*points: list[dict[str, StoredFigure]]) -> Results:
     return Results.from_table(
-        table_of(
+        create_sweep_table(
             [
                 TrialRow(point=i, pipeline="p", seed=seed, axes={}, status="ok", reason=None, figures=figures, seconds=0)
                 for i, seeds in enumerate(points)

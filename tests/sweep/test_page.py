@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 
 from tasks.microdata.errors import InputError
 from tasks.score.policy import PolicyLine
-from tasks.sweep.page import data as building
-from tasks.sweep.page.columns import as_json, find_dominating_ranges
-from tasks.sweep.page.content import RiskUtilityMap, Spread
-from tasks.sweep.page.data import label_of, page_data, policy_in_words
-from tasks.sweep.page.render import frontier_rows, reasons, render
+from tasks.sweep.page import page_data as building
+from tasks.sweep.page.page_columns import find_dominating_ranges, serialise_column
+from tasks.sweep.page.page_content import RiskUtilityMap, Spread
+from tasks.sweep.page.page_data import format_label, page_data, policy_in_words
+from tasks.sweep.page.render import frontier_rows, reasons, render_sweep_page
 from tasks.sweep.page.still import SHAPES, sample, shape, still_map
 from tasks.sweep.views import FigureLoss, FigureRisk, LiteratureLoss, LiteratureRisk, WorstRisk
 
@@ -36,7 +36,8 @@ def _made_pages():
 MADE = _made_pages()
 line, told, results, synthetic = MADE.line, MADE.told, MADE.results, MADE.synthetic
 HOSTILE = "</script><img src=x onerror=window.ran=1>\u202e"
-TEMPLATES = Path(building.__file__).parent / "templates"
+TASKS = Path(building.__file__).parent.parent.parent
+SCRIPTS = sorted(TASKS.rglob("templates/*.js"))
 NAN = float("nan")
 
 
@@ -114,7 +115,7 @@ def test_a_policy_line_and_a_figure_in_words():
         policy_in_words(PolicyLine(measure="reidentification", at_most=0.125)) == "Re-identification rate at most 12.5\u202f%"
     )
     subjects = synthetic(4, seeds=1).figures
-    said = {name: label_of(subject) for name, subject in subjects.items()}
+    said = {name: format_label(subject) for name, subject in subjects.items()}
     assert said[MADE.LINKED] == "Re-identification rate, distance linkage"
     assert said["rank_interval_disclosure|A0|p_percent=5"].endswith(", A0, 5\u202f%")
     assert len(set(said.values())) == len(said)
@@ -138,7 +139,7 @@ def test_what_dominates_what_is_what_the_definition_says(points):
 
 def test_the_json_keeps_five_digits_and_none_for_what_is_not_there():
     lines = [line(0, risk=0.123456789, loss=1234567.0), line(1, risk=1e-9, loss=2.0), line(2, reason="no")]
-    found = json.loads(as_json(page_data(results(*lines), told(seeds=1))))
+    found = json.loads(serialise_column(page_data(results(*lines), told(seeds=1))))
     assert found["views"][0]["mean"] == [0.12346, 1e-9, None]
     assert found["loss"]["mean"] == [1234600.0, 2.0, None]
     assert "low" not in found["loss"]
@@ -161,7 +162,7 @@ def test_reasons_that_differ_in_numbers_alone_are_told_once():
 
 
 def test_numbers_with_gaps_stay_themselves():
-    found = json.loads(as_json(page_data(results(line(4, risk=0.1, loss=1.0), line(9, risk=0.2, loss=2.0)), told())))
+    found = json.loads(serialise_column(page_data(results(line(4, risk=0.1, loss=1.0), line(9, risk=0.2, loss=2.0)), told())))
     assert found["numbers"] == [4, 9]
     assert found["views"][0]["frontier"] == [0]
 
@@ -172,14 +173,14 @@ def hostile():
 
 
 def test_hostile_texts_are_texts():
-    page = render(hostile())
+    page = render_sweep_page(hostile())
     assert "<img" not in page
     assert page.count("</script>") == 2
     assert json.loads(re.search(r'id="data">(.*?)</script>', page, re.S)[1])["reason"]["levels"] == ["", HOSTILE]
 
 
 def test_the_policy_of_the_page_allows_its_script_and_style_and_nothing_else():
-    page = render(page_data(synthetic(12), told()))
+    page = render_sweep_page(page_data(synthetic(12), told()))
     policy = re.search(r'Content-Security-Policy" content="([^"]*)"', page)[1].replace("&#39;", "'")
     for tag, directive in (("style", "style-src"), ("script", "script-src")):
         content = re.search(rf"<{tag}>(.*?)</{tag}>", page, re.S)[1]
@@ -192,7 +193,7 @@ def test_the_policy_of_the_page_allows_its_script_and_style_and_nothing_else():
 
 
 def test_the_page_says_what_it_must_and_not_what_it_must_not():
-    page = render(page_data(synthetic(12), told()))
+    page = render_sweep_page(page_data(synthetic(12), told()))
     for wanted in (
         "Private",
         "must not be published",
@@ -206,8 +207,9 @@ def test_the_page_says_what_it_must_and_not_what_it_must_not():
     assert page.index("Private") < page.index("<main")
 
 
-def test_the_script_writes_texts_alone():
-    scripts = "".join(path.read_text() for path in TEMPLATES.glob("*.js"))
+def test_the_scripts_write_texts_alone():
+    assert {path.name for path in SCRIPTS} >= {"paged_table.js", "browse.js", "map.js"}
+    scripts = "".join(path.read_text() for path in SCRIPTS)
     for never in (
         "innerHTML",
         "outerHTML",
@@ -262,7 +264,7 @@ def test_figures_without_room_are_counted(monkeypatch):
     assert len(data.figures) == 16
     assert data.left_out == len(table.figures) - 16
     assert {MADE.WORST, MADE.LINKED, "sse_percent"} <= {figure.id for figure in data.figures}
-    assert f"{data.left_out} further figures" in render(data)
+    assert f"{data.left_out} further figures" in render_sweep_page(data)
 
 
 def test_what_moves_what_is_told_of_both_views_and_the_loss():
@@ -280,7 +282,7 @@ def test_what_moves_what_is_told_of_both_views_and_the_loss():
     assert shares[data.loss.axis] == pytest.approx([2 / 3 / (2 / 3 + 25), 25 / (2 / 3 + 25)])
     assert shares[data.views[1].axis] == [None, None]
     assert "mdav: no trial has the figure" in found.gaps
-    page = render(data)
+    page = render_sweep_page(data)
     assert '100\u202f% <span aria-hidden="true">\u2198' in page
     assert "97\u202f%" in page
 
@@ -289,4 +291,4 @@ def test_what_moves_what_is_told_of_both_views_and_the_loss():
     "lines", [[line(0, risk=0.5, loss=3.0)], [line(0, reason="no")], [line(0, risk=0.0, loss=0.0), line(1, risk=0.0, loss=0.0)]]
 )
 def test_the_smallest_sweeps_have_a_page(lines):
-    assert "<svg" in render(page_data(results(*lines), told()))
+    assert "<svg" in render_sweep_page(page_data(results(*lines), told()))

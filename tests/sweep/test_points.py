@@ -6,7 +6,7 @@ from itertools import product
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.sweep.axes import Axis
+from tasks.sweep.axes import SweepAxis
 from tasks.sweep.points import Space, SweepPoint, allocate_points, grid, n_points, random
 
 
@@ -16,11 +16,11 @@ def space(name, *axes):
 
 MDAV = space(
     "mdav",
-    Axis("k", (3, 5)),
-    Axis("partition", ("mdav", "v_mdav")),
-    Axis("gamma", (0.2, 1.1), when=(("partition", ("v_mdav",)),)),
+    SweepAxis("k", (3, 5)),
+    SweepAxis("partition", ("mdav", "v_mdav")),
+    SweepAxis("gamma", (0.2, 1.1), when=(("partition", ("v_mdav",)),)),
 )
-SWAP = space("swap", Axis("p", (1, 2, 3)))
+SWAP = space("swap", SweepAxis("p", (1, 2, 3)))
 
 
 def test_the_grid_by_hand():
@@ -44,7 +44,7 @@ def test_a_pipeline_without_axes_is_one_point():
 
 
 def test_values_stand_in_the_order_of_the_file_though_a_condition_looks_ahead():
-    early = space("p", Axis("gamma", (1, 2), when=(("way", ("x",)),)), Axis("way", ("x", "y")))
+    early = space("p", SweepAxis("gamma", (1, 2), when=(("way", ("x",)),)), SweepAxis("way", ("x", "y")))
     assert [one.values for one in grid((early,))] == [
         (("gamma", 1), ("way", "x")),
         (("gamma", 2), ("way", "x")),
@@ -60,7 +60,7 @@ def spaces(draw):
         values = tuple(range(draw(st.integers(1, 4))))
         named = draw(st.lists(st.sampled_from(axes), max_size=2, unique_by=lambda one: one.path)) if axes else []
         when = tuple((one.path, tuple(draw(st.sets(st.sampled_from(one.choices), min_size=1)))) for one in named)
-        axes.append(Axis(f"a{i}", values, when=when))
+        axes.append(SweepAxis(f"a{i}", values, when=when))
     return space("p", *draw(st.permutations(axes)))
 
 
@@ -83,7 +83,7 @@ def test_the_grid_and_its_size_are_those_of_the_slow_way(one):
 
 
 def test_a_grid_of_billions_is_counted_without_being_made():
-    many = space("many", *(Axis(f"a{i}", range(1000)) for i in range(10)), Axis("b", (1, 2), when=(("a3", (7,)),)))
+    many = space("many", *(SweepAxis(f"a{i}", range(1000)) for i in range(10)), SweepAxis("b", (1, 2), when=(("a3", (7,)),)))
     assert many.size == 1000**10 + 1000**9
 
 
@@ -98,12 +98,12 @@ def test_random_points_are_distinct_points_of_the_grid(one, points, seed):
 
 
 def test_another_seed_draws_other_points():
-    large = space("large", Axis("a", range(1000)))
+    large = space("large", SweepAxis("a", range(1000)))
     assert list(random((large,), 20, 0)) != list(random((large,), 20, 1))
 
 
 def test_random_points_come_evenly_from_the_pipelines():
-    large, endless = space("large", Axis("a", range(1000))), space("endless", Axis("b", (), bounds=(0.0, 1.0)))
+    large, endless = space("large", SweepAxis("a", range(1000))), space("endless", SweepAxis("b", (), bounds=(0.0, 1.0)))
     assert allocate_points((large, SWAP, endless), 21) == (9, 3, 9)
     found = Counter(point.pipeline for point in random((large, SWAP, endless), 21, 0))
     assert found == {"large": 9, "swap": 3, "endless": 9}
@@ -112,7 +112,7 @@ def test_random_points_come_evenly_from_the_pipelines():
 
 @given(st.lists(st.integers(1, 30), min_size=1, max_size=6), st.integers(0, 120))
 def test_no_pipeline_gives_more_than_it_has_and_nothing_is_lost(sizes, points):
-    many = tuple(space(f"p{i}", Axis("a", range(size))) for i, size in enumerate(sizes))
+    many = tuple(space(f"p{i}", SweepAxis("a", range(size))) for i, size in enumerate(sizes))
     shares = allocate_points(many, points)
     assert sum(shares) == min(points, sum(sizes))
     assert all(share <= size for share, size in zip(shares, sizes, strict=True))
@@ -120,7 +120,7 @@ def test_no_pipeline_gives_more_than_it_has_and_nothing_is_lost(sizes, points):
 
 
 def test_points_of_a_huge_space_are_drawn_without_making_it():
-    huge = space("huge", *(Axis(f"a{i}", range(1000)) for i in range(6)))
+    huge = space("huge", *(SweepAxis(f"a{i}", range(1000)) for i in range(6)))
     found = [point.values for point in random((huge,), 50, 0)]
     assert len(set(found)) == 50
     assert {path for path, _ in found[0]} == {f"a{i}" for i in range(6)}

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 
 from tasks.attack.probabilistic.probabilistic_linkage import ProbabilisticLinkage
-from tasks.sweep.calibration import probable, worlds
-from tasks.sweep.calibration.findings import LEVEL, Effort
-from tasks.sweep.calibration.probable import (
+from tasks.sweep.calibration import probabilistic_linkage_checks, worlds
+from tasks.sweep.calibration.calibration_findings import LEVEL, Effort
+from tasks.sweep.calibration.probabilistic_linkage_checks import (
     claims_of_the_model_hold,
     independent_codes,
     posterior_finds_nothing,
@@ -32,8 +32,8 @@ def rng():
 
 def changed(monkeypatch, change):
     """The attack with its outcomes, or what it tells, changed."""
-    real = probable.run_attack
-    monkeypatch.setattr(probable, "run_attack", lambda world, spec: change(real(world, spec)))
+    real = probabilistic_linkage_checks.run_attack
+    monkeypatch.setattr(probabilistic_linkage_checks, "run_attack", lambda world, spec: change(real(world, spec)))
 
 
 def with_posterior(result, factor):

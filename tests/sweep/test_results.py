@@ -25,7 +25,7 @@ from tasks.score.measure import SUBGROUPS
 from tasks.score.policy import PolicyLine
 from tasks.score.verdict import decide
 from tasks.sweep import evaluation
-from tasks.sweep.layout import StoredFigure, TrialRow, decode_figure, encode_figures, subject_of, table_of
+from tasks.sweep.layout import StoredFigure, TrialRow, create_sweep_table, decode_figure, encode_figures, parse_figure_id
 from tasks.sweep.results import FIGURE_FIELDS, Results
 
 LINKED = "reidentification|distance_linkage|declared"
@@ -39,7 +39,9 @@ def line(point: int, seed: int, figures: dict[str, StoredFigure], **fields: obje
 
 def test_whole_numbers_beyond_64_bits_do_not_cost_the_table() -> None:
     huge = 10**30
-    table = table_of([line(0, 0, {}), line(1, 0, {}, axes={"masking[0].k": huge}, status="skipped", reason="too few")])
+    table = create_sweep_table(
+        [line(0, 0, {}), line(1, 0, {}, axes={"masking[0].k": huge}, status="skipped", reason="too few")]
+    )
     assert table.column("axis:masking[0].k").to_pylist() == ["3", str(huge)]
 
 
@@ -77,7 +79,7 @@ def test_a_figure_survives_the_json_and_the_table(figure: Estimate) -> None:
     stored = json.loads(canonical(encode_figures([figure])))
     assert list(stored) == [figure.id]
     again = decode_figure(figure.id, stored[figure.id])
-    table = Results.from_table(table_of([line(0, 0, stored), line(0, 1, {})]))
+    table = Results.from_table(create_sweep_table([line(0, 0, stored), line(0, 1, {})]))
     assert table.estimates(0) == (again,)
     assert table.estimates(1) == ()
     if figure.low is not None and figure.low == figure.high:  # an interval that is a point is the value
@@ -123,7 +125,7 @@ def test_every_figure_that_is_scored_is_read_back(monkeypatch: pytest.MonkeyPatc
     noise = Noise(method="noise", kind="independent", attributes=("a", "b|c"), sd_percent=50)
     (row,) = evaluation.evaluate(table, Schema(tuple(attributes)), evaluation.TrialGroup((noise,), 0, (trial,)), source="s")
     assert row.status == "ok"
-    found = Results.from_table(table_of([line(0, 0, row.figures)])).estimates(0)
+    found = Results.from_table(create_sweep_table([line(0, 0, row.figures)])).estimates(0)
     identity = ("id", "measure", "attack", "intruder", "attribute", "subgroup", "parameters", "value", "status", "unit")
     by_id = {one.id: [getattr(one, name) for name in identity] for one in scored}
     assert {one.id: [getattr(one, name) for name in identity] for one in found} == by_id
@@ -148,7 +150,7 @@ def test_names_with_bars_keep_apart() -> None:
 
 def test_a_width_of_many_digits_is_read_back() -> None:
     one = Estimate(measure="rank_interval_disclosure", attribute="a", parameters=(("p_percent", 12.3456789),), value=0, unit="")
-    assert subject_of(one.id).p_percent == 12.3456789
+    assert parse_figure_id(one.id).p_percent == 12.3456789
     assert replace(one, parameters=(("p_percent", 5.0),)).id == "rank_interval_disclosure|a|p_percent=5"
 
 
@@ -159,7 +161,7 @@ STRANGE = ["nothing", "reidentification", "reidentification|a", "il1s|a|b", "rei
 @pytest.mark.parametrize("strange", STRANGE)
 def test_other_ids_are_refused(strange: str) -> None:
     with pytest.raises(ValueError, match="the id"):
-        subject_of(strange)
+        parse_figure_id(strange)
 
 
 def test_the_table_of_three_trials() -> None:
@@ -184,16 +186,16 @@ def test_the_table_of_three_trials() -> None:
         f"status:{LOSS}": ["not_applicable", None, None],
         "seconds": [0.5, 0.5, 0.5],
     }
-    table = table_of(rows)
+    table = create_sweep_table(rows)
     assert table.to_pydict() == expected
     assert table.column_names == list(expected)
     random.Random(1).shuffle(rows)
-    assert table_of(rows).equals(table)
+    assert create_sweep_table(rows).equals(table)
 
 
 def test_the_kinds_of_axes() -> None:
     axes: list[dict[str, object]] = [{"a": 1, "b": True, "c": 1, "d": "x", "e": ("u", "v")}, {"a": 2, "c": 0.5, "d": 2}]
-    table = table_of([line(i, 0, {}, axes=values) for i, values in enumerate(axes)])
+    table = create_sweep_table([line(i, 0, {}, axes=values) for i, values in enumerate(axes)])
     kinds = {name: str(table.schema.field(f"axis:{name}").type) for name in "abcde"}
     assert kinds == {"a": "int64", "b": "bool", "c": "double", "d": "string", "e": "string"}
     assert table.column("axis:d").to_pylist() == ["x", "2"]
@@ -203,7 +205,7 @@ def test_the_kinds_of_axes() -> None:
 def test_over_the_seeds() -> None:
     values = {(3, 0): 0.1, (3, 1): 0.3, (3, 2): 0.2, (7, 0): 0.1, (7, 1): 0.1, (7, 2): 0.1, (9, 0): 0.5, (10, 0): None}
     rows = [line(point, seed, {} if value is None else {LOSS: value}) for (point, seed), value in values.items()]
-    results = Results.from_table(table_of([*rows, line(9, 1, {})]))
+    results = Results.from_table(create_sweep_table([*rows, line(9, 1, {})]))
     found = results.aggregate_seeds(results.values(LOSS))
     assert results.points.tolist() == [3, 7, 9, 10]
     assert found.mean[:3].tolist() == pytest.approx([0.2, 0.1, 0.5])
@@ -218,7 +220,7 @@ def test_over_the_seeds() -> None:
 @given(st.lists(st.tuples(st.integers(0, 4), st.none() | st.floats(-1e9, 1e9)), max_size=30))
 def test_over_the_seeds_as_a_loop_has_it(given_: list[tuple[int, float | None]]) -> None:
     rows = [line(point, seed, {} if value is None else {LOSS: value}) for seed, (point, value) in enumerate(given_)]
-    results = Results.from_table(table_of(rows))
+    results = Results.from_table(create_sweep_table(rows))
     found = results.aggregate_seeds(results.values(LOSS))
     for place, point in enumerate(results.points.tolist()):
         own = [value for number, value in given_ if number == point and value is not None]
@@ -229,13 +231,13 @@ def test_over_the_seeds_as_a_loop_has_it(given_: list[tuple[int, float | None]])
 
 
 def test_an_empty_table() -> None:
-    results = Results.from_table(table_of([]))
+    results = Results.from_table(create_sweep_table([]))
     assert (results.n_trials, results.n_points, results.figures) == (0, 0, {})
     assert len(results.aggregate_seeds(results.values(LOSS)).mean) == 0
 
 
 def test_columns_and_order_are_checked() -> None:
-    table = table_of([line(0, 0, {}), line(0, 1, {}), line(1, 0, {})])
+    table = create_sweep_table([line(0, 0, {}), line(0, 1, {}), line(1, 0, {})])
     with pytest.raises(ValueError, match="no column seed"):
         Results.from_table(table.drop_columns(["seed"]))
     for order in ([1, 0, 2], [2, 0, 1], [0, 0, 1]):
@@ -246,7 +248,9 @@ def test_columns_and_order_are_checked() -> None:
 
 
 def test_texts_and_axes_per_trial() -> None:
-    results = Results.from_table(table_of([line(0, 0, {LOSS: {"status": "failed"}}), line(1, 0, {LOSS: 1.0}, axes={})]))
+    results = Results.from_table(
+        create_sweep_table([line(0, 0, {LOSS: {"status": "failed"}}), line(1, 0, {LOSS: 1.0}, axes={})])
+    )
     assert results.axes == ("masking[0].k",)
     assert results.axis("masking[0].k") == [3, None]
     assert results.texts(f"status:{LOSS}") == ["failed", None]

@@ -10,22 +10,22 @@ import optuna
 import pytest
 
 from tasks.microdata.table import Floats
-from tasks.sweep.axes import Axis
+from tasks.sweep.axes import SweepAxis
 from tasks.sweep.frontier import frontier, hypervolume
+from tasks.sweep.frontier_search import FrontierSearch, _Encoding
 from tasks.sweep.points import Space, SweepPoint, random
-from tasks.sweep.search import FrontierSearch, _Encoding
 
 REFERENCE = (1.5, 1.5)
 GROUPS = Space.from_axes(
     "groups",
     (
-        Axis("k", tuple(range(2, 32))),
-        Axis("width", tuple(range(30))),
-        Axis("method", ("x", "y", "z")),
-        Axis("gamma", tuple(range(10)), when=(("method", ("z",)),)),
+        SweepAxis("k", tuple(range(2, 32))),
+        SweepAxis("width", tuple(range(30))),
+        SweepAxis("method", ("x", "y", "z")),
+        SweepAxis("gamma", tuple(range(10)), when=(("method", ("z",)),)),
     ),
 )
-NOISE = Space.from_axes("noise", (Axis("share", tuple(range(1, 51))), Axis("scale", (), (0.0, 1.0))))
+NOISE = Space.from_axes("noise", (SweepAxis("share", tuple(range(1, 51))), SweepAxis("scale", (), (0.0, 1.0))))
 SPACES = (GROUPS, NOISE)
 
 
@@ -111,7 +111,10 @@ def test_it_comes_nearer_to_the_frontier_than_chance() -> None:
 
 
 def test_a_space_is_searched_to_its_end() -> None:
-    small = (Space.from_axes("a", (Axis("k", (2, 3, 5)), Axis("m", (True, False)))), Space.from_axes("b", (Axis("p", ("x",)),)))
+    small = (
+        Space.from_axes("a", (SweepAxis("k", (2, 3, 5)), SweepAxis("m", (True, False)))),
+        Space.from_axes("b", (SweepAxis("p", ("x",)),)),
+    )
     search = FrontierSearch(small, seed=1, size=3)
     points: list[SweepPoint] = []
     while new := search.generation(points, np.arange(len(points), dtype=float), np.zeros(len(points))):
@@ -123,7 +126,7 @@ def test_a_space_is_searched_to_its_end() -> None:
 
 
 def test_a_space_smaller_than_a_generation() -> None:
-    one = (Space.from_axes("a", (Axis("k", (2, 3)),)),)
+    one = (Space.from_axes("a", (SweepAxis("k", (2, 3)),)),)
     search = FrontierSearch(one, seed=1, size=10)
     points = search.generation([], np.empty(0), np.empty(0))
     assert len(points) == 2
@@ -131,7 +134,7 @@ def test_a_space_smaller_than_a_generation() -> None:
 
 
 def test_a_pipeline_without_axes_is_one_point() -> None:
-    both = (Space.from_axes("plain", ()), Space.from_axes("a", (Axis("k", tuple(range(4))),)))
+    both = (Space.from_axes("plain", ()), Space.from_axes("a", (SweepAxis("k", tuple(range(4))),)))
     search = FrontierSearch(both, seed=0, size=5)
     points = search.generation([], np.empty(0), np.empty(0))
     assert [(point.pipeline, point.values) for point in points].count(("plain", ())) == 1
@@ -140,7 +143,7 @@ def test_a_pipeline_without_axes_is_one_point() -> None:
 
 def test_points_without_result_are_worse_than_any() -> None:
     """Half of the space fails; the search learns to stay away from it, though nothing there was ever said to be bad."""
-    space = (Space.from_axes("a", (Axis("x", tuple(range(100))), Axis("y", tuple(range(100))))),)
+    space = (Space.from_axes("a", (SweepAxis("x", tuple(range(100))), SweepAxis("y", tuple(range(100))))),)
     search = FrontierSearch(space, seed=5, size=40)
     points: list[SweepPoint] = []
     for _ in range(6):
@@ -174,7 +177,7 @@ def test_what_is_told_is_checked() -> None:
 
 
 def test_a_long_log_range_and_rounded_ends() -> None:
-    space = (Space.from_axes("a", (Axis("p", (), (0.123456789, 98.7654321), log=True),)),)
+    space = (Space.from_axes("a", (SweepAxis("p", (), (0.123456789, 98.7654321), log=True),)),)
     search = FrontierSearch(space, seed=8, size=4)
     points: list[SweepPoint] = []
     for _ in range(8):
@@ -193,7 +196,7 @@ def test_the_log_of_optuna_is_as_it_was(capfd: pytest.CaptureFixture[str]) -> No
 
 def test_a_search_never_asks_for_a_value_beyond_the_ends_of_a_range() -> None:
     ends = 0.1234564, 0.9999999
-    (space,) = spaces = (Space.from_axes("p", (Axis("x", (), ends),)),)
+    (space,) = spaces = (Space.from_axes("p", (SweepAxis("x", (), ends),)),)
     encoding = _Encoding(spaces, bytes(32))
     for end in ends:
         assert encoding.point(0, {"pipeline": "p", "p x": end}) == SweepPoint(0, space.pipeline, (("x", end),))

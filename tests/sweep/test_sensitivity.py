@@ -12,7 +12,7 @@ import statsmodels.api as sm
 import statsmodels.formula.api as smf
 
 from tasks.microdata.table import Floats
-from tasks.sweep.layout import TrialRow, table_of
+from tasks.sweep.layout import TrialRow, create_sweep_table
 from tasks.sweep.page.influence_table import create_influence_table
 from tasks.sweep.results import Results
 from tasks.sweep.sensitivity import Influence, influences
@@ -22,7 +22,7 @@ K, M, G = "masking[0].k", "masking[0].partition", "masking[0].gamma"
 
 def results(points: Sequence[Mapping[str, object]], seeds: int = 1, pipeline: str = "p") -> Results:
     return Results.from_table(
-        table_of(
+        create_sweep_table(
             [
                 TrialRow(point=i, pipeline=pipeline, seed=seed, axes=axes, status="ok", reason=None, figures={}, seconds=0)
                 for i, axes in enumerate(points)
@@ -137,7 +137,7 @@ def test_pipelines_are_told_apart() -> None:
         TrialRow(point=i, pipeline=name, seed=0, axes={"a": i % 4}, status="ok", reason=None, figures={}, seconds=0)
         for i, name in enumerate(["one"] * 8 + ["other"] * 8)
     ]
-    table = Results.from_table(table_of(lines))
+    table = Results.from_table(create_sweep_table(lines))
     y = np.array([float(str(a)) for a in table.axis("a")]) * ([1] * 8 + [-1] * 8)
     one, other = influences(table, y)
     assert (one.pipeline, other.pipeline) == ("one", "other")

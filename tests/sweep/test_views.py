@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from tasks.sweep.layout import StoredFigure, TrialRow, TrialStatus, table_of
+from tasks.sweep.layout import StoredFigure, TrialRow, TrialStatus, create_sweep_table
 from tasks.sweep.results import Results
 from tasks.sweep.views import (
     FigureLoss,
@@ -18,8 +18,8 @@ from tasks.sweep.views import (
     LossView,
     RiskView,
     WorstRisk,
-    loss_of,
-    risk_of,
+    compute_loss,
+    compute_risk,
 )
 
 NEAREST, FOLLOWED = "reidentification|distance_linkage|declared", "reidentification|transparency|declared"
@@ -35,11 +35,11 @@ def results(*trials: dict[str, StoredFigure], status: TrialStatus = "ok", reason
         TrialRow(point=i, pipeline="p", seed=0, axes={}, status=status, reason=reason, figures=figures, seconds=0)
         for i, figures in enumerate(trials)
     ]
-    return Results.from_table(table_of(rows))
+    return Results.from_table(create_sweep_table(rows))
 
 
 def told(found: Results, view: Any) -> list[float | None]:
-    seen = risk_of(found, view) if isinstance(view, WorstRisk | LiteratureRisk | FigureRisk) else loss_of(found, view)
+    seen = compute_risk(found, view) if isinstance(view, WorstRisk | LiteratureRisk | FigureRisk) else compute_loss(found, view)
     assert [np.isnan(value) for value in seen.values] == [why is not None for why in seen.reasons]
     return [None if np.isnan(value) else float(value) for value in seen.values]
 
@@ -54,7 +54,7 @@ def test_the_worst_is_the_largest_of_all_attacks_that_apply() -> None:
         {NEAREST: 0.0, FOLLOWED: 0.0},
     )
     assert told(found, WorstRisk()) == [0.7, 0.3, None, None, None, 0.0]
-    seen = risk_of(found, WorstRisk())
+    seen = compute_risk(found, WorstRisk())
     assert seen.figure == (FOLLOWED, NEAREST, None, None, None, NEAREST)
     assert seen.reasons[2] == f"the figure {FOLLOWED} failed"
     assert seen.reasons[3] == "no such figure: no attack or attribute that it is about applies"
@@ -65,7 +65,7 @@ def test_the_worst_is_the_largest_of_all_attacks_that_apply() -> None:
 def test_a_trial_that_was_skipped_has_no_number_and_says_why(view: Any) -> None:
     found = results({}, status="skipped", reason="k: larger than the table")
     assert told(found, view) == [None]
-    seen = risk_of(found, view) if isinstance(view, WorstRisk | LiteratureRisk) else loss_of(found, view)
+    seen = compute_risk(found, view) if isinstance(view, WorstRisk | LiteratureRisk) else compute_loss(found, view)
     assert seen.reasons == ("skipped: k: larger than the table",)
 
 
@@ -86,7 +86,7 @@ def test_the_view_of_the_literature_by_hand() -> None:
         {NEAREST: 0.1, f"{RANKS}|age|p_percent=5": GONE, f"{RANKS}|pay|p_percent=5": 0.3},
     )
     assert told(found, LiteratureRisk()) == pytest.approx([0.5 * 0.5 + 0.5 * 0.1, None, None, 0.5 * 0.3 + 0.5 * 0.1])
-    seen = risk_of(found, LiteratureRisk())
+    seen = compute_risk(found, LiteratureRisk())
     assert seen.reasons[1] == "no interval disclosure: no ordered attribute is masked"
     assert told(found, LiteratureRisk(linkage="transparency"))[0] == pytest.approx(0.75)
     assert "0.5 * interval disclosure (ranks) + 0.5 * distance linkage" in seen.says
@@ -139,7 +139,7 @@ def test_the_loss_of_the_literature_by_hand() -> None:
     relations: dict[str, StoredFigure] = {"covariance_difference": 0.3, "correlation_difference": 0.2}
     found = results(cells | relations, cells, relations | {"il1s": GONE}, cells | relations | {"mean_difference|pay": GONE})
     assert told(found, LiteratureLoss()) == [pytest.approx(0.08 + 0.03 + 0.12 + 0.04), None, None, pytest.approx(0.26)]
-    assert loss_of(found, LiteratureLoss()).reasons == (None, "no covariance_difference", "no il1s", None)
+    assert compute_loss(found, LiteratureLoss()).reasons == (None, "no covariance_difference", "no il1s", None)
 
 
 @pytest.mark.parametrize(

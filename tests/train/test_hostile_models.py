@@ -25,7 +25,7 @@ from model_files import (
 )
 
 from tasks.train import skops_archive
-from tasks.train.skops_file import frame_of, read_model
+from tasks.train.skops_file import list_feature_names, read_model
 
 FRAME, CLASSES = people()
 
@@ -138,7 +138,7 @@ def function_transformer(function):
 
 def test_a_function_of_numpy_is_read_and_no_other(tmp_path):
     content = function_transformer(np.log1p)
-    assert frame_of(read_model(content, WHERE)) == ("pay",)
+    assert list_feature_names(read_model(content, WHERE)) == ("pay",)
     for module, name in (("os", "system"), ("builtins", "eval"), ("numpy", "load")):
         error = refused(forged(content, lambda schema, members, m=module, f=name: rename(schema, "log1p", m, f)))
         assert error.code == "untrusted-type" and f"`{module}.{name}`" in error.what

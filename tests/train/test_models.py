@@ -22,12 +22,12 @@ from sklearn.tree import DecisionTreeClassifier
 
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Role, Scale, Schema
-from tasks.train.examples import Examples, Feature, class_places, coding_of
+from tasks.train.examples import Examples, Feature, create_encoder, find_class_positions
 from tasks.train.learners import Learner
-from tasks.train.model import answers_of, fit_model, learn_with
 from tasks.train.rare import refuse_rare_categories
 from tasks.train.skops_file import serialise_model
 from tasks.train.spec import ModelSpec
+from tasks.train.training import create_predictor, fit_model, learn_with
 
 LEARNERS = {
     "decision_tree": {},
@@ -62,7 +62,7 @@ def people(table):
 
 def test_a_table_as_a_learner_takes_it(people):
     data, schema = people
-    found = coding_of(model(), schema, data).examples(data)
+    found = create_encoder(model(), schema, data).examples(data)
     assert found.labels.tolist() == [0, 1, 0, 1, 1, 0] and found.classes.tolist() == ["a", "b"]
     assert [(one.name, one.kind) for one in found.features] == [("age", "number"), ("colour", "category"), ("pay", "number")]
     assert found.frame["age"].tolist()[:2] == [30.0, 40.0]
@@ -71,26 +71,26 @@ def test_a_table_as_a_learner_takes_it(people):
 
 def test_a_numeric_target_is_cut_at_quantiles_and_ties_stay_together(people):
     data, schema = people
-    thirds = coding_of(model(target="pay", target_quantiles=3), schema, data)
+    thirds = create_encoder(model(target="pay", target_quantiles=3), schema, data)
     assert thirds.examples(data).labels.tolist() == [0, 0, 1, 1, 2, 2]
     assert thirds.classes.tolist() == ["1: at most 2.67", "2: above 2.67, at most 4.33", "3: above 4.33"]
-    halves = coding_of(model(target="pay", target_quantiles=2), schema, data)
+    halves = create_encoder(model(target="pay", target_quantiles=2), schema, data)
     assert halves.examples(data).labels.tolist() == [0, 0, 0, 1, 1, 1]
 
 
 def test_cuts_are_told_to_three_digits_and_follow_the_training_table(table):
     data, schema = table({"x": np.arange(4.0), "pay": [12_345.0, 12_346.0, 98_765.0, 98_766.0]})
-    assert coding_of(model(target="pay", target_quantiles=2), schema, data).cuts.tolist() == [55_600.0]
+    assert create_encoder(model(target="pay", target_quantiles=2), schema, data).cuts.tolist() == [55_600.0]
     masked, _ = table({"x": np.arange(4.0), "pay": [10_000.0, 10_000.0, 20_000.0, 20_000.0]})
-    assert coding_of(model(target="pay", target_quantiles=2), schema, masked, data).cuts.tolist() == [15_000.0]
+    assert create_encoder(model(target="pay", target_quantiles=2), schema, masked, data).cuts.tolist() == [15_000.0]
 
 
 def test_a_class_that_masking_took_away_is_a_class_of_which_the_model_knows_nothing(table):
     data, schema = table({"x": np.arange(6.0), "class": [1, 1, 2, 2, 3, 3]}, scales={"class": Scale.CODE})
     masked, _ = table({"x": np.arange(6.0), "class": [1, 1, 2, 2, 2, 2]}, scales={"class": Scale.CODE})
-    coding = coding_of(model(), schema, masked, data)
+    coding = create_encoder(model(), schema, masked, data)
     made = fit_model(coding.examples(masked), learner("decision_tree"), 1)
-    answers = answers_of(made, coding.classes)(coding.examples(data).frame)
+    answers = create_predictor(made, coding.classes)(coding.examples(data).frame)
     assert made.classes_.tolist() == [1, 2] and coding.classes.tolist() == [1, 2, 3]
     assert coding.examples(data).labels.tolist() == [0, 0, 1, 1, 2, 2] and (answers[:, 2] == 0).all()
 
@@ -98,7 +98,7 @@ def test_a_class_that_masking_took_away_is_a_class_of_which_the_model_knows_noth
 def test_what_a_shadow_learns_has_only_classes_that_are_known(table):
     data, schema = table({"x": np.arange(4.0), "class": [1, 1, 2, 2]}, scales={"class": Scale.CODE})
     other, _ = table({"x": np.arange(4.0), "class": [1, 7, 2, 2]}, scales={"class": Scale.CODE})
-    train, rows = coding_of(model(), schema, data).get_labelled_examples(other)
+    train, rows = create_encoder(model(), schema, data).get_labelled_examples(other)
     assert rows.tolist() == [0, 2, 3] and train.labels.tolist() == [0, 1, 1]
 
 
@@ -107,7 +107,7 @@ def test_ordered_texts_are_places_in_the_order_that_the_training_table_shows(tab
     levels = [*["low", "high", "middle", "high"] * 10, *["top"] * 9]  # which fewer than ten records show
     data, schema = table({"level": levels, "class": [i % 2 for i in range(49)]}, scales={"class": Scale.CODE})
     schema = Schema((replace(schema["level"], scale=Scale.ORDINAL, order=order), schema["class"]))
-    coding = coding_of(model(), schema, data)
+    coding = create_encoder(model(), schema, data)
     assert coding.features == (Feature("level", "order", ("low", "middle", "high")),)
     made = fit_model(coding.examples(data), learner("decision_tree", max_depth=1), 1)
     asked = coding.examples(data).frame.head(4).assign(level=["top", "low", "high", np.nan])
@@ -163,7 +163,7 @@ def test_the_file_marks_missing_values_of_ten_records_or_more(table, few, marked
         schema = Schema(
             (replace(schema["size"], scale=Scale.ORDINAL, order=("low", "high", "top")), schema["plain"], schema["class"])
         )
-    examples = coding_of(model(), schema, data).examples(data)
+    examples = create_encoder(model(), schema, data).examples(data)
     made = fit_model(examples, learner("logistic_regression"), 1)
     parts = made[0].named_transformers_
     marks = [part for label, part in parts.items() if "marked" in label and part[-2].indicator_.features_.size]
@@ -185,16 +185,18 @@ def test_the_file_marks_missing_values_of_ten_records_or_more(table, few, marked
     ],
 )
 def test_classes_are_matched_by_one_rule_on_both_sides(asked, classes, places):
-    assert class_places(np.array(asked), np.array(classes)).tolist() == places
+    assert find_class_positions(np.array(asked), np.array(classes)).tolist() == places
 
 
 def test_a_stranger_among_the_classes_changes_no_answer():
     frame, labels = pd.DataFrame({"x": [0.0, 0, 0, 1, 1, 1]}), np.array(["01", "01", "01", "02", "02", "02"])
     made = DecisionTreeClassifier().fit(frame, labels)
-    plain = answers_of(made, np.array(["01", "02"]))(frame)
-    assert (answers_of(made, np.array(["001", "01", "02"]))(frame)[:, 1:] == plain).all() and (plain.sum(axis=1) == 1).all()
+    plain = create_predictor(made, np.array(["01", "02"]))(frame)
+    assert (create_predictor(made, np.array(["001", "01", "02"]))(frame)[:, 1:] == plain).all() and (
+        plain.sum(axis=1) == 1
+    ).all()
     with pytest.raises(ValueError, match="knows a class"):
-        answers_of(made, np.array(["01", "03"]))
+        create_predictor(made, np.array(["01", "03"]))
 
 
 @pytest.mark.parametrize("kind", ["text", "code", "all rare"])
@@ -206,7 +208,7 @@ def test_the_file_names_no_category_of_fewer_than_ten_records(table, kind):
     data, schema = table(
         {"place": values, "class": [i % 2 for i in range(92)]}, scales={"place": Scale.NOMINAL, "class": Scale.CODE}
     )
-    examples = coding_of(model(), schema, data).examples(data)
+    examples = create_encoder(model(), schema, data).examples(data)
     made = fit_model(examples, learner("logistic_regression"), 1)
     (names,) = made[0].named_transformers_["categories"].categories_
     expected = {"text": ["Canary 0", np.nan], "code": [7700], "all rare": [""]}[kind]
@@ -232,7 +234,7 @@ def test_the_file_names_no_category_of_fewer_than_ten_records(table, kind):
 def test_what_cannot_be_a_model_is_refused(people, fields, code):
     data, schema = people
     with pytest.raises(InputError) as refused:
-        coding_of(model(**fields), schema, data)
+        create_encoder(model(**fields), schema, data)
     assert refused.value.code == code
     assert refused.value.where.startswith("release.model")
 
@@ -240,7 +242,7 @@ def test_what_cannot_be_a_model_is_refused(people, fields, code):
 def test_a_target_of_too_many_classes_is_refused(table):
     data, schema = table({"x": np.arange(300), "y": np.arange(300)})
     with pytest.raises(InputError, match="300 classes"):
-        coding_of(model(target="y"), schema, data)
+        create_encoder(model(target="y"), schema, data)
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ import pytest
 from model_files import LEARNERS, fitted, members_of, people, pipeline
 
 from tasks.microdata.errors import InputError
-from tasks.train.skops_file import OWN_TYPES, classes_of, frame_of, imitation, read_model, serialise_model
+from tasks.train.skops_file import OWN_TYPES, imitation, list_classes, list_feature_names, read_model, serialise_model
 
 FRAME, CLASSES = people()
 WHERE = "release.model.file"
@@ -50,7 +50,7 @@ def test_a_file_answers_as_its_model_and_is_written_alike_again(models, method):
     read = read_model(content, WHERE)
     assert np.array_equal(read.predict_proba(FRAME), asked) and serialise_model(read) == content
     assert serialise_model(read_model(skops.io.dumps(model), WHERE)) == content
-    assert frame_of(read) == tuple(FRAME.columns) and classes_of(read).tolist() == ["no", "perhaps", "yes"]
+    assert list_feature_names(read) == tuple(FRAME.columns) and list_classes(read).tolist() == ["no", "perhaps", "yes"]
 
 
 @pytest.mark.slow
@@ -138,7 +138,7 @@ def test_columns_without_names_are_told():
 
     model = LogisticRegression().fit(FRAME[["pay"]].to_numpy(), CLASSES)
     with pytest.raises(InputError, match="without names of columns"):
-        frame_of(model)
+        list_feature_names(model)
 
 
 # ---- imitation
@@ -230,9 +230,9 @@ def encoded(last):
 
 def everything(model):
     """Every attribute of every object of a model."""
-    from tasks.train.model_parts import parts_of
+    from tasks.train.model_parts import list_model_parts
 
-    return [(part.held, name) for part in parts_of(model) for name in getattr(part.held, "__dict__", {})]
+    return [(part.held, name) for part in list_model_parts(model) for name in getattr(part.held, "__dict__", {})]
 
 
 @pytest.mark.filterwarnings("ignore:Some inputs do not have OOB", "ignore:invalid value", "ignore:Bins whose width")

@@ -28,7 +28,7 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import all_estimators
 
 from tasks.microdata.errors import InputError
-from tasks.train.model_parts import parts_of
+from tasks.train.model_parts import list_model_parts
 from tasks.train.skops_content import _READ
 from tasks.train.skops_file import imitation, read_model, serialise_model
 
@@ -45,7 +45,7 @@ OTHER_CLASSES = np.repeat([f"{CANARY} 1", f"{CANARY} 2"], 20)
 def elsewhere(estimator):
     """The estimator, fitted to the other table, with a note on each of its parts."""
     made = estimator.fit(OTHER, OTHER_CLASSES)
-    for part in parts_of(made):
+    for part in list_model_parts(made):
         if hasattr(part.held, "get_params"):
             part.held.note_ = CANARY
             if hasattr(part.held, "coef_"):

@@ -6,15 +6,15 @@ from collections.abc import Iterator
 from typing import Any
 
 from tasks.attack.insiders import SEPARATOR
-from tasks.mask.advice import JOINTLY, MORE_RISK
 from tasks.mask.methods import find_method
+from tasks.mask.shared_advice import JOINTLY, MORE_RISK
 from tasks.microdata.escaping import escape_terminal
 from tasks.microdata.numbers import format_against_limit, format_limit
 from tasks.microdata.words import join_with_and
 from tasks.score.catalogue import LINKAGE, LOSS, MEASURES
 from tasks.score.measures.local_privacy import EPSILON
 from tasks.score.measures.model import MODEL_ACCURACY
-from tasks.score.membership.figures import UNLIKE
+from tasks.score.membership.membership_figures import UNLIKE
 from tasks.score.policy import INSIDER
 
 _LINKAGE = {measure.name for measure in LINKAGE}
@@ -42,8 +42,8 @@ def advice(scorecard: dict[str, Any], manifest: dict[str, Any]) -> list[str]:
     spec = manifest["spec"]
     figures = [figure for figure in scorecard["estimates"] if figure.get("attack") not in _find_position_attacks(spec)]
     lines = [line for line in scorecard["criteria"] if line["decision"] != "pass"]
-    said = (sentence for line in lines for sentence in _about(line, figures, spec))
-    return list(dict.fromkeys(said))
+    sentences = (sentence for line in lines for sentence in _about(line, figures, spec))
+    return list(dict.fromkeys(sentences))
 
 
 def _advise_sampling(intruder: dict[str, Any]) -> str:
@@ -53,9 +53,9 @@ def _advise_sampling(intruder: dict[str, Any]) -> str:
 
 
 def _about(line: dict[str, Any], figures: list[dict[str, Any]], spec: dict[str, Any]) -> Iterator[str]:
-    place = f"policy line {line['line'] + 1}"
+    location = f"policy line {line['line'] + 1}"
     if line["decision"] == "undecided":
-        yield f"{place} ({line['measure']}) could not be decided: {escape_terminal(line['reason'])}."
+        yield f"{location} ({line['measure']}) could not be decided: {escape_terminal(line['reason'])}."
         if MEASURES[line["measure"]].of_membership or MEASURES[line["measure"]].only_of_model:
             if line["reason"] and UNLIKE in line["reason"]:
                 yield (
@@ -67,60 +67,62 @@ def _about(line: dict[str, Any], figures: list[dict[str, Any]], spec: dict[str, 
         elif line["deciding_bound"] in ("low", "high"):
             yield _advise_sampling(spec.get("intruder") or {})
     elif spec.get("release") is not None:
-        yield _advise_model(line, place)
+        yield _advise_model(line, location)
     elif (spec.get("released") or {}).get("align") == "none":
-        yield _advise_synthetic_rows(line, place)
+        yield _advise_synthetic_rows(line, location)
     elif line["attack"] is not None and line["attack"] in _find_position_attacks(spec):
         yield _SHUFFLE
     elif (line["intruder"] or "").startswith(INSIDER):
-        yield from _advise_insiders(line, figures, spec, place)
+        yield from _advise_insiders(line, figures, spec, location)
     elif line["measure"] in _LINKAGE or line["measure"].startswith("k_anonymity"):
         yield from _advise_declared_intruder(line, figures, spec)
     elif line["measure"] == EPSILON.name:
-        yield _advise_epsilon(line, place)
+        yield _advise_epsilon(line, location)
     elif line["measure"] in _LOSS:
-        yield from _advise_losses(line, figures, spec, place)
+        yield from _advise_losses(line, figures, spec, location)
     else:
         there = f" {ELSEWHERE}" if spec.get("released") else ""
-        yield f"Mask {_format_attribute(line)}more strongly{there}, or raise the limit of {place} if you can answer for it."
+        yield f"Mask {_format_attribute(line)}more strongly{there}, or raise the limit of {location} if you can answer for it."
 
 
-def _advise_epsilon(line: dict[str, Any], place: str) -> str:
+def _advise_epsilon(line: dict[str, Any], location: str) -> str:
     if line["deciding_value"] is None:
         return (
             "A finite epsilon needs probabilities above 0 that do not come from the data (`epsilon` or `retention` without "
             "`invariant`, or a matrix without zeros), and no missing values: code those as a category of their own in the "
-            f"source. Or take {place} out."
+            f"source. Or take {location} out."
         )
     return (
         f"Let PRAM change {_format_attribute(line)}more often (a smaller `epsilon` or `retention`), or attributes "
-        f"together (`jointly`); or raise the limit of {place} if you can answer for it."
+        f"together (`jointly`); or raise the limit of {location} if you can answer for it."
     )
 
 
-def _advise_model(line: dict[str, Any], place: str) -> str:
+def _advise_model(line: dict[str, Any], location: str) -> str:
     if line["measure"] == MODEL_ACCURACY.name:
         return (
             "The model is right too seldom: give it more or better features, let it learn more finely (deeper trees, smaller "
-            f"leaves, a weaker penalty), which tells more of who taught it; or lower the limit of {place}."
+            f"leaves, a weaker penalty), which tells more of who taught it; or lower the limit of {location}."
         )
     return (
         "The model tells too much of who taught it: hold it back (shallower trees, larger leaves, a stronger penalty), let it "
-        f"learn from a masked table (`masking`), or raise the limit of {place} if you can answer for it."
+        f"learn from a masked table (`masking`), or raise the limit of {location} if you can answer for it."
     )
 
 
-def _advise_synthetic_rows(line: dict[str, Any], place: str) -> str:
-    told = f"{line['measure']}{' of ' + escape_terminal(line['attribute']) if line['attribute'] else ''}"
+def _advise_synthetic_rows(line: dict[str, Any], location: str) -> str:
+    figure = f"{line['measure']}{' of ' + escape_terminal(line['attribute']) if line['attribute'] else ''}"
     if line["measure"] in _LOSS:
         return (
-            f"The synthetic table is too far from the source ({told}): make it anew {ELSEWHERE}, by a model that keeps more of "
-            f"how attributes go together (more risk); or raise the limit of {place}, if it is still fit for its purpose."
+            f"The synthetic table is too far from the source ({figure}): make it anew {ELSEWHERE}, by a model that "
+            f"keeps more of "
+            f"how attributes go together (more risk); or raise the limit of {location}, if it is still fit for its purpose."
         )
     return (
-        f"The synthetic rows tell too much ({told}): make the table anew, by a model that keeps less of single records (fewer "
+        f"The synthetic rows tell too much ({figure}): make the table anew, by a model that keeps less of single "
+        f"records (fewer "
         "attributes, coarser values, larger groups behind each drawn value, or noise with a known bound), or leave the "
-        f"attribute out; or raise the limit of {place}, if you can answer for it."
+        f"attribute out; or raise the limit of {location}, if you can answer for it."
     )
 
 
@@ -130,24 +132,24 @@ def _find_position_attacks(spec: dict[str, Any]) -> set[str]:
     return {POSITION} | {attack["id"] for attack in stated if attack["method"] == POSITION and attack.get("id")}
 
 
-def _advise_insiders(line: dict[str, Any], figures: list[dict[str, Any]], spec: dict[str, Any], place: str) -> Iterator[str]:
+def _advise_insiders(line: dict[str, Any], figures: list[dict[str, Any]], spec: dict[str, Any], location: str) -> Iterator[str]:
     unit = MEASURES[line["measure"]].unit
     beyond = _insiders_beyond(line, figures, spec)
     several = _know_several(beyond, spec)
     if several:
         decided = (line["intruder"] or "").partition(":")[2]
         names = decided if decided in several else next(iter(several))
-        yield _advise_column_set(names, several[names], line, place)
+        yield _advise_column_set(names, several[names], line, location)
     for name, value in beyond.items():
         if name in several:
             continue
-        told = f"{format_against_limit(value, line['limit'], unit)}; limit {format_limit(line['limit'], unit)}"
+        figure = f"{format_against_limit(value, line['limit'], unit)}; limit {format_limit(line['limit'], unit)}"
         yield (
             f"{escape_terminal(name)} is published {_fate(name, spec)}, and somebody who knows it as well finds too much "
-            f"({line['measure']} {told}). "
+            f"({line['measure']} {figure}). "
             f"Treat it as known and mask it with the others: {_describe_joint_masking(name, spec)}. "
             "Or keep it out of the file: `role: withheld`. "
-            f"Or raise the limit of {place}, if you can answer for that."
+            f"Or raise the limit of {location}, if you can answer for that."
         )
 
 
@@ -158,21 +160,21 @@ def _know_several(beyond: dict[str, float], spec: dict[str, Any]) -> dict[str, f
     return {names: value for names, value in beyond.items() if SEPARATOR in names}
 
 
-def _advise_column_set(names: str, value: float, line: dict[str, Any], place: str) -> str:
+def _advise_column_set(names: str, value: float, line: dict[str, Any], location: str) -> str:
     unit = MEASURES[line["measure"]].unit
     columns = join_with_and(escape_terminal(name) for name in names.split(SEPARATOR))
-    told = f"{format_against_limit(value, line['limit'], unit)}; limit {format_limit(line['limit'], unit)}"
+    figure = f"{format_against_limit(value, line['limit'], unit)}; limit {format_limit(line['limit'], unit)}"
     return (
-        f"Somebody who knows {columns} together finds too much ({line['measure']} {told}). Treat some of these as known, "
+        f"Somebody who knows {columns} together finds too much ({line['measure']} {figure}). Treat some of these as known, "
         "`role: quasi_identifier`, and mask them with the others; or keep some out of the file: `role: withheld`; or raise "
-        f"the limit of {place}, if you can answer for that."
+        f"the limit of {location}, if you can answer for that."
     )
 
 
 def _fate(name: str, spec: dict[str, Any]) -> str:
     if spec.get("released"):
         return "as the table holds it"
-    masked = any(name in (attributes_of(step) or ()) for step in _steps(spec))
+    masked = any(name in (list_step_attributes(step) or ()) for step in _steps(spec))
     return "masked apart from the others" if masked else "unchanged"
 
 
@@ -200,7 +202,7 @@ def _describe_joint_masking(name: str, spec: dict[str, Any]) -> str:
     if step is None or scale == _UNGROUPABLE:
         return f"{role}, and name it in a masking step that takes its scale"
     grouping, named = _steps(spec)[step], f"masking step {step + 1} (microaggregation)"
-    if attributes_of(grouping) is None and scale not in _CATEGORIES:
+    if list_step_attributes(grouping) is None and scale not in _CATEGORIES:
         return f"{role}; {named} masks it then, because it names no attributes"
     field = "blocks" if grouping.get("blocks") else "attributes"
     return f"{role}, and add it to the `{field}` of {named}"
@@ -219,18 +221,18 @@ def _advise_declared_intruder(line: dict[str, Any], figures: list[dict[str, Any]
         yield "Publish fewer attributes, or coarser ones (age in years of five, a region for a town): there is less to know."
 
 
-def _advise_losses(line: dict[str, Any], figures: list[dict[str, Any]], spec: dict[str, Any], place: str) -> Iterator[str]:
+def _advise_losses(line: dict[str, Any], figures: list[dict[str, Any]], spec: dict[str, Any], location: str) -> Iterator[str]:
     unit = MEASURES[line["measure"]].unit
     parts = [f for f in figures if f["measure"] == line["measure"] and f["attribute"] and f["value"] is not None]
     worst = sorted(parts, key=lambda f: -f["value"])[:_NAMED] if MEASURES[line["measure"]].better == "lower" else []
     most = ", ".join(
         f"{escape_terminal(f['attribute'])} {format_against_limit(f['value'], line['limit'], unit)}" for f in worst
     )
-    told = f" (most: {most})" if most else ""
+    figure = f" (most: {most})" if most else ""
     concerned = {line["attribute"]} if line["attribute"] else {f["attribute"] for f in parts}
     ways = "; or ".join(_weaker_masks(spec, concerned))
-    limit = f"or raise the limit of {place}, if the table is still fit for its purpose"
-    yield f"The masks cost too much ({line['measure']}{told}): {ways}; {limit}."
+    limit = f"or raise the limit of {location}, if the table is still fit for its purpose"
+    yield f"The masks cost too much ({line['measure']}{figure}): {ways}; {limit}."
 
 
 def _weaker_masks(spec: dict[str, Any], concerned: set[str]) -> Iterator[str]:
@@ -244,7 +246,7 @@ def _weaker_masks(spec: dict[str, Any], concerned: set[str]) -> Iterator[str]:
 
 
 def _masks_some(step: dict[str, Any], names: set[str]) -> bool:
-    masked = attributes_of(step)
+    masked = list_step_attributes(step)
     return masked is None or bool(names & masked)
 
 
@@ -265,15 +267,15 @@ def _join_names(names: list[str]) -> str:
     return join_with_and(map(escape_terminal, names))
 
 
-def attributes_of(step: dict[str, Any]) -> set[str] | None:
+def list_step_attributes(step: dict[str, Any]) -> set[str] | None:
     """The attributes a step names, in one way or another; None: those that fit it."""
     method = find_method(step["method"])
     return set(step.get("attributes") or ()) or None if method is None else method.list_attributes(step)
 
 
-def suggest_stronger_masking(place: int, step: dict[str, Any], line: dict[str, Any]) -> Iterator[str]:
-    """How a step would protect more, for a line of the policy on risk. place: in the list of steps."""
-    named, method = f"masking step {place + 1}", find_method(step["method"])
+def suggest_stronger_masking(position: int, step: dict[str, Any], line: dict[str, Any]) -> Iterator[str]:
+    """How a step would protect more, for a line of the policy on risk. location: in the list of steps."""
+    named, method = f"masking step {position + 1}", find_method(step["method"])
     if method is None:
         yield f"Mask more strongly in {named} ({step['method']})."
     elif line["measure"].startswith("k_anonymity") and method.model_construct(**step).moves_values:

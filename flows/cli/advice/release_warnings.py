@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from tasks.microdata.alignment import ROWS_OF_NOBODY
 from tasks.microdata.schema import Scale
-from tasks.score.membership.estimates import others_needed
+from tasks.score.membership.membership_estimates import others_needed
 from tasks.score.membership.sample_size import GUESSES, compute_guess_bound, find_sample_size
-from tasks.score.policy import FILE, PolicyLine, cannot_fail, rate_of
+from tasks.score.policy import FILE, PolicyLine, cannot_fail, find_rate
 
 if TYPE_CHECKING:
     from flows.release import ReleaseSpec
@@ -22,7 +22,7 @@ def list_release_warnings(release: ReleaseSpec, schema: Schema, asked: int | Non
     """Warnings on attacks that are asked for and cannot answer, on policy lines that no release could keep, on odd classes.
 
     asked: members and others whom attacks on membership ask about, so many of each; None: there are no such attacks.
-    Pure: nothing is read. Each names its place in the release file.
+    Pure: nothing is read. Each names its location in the release file.
     """
     return [
         *_silent_attacks(release),
@@ -50,12 +50,13 @@ def _numbers_as_classes(release: ReleaseSpec, schema: Schema) -> Iterator[str]:
 
 def _silent_attacks(release: ReleaseSpec) -> Iterator[str]:
     for i, attack in enumerate(release.attacks or ()):
-        place = f"attacks[{i}] ({attack.attack_id})"
-        if release.is_fully_synthetic and not attack.traits.attacks_synthetic_rows:
-            yield f"{place} will end as not applicable, because {ROWS_OF_NOBODY}; take it out"
+        location = f"attacks[{i}] ({attack.attack_id})"
+        if not release.kind.has_owners and not attack.traits.attacks_synthetic_rows:
+            yield f"{location} will end as not applicable, because {ROWS_OF_NOBODY}; take it out"
         elif release.intruder.records < 1 and (why := attack.traits.needs_all_records) is not None:
             yield (
-                f"{place} will end as not applicable to the declared intruder and to insiders: {why}, and they hold a share of "
+                f"{location} will end as not applicable to the declared intruder and to insiders: {why}, and they "
+                f"hold a share of "
                 f"the records (`intruder.records: {release.intruder.records:g}`)"
             )
 
@@ -79,16 +80,17 @@ def _lines_on_few_people(release: ReleaseSpec, asked: int | None) -> Iterator[st
     whose = "this table" if release.control is None else "a control of this size"
     people = f"with {whose} attacks ask about {asked:,} members and as many others"
     for i, line in enumerate(release.policy):
-        place, rate = f"policy[{i}] ({line.measure})", rate_of(line)
+        location, rate = f"policy[{i}] ({line.measure})", find_rate(line)
         if line.direction == "at_least" or cannot_fail(line):
             continue
         if rate is not None and asked < (needed := others_needed(rate)):
-            yield f"{place} will stay undecided: {people}, and a rate of {100 * rate:g} % needs {needed:,} others"
+            yield f"{location} will stay undecided: {people}, and a rate of {100 * rate:g} % needs {needed:,} others"
         elif line.measure in GUESSES and (bound := compute_guess_bound(line.measure, asked)) > line.limit:
             enough = find_sample_size(line.measure, line.limit)
             more = "no number is enough for that" if enough is None else f"it needs at least {enough:,} of each"
             yield (
-                f"{place} is likely to stay undecided although nothing is told: {people}, and what a guess reaches has a 95 % "
+                f"{location} is likely to stay undecided although nothing is told: {people}, and what a guess reaches "
+                f"has a 95 % "
                 f"bound of {bound:.3g} then, beyond {line.limit:g}; {more}"
             )
 
@@ -96,7 +98,7 @@ def _lines_on_few_people(release: ReleaseSpec, asked: int | None) -> Iterator[st
 def _fields_that_leave_out(release: ReleaseSpec, line: PolicyLine) -> list[str]:
     """The fields of the intruder that leave records out of what a line is about.
 
-    Who holds an external file holds that, whatever share of the source's records the others hold.
+    Somebody who has an external file holds that, whatever share of the source's records the others hold.
     """
     of_files = (line.intruder or "").startswith(FILE)
     shares = {"records": 1.0 if of_files else release.intruder.records, "targets": release.intruder.targets}

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tasks.audit.lookup.index import Index
     from tasks.audit.maintenance.review_due import DueCertificate, IssuedCertificate, Why
 
-_TOLD = 20
+_SHOWN = 20
 
 
 @group.command()
@@ -77,11 +77,11 @@ def _tell(
         say("")
     if replaced:
         say("Due too, but a later release of the series has taken their place (revoke them if nobody shall use them any more):")
-        for one in replaced[-_TOLD:]:
+        for one in replaced[-_SHOWN:]:
             old = one.certificate
             say(f"  {old.release}, run {old.run}: {_why(one)}; the newest is {old.superseded_by}")
-        if len(replaced) > _TOLD:
-            say(f"  and {len(replaced) - _TOLD:,} older ones (`sdcert audit due --json` names each)")
+        if len(replaced) > _SHOWN:
+            say(f"  and {len(replaced) - _SHOWN:,} older ones (`sdcert audit due --json` names each)")
         say("")
     say(f"As of {when:%Y-%m-%d}: {len(current)} of {standing} certificates due, the newest of each series counted")
 
@@ -104,8 +104,8 @@ def _describe_reason(why: Why, one: IssuedCertificate) -> str:
     match why:
         case "key revoked":
             end = one.key_revoked
-            told = "revoked" if end is None else end.describe()
-            return f"the key that signed it ({(one.signer or '')[:16]}) was {told}: it verifies no more"
+            validity = "revoked" if end is None else end.describe()
+            return f"the key that signed it ({(one.signer or '')[:16]}) was {validity}: it verifies no more"
         case "past review":
             return f"its review was due by {review}"
         case "review soon":
@@ -120,7 +120,7 @@ def _due(at: datetime, within: timedelta) -> tuple[tuple[IssuedCertificate, ...]
 
     What the index says of those that count is compared with their entries; of the others nothing is read.
     """
-    from flows.cli.audit.lookup import open_trail_index
+    from flows.cli.audit.run_descriptions import open_trail_index
 
     with open_trail_index() as index:
         found = _from(index, at, within)
@@ -132,7 +132,7 @@ def _due(at: datetime, within: timedelta) -> tuple[tuple[IssuedCertificate, ...]
 def _from(
     index: Index, at: datetime, within: timedelta
 ) -> tuple[tuple[IssuedCertificate, ...], list[DueCertificate], list[DueCertificate]]:
-    from flows.cli.audit.lookup import trust_in
+    from flows.cli.audit.run_descriptions import trust_in
     from tasks.audit.maintenance.review_due import build_certificate, certificates, find_due_certificates
 
     known = certificates(

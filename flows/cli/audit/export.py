@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from flows.cli.audit.group import MOST, Dataset, Release, Series, Since, Touching, Until, Verdict, group
+from flows.cli.audit.group import MOST, DatasetOption, Release, Series, Since, Touching, Until, VerdictOption, group
 from tasks.microdata.errors import InputError
 from tasks.microdata.escaping import escape_terminal
 from tasks.microdata.suggestion import did_you_mean
@@ -24,13 +24,13 @@ from tasks.runtime.files import write_whole
 from tasks.runtime.settings import Home
 
 if TYPE_CHECKING:
-    from flows.cli.audit.lookup import EntryAssessment
+    from flows.cli.audit.run_descriptions import EntryAssessment
     from tasks.audit.ledger.entries import Entry
     from tasks.audit.ledger.ledger import LedgerLine
     from tasks.audit.lookup.index import Index
-    from tasks.audit.lookup.page import PageRun, Section
+    from tasks.audit.lookup.index_rows import RunEntries
     from tasks.audit.lookup.query import Query
-    from tasks.audit.lookup.rows import RunEntries
+    from tasks.audit.lookup.trail_page import PageRun, Section
     from tasks.audit.lookup.trust import Trust
 
 WHERE = "sdcert audit export"
@@ -49,8 +49,8 @@ def export(
     series: Series = None,
     since: Since = None,
     until: Until = None,
-    verdict: Verdict = None,
-    dataset: Dataset = None,
+    verdict: VerdictOption = None,
+    dataset: DatasetOption = None,
     touching: Touching = None,
     last: Annotated[
         int | None, typer.Option(help="at most so many, the newest; default: all", min=1, max=MOST, show_default=False)
@@ -69,14 +69,14 @@ def export_runs(form: str, output: Path | None, *, last: int | None, force: bool
     Raises InputError for a wrong filter, and for a file that is there. Checks every signature it exports: half a minute for
     100,000 entries.
     """
-    from flows.cli.audit.lookup import open_trail_index, query_of, trust_in
+    from flows.cli.audit.run_descriptions import create_query, open_trail_index, trust_in
 
     if form not in FORMATS:
         remedy = did_you_mean(form, FORMATS, "choose one of these")
         raise InputError("no-such-format", f"{WHERE} --format", "no such format", ", ".join(FORMATS), remedy, form)
     path = output or Path(f"audit.{form}")
     _may_write(path, force=force)
-    query = query_of(WHERE, last=last, **asked)
+    query = create_query(WHERE, last=last, **asked)
     with open_trail_index() as index:
         checked = _Checked(index, trust_in(index))
         content = {"html": _page, "csv": _table, "jsonl": _entries}[form](checked, query)
@@ -98,65 +98,65 @@ class _Checked:
         return self.seen["doubtful"]
 
     def runs(self, query: Query) -> Iterator[tuple[RunEntries, EntryAssessment, list[tuple[LedgerLine, Entry]]]]:
-        from flows.cli.audit.lookup import assess_entries
+        from flows.cli.audit.run_descriptions import assess_entries
 
         for found, lines in self.index.each(query):
-            said = assess_entries(lines, self.trust)
-            self.seen.update(runs=1, entries=len(lines), doubtful=said.doubtful, noted=said.noted)
-            yield found, said, lines
+            assessment = assess_entries(lines, self.trust)
+            self.seen.update(runs=1, entries=len(lines), doubtful=assessment.doubtful, noted=assessment.noted)
+            yield found, assessment, lines
 
 
 def _page(checked: _Checked, query: Query) -> bytes:
-    from flows.cli.audit.lookup import when
+    from flows.cli.audit.run_descriptions import when
     from tasks.audit.ledger.ledger import Ledger
-    from tasks.audit.lookup.page import PageOrigin, page
+    from tasks.audit.lookup.trail_page import PageOrigin, page
 
-    runs = [_create_page_run(found, said) for found, said, _ in checked.runs(query)]
+    runs = [_create_page_run(found, assessment) for found, assessment, _ in checked.runs(query)]
     ledger = Ledger(Home.current().root / "ledger")
     try:
         head = ledger.head()
         known = (head.ledger or "none yet", head.size, head.root)
     except InputError as error:
         known = ("damaged", checked.index.size, error.what)
-    told = PageOrigin(
+    shown = PageOrigin(
         *known, when(datetime.now(UTC)), _describe_query(query, len(runs)), checked.doubtful, checked.seen["noted"]
     )
-    return page(told, runs).encode()
+    return page(shown, runs).encode()
 
 
 def _describe_query(query: Query, runs: int) -> str:
     """Which runs the page holds, in words."""
-    from flows.cli.audit.lookup import when
+    from flows.cli.audit.run_descriptions import when
 
     named = {"release": query.release, "series": query.series, "verdict": query.verdict, "data set": query.dataset,
              "touching": query.touching, "since": when(query.since), "until before": when(query.until)}  # fmt: skip
-    said = [f"{name} {escape_terminal(value)}" for name, value in named.items() if value]
+    assessment = [f"{name} {escape_terminal(value)}" for name, value in named.items() if value]
     many = "all runs"
     if query.last is not None and runs == query.last:
         many = "the newest run" if runs == 1 else f"the newest {runs:,} runs"
-    return f"{many}{': ' if said else ''}{', '.join(said)}"
+    return f"{many}{': ' if assessment else ''}{', '.join(assessment)}"
 
 
 def _format_count(n: int, what: str, many: str = "") -> str:
     return f"{n:,} {what if n == 1 else many or what + 's'}"
 
 
-def _create_page_run(found: RunEntries, said: EntryAssessment) -> PageRun:
-    from flows.cli.audit.lookup import asker_of, name_of, verdict_in_words, verdict_of
-    from tasks.audit.lookup.page import PageRun
+def _create_page_run(found: RunEntries, assessment: EntryAssessment) -> PageRun:
+    from flows.cli.audit.run_descriptions import describe_asker, describe_verdict, find_release_name, summarise_verdict
+    from tasks.audit.lookup.trail_page import PageRun
 
-    release, series = name_of(found)
+    release, series = find_release_name(found)
     return PageRun(
         run=escape_terminal(found.run),
         began=int(found.began_at.timestamp()),
         release=escape_terminal(release),
         series=escape_terminal(series),
-        verdict=verdict_of(found),
-        words=escape_terminal(verdict_in_words(found)),
+        verdict=describe_verdict(found),
+        words=escape_terminal(summarise_verdict(found)),
         dataset=escape_terminal((found.began.dataset if found.began is not None else None) or ""),
-        asker=escape_terminal(asker_of(found)),
-        doubt="; ".join(said.doubts),
-        note="; ".join(said.notes),
+        asker=escape_terminal(describe_asker(found)),
+        doubt="; ".join(assessment.doubts),
+        note="; ".join(assessment.notes),
         sections=tuple(_sections(found)),
     )
 
@@ -166,9 +166,9 @@ def _sections(found: RunEntries) -> Iterator[Section]:
 
     numbers = ", ".join(str(number) for number, _ in found.entries)
     for title, facts in (*sections(found, private=False), ("Entries of the ledger", [("numbers", numbers)])):
-        told = tuple((_inert(what), _inert(value)) for what, value in facts)
-        if told:
-            yield title, told
+        shown = tuple((_inert(what), _inert(value)) for what, value in facts)
+        if shown:
+            yield title, shown
 
 
 def _inert(text: str) -> str:
@@ -177,10 +177,10 @@ def _inert(text: str) -> str:
 
 def _table(checked: _Checked, query: Query) -> bytes:
     """One line a run. A cell that a spreadsheet would compute begins with an apostrophe; what does not print is written out."""
-    from flows.cli.audit.lookup import summarise_run
+    from flows.cli.audit.run_descriptions import summarise_run
 
     text = io.StringIO()
-    rows = (summarise_run(found, said) for found, said, _ in checked.runs(query))
+    rows = (summarise_run(found, assessment) for found, assessment, _ in checked.runs(query))
     writer = csv.DictWriter(text, COLUMNS, extrasaction="ignore", lineterminator="\r\n")
     writer.writeheader()
     writer.writerows({name: _cell(value) for name, value in row.items()} for row in rows)
@@ -200,7 +200,7 @@ def _cell(value: Any) -> str:
 
 def _entries(checked: _Checked, query: Query) -> bytes:
     """What each entry says, as it was signed, oldest first; without filters also the entries about keys."""
-    from flows.cli.audit.lookup import assess_entries
+    from flows.cli.audit.run_descriptions import assess_entries
     from tasks.audit.lookup.query import Query
 
     if query == Query():
@@ -241,9 +241,9 @@ def _write(path: Path, content: bytes, *, force: bool) -> None:
 
 
 def _tell(path: Path, checked: _Checked) -> None:
-    told = _format_count(checked.seen["entries"], "entry", "entries")
-    told += f" of {_format_count(checked.seen['runs'], 'run')}" if checked.seen["runs"] else ""
+    shown = _format_count(checked.seen["entries"], "entry", "entries")
+    shown += f" of {_format_count(checked.seen['runs'], 'run')}" if checked.seen["runs"] else ""
     where = "" if path == STDOUT else f" to {escape_terminal(str(path))}"
-    sys.stderr.write(f"wrote {told}{where}\n")
+    sys.stderr.write(f"wrote {shown}{where}\n")
     if checked.doubtful:
         sys.stderr.write(f"warning: {checked.doubtful:,} of them not to be believed: run `sdcert audit verify`\n")

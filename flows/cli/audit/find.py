@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from flows.cli.audit.group import MOST, Dataset, Release, Series, Since, Touching, Until, Verdict, group
+from flows.cli.audit.group import MOST, DatasetOption, Release, Series, Since, Touching, Until, VerdictOption, group
 from flows.cli.terminal import console, trim_table
 from tasks.microdata.errors import InputError
 from tasks.microdata.escaping import escape_terminal
@@ -21,17 +21,17 @@ from tasks.microdata.regular_files import LARGEST_TABLE, open_regular_file, read
 if TYPE_CHECKING:  # the readers of tables take seconds to import
     from rich.table import Table
 
-    from flows.cli.audit.lookup import EntryAssessment
+    from flows.cli.audit.run_descriptions import EntryAssessment
     from tasks.audit.certificates.same_content import SameData
     from tasks.audit.lookup.index import Index
+    from tasks.audit.lookup.index_rows import RunEntries
     from tasks.audit.lookup.query import Query
-    from tasks.audit.lookup.rows import RunEntries
 
 WHERE = "sdcert audit find"
 FOUND, NOT_FOUND = 0, 1
 LARGEST_TABLE_BYTES = 4 << 30
 _CANDIDATES = 50  # so many different contents of the same columns and rows are compared with a file
-_TOLD = 3
+_SHOWN = 3
 
 
 @group.command()
@@ -44,8 +44,8 @@ def find(
     series: Series = None,
     since: Since = None,
     until: Until = None,
-    verdict: Verdict = None,
-    dataset: Dataset = None,
+    verdict: VerdictOption = None,
+    dataset: DatasetOption = None,
     touching: Touching = None,
     last: Annotated[int, typer.Option(help="at most so many, the newest", min=1, max=MOST)] = 20,
     as_json: Annotated[bool, typer.Option("--json", help="print them on stdout as JSON")] = False,
@@ -70,24 +70,24 @@ def find_runs(file: Path | None, *, last: int, as_json: bool, **asked: Any) -> i
     Raises InputError for a wrong date or verdict, and for a file that cannot be read. Cost: under a second at 100,000 entries;
     a table that has the columns and rows of a release is read and compared as well.
     """
-    from flows.cli.audit.lookup import assess_entries, hint, open_trail_index, query_of, trust_in
+    from flows.cli.audit.run_descriptions import assess_entries, create_query, hint, open_trail_index, trust_in
 
-    query = query_of(WHERE, **asked)
+    query = create_query(WHERE, **asked)
     with open_trail_index() as index:
-        origin = Origin(query, "") if file is None else origin_of(index, file, query)
+        origin = Origin(query, "") if file is None else find_origin(index, file, query)
         found = [] if origin.query is None else index.find(replace(origin.query, last=last))
         total = 0 if origin.query is None else index.count(origin.query)
         trust = trust_in(index) if found else None
-        said = [assess_entries(index.lines_of(one), trust) for one in found if trust is not None]
+        assessments = [assess_entries(index.lines_of(one), trust) for one in found if trust is not None]
         words = origin.words if found or (file is not None and origin.query is None) else hint(index, query)
     if as_json:
-        _print_json(found, said, total, words)
+        _print_json(found, assessments, total, words)
     else:
-        _print(found, said, total, words)
+        _print(found, assessments, total, words)
     return FOUND if found else NOT_FOUND
 
 
-def origin_of(index: Index, path: Path, query: Query) -> Origin:
+def find_origin(index: Index, path: Path, query: Query) -> Origin:
     """Where a file comes from: issued as it is, the same data as a release, or the source of runs."""
     from tasks.audit.lookup.query import Query
 
@@ -96,7 +96,7 @@ def origin_of(index: Index, path: Path, query: Query) -> Origin:
         named = {(role, name): run for run, role, name in issued}  # the same bytes are of one kind, whichever run issued them
         roles = dict.fromkeys(f"{_role(index, run, role)} ({escape_terminal(name)})" for (role, name), run in named.items())
         return Origin(replace(query, sha256=sha256), f"byte for byte {' and '.join(roles)} of:")
-    source = source_digest_of(path)
+    source = compute_source_digest(path)
     if source is not None and index.count(Query(source_file=source)):
         return Origin(replace(query, source_file=source), "not issued by any run; it is the source of:")
     if source is not None and index.count(Query(adopted=source)):
@@ -113,7 +113,7 @@ def _role(index: Index, run: str, role: str) -> str:
 
 
 def _is_model_run(index: Index, run: str) -> bool:
-    from flows.cli.audit.lookup import is_model
+    from flows.cli.audit.run_descriptions import is_model
 
     ended = index.run(run).ending
     return ended is not None and ended.released is not None and is_model(ended.released)
@@ -127,11 +127,11 @@ _ROLES = {
 }
 
 
-def source_digest_of(path: Path) -> str | None:
+def compute_source_digest(path: Path) -> str | None:
     """The keyed digest that `tasks.ingest.task.source_digest` gives a source of this one file; None in a home without a key."""
-    from flows.cli.audit.lookup import store_key
+    from flows.cli.audit.run_descriptions import find_store_key
 
-    key = store_key()
+    key = find_store_key()
     if key is None:
         return None
     mac = hmac.new(key, digestmod=hashlib.sha256)
@@ -183,7 +183,7 @@ def _find_same_data(content: bytes, name: str, found: RunEntries) -> SameData | 
 
 def _shape(path: Path) -> str | None:
     """A name for the file's columns and number of rows; None where it is no table."""
-    from tasks.audit.lookup.rows import alike
+    from tasks.audit.lookup.index_rows import alike
     from tasks.ingest.sources import read_content
 
     try:
@@ -196,23 +196,23 @@ def _shape(path: Path) -> str | None:
 
 
 def _nearest(index: Index, path: Path, candidates: list[str]) -> str:
-    told = "no release of this home has this content, and no run masked or adopted it"
+    explanation = "no release of this home has this content, and no run masked or adopted it"
     inside = path.resolve().parent.name
     if index.begin_so(inside) == [inside]:
-        told += (
+        explanation += (
             f"; it lies in the folder of run {escape_terminal(inside)}, which issued no such file: it was changed, or put there"
         )
     elif candidates:
-        runs = ", ".join(map(escape_terminal, candidates[:_TOLD]))
-        more = f" and {len(candidates) - _TOLD} more" if len(candidates) > _TOLD else ""
+        runs = ", ".join(map(escape_terminal, candidates[:_SHOWN]))
+        more = f" and {len(candidates) - _SHOWN} more" if len(candidates) > _SHOWN else ""
         of = f"the table of run {runs} has" if len(candidates) == 1 else f"the tables of runs {runs}{more} have"
-        told += f"; {of} the same columns and as many rows"
+        explanation += f"; {of} the same columns and as many rows"
     if len(candidates) > _CANDIDATES:
-        told += f" (compared with the newest {_CANDIDATES} of {len(candidates)} contents)"
-    return told
+        explanation += f" (compared with the newest {_CANDIDATES} of {len(candidates)} contents)"
+    return explanation
 
 
-def _print(found: list[RunEntries], said: list[EntryAssessment], total: int, words: str) -> None:
+def _print(found: list[RunEntries], assessments: list[EntryAssessment], total: int, words: str) -> None:
     from rich.text import Text
 
     out = console()
@@ -222,7 +222,7 @@ def _print(found: list[RunEntries], said: list[EntryAssessment], total: int, wor
         return
     for row in trim_table(out, _table(found)):
         out.print(row, soft_wrap=True)
-    for one, of_it in zip(found, said, strict=True):
+    for one, of_it in zip(found, assessments, strict=True):
         for line in of_it.lines():
             out.print(Text(f"{escape_terminal(one.run)}  {line}"), soft_wrap=True)
     if total > len(found):
@@ -239,19 +239,19 @@ def _table(found: list[RunEntries]) -> Table:
     from rich.table import Table
     from rich.text import Text
 
-    from flows.cli.audit.lookup import asker_of, name_of, verdict_in_words, when
+    from flows.cli.audit.run_descriptions import describe_asker, find_release_name, summarise_verdict, when
 
     table = Table(box=None, padding=(0, 2, 0, 0))
     for column in ("run", "began (UTC)", "release", "verdict", "asked by"):
         table.add_column(column, no_wrap=column in ("run", "began (UTC)"), overflow="fold")
     for one in found:
-        cells = (one.run, when(one.began_at), name_of(one)[0], verdict_in_words(one), asker_of(one))
+        cells = (one.run, when(one.began_at), find_release_name(one)[0], summarise_verdict(one), describe_asker(one))
         table.add_row(*(Text(escape_terminal(cell)) for cell in cells))
     return table
 
 
-def _print_json(found: list[RunEntries], said: list[EntryAssessment], total: int, words: str) -> None:
-    from flows.cli.audit.lookup import summarise_run
+def _print_json(found: list[RunEntries], assessments: list[EntryAssessment], total: int, words: str) -> None:
+    from flows.cli.audit.run_descriptions import summarise_run
 
-    runs = [summarise_run(one, of_it) for one, of_it in zip(found, said, strict=True)]
+    runs = [summarise_run(one, of_it) for one, of_it in zip(found, assessments, strict=True)]
     sys.stdout.write(json.dumps({"found": total, "shown": len(runs), "how": words, "runs": runs}, indent=1) + "\n")

@@ -16,12 +16,12 @@ Release = Annotated[str | None, typer.Option(help="the release of this name", me
 Series = Annotated[str | None, typer.Option(help="releases of this series", metavar="NAME", show_default=False)]
 Since = Annotated[str | None, typer.Option(help="begun on this day (UTC) or later", metavar="DATE", show_default=False)]
 Until = Annotated[str | None, typer.Option(help="begun on this day (UTC) or earlier", metavar="DATE", show_default=False)]
-Verdict = Annotated[
+VerdictOption = Annotated[
     str | None,
     typer.Option(help="certified, refused, undecided, failed, interrupted or running", metavar="VERDICT", show_default=False),
 ]
 
-Dataset = Annotated[str | None, typer.Option(help="runs on this named table", metavar="NAME", show_default=False)]
+DatasetOption = Annotated[str | None, typer.Option(help="runs on this named table", metavar="NAME", show_default=False)]
 Touching = Annotated[
     str | None, typer.Option(help="runs that masked or published this attribute", metavar="ATTRIBUTE", show_default=False)
 ]

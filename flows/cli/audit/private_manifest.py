@@ -10,9 +10,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from flows.cli.audit.lookup import store_key
+from flows.cli.audit.run_descriptions import find_store_key
 from flows.cli.plan_text import describe_method_fields
-from tasks.audit.lookup.rows import RunEntries
+from tasks.audit.lookup.index_rows import RunEntries
 from tasks.microdata.regular_files import read_file
 from tasks.runtime.settings import Home
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from flows.release import ReleaseSpec
 
 Facts = Iterator[tuple[str, str]]
-_TOLD_APART = ("method", "attributes")
+_SHOWN_SEPARATELY = ("method", "attributes")
 
 
 class PrivateManifest:
@@ -45,15 +45,15 @@ class PrivateManifest:
     def policy(self) -> Facts:
         """Who wrote the policy, and which edition it is."""
         for what, name in (("policy's author", "policy_author"), ("policy's version", "policy_version")):
-            if said := self._spec.get(name):
-                yield what, str(said)
+            if value := self._spec.get(name):
+                yield what, str(value)
 
     def masks(self) -> Facts:
         """Each step of the masking with those of its parameters that may be told to anybody."""
         for number, step in enumerate(() if self._release is None else self._release.steps, start=1):
-            told = {name: value for name, value in step.public().items() if name not in _TOLD_APART}
+            published = {name: value for name, value in step.public().items() if name not in _SHOWN_SEPARATELY}
             of = getattr(step, "attributes", None)
-            parameters = ", ".join(f"{name} = {_format_parameter(value)}" for name, value in told.items())
+            parameters = ", ".join(f"{name} = {_format_parameter(value)}" for name, value in published.items())
             parts = (", ".join(of) if isinstance(of, tuple) else "", parameters)
             yield f"step {number}, {step.method}", "; ".join(part for part in parts if part) or "no parameters"
 
@@ -94,7 +94,7 @@ class PrivateManifest:
     @cached_property
     def _state(self) -> str:
         """Is it there, and the one that the ledger names?"""
-        key = store_key()
+        key = find_store_key()
         if self._content is None:
             return " (gone)"
         if self._named is None or key is None:

@@ -18,9 +18,9 @@ from tasks.microdata.errors import InputError
 from tasks.microdata.escaping import escape_terminal
 
 if TYPE_CHECKING:
-    from flows.replay.changes import Changes
-    from flows.replay.comparison import StageFound
+    from flows.replay.environment_changes import Changes
     from flows.replay.replay import ReplayResult
+    from flows.replay.replay_comparison import StageFound
 
 IDENTICAL, DIFFERS = 0, 1
 
@@ -69,13 +69,13 @@ def replay(
 def _parse_file_options(files: Sequence[str]) -> dict[str, Path]:
     found: dict[str, Path] = {}
     for text in files:
-        name, equals, place = text.partition("=")
-        if not (name and equals and place) or name in found:
+        name, equals, path = text.partition("=")
+        if not (name and equals and path) or name in found:
             what = f"`{name}` is given twice." if name in found else "This does not say which file is where."
             raise InputError(
                 "bad-option", "--file", what, "NAME=FILE, once for each", "write e.g. register=/new/register.csv", text
             )
-        found[name] = Path(place)
+        found[name] = Path(path)
     return found
 
 
@@ -107,7 +107,7 @@ def _since(changes: Changes) -> list[str]:
     """What is no longer as it was, whether it made a difference or not."""
     if not changes.known:
         return ["not known: what the run was made by was not kept, or the store has lost it"]
-    return [f"{kind}: {told}" for kind, told in changes.describe_by_kind(changes.files).items()]
+    return [f"{kind}: {report}" for kind, report in changes.describe_by_kind(changes.files).items()]
 
 
 def sentence(done: ReplayResult) -> str:
@@ -126,9 +126,9 @@ def sentence(done: ReplayResult) -> str:
 
 
 def _as_json(done: ReplayResult) -> dict[str, Any]:
-    told: dict[str, Any] = {"run": done.run, "outcome": done.outcome, "differs": done.differs, "causes": done.causes}
+    report: dict[str, Any] = {"run": done.run, "outcome": done.outcome, "differs": done.differs, "causes": done.causes}
     if done.comparison is not None:
-        told["results"] = [asdict(found) for found in done.comparison.stages]
-        told["changed_since"] = asdict(done.comparison.changes)
-        told["remarks"] = done.comparison.remarks
-    return {**told, "sentence": sentence(done)}
+        report["results"] = [asdict(found) for found in done.comparison.stages]
+        report["changed_since"] = asdict(done.comparison.changes)
+        report["remarks"] = done.comparison.remarks
+    return {**report, "sentence": sentence(done)}

@@ -17,12 +17,12 @@ from tasks.microdata.errors import InputError
 from tasks.microdata.escaping import escape_terminal
 
 if TYPE_CHECKING:
-    from flows.cli.audit.lookup import EntryAssessment
     from flows.cli.audit.private_manifest import PrivateManifest
+    from flows.cli.audit.run_descriptions import EntryAssessment
     from tasks.audit.ledger.entries import Entry, ReleaseApproved, ReleasedTable, RunEnded
     from tasks.audit.ledger.ledger import LedgerLine
     from tasks.audit.lookup.index import Index
-    from tasks.audit.lookup.rows import RunEntries
+    from tasks.audit.lookup.index_rows import RunEntries
 
 WHERE = "sdcert audit show ID"
 SHORTEST_DIGEST, LONGEST_NUMBER = 8, 20
@@ -44,20 +44,20 @@ def show(
     as_json: Annotated[bool, typer.Option("--json", help="print the entries on stdout as JSON")] = False,
 ) -> int:
     """What went in, what was done, by which program, who asked, what decided. Exit code 1 if a signature is not good."""
-    from flows.cli.audit.lookup import assess_entries, open_trail_index, trust_in
+    from flows.cli.audit.run_descriptions import assess_entries, open_trail_index, trust_in
 
     with open_trail_index() as index:
         number = _number(name, index)
         if number is not None:
             return _show_entry(index, number, as_json=as_json)
-        found = index.run(_run_of_digest(index, name) or name)
+        found = index.run(_find_run_of_digest(index, name) or name)
         lines = index.lines_of(found)
-        said = assess_entries(lines, trust_in(index))
+        assessment = assess_entries(lines, trust_in(index))
     if as_json:
-        _print_json(found, lines, said)
+        _print_json(found, lines, assessment)
     else:
-        _print(found, lines, said)
-    return NOT_GOOD if said.doubts else GOOD
+        _print(found, lines, assessment)
+    return NOT_GOOD if assessment.doubts else GOOD
 
 
 def _number(name: str, index: Index) -> int | None:
@@ -70,7 +70,7 @@ def _number(name: str, index: Index) -> int | None:
     return int(name) if plain and (int(name) < index.size or not index.begin_so(name)) else None
 
 
-def _run_of_digest(index: Index, name: str) -> str | None:
+def _find_run_of_digest(index: Index, name: str) -> str | None:
     """The run that signed the certificate of this SHA-256, or of its beginning, or that issued a file of it."""
     from tasks.audit.lookup.query import Query
 
@@ -80,8 +80,8 @@ def _run_of_digest(index: Index, name: str) -> str | None:
     certified = dict.fromkeys(found.run for found in index.find(Query(certificate=name, last=3)))
     runs = list(issued or certified)
     if len(runs) > 1:
-        told = ", ".join(runs[:3])
-        raise InputError("ambiguous-digest", WHERE, "more than one run issued a file of this digest", told,
+        shown = ", ".join(runs[:3])
+        raise InputError("ambiguous-digest", WHERE, "more than one run issued a file of this digest", shown,
                          "name one of the runs", name)  # fmt: skip
     return runs[0] if runs else None
 
@@ -89,56 +89,56 @@ def _run_of_digest(index: Index, name: str) -> str | None:
 def _show_entry(index: Index, number: int, *, as_json: bool) -> int:
     from rich.text import Text
 
-    from flows.cli.audit.lookup import trust_in, when
-    from tasks.audit.lookup.rows import run_of, signer_of
+    from flows.cli.audit.run_descriptions import trust_in, when
+    from tasks.audit.lookup.index_rows import find_run, find_signer
 
     line, entry = index.entry(number)
     trust = trust_in(index)
-    why, note = escape_terminal(trust.doubt(line, entry)), escape_terminal(trust.note(line, entry, signer_of(line.content)))
-    said = None if entry is None else entry.model_dump(mode="json")
+    why, note = escape_terminal(trust.doubt(line, entry)), escape_terminal(trust.note(line, entry, find_signer(line.content)))
+    assessment = None if entry is None else entry.model_dump(mode="json")
     if as_json:
-        told = {"number": number, "leaf": line.leaf.hex(), "doubt": why, "note": "" if why else note, "entry": said}
-        sys.stdout.write(json.dumps(told, indent=1) + "\n")
+        shown = {"number": number, "leaf": line.leaf.hex(), "doubt": why, "note": "" if why else note, "entry": assessment}
+        sys.stdout.write(json.dumps(shown, indent=1) + "\n")
         return NOT_GOOD if why else GOOD
     out = console()
     out.print(Text(f"Entry {number} of {index.size:,}{'' if entry is None else f', {when(entry.at)} UTC'}"))
     good = f"note: {note}" if note else "Signed by a key of this home, as it was written."
     out.print(Text(f"NOT TO BE BELIEVED: {why}" if why else good), soft_wrap=True)
-    run = None if entry is None else run_of(entry.event)
+    run = None if entry is None else find_run(entry.event)
     if run is not None:
         out.print(Text(f"About run {escape_terminal(run)}: `sdcert audit show {escape_terminal(run)}`"), soft_wrap=True)
-    if said is not None:
-        out.print(Text(json.dumps(said, indent=1)), soft_wrap=True)
+    if assessment is not None:
+        out.print(Text(json.dumps(assessment, indent=1)), soft_wrap=True)
     return NOT_GOOD if why else GOOD
 
 
 def _print_json(found: RunEntries, lines: list[tuple[LedgerLine, Entry | None]], of_it: EntryAssessment) -> None:
-    from flows.cli.audit.lookup import summarise_run
     from flows.cli.audit.private_manifest import manifest_path
+    from flows.cli.audit.run_descriptions import summarise_run
 
     entries = [
         {"number": line.index, "leaf": line.leaf.hex(), **entry.model_dump(mode="json")} for line, entry in lines if entry
     ]
-    said = {"run": summarise_run(found, of_it), "manifest": str(manifest_path(found.run)), "entries": entries}
-    sys.stdout.write(json.dumps(said, indent=1) + "\n")
+    assessment = {"run": summarise_run(found, of_it), "manifest": str(manifest_path(found.run)), "entries": entries}
+    sys.stdout.write(json.dumps(assessment, indent=1) + "\n")
 
 
-def _print(found: RunEntries, lines: list[tuple[LedgerLine, Entry | None]], said: EntryAssessment) -> None:
+def _print(found: RunEntries, lines: list[tuple[LedgerLine, Entry | None]], assessment: EntryAssessment) -> None:
     from rich.text import Text
 
-    from flows.cli.audit.lookup import name_of, verdict_in_words
+    from flows.cli.audit.run_descriptions import find_release_name, summarise_verdict
 
     out = console()
-    release, series = name_of(found)
+    release, series = find_release_name(found)
     of_series = f" (series {series})" if series != release else ""
     out.print(
-        Text(escape_terminal(f"{found.run}  {release}{of_series}  {verdict_in_words(found, capitals=True)}")), soft_wrap=True
+        Text(escape_terminal(f"{found.run}  {release}{of_series}  {summarise_verdict(found, capitals=True)}")), soft_wrap=True
     )
-    for line in said.lines():
+    for line in assessment.lines():
         out.print(Text(line), soft_wrap=True)
     for title, facts in sections(found, private=True):
         _section(title, facts)
-    signed = "" if said.doubts else ", each signed by a key of this home"
+    signed = "" if assessment.doubts else ", each signed by a key of this home"
     _section(
         f"Entries of the ledger, by their leaf hashes{signed}",
         ((f"{line.index}", _entry_in_words(line, entry)) for line, entry in lines),
@@ -160,13 +160,13 @@ def _section(title: str, facts: Facts) -> None:
     rows = list(facts)
     if not rows:
         return
-    told = Table.grid(padding=(0, 2))
-    told.add_column(no_wrap=True)
-    told.add_column(overflow="fold")
+    shown = Table.grid(padding=(0, 2))
+    shown.add_column(no_wrap=True)
+    shown.add_column(overflow="fold")
     for what, value in rows:
-        told.add_row(Text(f"  {escape_terminal(what)}"), Text(escape_terminal(value)))
+        shown.add_row(Text(f"  {escape_terminal(what)}"), Text(escape_terminal(value)))
     console().print(Text(f"\n{title}" if title else ""), soft_wrap=True)
-    for line in trim_table(console(), told):
+    for line in trim_table(console(), shown):
         console().print(line, soft_wrap=True)
 
 
@@ -205,7 +205,7 @@ def _essentials(found: RunEntries) -> Iterator[tuple[str, str]]:
 
 
 def _list_request_facts(found: RunEntries) -> Iterator[tuple[str, str]]:
-    from flows.cli.audit.lookup import when
+    from flows.cli.audit.run_descriptions import when
 
     yield "began", f"{when(found.began_at)} UTC"
     yield from (("ended", f"{when(at)} UTC") for at in (found.end_time,) if at is not None)
@@ -264,7 +264,7 @@ def _criterion(line: dict[str, Any]) -> str:
 
 
 def _came_out(ended: RunEnded) -> Iterator[tuple[str, str]]:
-    from flows.cli.audit.lookup import when
+    from flows.cli.audit.run_descriptions import when
 
     table = ended.released
     if ended.not_for_publication:
@@ -274,7 +274,7 @@ def _came_out(ended: RunEnded) -> Iterator[tuple[str, str]]:
         yield "  SHA-256", table.sha256
         yield "  content", table.content_address
     yield from ((document.name, document.sha256) for document in ended.documents)
-    word = "certificate" if ended.outcome == "certified" and not ended.not_for_publication else "signed statement"
+    word = "certificate" if ended.is_release else "signed statement"
     named = ((word, ended.certificate), ("the series' one before", ended.previous_certificate),
              ("attack catalogue", ended.attack_catalogue_version))  # fmt: skip
     yield from ((what, value) for what, value in named if value is not None)
@@ -283,7 +283,7 @@ def _came_out(ended: RunEnded) -> Iterator[tuple[str, str]]:
 
 def _taught(released: ReleasedTable) -> str:
     """Of a model, what it predicts, which is the last of its columns, before the table that it was trained on."""
-    from flows.cli.audit.lookup import is_model
+    from flows.cli.audit.run_descriptions import is_model
 
     if not is_model(released):
         return ""
@@ -291,7 +291,7 @@ def _taught(released: ReleasedTable) -> str:
 
 
 def _since(found: RunEntries) -> Iterator[tuple[str, str]]:
-    from flows.cli.audit.lookup import when
+    from flows.cli.audit.run_descriptions import when
     from tasks.audit.ledger.entries import CertificateRevoked, ReleaseApproved, RunReplayed
 
     for _, entry in found.entries:

@@ -21,15 +21,15 @@ from tasks.runtime.files import write_whole
 from tasks.runtime.settings import Home
 
 if TYPE_CHECKING:
-    from tasks.audit.ledger.findings import LedgerFinding
     from tasks.audit.ledger.ledger import Ledger
+    from tasks.audit.ledger.ledger_findings import LedgerFinding
+    from tasks.audit.ledger.ledger_verification import LedgerVerification
     from tasks.audit.ledger.proofs import ConsistencyProof, InclusionProof, ProofCheck
-    from tasks.audit.ledger.verification import LedgerVerification
 
 SOUND, UNSOUND = 0, 1
 BAR_FROM_BYTES = 2_000_000  # about a third of a second
 NO_WITNESS = (
-    "that nobody who holds the key and this folder wrote the ledger anew, or cut entries off its end and head.json "
+    "that nobody who has the key and this folder rewrote the ledger, or cut entries off its end and head.json "
     "with them. A witness or a certificate from outside shows it: --witness FILE"
 )
 NO_KEY = "that these keys are the true ones. They are those of this home; --key FILE compares with one from outside"
@@ -53,9 +53,9 @@ def verify(
 ) -> int:
     """Is every entry there as it was signed, and in its place? Exit code 0 yes, 1 something was found, 2 there is no ledger."""
     from tasks.audit.ledger.ledger import Ledger
-    from tasks.audit.ledger.verification import verify_ledger
+    from tasks.audit.ledger.ledger_verification import verify_ledger
     from tasks.audit.ledger.witness import read_witness
-    from tasks.audit.maintenance.cache_check import findings_of_records
+    from tasks.audit.maintenance.cache_check import check_call_records
     from tasks.audit.signing.keyring import Keyring
 
     witnesses = witness or ()
@@ -69,7 +69,7 @@ def verify(
     trusted = Keyring.from_files(keys) if keys else Keyring.from_home(Home.current())
     with _bar(ledger.path) as progress:
         found = verify_ledger(ledger, trusted, given, progress)
-    edited = tuple(findings_of_records(Home.current()))
+    edited = tuple(check_call_records(Home.current()))
     found = replace(found, findings=(*found.findings, *edited), n_findings=found.n_findings + len(edited))
     missing = (*(() if given else (NO_WITNESS,)), *(() if keys else (NO_KEY,)))
     return _print(found, missing, as_json=as_json)
@@ -96,7 +96,8 @@ def witness(
     _tell(
         f"{head.size:,} entries, root {head.root}",
         "Give this to somebody outside who cannot be bribed: a copy that stays here can be changed together with the ledger.",
-        "`sdcert audit verify --witness FILE` then finds entries removed or written anew, even by who holds the key.",
+        "`sdcert audit verify --witness FILE` then finds entries that were removed or rewritten, even by somebody "
+        "who has the key.",
     )
     return SOUND
 
@@ -196,8 +197,8 @@ def _is_gone(ledger: Ledger, *, witnessed: bool) -> bool:
 
 
 def _describe_missing_ledger() -> LedgerVerification:
-    from tasks.audit.ledger.findings import LedgerFinding
-    from tasks.audit.ledger.verification import LedgerVerification
+    from tasks.audit.ledger.ledger_findings import LedgerFinding
+    from tasks.audit.ledger.ledger_verification import LedgerVerification
 
     says = "there is no ledger.jsonl, though this home has runs, a head.json, or a witness that speaks of one"
     return LedgerVerification("", 0, 0, "", None, None, (LedgerFinding("missing", says),), 1, (), ())

@@ -18,7 +18,7 @@ from tasks.microdata.escaping import escape_terminal
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from flows.cli.compare.figures import ComparisonRow, Run
+    from flows.cli.compare.compared_runs import ComparedRun, ComparisonRow
 
 BEST = " *"
 TITLES = {"policy": "Policy lines", "risks": "Risks: the worst over the attacks run", "losses": "Losses", "use": "Use"}
@@ -33,7 +33,7 @@ def compare(
     as_json: Annotated[bool, typer.Option("--json", help="print the comparison on stdout as JSON")] = False,
 ) -> int:
     """Two or more runs side by side: verdict, masking, risks, losses."""
-    from flows.cli.compare.figures import WHERE, compare_sources, compute_sections, load_runs
+    from flows.cli.compare.compared_runs import WHERE, compare_sources, compute_sections, load_runs
     from flows.cli.compare.spec_differences import differences
 
     if len(runs) < 2:
@@ -50,7 +50,7 @@ def compare(
     return 0
 
 
-def _print(found: Sequence[Run], sections: dict[str, tuple[ComparisonRow, ...]], changed: list[str]) -> None:
+def _print(found: Sequence[ComparedRun], sections: dict[str, tuple[ComparisonRow, ...]], changed: list[str]) -> None:
     from rich.text import Text
 
     from flows.cli.compare.spec_differences import masking_in_words
@@ -80,12 +80,12 @@ def _print(found: Sequence[Run], sections: dict[str, tuple[ComparisonRow, ...]],
 
 
 def _format_title(title: str, rows: Sequence[ComparisonRow]) -> str:
-    told = [f"{BEST.strip()} best"] if any(row.best for row in rows) else []
-    told += dict.fromkeys(row.remark for row in rows if row.remark)
-    return f"{TITLES[title]} ({'; '.join(told)})" if told else TITLES[title]
+    legend = [f"{BEST.strip()} best"] if any(row.best for row in rows) else []
+    legend += dict.fromkeys(row.remark for row in rows if row.remark)
+    return f"{TITLES[title]} ({'; '.join(legend)})" if legend else TITLES[title]
 
 
-def _table(title: str, rows: Sequence[ComparisonRow], found: Sequence[Run]) -> Table:
+def _table(title: str, rows: Sequence[ComparisonRow], found: Sequence[ComparedRun]) -> Table:
     from rich.table import Table
     from rich.text import Text
 
@@ -94,12 +94,14 @@ def _table(title: str, rows: Sequence[ComparisonRow], found: Sequence[Run]) -> T
     for run in found:
         table.add_column(Text(run.letter), overflow="fold", justify="left" if title == "policy" else "right")
     for row in rows:
-        cells = [(cell + BEST, "bold") if place in row.best else (cell, "") for place, cell in enumerate(row.cells)]
+        cells = [(cell + BEST, "bold") if position in row.best else (cell, "") for position, cell in enumerate(row.cells)]
         table.add_row(Text(row.what), *(Text(cell, style=style) for cell, style in cells))
     return table
 
 
-def _as_json(found: Sequence[Run], sections: dict[str, tuple[ComparisonRow, ...]], changed: list[str]) -> dict[str, Any]:
+def _as_json(
+    found: Sequence[ComparedRun], sections: dict[str, tuple[ComparisonRow, ...]], changed: list[str]
+) -> dict[str, Any]:
     from flows.cli.compare.spec_differences import masking_in_words
 
     runs = [

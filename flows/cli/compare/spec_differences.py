@@ -31,49 +31,52 @@ def _step_in_words(step: dict[str, Any]) -> str:
         name for value in given.values() if isinstance(value, dict) for name in value
     )
     of = f"{len(names)} attribute{'' if len(names) == 1 else 's'}" if names else "all fitting quasi-identifiers"
-    told = (_parameter(key, value) for key, value in given.items() if key not in WITHHELD_PARAMETERS)
-    return ", ".join([f"{step['method']} of {of}", *filter(None, told)])
+    texts = (_parameter(key, value) for key, value in given.items() if key not in WITHHELD_PARAMETERS)
+    return ", ".join([f"{step['method']} of {of}", *filter(None, texts)])
 
 
 def _parameter(name: str, value: Any) -> str:
     """One parameter in words; of a parameter for each attribute, the attributes with what they say."""
     if not isinstance(value, dict):
         return f"{name} {_value(value)}"
-    told = (f"{_value(attribute)}{_bracket_value(one)}" for attribute, one in value.items())
-    return f"{name} {'; '.join(told)}"
+    texts = (f"{_value(attribute)}{_bracket_value(one)}" for attribute, one in value.items())
+    return f"{name} {'; '.join(texts)}"
 
 
 def _bracket_value(value: Any) -> str:
     """What is said of one attribute. Left out is what could tell a value or a place of the source."""
     if not isinstance(value, dict):
         return f" ({_value(value)})"
-    told = [_parameter(key, one) for key, one in value.items() if key not in WITHHELD_PARAMETERS and one is not None]
-    return f" ({', '.join(told)})" if told else ""
+    texts = [_parameter(key, one) for key, one in value.items() if key not in WITHHELD_PARAMETERS and one is not None]
+    return f" ({', '.join(texts)})" if texts else ""
 
 
 def differences(specs: Sequence[dict[str, Any]]) -> list[str]:
     """One line for each field in which the files differ. Left out is what could tell a value or a place of the source."""
     flat = [dict(_flat(spec, "")) for spec in specs]
-    places = dict.fromkeys(place for fields in flat for place in fields)
-    found = [(place, [fields.get(place) for fields in flat]) for place in places]
+    locations = dict.fromkeys(location for fields in flat for location in fields)
+    found = [(location, [fields.get(location) for fields in flat]) for location in locations]
     return [
-        f"{place}: {_describe_difference(values)}" for place, values in found if any(value != values[0] for value in values)
+        f"{location}: {_describe_difference(values)}"
+        for location, values in found
+        if any(value != values[0] for value in values)
     ]
 
 
-def _flat(content: Any, place: str) -> Iterator[tuple[str, Any]]:
+def _flat(content: Any, location: str) -> Iterator[tuple[str, Any]]:
     """The leaves of a spec by their places. Attributes go by name; a list of plain values is one leaf."""
     if isinstance(content, dict):
         for key, value in content.items():
             if key not in WITHHELD_PARAMETERS and value is not None:
                 yield from _flat(
-                    _index_by_name(value) if key == "attributes" else value, f"{place}.{escape_terminal(key)}".removeprefix(".")
+                    _index_by_name(value) if key == "attributes" else value,
+                    f"{location}.{escape_terminal(key)}".removeprefix("."),
                 )
     elif isinstance(content, list) and any(isinstance(part, dict | list) for part in content):
         for number, part in enumerate(content):
-            yield from _flat(part, f"{place}[{number}]")
+            yield from _flat(part, f"{location}[{number}]")
     else:
-        yield place, content
+        yield location, content
 
 
 def _index_by_name(declared: Any) -> Any:
@@ -89,7 +92,9 @@ def _describe_difference(values: list[Any]) -> str:
         common = set.intersection(*({json.dumps(part) for part in value} for value in values))
         values = [[part for part in value if json.dumps(part) not in common] for value in values]
         return "; ".join(f"only {letters[i % 26]} has {_value(v)}" for i, v in enumerate(values) if v) or "another order"
-    return ", ".join(f"{letters[place % 26]} {DASH if value is None else _value(value)}" for place, value in enumerate(values))
+    return ", ".join(
+        f"{letters[location % 26]} {DASH if value is None else _value(value)}" for location, value in enumerate(values)
+    )
 
 
 def _value(value: Any) -> str:

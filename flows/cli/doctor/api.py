@@ -50,7 +50,7 @@ def api_client(address: str) -> Iterator[httpx.Client]:
         yield client
 
 
-def findings_of_api() -> Iterator[Finding]:
+def check_api() -> Iterator[Finding]:
     """Nothing where no server is up: another finding says that one is named and does not answer."""
     address = api_address()
     if not address:

@@ -76,32 +76,32 @@ def doctor(as_json: Annotated[bool, typer.Option("--json", help="print the findi
 
 def findings() -> Iterator[Finding]:
     """Every finding, in the order in which somebody would mend them."""
-    from flows.cli.doctor.api import findings_of_api
-    from flows.cli.doctor.elsewhere import findings_of_elsewhere
-    from flows.cli.doctor.home import findings_of_home
-    from flows.cli.doctor.keys import findings_of_keys
-    from flows.cli.doctor.schedules import findings_of_quarantine, findings_of_schedules
-    from flows.cli.doctor.trail import findings_of_trail
+    from flows.cli.doctor.api import check_api
+    from flows.cli.doctor.home import check_home
+    from flows.cli.doctor.keys import check_keys
+    from flows.cli.doctor.ledger_end import check_ledger
+    from flows.cli.doctor.schedules import check_quarantine, check_schedules
+    from flows.cli.doctor.shared_folders import check_shared_storage
 
     yield _python()
     yield from _packages()
     yield _prefect()
-    yield from findings_of_api()
-    yield from findings_of_schedules()
+    yield from check_api()
+    yield from check_schedules()
     yield _mlflow()
-    yield from findings_of_home(Home.current().root)
-    yield from findings_of_keys(Home.current().root)
-    yield from findings_of_trail(Home.current().root)
-    yield from findings_of_quarantine()
-    yield from findings_of_elsewhere(Home.current().root)
+    yield from check_home(Home.current().root)
+    yield from check_keys(Home.current().root)
+    yield from check_ledger(Home.current().root)
+    yield from check_quarantine()
+    yield from check_shared_storage(Home.current().root)
     yield from _optional()
     yield _variables()
 
 
 def _summary(found: tuple[Finding, ...]) -> str:
     counts = {status: sum(finding.status == status for finding in found) for status in ("ok", "warn", "fail")}
-    told = ", ".join(f"{count} {status}" for status, count in counts.items())
-    return f"{told}: {'mend what failed before you certify' if counts['fail'] else 'nothing stands in the way of a release'}"
+    text = ", ".join(f"{count} {status}" for status, count in counts.items())
+    return f"{text}: {'mend what failed before you certify' if counts['fail'] else 'nothing stands in the way of a release'}"
 
 
 def _python() -> Finding:
@@ -247,5 +247,5 @@ def _variables() -> Finding:
     from flows.cli.doctor.home import fine
 
     names = sorted(name for name in os.environ if name.startswith(MATTERING))
-    told = ", ".join(names) if names else "none"
-    return fine("environment", f"set, of those that matter (names alone): {told}")
+    text = ", ".join(names) if names else "none"
+    return fine("environment", f"set, of those that matter (names alone): {text}")

@@ -17,9 +17,9 @@ from typing import Any, Literal
 
 import psutil
 
-from flows.run.history import manifests, status_of
+from flows.run.history import compute_run_status, manifests
 from tasks.audit.ledger.ledger import Ledger
-from tasks.audit.lookup.rows import entry_of, signer_of
+from tasks.audit.lookup.index_rows import find_signer, parse_entry
 from tasks.audit.lookup.trust import Trust
 from tasks.audit.maintenance.inventory import cache_records, drafts, is_abandoned
 from tasks.audit.maintenance.review_due import IssuedCertificate, certificates, collect_certificates, find_due_certificates
@@ -32,7 +32,7 @@ from tasks.runtime.seals import key_fits
 from tasks.runtime.servers import orphans
 from tasks.runtime.settings import Home
 
-Status = Literal["ok", "warn", "fail"]
+CheckStatus = Literal["ok", "warn", "fail"]
 OTHERS = stat.S_IRWXG | stat.S_IRWXO
 WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 NO_SECRETS = ("compiled", "numba")  # machine code of published functions: may be read, but not written, by others
@@ -51,7 +51,7 @@ class Finding:
     """One thing that was looked at. says: what was found, without any secret or address; to_do: what mends it."""
 
     topic: str
-    status: Status
+    status: CheckStatus
     says: str
     to_do: str | None = None
 
@@ -76,7 +76,7 @@ def format_count(n: int, what: str, many: str = "") -> str:
     return f"{n:,} {what if n == 1 else many or what + 's'}"
 
 
-def findings_of_home(root: Path) -> Iterator[Finding]:
+def check_home(root: Path) -> Iterator[Finding]:
     """All findings on the private folder; where it does not exist yet, on the place where it will be made."""
     named = "SDCERT_HOME" if os.environ.get("SDCERT_HOME") else ".sdcert in this folder; SDCERT_HOME names another"
     existing = next(path for path in (root, *root.parents) if path.exists())
@@ -90,7 +90,7 @@ def findings_of_home(root: Path) -> Iterator[Finding]:
         yield from _permissions(root)
     yield from _storage(existing)
     if existing == root:
-        yield _clock_of_runs()
+        yield _check_run_clock()
         yield from _secrets(root)
         yield from _leftovers(root)
         yield _certificates(root)
@@ -144,7 +144,7 @@ def _storage(folder: Path) -> Iterator[Finding]:
         with tempfile.TemporaryDirectory(prefix=".sdcert-doctor-", dir=folder) as name:
             yield _write_test(Path(name))
             yield _locks(Path(name))
-            yield _clock_of_files(Path(name))
+            yield _check_file_clock(Path(name))
     except OSError as error:
         yield fail(
             "write test", f"nothing can be written in {folder} ({error.strerror})", "make it writable, or set SDCERT_HOME"
@@ -199,7 +199,7 @@ def _locks(folder: Path) -> Finding:
     return fail("locks", "flock does not work on this file system: two runs could spoil each other's files", to_do)
 
 
-def _clock_of_files(folder: Path) -> Finding:
+def _check_file_clock(folder: Path) -> Finding:
     (folder / "clock").write_bytes(b"")
     apart = abs((folder / "clock").stat().st_mtime - time.time())
     to_do = "set the clock of this machine (NTP); statements carry the date of the release"
@@ -210,7 +210,7 @@ def _clock_of_files(folder: Path) -> Finding:
     return fine("clock", f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC, and the disk agrees")
 
 
-def _clock_of_runs() -> Finding:
+def _check_run_clock() -> Finding:
     now = datetime.now(UTC) + timedelta(seconds=CLOCK_SECONDS)
     later = [manifest["run"] for manifest in manifests() if datetime.fromisoformat(manifest["started_at"]) > now]
     if not later:
@@ -297,10 +297,10 @@ def _leftovers(root: Path) -> Iterator[Finding]:
         yield warn("servers", says, "nothing: the next `sdcert certify` ends them")
     else:
         yield fine("servers", "no temporary server was left behind")
-    dead = [manifest["run"] for manifest in manifests() if status_of(manifest) == "killed"]
+    dead = [manifest["run"] for manifest in manifests() if compute_run_status(manifest) == "killed"]
     if dead:
-        told = ", ".join(dead[:_NAMED])
-        says = f"{format_count(len(dead), 'run')} killed before the end: {told}"
+        text = ", ".join(dead[:_NAMED])
+        says = f"{format_count(len(dead), 'run')} killed before the end: {text}"
         yield warn("runs", says, "run them again; what was computed is kept")
     else:
         yield fine("runs", "no run is shown as running whose process is gone")
@@ -330,7 +330,7 @@ def _certificates(root: Path) -> Finding:
 
 
 def _standing(home: Home, now: datetime) -> tuple[IssuedCertificate, ...]:
-    lines = [(line, entry) for line in Ledger(home.root / "ledger").lines() if (entry := entry_of(line.content)) is not None]
+    lines = [(line, entry) for line in Ledger(home.root / "ledger").lines() if (entry := parse_entry(line.content)) is not None]
     trust = Trust.from_keyring(Keyring.from_home(home), (one for one in lines if one[1].event.kind == "key"))
-    issued = collect_certificates((entry, signer_of(line.content)) for line, entry in lines)
+    issued = collect_certificates((entry, find_signer(line.content)) for line, entry in lines)
     return certificates(issued, at=now, revoked=trust.find_revocation)

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from flows.cli.doctor.home import Finding, fail, fine, warn
-from tasks.audit.signing.changes import KeyChanges
+from tasks.audit.signing.key_changes import KeyChanges
 from tasks.audit.signing.keyring import KeyRecord, Keyring, key_records
-from tasks.audit.signing.keys import current_id, ledger_is_empty, open_key, pem_path, record_of, stranger, usable
-from tasks.audit.signing.pem import PASSPHRASE_VARIABLE, PEM_VARIABLE, has_passphrase, id_of, open_environment_key
+from tasks.audit.signing.keys import current_id, ledger_is_empty, open_key, pem_path, read_key_record, stranger, usable
+from tasks.audit.signing.pem import PASSPHRASE_VARIABLE, PEM_VARIABLE, compute_key_id, has_passphrase, open_environment_key
 from tasks.microdata.errors import InputError
 from tasks.microdata.regular_files import LARGEST_NOTE, read_file
 from tasks.runtime.settings import Home
@@ -20,7 +20,7 @@ LOCKED = ("no-passphrase",)
 RESTORE = "restore keys/signing from a backup of the private folder"
 
 
-def findings_of_keys(root: Path) -> Iterator[Finding]:
+def check_keys(root: Path) -> Iterator[Finding]:
     """Does the current key sign; is every key whole; was a change broken off?"""
     home = Home(root)
     try:
@@ -42,7 +42,7 @@ def _environment(home: Home) -> Finding | None:
     private = open_environment_key()
     if private is None:
         return fine(TOPIC, f"{PEM_VARIABLE} is set and empty: the keys of the private folder are used")
-    if id_of(private) == current_id(home):
+    if compute_key_id(private) == current_id(home):
         return None
     if ledger_is_empty(home):
         return fine(TOPIC, f"the key in {PEM_VARIABLE} opens, and will sign from the first release on")
@@ -55,7 +55,7 @@ def _current(home: Home) -> Finding:
         return fine(TOPIC, "no key yet: the first release makes one, or `sdcert keys create`")
     if key_id is None:
         return fail(TOPIC, "there is a ledger, and no mark which key signs it (keys/signing/current-certificates)", RESTORE)
-    record = record_of(home, key_id)
+    record = read_key_record(home, key_id)
     path = pem_path(home, key_id)
     try:
         open_key(home, record)

@@ -21,7 +21,7 @@ LOOPS = timedelta(minutes=5)  # the scheduler looks each minute
 _NAMED = 6
 
 
-def findings_of_schedules() -> Iterator[Finding]:
+def check_schedules() -> Iterator[Finding]:
     """Of the deployments with our tag on the server that PREFECT_API_URL names, or that `sdcert serve` of this home started."""
     address = api_address()
     if not address:
@@ -34,7 +34,7 @@ def findings_of_schedules() -> Iterator[Finding]:
         yield warn(TOPIC, f"the server does not say what is scheduled ({type(error).__name__})", "see the line on prefect")
 
 
-def findings_of_quarantine() -> Iterator[Finding]:
+def check_quarantine() -> Iterator[Finding]:
     """Of the versions of sources that nobody has looked at since they were set aside."""
     from flows.watch.quarantine import records
 

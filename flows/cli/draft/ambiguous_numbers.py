@@ -12,7 +12,7 @@ from tasks.classify.evidence import ROWS_PER_CODE, ColumnEvidence, is_code_name,
 from tasks.mask.groups.block import MOST_CATEGORIES
 from tasks.microdata.table import Microdata
 
-Kind = Literal["weight", "code", "many codes", "few codes", "code or number"]
+NumberKind = Literal["weight", "code", "many codes", "few codes", "code or number"]
 GAPS = 0.5  # a column with fewer than this share of the whole numbers between its ends has gaps
 WEIGHT_QUESTION = (
     "is this the sampling weight of a survey? Then write `role: weight`: it is published as it is, and whoever knows one finds "
@@ -35,7 +35,7 @@ CODE_OR_NUMBER_QUESTION = (
 )
 
 
-def kind_of_numbers(data: Microdata, facts: ColumnEvidence) -> Kind | None:
+def classify_numbers(data: Microdata, facts: ColumnEvidence) -> NumberKind | None:
     """What a column of numbers may be instead of a measurement; None where nothing speaks for that.
 
     Meaning: a mean of codes is a code that may not exist. A name tells a code or a weight; without one, whole numbers tell it
@@ -54,7 +54,7 @@ def kind_of_numbers(data: Microdata, facts: ColumnEvidence) -> Kind | None:
     return "code or number" if repeats and not facts.few_codes and _has_gaps(data, facts) else None
 
 
-def question_of(kind: Kind, facts: ColumnEvidence) -> str:
+def create_question(kind: NumberKind, facts: ColumnEvidence) -> str:
     """What only a person can know of such a column."""
     match kind:
         case "weight":

@@ -26,21 +26,21 @@ from tasks.microdata.regular_files import read_text_file
 from tasks.microdata.schema import Role
 from tasks.microdata.spec import Spec
 from tasks.runtime.files import write_whole
-from tasks.score.kinds import KINDS, Subject, can_fail, find_unlimited_kinds, kind_of
-from tasks.score.measure import Kind
+from tasks.score.kinds import KINDS, Subject, can_fail, find_kind, find_unlimited_kinds
+from tasks.score.measure import DisclosureKind
 from tasks.score.policy import PolicyLine, cannot_fail
 
 if TYPE_CHECKING:
     from flows.release import ReleaseSpec
 
-Ask = Callable[[str], str]
+AskPerson = Callable[[str], str]
 LATER, DELETE, QUIT = "later", "delete", "quit"
 KEEP = "keep it as it stands"
 CONTROL = 0.2  # the share of the people who are set aside, where a limit on membership needs some
 _SNIPPET = re.compile(r"`([^`]+)`")
 
 
-def answer_questions(path: Path, ask: Ask | None = None) -> None:
+def answer_questions(path: Path, ask: AskPerson | None = None) -> None:
     """Ask each open question of a release file, and write each answer into the file as soon as it is given.
 
     ask: puts a prompt and returns what was typed; default: whoever sits at the terminal.
@@ -60,38 +60,38 @@ def answer_questions(path: Path, ask: Ask | None = None) -> None:
             f"run it in a terminal, or edit {path}: change what a question is about and delete its `decide`",
         )
     for i, question in enumerate(questions):
-        console.print(f"\nQuestion {i + 1} of {len(questions)}: {escape_terminal(format_dotted_path(question.place))}")
+        console.print(f"\nQuestion {i + 1} of {len(questions)}: {escape_terminal(format_dotted_path(question.location))}")
         if not _ask_until_answered(path, question, ask or console.input, lambda text: console.print(escape_terminal(text))):
             break
     left = len(extract_questions(read_document(path))[1])
     console.print(f"\n{escape_terminal(str(path))}: {left or 'no'} question{'s' * (left != 1)} left open\n")
 
 
-def _ask_until_answered(path: Path, question: OpenQuestion, ask: Ask, say: Callable[[str], None]) -> bool:
+def _ask_until_answered(path: Path, question: OpenQuestion, ask: AskPerson, say: Callable[[str], None]) -> bool:
     """Ask until the answer fits; returns whether to go on with the next question."""
     document = read_document(path)
-    place = _place_now(document, question)
-    if place is None:
+    location = _place_now(document, question)
+    if location is None:
         return True  # an earlier answer has deleted what it is about
-    fields = {name: value for name, value in _entry(document, place).items() if name != DECIDE}
+    fields = {name: value for name, value in _entry(document, location).items() if name != DECIDE}
     offered = _list_offers(question)
     say(f"  {question.question}")
-    keeps = bool(fields) or place[0] == "attributes"
+    keeps = bool(fields) or location[0] == "attributes"
     ways = [f"{KEEP}: {_describe(fields) or 'declared as nothing'} (proposed)"] if keeps else []
     ways += [_describe(fields | one) for one in offered]
     for number, way in enumerate(ways, start=1):
         say(f"  {number}  {way}")
-    say(f"  {_help_for(place)}")
+    say(f"  {_help_for(location)}")
     while True:
         given = ask("  answer [1]: " if keeps else "  answer: ").strip() or ("1" if keeps else "")
         if given in (LATER, QUIT):
             return given == LATER
         try:
-            meant = _interpret(given, place, offered, keeps=keeps)
-            text = _apply_answer(document, question, place, fields, meant)
+            meant = _interpret(given, location, offered, keeps=keeps)
+            text = _apply_answer(document, question, location, fields, meant)
             release = _load_answered(path, text)
-            if place[0] in (NOT_LIMITED, "policy") and isinstance(meant, dict):
-                asked = next((kind for kind in KINDS if place == (NOT_LIMITED, kind)), None)
+            if location[0] in (NOT_LIMITED, "policy") and isinstance(meant, dict):
+                asked = next((kind for kind in KINDS if location == (NOT_LIMITED, kind)), None)
                 _refuse_idle_limit(release, fields | meant, asked)
         except InputError as error:
             for line in f"That does not fit. {error}".splitlines():
@@ -102,16 +102,16 @@ def _ask_until_answered(path: Path, question: OpenQuestion, ask: Ask, say: Calla
         return True
 
 
-def _help_for(place: Path_) -> str:
+def _help_for(location: Path_) -> str:
     others = f"`{LATER}` leaves it open, `{QUIT}` stops"
-    if place[0] == NOT_LIMITED:
+    if location[0] == NOT_LIMITED:
         return f"write a policy line (measure: NAME, at_most: LIMIT), or in a sentence why there is no limit; {others}"
-    if place[0] == "attributes":
+    if location[0] == "attributes":
         return f"or write fields, for example `role: withheld`; {others}"
     return f"or write fields (name: value, ...), or `{DELETE}`; {others}"
 
 
-def _interpret(given: str, place: Path_, offered: list[dict[str, Any]], *, keeps: bool) -> dict[str, Any] | str:
+def _interpret(given: str, location: Path_, offered: list[dict[str, Any]], *, keeps: bool) -> dict[str, Any] | str:
     """What was typed: the fields to change, or a text (`delete`, or a reason)."""
     if given.isdecimal():
         ways = [*([{}] if keeps else []), *offered]
@@ -121,45 +121,45 @@ def _interpret(given: str, place: Path_, offered: list[dict[str, Any]], *, keeps
     if not given:
         raise _unfit("Nothing was written.", "a sentence, or `name: value, name: value`", given)
     fields = _fields(given.strip("`"))
-    if fields and (place[0] != NOT_LIMITED or set(fields) <= set(PolicyLine.model_fields)):  # a reason may hold a colon
+    if fields and (location[0] != NOT_LIMITED or set(fields) <= set(PolicyLine.model_fields)):  # a reason may hold a colon
         return fields
-    if place[0] == NOT_LIMITED:
+    if location[0] == NOT_LIMITED:
         if len(given.split()) == 1:
             what = "One word is no reason: a reason is signed, and stands beside the verdict."
             raise _unfit(what, "a policy line (measure: NAME, at_most: LIMIT), or a sentence", given)
         return given
-    if given == DELETE and place[0] != "attributes":
+    if given == DELETE and location[0] != "attributes":
         return given
     raise _unfit("That is no field with a value.", "a number of the list, or `name: value, name: value`", given)
 
 
 def _apply_answer(
-    document: Document, question: OpenQuestion, place: Path_, fields: dict[str, Any], meant: dict[str, Any] | str
+    document: Document, question: OpenQuestion, location: Path_, fields: dict[str, Any], meant: dict[str, Any] | str
 ) -> str:
     """The text of the file as it is after the answer."""
     text = read_text_file(document.path, encoding="utf-8-sig")
-    if place[0] == NOT_LIMITED:
+    if location[0] == NOT_LIMITED:
         if isinstance(meant, str):
-            return replace_entry(text, place, meant)
+            return replace_entry(text, location, meant)
         if "measure" not in meant:
             raise _unfit("The line names no measure.", "measure: NAME, at_most: LIMIT", _describe(meant))
-        text = append_entry(delete_entry(text, place), "policy", meant)
+        text = append_entry(delete_entry(text, location), "policy", meant)
         if str(meant["measure"]).startswith("membership_") and "control" not in document.content:
             text = add_field(text, "control", CONTROL)
         return text
     if isinstance(meant, str):
-        return delete_entry(text, place)
+        return delete_entry(text, location)
     entry = fields | meant
     if "missing" in fields and "missing" in meant:
         entry["missing"] = [*dict.fromkeys([*fields["missing"], *meant["missing"]])]
     if entry.get("role") != str(Role.DERIVED):
         entry.pop("from", None)
-    if not entry and place[0] != "attributes":
+    if not entry and location[0] != "attributes":
         raise _unfit("There is nothing here that could be kept.", f"fields, or `{DELETE}`", "")
-    left = [one for one in _questions(_entry(document, place)) if one != question.question]
-    text = replace_entry(text, place, entry | ({DECIDE: left if len(left) > 1 else left[0]} if left else {}))
-    if place[0] == "attributes" and "role" in meant and meant["role"] != fields.get("role"):
-        text = _adjust_masks(text, document, str(place[1]), str(meant["role"]))
+    left = [one for one in _questions(_entry(document, location)) if one != question.question]
+    text = replace_entry(text, location, entry | ({DECIDE: left if len(left) > 1 else left[0]} if left else {}))
+    if location[0] == "attributes" and "role" in meant and meant["role"] != fields.get("role"):
+        text = _adjust_masks(text, document, str(location[1]), str(meant["role"]))
     return text
 
 
@@ -190,7 +190,7 @@ def _load_answered(path: Path, text: str) -> ReleaseSpec:
         beside.unlink()
 
 
-def _refuse_idle_limit(release: ReleaseSpec, fields: dict[str, Any], asked: Kind | None) -> None:
+def _refuse_idle_limit(release: ReleaseSpec, fields: dict[str, Any], asked: DisclosureKind | None) -> None:
     """InputError for a limit that cannot fail on the release, or does not limit the kind that is asked about, as in `check`.
 
     fields: the line, which the release has. asked: the kind; None: the question was not about one.
@@ -204,7 +204,7 @@ def _refuse_idle_limit(release: ReleaseSpec, fields: dict[str, Any], asked: Kind
     if asked is None:
         return
     if subject is None:
-        lacks = kind_of(line) != asked
+        lacks = find_kind(line) != asked
     else:
         before, after = (find_unlimited_kinds(lines, subject).get(asked, ()) for lines in (release.policy[:-1], release.policy))
         lacks = bool(after) and len(after) == len(before)
@@ -215,26 +215,28 @@ def _refuse_idle_limit(release: ReleaseSpec, fields: dict[str, Any], asked: Kind
 
 def _find_subject(release: ReleaseSpec) -> Subject | None:
     """What of the release decides which limits can fail; None as long as its table does not fit its file."""
-    from flows.limits import load_classified, subject_of
+    from flows.limits import create_disclosure_subject, load_classified
 
     try:
-        return subject_of(release, *load_classified(release))
+        return create_disclosure_subject(release, *load_classified(release))
     except InputError:
         return None
 
 
 def _place_now(document: Document, question: OpenQuestion) -> Path_ | None:
     """Where a question stands now: entries above it may have been deleted."""
-    same = (one.place for one in extract_questions(document)[1] if one.question == question.question)
-    return next((place for place in same if place == question.place or _both_in_a_list(place, question.place)), None)
+    same = (one.location for one in extract_questions(document)[1] if one.question == question.question)
+    return next(
+        (location for location in same if location == question.location or _both_in_a_list(location, question.location)), None
+    )
 
 
-def _both_in_a_list(place: Path_, other: Path_) -> bool:
-    return place[0] == other[0] and isinstance(place[1], int)
+def _both_in_a_list(location: Path_, other: Path_) -> bool:
+    return location[0] == other[0] and isinstance(location[1], int)
 
 
-def _entry(document: Document, place: Path_) -> dict[str, Any]:
-    found: dict[str, Any] = value_at(document.content, place)
+def _entry(document: Document, location: Path_) -> dict[str, Any]:
+    found: dict[str, Any] = value_at(document.content, location)
     return found
 
 
@@ -246,7 +248,7 @@ def _questions(entry: dict[str, Any]) -> list[str]:
 def _list_offers(question: OpenQuestion) -> list[dict[str, Any]]:
     """The ways out that a question names: what it has in backquotes, where that is fields of what it asks about."""
     models: dict[str, type[Spec]] = {"attributes": AttributeDeclaration, "policy": PolicyLine, NOT_LIMITED: PolicyLine}
-    model = models.get(str(question.place[0]))
+    model = models.get(str(question.location[0]))
     if model is None:
         return []
     names = {*model.model_fields, *(field.alias for field in model.model_fields.values())}

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tasks.ingest.codebooks.codebook import AttributeSpec
-from tasks.ingest.columns.iso_cells import kind_of, parse_cells_by_format
+from tasks.ingest.columns.iso_cells import find_calendar_kind, parse_cells_by_format
 from tasks.ingest.columns.numerals import COMMA_NUMBER, NUMBER, is_missing_word, why_not_a_number
 from tasks.ingest.readers.raw import RawTable
 from tasks.microdata.schema import Scale
@@ -61,7 +61,7 @@ class Reading:
         return () if self.declared is None else self.declared.missing
 
 
-def readings_of(raw: RawTable) -> dict[str, Reading]:
+def propose_readings(raw: RawTable) -> dict[str, Reading]:
     """The reading of each text column of a source, by name. About 2 s for 1,000,000 different cells."""
     columns = {name: raw.table.column(name) for name in raw.table.column_names}
     texts = {name: column for name, column in columns.items() if _is_text(column.type)}
@@ -106,7 +106,7 @@ def _reading(name: str, cells: pa.Array, raw: RawTable) -> Reading:
         return _dates(rest, declared) or Reading()
     if _all(rest, NUMBER):
         return _numbers(rest, declared, raw)
-    if kind_of(rest) is not None:
+    if find_calendar_kind(rest) is not None:
         return Reading(declared=declared) if words else Reading()
     return _dates(rest, declared) or _commas(rest, declared) or Reading()
 
@@ -150,9 +150,9 @@ def _almost(cells: pa.Array) -> Reading | None:
         return None
     others = cells.filter(pc.invert(pc.match_substring_regex(cells, NUMBER))).to_pylist()
     separated = any(re.match(_THOUSANDS, cell) for cell in others)
-    told = "it has thousands separators" if separated else min(why_not_a_number(cell)[0] for cell in others)
+    explanation = "it has thousands separators" if separated else min(why_not_a_number(cell)[0] for cell in others)
     remove = "take the thousands separators out" if separated else "write plain numbers (no units, signs or blanks)"
-    why = f"it holds numbers that cannot be read as they are written: of some cells, {told}; so it is not published"
+    why = f"it holds numbers that cannot be read as they are written: of some cells, {explanation}; so it is not published"
     return Reading(undecided=(why, f"{remove} {AGAIN}"))
 
 

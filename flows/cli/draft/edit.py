@@ -17,28 +17,28 @@ KeyAndValue = tuple[Node | None, Node]
 _DOCUMENT_END = re.compile(r"\n\.\.\.\s*\Z")
 
 
-def replace_entry(text: str, place: Path_, value: Any) -> str:
+def replace_entry(text: str, location: Path_, value: Any) -> str:
     """The file with another value at a place that it has, written in one pair of brackets.
 
     Example: {role: weight} at `attributes.w`, where `role: other` stood on a line of its own: `w: {role: weight}`.
     """
-    key, node = _find_node(text, place)
+    key, node = _find_node(text, location)
     begin = node.start_mark.index if key is None else key.end_mark.index
     column = (node if key is None else key).start_mark.column
     written = _serialize(value, column + 2)
     return text[:begin] + ("" if key is None else ": ") + written + text[_end(text, node) :]
 
 
-def delete_entry(text: str, place: Path_) -> str:
+def delete_entry(text: str, location: Path_) -> str:
     """The file without the entry at a place; a mapping or list that held nothing else goes with it."""
-    parent = _find_node(text, place[:-1])[1]
-    if len(place) > 1 and len(parent.value) == 1:
-        return delete_entry(text, place[:-1])
+    parent = _find_node(text, location[:-1])[1]
+    if len(location) > 1 and len(parent.value) == 1:
+        return delete_entry(text, location[:-1])
     if isinstance(parent, CollectionNode) and parent.flow_style:
         rest = _plain(parent)
-        del rest[place[-1]]
-        return replace_entry(text, place[:-1], rest)
-    key, node = _find_node(text, place)
+        del rest[location[-1]]
+        return replace_entry(text, location[:-1], rest)
+    key, node = _find_node(text, location)
     begin = text.rfind("\n", 0, (node if key is None else key).start_mark.index) + 1
     after = text.find("\n", _end(text, node))
     return text[:begin] + ("" if after < 0 else text[after + 1 :])
@@ -82,10 +82,10 @@ def add_to_mapping(text: str, part: str, name: str, value: Any) -> str:
     return f"{text[:end]}\n{' ' * indent}{_serialize(name, indent)}: {_serialize(value, indent + 2)}{text[end:]}"
 
 
-def _find_node(text: str, place: Path_) -> KeyAndValue:
+def _find_node(text: str, location: Path_) -> KeyAndValue:
     """The node at a place, and the node of its key where it stands in a mapping."""
     found: KeyAndValue = (None, YAML(typ="safe", pure=True).compose(text))
-    for step in place:
+    for step in location:
         node = found[1]
         if isinstance(node, MappingNode):
             found = next((key, value) for key, value in node.value if key.value == step)

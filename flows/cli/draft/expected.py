@@ -7,15 +7,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from flows.cli.draft.columns import DraftColumn
+from flows.cli.draft.column_proposals import DraftColumn
 from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.mask.methods import mask
 from tasks.microdata.codes import joint_codes
 from tasks.microdata.schema import Role, Schema
 from tasks.microdata.table import Integers, Microdata, encode_jointly
-from tasks.score.categories import categories_lost, category_association_difference
+from tasks.score.category_loss import categories_lost, category_association_difference
 from tasks.score.loss import sse_percent
-from tasks.score.synthetic.marginals import marginal_difference
+from tasks.score.synthetic.distribution_loss import marginal_difference
 from tasks.score.table_pair import RowwiseTablePair
 
 MOST_ROWS = 2000  # that are grouped to estimate a loss; a part of the rows is sparser, and loses more

@@ -13,15 +13,15 @@ from itertools import combinations
 import numpy as np
 
 from flows.cli.draft.cells import Reading
-from flows.cli.draft.columns import DraftColumn, DraftEntry, draft_column
+from flows.cli.draft.column_proposals import DraftColumn, DraftEntry, draft_column
+from flows.cli.draft.disclosure_limits import MEMBERSHIP, MembershipLimit, limit_inference, propose_membership_limit
 from flows.cli.draft.expected import Expected, estimate_effects
-from flows.cli.draft.kinds import MEMBERSHIP, MembershipLimit, limit_inference, propose_membership_limit
-from flows.cli.draft.loss import MARGIN, loss_lines
+from flows.cli.draft.loss_limits import MARGIN, loss_lines
 from flows.cli.draft.start import GENERAL, Start
 from flows.questions import DECIDE
 from tasks.attack.threat import INSIDER_ROLES
 from tasks.classify.dependence import find_dependences
-from tasks.classify.finding import Dependence, column_of, screen_rows
+from tasks.classify.finding import Dependence, create_dependence_column, screen_rows
 from tasks.classify.methods import refuse_incomparable
 from tasks.classify.pairs import pair_dependence
 from tasks.microdata.codes import joint_codes
@@ -67,7 +67,7 @@ class ReleaseDraft:
         return (*of_columns, *of_lines, *self.not_limited)
 
 
-def draft_of(
+def draft_release(
     data: Microdata, readings: Mapping[str, Reading], *, name: str, source: dict[str, str], start: Start = GENERAL
 ) -> ReleaseDraft:
     """Propose a release file for a table.
@@ -91,12 +91,12 @@ def draft_of(
                          "a table with at least one column that a person could be known by, and that varies",
                          "see `sdcert methods mask`, and write the release file by hand")  # fmt: skip
     expected = estimate_effects(data, columns, k)
-    told = tuple(_flag_unmasked_column(_withhold_identifying_weight(column, expected, k, start)) for column in columns)
-    membership = propose_membership_limit(data, _schema(told), [column.name for column in told if column.groupable], k)
+    drafted = tuple(_flag_unmasked_column(_withhold_identifying_weight(column, expected, k, start)) for column in columns)
+    membership = propose_membership_limit(data, _schema(drafted), [column.name for column in drafted if column.groupable], k)
     control = None if membership is None else membership.control
-    policy = _policy(data, told, k, expected, start, membership)
+    policy = _policy(data, drafted, k, expected, start, membership)
     masking = (_grouping(grouped, k, start),)
-    return ReleaseDraft(name=name, source=source, columns=told, masking=masking, policy=policy, start=start, control=control)
+    return ReleaseDraft(name=name, source=source, columns=drafted, masking=masking, policy=policy, start=start, control=control)
 
 
 def _withhold_identifying_weight(column: DraftColumn, expected: Expected | None, k: int, start: Start) -> DraftColumn:
@@ -144,10 +144,10 @@ def _schema(columns: Sequence[DraftColumn]) -> Schema:
 
 
 def _mark_derived(columns: tuple[DraftColumn, ...], name: str, sources: tuple[str, ...], why: str) -> tuple[DraftColumn, ...]:
-    told = f"{why}: published, it would undo the mask"
+    drafted = f"{why}: published, it would undo the mask"
     hints = ("if that is a coincidence, mask it with the others instead",)
     return tuple(
-        replace(column.as_derived(sources, told), decide=(), hints=hints) if column.name == name else column
+        replace(column.as_derived(sources, drafted), decide=(), hints=hints) if column.name == name else column
         for column in columns
     )
 
@@ -158,7 +158,7 @@ def _mark_equivalents_derived(data: Microdata, columns: tuple[DraftColumn, ...])
     if len(known) > MOST_COMPARED:
         return columns
     schema, rows = _schema(columns), screen_rows(data.n)
-    coded = {name: column_of(data, schema, name) for name in known}
+    coded = {name: create_dependence_column(data, schema, name) for name in known}
     gone: set[str] = set()
     for first, second in combinations(known, 2):
         found = None if {first, second} & gone else pair_dependence(coded[first], coded[second], rows, None)
@@ -237,13 +237,13 @@ def _grouping(columns: Sequence[DraftColumn], k: int, start: Start) -> DraftEntr
 
 def _replacements(columns: Sequence[DraftColumn]) -> str:
     scales = {column.attribute.scale for column in columns}
-    told = {
+    drafted = {
         "numbers: the mean": Scale.NUMERIC in scales,
         "dates and times: the mean": bool({Scale.DATE, Scale.TIME} & scales),
         "ordered codes: the median category": Scale.ORDINAL in scales,
         "categories: the most frequent": any(column.categorical for column in columns),
     }
-    return "; ".join(words for words, there in told.items() if there)
+    return "; ".join(words for words, there in drafted.items() if there)
 
 
 def _policy(

@@ -12,7 +12,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.scalarstring import DoubleQuotedScalarString
 
-from flows.cli.draft.columns import DraftColumn, DraftEntry
+from flows.cli.draft.column_proposals import DraftColumn, DraftEntry
 from flows.cli.draft.rules import ReleaseDraft
 from flows.questions import DECIDE, NOT_LIMITED
 from tasks.mask.groups.block import MOST_CATEGORIES
@@ -69,7 +69,7 @@ FIELDS = (
 )
 
 
-def text_of(draft: ReleaseDraft) -> str:
+def format_draft(draft: ReleaseDraft) -> str:
     """The release file: YAML that is read back as the draft says, with the reasons as comments."""
     root = CommentedMap(
         name=quote_text(draft.name), source=_flow({key: quote_text(value) for key, value in draft.source.items()})
@@ -98,8 +98,8 @@ def _attributes(columns: Sequence[DraftColumn]) -> CommentedMap:
     for column in columns:
         key = quote_text(column.name)
         found[key] = _add_questions(_flow(_declaration(column)), column.decide)
-        told = [f"{'; '.join(column.why)}.", *(f"{hint[:1].upper()}{hint[1:]}." for hint in column.hints)]
-        found.yaml_set_comment_before_after_key(key, before=comment(told), indent=2)
+        comments = [f"{'; '.join(column.why)}.", *(f"{hint[:1].upper()}{hint[1:]}." for hint in column.hints)]
+        found.yaml_set_comment_before_after_key(key, before=comment(comments), indent=2)
     return found
 
 
@@ -130,10 +130,10 @@ def _declaration(column: DraftColumn) -> dict[str, Any]:
 
 def _steps(steps: Sequence[DraftEntry]) -> CommentedSeq:
     found = CommentedSeq()
-    for place, step in enumerate(steps):
+    for position, step in enumerate(steps):
         fields = {key: _plain(value) for key, value in step.fields.items()}
         found.append(CommentedMap(fields) if {"method", DECIDE} & set(fields) else _flow(fields))
-        found.yaml_set_comment_before_after_key(place, before=comment(step.why), indent=2)
+        found.yaml_set_comment_before_after_key(position, before=comment(step.why), indent=2)
     return found
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from flows.cli.draft.edit import add_to_mapping, append_entry
 from flows.cli.terminal import terminal
-from flows.limits import load_classified, refuse_weak_membership, subject_of
+from flows.limits import create_disclosure_subject, load_classified, refuse_weak_membership
 from flows.questions import DECIDE, NOT_LIMITED, extract_questions
 from flows.release_file import load_draft, locate_error
 from tasks.microdata.document import read_document
@@ -21,7 +21,7 @@ from tasks.microdata.escaping import escape_terminal
 from tasks.microdata.regular_files import read_text_file
 from tasks.runtime.files import write_whole
 from tasks.score.kinds import WHAT_IT_IS, Subject, can_be_limited, find_unlimited_kinds, refuse_silence
-from tasks.score.measure import Kind
+from tasks.score.measure import DisclosureKind
 
 
 def upgrade(path: Path) -> None:
@@ -34,7 +34,7 @@ def upgrade(path: Path) -> None:
     release = load_draft(path)
     try:
         schema, data = load_classified(release)
-        subject = subject_of(release, schema, data)
+        subject = create_disclosure_subject(release, schema, data)
         missing = find_unlimited_kinds(release.policy, subject)
         left_out = {kind: what for kind, what in missing.items() if release.not_limited.reason(kind) is None}
         if not left_out:  # reasons may stand where only a limit will do
@@ -43,27 +43,29 @@ def upgrade(path: Path) -> None:
     except InputError as error:
         raise locate_error(error, path) from None
     out, text, asked = terminal(soft_wrap=True), read_text_file(path, encoding="utf-8-sig"), 0
-    for place, question in _questions(left_out, subject):
+    for location, question in _questions(left_out, subject):
         if question not in open_ones:
-            text, asked = _ask(text, place, question), asked + 1
-    told = ", ".join(left_out)
+            text, asked = _ask(text, location, question), asked + 1
+    names = ", ".join(left_out)
     if not left_out:
         out.print(escape_terminal(f"{path}: the policy answers every kind of disclosure that is asked; nothing was written"))
     elif not asked:
         out.print(
-            escape_terminal(f"{path}: the questions on {told} stand in it already, and are not answered; nothing was written")
+            escape_terminal(f"{path}: the questions on {names} stand in it already, and are not answered; nothing was written")
         )
     else:
         _write(path, text)
         out.print(
-            escape_terminal(f"{path}: {asked} open question{'s were' if asked > 1 else ' was'} written into it, on {told}")
+            escape_terminal(f"{path}: {asked} open question{'s were' if asked > 1 else ' was'} written into it, on {names}")
         )
     if left_out:
         out.print("Answer each of them with a limit or a reason:")
         out.print(f"  sdcert check --answer {shlex.quote(escape_terminal(str(path)))}")
 
 
-def _questions(left_out: Mapping[Kind, tuple[str, ...]], subject: Subject) -> Iterator[tuple[Kind | None, str]]:
+def _questions(
+    left_out: Mapping[DisclosureKind, tuple[str, ...]], subject: Subject
+) -> Iterator[tuple[DisclosureKind | None, str]]:
     """What is asked, and the kind for which a reason may stand; None where only a line of the policy will do."""
     for kind, measures in left_out.items():
         is_in_words = WHAT_IT_IS[kind]
@@ -77,7 +79,7 @@ def _questions(left_out: Mapping[Kind, tuple[str, ...]], subject: Subject) -> It
             yield kind, f"Why is there no limit, where {is_in_words}?"
 
 
-def _ask(text: str, kind: Kind | None, question: str) -> str:
+def _ask(text: str, kind: DisclosureKind | None, question: str) -> str:
     entry = {DECIDE: question}
     return append_entry(text, "policy", entry) if kind is None else add_to_mapping(text, NOT_LIMITED, kind, entry)
 

@@ -20,7 +20,7 @@ class FileOrCommand(TyperGroup):
         return super().parse_args(ctx, args if args[:1] == [] or args[0] in known else [RUN, *args])
 
 
-Store = Annotated[
+StoreOption = Annotated[
     str | None,
     typer.Option(
         help="where the working set is: a folder or an fsspec URL (s3://bucket/folder); default: the private home",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from flows.cli.sweep.group import Store, group
+from flows.cli.sweep.group import StoreOption, group
 from flows.cli.terminal import terminal
 from tasks.microdata.errors import InputError
 from tasks.microdata.escaping import escape_terminal
@@ -33,7 +33,7 @@ def promote(
     of: Annotated[str, typer.Argument(help="id of a sweep, its beginning, or its name", metavar="SWEEP", show_default=False)],
     point: Annotated[int, typer.Argument(help="number of the point", metavar="POINT", show_default=False, min=0)],
     output: Annotated[Path, typer.Option("--output", "-o", help="the release file to write", show_default=False)],
-    store: Store = None,
+    store: StoreOption = None,
     force: Annotated[bool, typer.Option("--force", help="write over an existing file")] = False,
 ) -> int:
     """Write the release file of one point of a sweep, to be certified with a fresh seed."""
@@ -41,25 +41,25 @@ def promote(
 
     # isort: split
     from flows.release_file import load_release
-    from flows.sweep.promote import PointOrigin, SweepFiles, format_promoted_release, point_of
-    from flows.sweep.record import record_of
-    from flows.sweep.working_set import WorkingSet, default_place
+    from flows.sweep.promote import PointOrigin, SweepFiles, find_point, format_promoted_release
+    from flows.sweep.record import read_sweep_record
+    from flows.sweep.working_set import WorkingSet, open_default_working_set
 
-    place = default_place() if store is None else WorkingSet(store).readable()
-    record = record_of(place, of)
-    table = _table(place, record)
+    storage = open_default_working_set() if store is None else WorkingSet(store).readable()
+    record = read_sweep_record(storage, of)
+    table = _table(storage, record)
     files = SweepFiles.from_record(record["files"])
-    chosen = point_of(table, point, files.spaces)
+    chosen = find_point(table, point, files.spaces)
     _refuse_output(output, force=force)
-    told = PointOrigin(record["name"], record["id"], _points_tried(table))
-    text = format_promoted_release(files, chosen, told, output.absolute().parent)
+    origin = PointOrigin(record["name"], record["id"], _points_tried(table))
+    text = format_promoted_release(files, chosen, origin, output.absolute().parent)
     with TemporaryDirectory() as folder:
         draft = Path(folder) / output.name
-        _write(draft, format_promoted_release(files, chosen, told, Path(folder)))
+        _write(draft, format_promoted_release(files, chosen, origin, Path(folder)))
         release = load_release(draft)  # before anything is written over
         _refuse_unanswered_kinds(release)
     _write(output, text)
-    _say(output, told, point)
+    _say(output, origin, point)
     _warn(table, point, release)
     return 0
 
@@ -77,15 +77,15 @@ def _refuse_unanswered_kinds(release: ReleaseSpec) -> None:
         raise replace(error, where=f"the base release of the sweep: {error.where}", remedy=remedy) from None
 
 
-def _table(place: WorkingSet, record: dict[str, Any]) -> pa.Table:
+def _table(storage: WorkingSet, record: dict[str, Any]) -> pa.Table:
     from flows.sweep.record import TABLE
     from tasks.microdata.parquet_files import read_parquet
 
     name = f"{record['id']}/{TABLE}"
-    if not place.exists(name):
+    if not storage.exists(name):
         raise InputError("no-table", "SWEEP", "the sweep has not finished, so its points have no figures yet",
                          "a sweep that has finished", f"continue it: sdcert sweep --resume {record['id']}")  # fmt: skip
-    return read_parquet(place.read(name))
+    return read_parquet(storage.read(name))
 
 
 def _warn(table: pa.Table, point: int, release: ReleaseSpec) -> None:
@@ -136,10 +136,10 @@ def _write(path: Path, text: str) -> None:
                          "a file in a folder that can be written", "choose another --output", str(path)) from None  # fmt: skip
 
 
-def _say(path: Path, told: PointOrigin, point: int) -> None:
+def _say(path: Path, origin: PointOrigin, point: int) -> None:
     console = terminal(soft_wrap=True)
     console.print(
-        f"Wrote {escape_terminal(str(path))}: point {point} of {told.id}, one of {told.points_tried:,} that were tried."
+        f"Wrote {escape_terminal(str(path))}: point {point} of {origin.id}, one of {origin.points_tried:,} that were tried."
     )
     console.print("Its figures in the sweep are those of a choice; certifying masks with a fresh seed and measures again:")
     console.print(f"  sdcert check {shlex.quote(str(path))}\n  sdcert certify {shlex.quote(str(path))}")

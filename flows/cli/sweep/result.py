@@ -14,34 +14,34 @@ _NAMED = 10
 _MARKS = {"inside": "+", "outside": " ", "undecided": "?"}
 
 
-def print_sweep_result(say: Say, course: SweepExecution, found: SweepResult, problem: str | None) -> None:
+def print_sweep_result(say: Say, execution: SweepExecution, found: SweepResult, problem: str | None) -> None:
     """Say what came of a sweep. problem: what went wrong with its tracking."""
     say("")
     counts = ", ".join(f"{count:,} {status}" for status, count in sorted(found.counts.items()))
-    say(f"{course.record.id}: {found.points:,} points, {sum(found.counts.values()):,} trials: {counts}")
+    say(f"{execution.record.id}: {found.points:,} points, {sum(found.counts.values()):,} trials: {counts}")
     _print_reasons(say, found.reasons)
     say("")
     if found.on_the_map:
-        _frontier(say, course, found)
+        _frontier(say, execution, found)
     else:
         say("No point has both a risk and a loss, so there is no map and no frontier.")
         _print_reasons(say, found.nowhere)
-    _warnings(say, course, problem)
+    _warnings(say, execution, problem)
     say("")
     for name in found.written:
-        say(f"  {course.basis.place.url.rstrip('/')}/{course.record.id}/{name}")
+        say(f"  {execution.basis.storage.url.rstrip('/')}/{execution.record.id}/{name}")
     say("  (private: exact figures of the source)")
     if found.frontier:
         best = found.nearest_to_policy
         point, why = ("POINT", "") if best is None else (best.point, "  (keeps the policy, and loses least of those)")
-        say(f"  to go on with a point: sdcert sweep promote {course.record.id} {point} -o NAME.yaml{why}")
+        say(f"  to go on with a point: sdcert sweep promote {execution.record.id} {point} -o NAME.yaml{why}")
 
 
-def _frontier(say: Say, course: SweepExecution, found: SweepResult) -> None:
+def _frontier(say: Say, execution: SweepExecution, found: SweepResult) -> None:
     say(f"The frontier: {len(found.frontier):,} of {found.on_the_map:,} points that have both figures; no other beats them.")
     say(f"  risk: {found.risk}; loss: {found.loss}; means over the seeds")
     keeping = sum(one.policy == "inside" for one in found.frontier)
-    say(f"  + keeps every line of the policy of {course.sweep.base.name} under every seed: {keeping:,} of them")
+    say(f"  + keeps every line of the policy of {execution.sweep.base.name} under every seed: {keeping:,} of them")
     for one in found.frontier[: 3 * _NAMED]:
         values = ", ".join(f"{path}={value}" for path, value in one.parameters.items())
         figures = f"risk {one.risk:<10.5g} loss {one.loss:<10.5g}"
@@ -55,17 +55,17 @@ def _print_reasons(say: Say, reasons: Any) -> None:
         say(f"  {count:>6,}  {reason}")
 
 
-def _warnings(say: Say, course: SweepExecution, problem: str | None) -> None:
-    if course.lost:
+def _warnings(say: Say, execution: SweepExecution, problem: str | None) -> None:
+    if execution.lost:
         again = "the same command tries them again"
-        if course.is_stopped:
+        if execution.is_stopped:
             again = f"the search stopped there, because what it tries next rests on every result; {again} and goes on"
-        say(f"warning: {len(course.lost):,} trials were lost with their workers; {again}")
+        say(f"warning: {len(execution.lost):,} trials were lost with their workers; {again}")
     if problem is not None:
         say(f"warning: MLflow: {problem}; the sweep itself is complete, and the same command records it again")
 
 
-def as_dict(course: SweepExecution, found: SweepResult) -> dict[str, Any]:
+def as_dict(execution: SweepExecution, found: SweepResult) -> dict[str, Any]:
     """What `--json` prints."""
     members = [
         {
@@ -79,17 +79,17 @@ def as_dict(course: SweepExecution, found: SweepResult) -> dict[str, Any]:
         for one in found.frontier
     ]
     return {
-        "id": course.record.id,
-        "name": course.sweep.spec.name,
+        "id": execution.record.id,
+        "name": execution.sweep.spec.name,
         "points": found.points,
         "trials": dict(found.counts),
         "reasons": dict(found.reasons),
         "nowhere": dict(found.nowhere),
-        "lost": len(course.lost),
-        "stopped": course.is_stopped,
+        "lost": len(execution.lost),
+        "stopped": execution.is_stopped,
         "risk": found.risk,
         "loss": found.loss,
         "frontier": members,
-        "folder": f"{course.basis.place.url.rstrip('/')}/{course.record.id}",
+        "folder": f"{execution.basis.storage.url.rstrip('/')}/{execution.record.id}",
         "written": list(found.written),
     }

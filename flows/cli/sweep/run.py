@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from flows.cli.sweep.group import RUN, Store, group
+from flows.cli.sweep.group import RUN, StoreOption, group
 from flows.cli.terminal import terminal
 from tasks.microdata.errors import InputError
 from tasks.microdata.escaping import escape_terminal
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from flows.sweep.execution import SweepExecution
     from flows.sweep.file import SweepDefinition
     from flows.sweep.finish import SweepResult
-    from flows.sweep.plan import Plan
+    from flows.sweep.sweep_plan import Plan
     from flows.sweep.track import SweepTracking
 
 ASK_BEYOND_SECONDS = 120.0
@@ -52,7 +52,7 @@ def run(
         str | None,
         typer.Option(help="of the Dask scheduler: tcp://host:8786", metavar="ADDRESS", show_default=False),
     ] = None,
-    store: Store = None,
+    store: StoreOption = None,
     yes: Annotated[bool, typer.Option("--yes", help="begin without asking, however long it takes")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="print the result on stdout; messages stay on stderr")] = False,
 ) -> int:
@@ -62,18 +62,18 @@ def run(
     """
     from flows.sweep.compute_backend import ComputeBackend
 
-    means = ComputeBackend.from_options(workers=workers, runner=runner, address=address)
-    return sweep_over(file, resume, store, means, yes=yes, as_json=as_json)
+    backend = ComputeBackend.from_options(workers=workers, runner=runner, address=address)
+    return sweep_over(file, resume, store, backend, yes=yes, as_json=as_json)
 
 
 def sweep_over(
-    file: Path | None, resume: str | None, store: str | None, means: ComputeBackend, *, yes: bool, as_json: bool
+    file: Path | None, resume: str | None, store: str | None, backend: ComputeBackend, *, yes: bool, as_json: bool
 ) -> int:
     """Plan, compute, show. Returns 0, 1 where no point has both figures, 3 where a search stopped early.
 
     Interrupted, it says how to go on.
     """
-    from flows.sweep.compute_backend import place_url
+    from flows.sweep.compute_backend import find_storage_url
 
     prepare_environment()
     os.environ.setdefault("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "CRITICAL")
@@ -85,68 +85,68 @@ def sweep_over(
     from flows.sweep.working_set import WorkingSet
     from tasks.audit.maintenance.use import use_store
 
-    place = WorkingSet(place_url(store)).usable()
-    path = _file_of(place, file, resume)
+    storage = WorkingSet(find_storage_url(store)).usable()
+    path = _find_sweep_file(storage, file, resume)
     with use_store():
         sweep = _load_reachable_sweep(path)
         say(f"sdcert: sweep {sweep.spec.name} ({path})")
-        with _open_sweep(sweep, place, resume, say) as course:
-            return _plan_and_run(course, path, means, console, say, yes=yes, as_json=as_json)
+        with _open_sweep(sweep, storage, resume, say) as execution:
+            return _plan_and_run(execution, path, backend, console, say, yes=yes, as_json=as_json)
 
 
 def _plan_and_run(
-    course: SweepExecution, path: Path, means: ComputeBackend, console: Console, say: Say, *, yes: bool, as_json: bool
+    execution: SweepExecution, path: Path, backend: ComputeBackend, console: Console, say: Say, *, yes: bool, as_json: bool
 ) -> int:
     from flows.cli.sweep.result import as_dict, print_sweep_result
     from flows.sweep.pool import BlockPool
 
-    place = course.basis.place
-    if means.runner == "dask":
+    storage = execution.basis.storage
+    if backend.runner == "dask":
         from flows.sweep.cluster import prepare_cluster
 
-        means = replace(means, workers=prepare_cluster(means.address or "", place.url, course.basis.key))
-    with BlockPool(means.workers) as pool:
+        backend = replace(backend, workers=prepare_cluster(backend.address or "", storage.url, execution.basis.key))
+    with BlockPool(backend.workers) as pool:
         say("planning: a few trials are timed where nothing is known of them")
-        plan = course.plan(means.workers, lambda number: pool.run(place.url, course.record.id, number))
-        course.record.note(points=plan.points, trials=plan.trials)
+        plan = execution.plan(backend.workers, lambda number: pool.run(storage.url, execution.record.id, number))
+        execution.record.note(points=plan.points, trials=plan.trials)
         for sentence in plan_in_words(plan):
             say(sentence)
-        if not course.complete and not (yes or _confirm_plan(plan, console)):
+        if not execution.complete and not (yes or _confirm_plan(plan, console)):
             say("nothing was begun; what was timed is kept")
-            course.record.end("not begun", done=course.n_done)
+            execution.record.end("not begun", done=execution.n_done)
             return 0
-        found, problem = _compute_sweep(course, means, pool, console, say, path)
-    print_sweep_result(say if as_json else _create_stdout_writer(), course, found, problem)
+        found, problem = _compute_sweep(execution, backend, pool, console, say, path)
+    print_sweep_result(say if as_json else _create_stdout_writer(), execution, found, problem)
     if as_json:
-        sys.stdout.write(json.dumps(as_dict(course, found), indent=1, sort_keys=True, ensure_ascii=False) + "\n")
-    return STOPPED if course.is_stopped else int(found.on_the_map == 0)
+        sys.stdout.write(json.dumps(as_dict(execution, found), indent=1, sort_keys=True, ensure_ascii=False) + "\n")
+    return STOPPED if execution.is_stopped else int(found.on_the_map == 0)
 
 
 def _compute_sweep(
-    course: SweepExecution, means: ComputeBackend, pool: Any, console: Console, say: Say, path: Path
+    execution: SweepExecution, backend: ComputeBackend, pool: Any, console: Console, say: Say, path: Path
 ) -> tuple[SweepResult, str | None]:
     """What came of the sweep, and what went wrong with its tracking, if anything did."""
     from flows.sweep.finish import finish_sweep
     from flows.sweep.track import SweepTracking
 
-    tracking = SweepTracking(course.sweep, course.record.id)
+    tracking = SweepTracking(execution.sweep, execution.record.id)
     try:
-        if not course.complete:
-            _run(course, means, pool, _Progress(console, tracking))
-        found = finish_sweep(course)
+        if not execution.complete:
+            _run(execution, backend, pool, _Progress(console, tracking))
+        found = finish_sweep(execution)
         frontier = {one.point: {"pipeline": one.pipeline, **one.parameters} for one in found.frontier}
     except BaseException as error:
         tracking.close_early("FAILED" if isinstance(error, Exception) else "KILLED")
-        say(f"{course.n_done:,} of {course.n_trials:,} trials are kept; to go on: sdcert sweep {path}")
+        say(f"{execution.n_done:,} of {execution.n_trials:,} trials are kept; to go on: sdcert sweep {path}")
         raise
     counts = {f"trials {status}": count for status, count in found.counts.items()} | {"frontier": len(found.frontier)}
-    problem = tracking.log_result(found.table, course.basis.table.n, counts, frontier)
-    told = {"counts": dict(found.counts), "points": found.points, "frontier": sorted(frontier), "tracking": problem}
-    course.record.end("stopped" if course.is_stopped else "finished", done=course.n_done, **told)
+    problem = tracking.log_result(found.table, execution.basis.table.n, counts, frontier)
+    report = {"counts": dict(found.counts), "points": found.points, "frontier": sorted(frontier), "tracking": problem}
+    execution.record.end("stopped" if execution.is_stopped else "finished", done=execution.n_done, **report)
     return found, problem
 
 
-def _run(course: SweepExecution, means: ComputeBackend, pool: Any, progress: _Progress) -> None:
+def _run(execution: SweepExecution, backend: ComputeBackend, pool: Any, progress: _Progress) -> None:
     from flows.cli.certify import check_server
     from tasks.runtime.servers import detach_temporary_server, end_orphans
 
@@ -156,16 +156,16 @@ def _run(course: SweepExecution, means: ComputeBackend, pool: Any, progress: _Pr
         end_orphans()
         detach_temporary_server()
         check_server()
-        run_sweep(course, progress, means, pool)
+        run_sweep(execution, progress, backend, pool)
 
 
-def _file_of(place: Any, file: Path | None, resume: str | None) -> Path:
-    from flows.sweep.record import record_of
+def _find_sweep_file(storage: Any, file: Path | None, resume: str | None) -> Path:
+    from flows.sweep.record import read_sweep_record
 
     if (file is None) == (resume is None):
         what = "a sweep is named by its file, or by its id"
         raise InputError("sweep", "sdcert sweep", what, "FILE.yaml, or --resume ID", "give one of them")
-    return file if file is not None else Path(record_of(place, resume or "")["files"]["file_path"])
+    return file if file is not None else Path(read_sweep_record(storage, resume or "")["files"]["file_path"])
 
 
 def _load_reachable_sweep(path: Path) -> SweepDefinition:
@@ -178,17 +178,17 @@ def _load_reachable_sweep(path: Path) -> SweepDefinition:
 
 
 @contextmanager
-def _open_sweep(sweep: SweepDefinition, place: Any, resume: str | None, say: Say) -> Iterator[SweepExecution]:
-    """The course of a sweep that no other process follows meanwhile."""
-    from flows.sweep.basis import basis_of
+def _open_sweep(sweep: SweepDefinition, storage: Any, resume: str | None, say: Say) -> Iterator[SweepExecution]:
+    """The execution of a sweep that no other process follows meanwhile."""
+    from flows.sweep.basis import prepare_basis
     from flows.sweep.execution import SweepExecution
-    from flows.sweep.record import Record, record_of, sweep_id
+    from flows.sweep.record import SweepRecord, read_sweep_record, sweep_id
     from flows.sweep.spec import refuse_pipelines
 
-    basis = basis_of(sweep.base, place)
+    basis = prepare_basis(sweep.base, storage)
     refuse_pipelines(sweep, basis.refuse_unfit)
     name = sweep_id(sweep, basis)
-    if resume is not None and record_of(place, resume)["id"] != name:
+    if resume is not None and read_sweep_record(storage, resume)["id"] != name:
         what = "its files, its source or the program changed since: it would be another sweep"
         remedy = "start the changed one by its file; what the two have in common is not computed again"
         raise InputError("sweep-changed", "--resume", what, "a sweep whose files are as they were", remedy, resume)
@@ -198,14 +198,14 @@ def _open_sweep(sweep: SweepDefinition, place: Any, resume: str | None, say: Say
             what, remedy = "another process is computing this very sweep", "wait for it; `sdcert sweeps` shows how far it is"
             raise InputError("sweep-running", name, what, "one process for each sweep", remedy)
         stack.callback(os.close, lock)
-        record = Record(place, name)
+        record = SweepRecord(storage, name)
         record.begin(sweep, basis)
         say(f"id {name}")
-        course = SweepExecution(sweep, basis, record)
+        execution = SweepExecution(sweep, basis, record)
         try:
-            yield course
+            yield execution
         except BaseException as error:
-            record.end("failed" if isinstance(error, Exception) else "interrupted", done=course.n_done)
+            record.end("failed" if isinstance(error, Exception) else "interrupted", done=execution.n_done)
             raise
 
 

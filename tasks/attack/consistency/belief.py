@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tasks.attack.consistency.exchanges import Counts, Exchange
+from tasks.attack.consistency.exchanges import Exchange, KindCounts
 from tasks.attack.consistency.orbits import PossiblePairs
-from tasks.attack.consistency.propagation import kinds_of_change
+from tasks.attack.consistency.propagation import classify_changes
 from tasks.attack.consistency.tolerance import PartnerKinds
 from tasks.microdata.table import Booleans, Floats, Integers
 
@@ -36,12 +36,12 @@ class Groups:
         found = np.full(self.n, beside)
         if len(values):
             total: Floats = np.logaddexp.reduceat(values[self.order], self.starts)
-            place = self.of[self.order[self.starts]]
-            found[place] = np.logaddexp(found[place], total)
+            position = self.of[self.order[self.starts]]
+            found[position] = np.logaddexp(found[position], total)
         return found
 
 
-def beliefs(pairs: PossiblePairs, exchanges: tuple[Exchange, ...], counts: Counts, prior: Floats) -> Floats:
+def beliefs(pairs: PossiblePairs, exchanges: tuple[Exchange, ...], counts: KindCounts, prior: Floats) -> Floats:
     """Shape (e,): the logarithm of how much more probable than not each pair is, up to what loops in the graph do to it.
 
     Meaning: a pair is on or off. Each record has one row, each row one record (or a stranger's, where the intruder does not
@@ -66,7 +66,7 @@ def beliefs(pairs: PossiblePairs, exchanges: tuple[Exchange, ...], counts: Count
     for _ in range(ROUNDS):
         says = prior + heard.sum(axis=0) - heard
         new = [_others(records, says[0], -np.inf), _others(rows, says[1], beside)]
-        new += [partner.hear(told) for partner, told in zip(partners, says[2:], strict=True)]
+        new += [partner.hear(message) for partner, message in zip(partners, says[2:], strict=True)]
         heard = DAMPING * heard + (1 - DAMPING) * np.clip(np.array(new), -MOST, MOST)
     total: Floats = prior + heard.sum(axis=0)
     return total
@@ -90,11 +90,11 @@ class _Partners:
 
     @classmethod
     def create_from_exchange(cls, exchange: Exchange, pairs: PossiblePairs) -> _Partners:
-        kind, opposite, n = kinds_of_change(exchange, pairs.records, pairs.rows)
+        kind, opposite, n = classify_changes(exchange, pairs.records, pairs.rows)
         return cls(Groups.create_from_numbers(kind, n + 2), opposite, (opposite != n) & (opposite != kind))
 
-    def hear(self, told: Floats) -> Floats:
-        return np.where(self.needs, self.kinds.log_sum(told)[self.opposite], 0.0)
+    def hear(self, message: Floats) -> Floats:
+        return np.where(self.needs, self.kinds.log_sum(message)[self.opposite], 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +104,8 @@ class _PartnersWithinBounds:
     kinds: Groups
     partners: PartnerKinds
 
-    def hear(self, told: Floats) -> Floats:
-        return self.partners.hear(self.kinds.log_sum(told))
+    def hear(self, message: Floats) -> Floats:
+        return self.partners.hear(self.kinds.log_sum(message))
 
 
 def _create_partners(exchange: Exchange, pairs: PossiblePairs) -> _Partners | _PartnersWithinBounds:

@@ -10,8 +10,8 @@ from pydantic import Field
 
 from tasks.attack.base import AttackContext, AttackDescription, AttackFindings, AttackTraits, Files
 from tasks.attack.consistency.belief import beliefs, likeliest
-from tasks.attack.consistency.displacements import LEAST, copies_of, log_displacement, mid_ranks
-from tasks.attack.consistency.exchanges import MISSING, Counts, Exchange, exchange_of
+from tasks.attack.consistency.displacements import LEAST, count_copies, log_displacement, mid_ranks
+from tasks.attack.consistency.exchanges import MISSING, Exchange, KindCounts, create_exchange
 from tasks.attack.consistency.orbits import Boxes, PossiblePairs, consistent_pairs
 from tasks.attack.consistency.propagation import propagate_constraints
 from tasks.attack.consistency.swapped_attributes import (
@@ -24,7 +24,7 @@ from tasks.attack.consistency.swapped_attributes import (
 from tasks.attack.consistency.tolerance import exchange_within_bounds
 from tasks.attack.descriptions import DataKnowledge, describe_exchanges
 from tasks.attack.mechanism_attack import MechanismAttack, describe_soundness, prepare_following
-from tasks.attack.neighbours.comparison import Comparison
+from tasks.attack.neighbours.record_comparison import Comparison
 from tasks.attack.outcomes.bounded import OnlyBounded
 from tasks.attack.outcomes.links import Links
 from tasks.attack.outcomes.outcome import searching_records
@@ -91,15 +91,15 @@ class Consistency(MechanismAttack):
             sample_size=self.sampled_orbits,
         )
 
-    def describe_known_data(self, told: DataKnowledge) -> str:
-        return told.describe(own_file=False)
+    def describe_known_data(self, known: DataKnowledge) -> str:
+        return known.describe(own_file=False)
 
     def check_parameters(self, steps: tuple[Mechanism, ...], where: str) -> None:
         """Refuse a sample of orbits that is too small."""
         if self.sampled_orbits < LEAST_SAMPLED:
-            what, place = "the orbits of so few targets bound what the attack finds too weakly", f"{where}.sampled_orbits"
+            what, location = "the orbits of so few targets bound what the attack finds too weakly", f"{where}.sampled_orbits"
             allowed, remedy = f"{LEAST_SAMPLED} to 100,000 targets", "raise it, or take it out"
-            raise InputError("too-few-orbits", place, what, allowed, remedy, self.sampled_orbits)
+            raise InputError("too-few-orbits", location, what, allowed, remedy, self.sampled_orbits)
 
     def list_unfollowed(self, files: Files, *, present: Integers | None, n_records: int) -> frozenset[str]:
         *_, mechanisms, knows = files
@@ -174,8 +174,8 @@ def link_by_consistency(
         unpaired = frozenset(name for name in names if cut and is_sampled_after(mechanisms, name))
         n_source = n_records or original.n
         all_rows = cut or masked.n == n_source
-        counts = Counts(np.bincount(both.own_of_record), conditions.sizes, n_source == original.n, all_rows)
-        scene = _ExchangeProblem.create_from_comparison(
+        counts = KindCounts(np.bincount(both.own_of_record), conditions.sizes, n_source == original.n, all_rows)
+        problem = _ExchangeProblem.create_from_comparison(
             both,
             conditions,
             knowledge.believed,
@@ -186,14 +186,14 @@ def link_by_consistency(
             schema,
         )
         try:
-            found.append(_left(scene, names))
+            found.append(_left(problem, names))
         except NotFollowed as too_large:
             if sample is None:
                 raise
             who = np.arange(original.n) if present is None else present
             followed = who if cut else np.arange(original.n)
             wanted = np.isin(followed, np.intersect1d(who, sample))
-            links = _links_of_sample(scene, both, names, wanted, few)
+            links = _link_sample(problem, both, names, wanted, few)
             if links is None:
                 raise
             own = links.search_class if len(followed) == len(who) else links.search_class[who]
@@ -207,7 +207,7 @@ def link_by_consistency(
         *who, few=few, searching=searching, present=present, narrow=narrow_conditions, n_records=n_records
     )
     (left,) = found
-    if not knowledge.laws and not knowledge.blurred and set(knowledge.unclear) <= set(left.names):
+    if not knowledge.likelihoods and not knowledge.blurred and set(knowledge.unclear) <= set(left.names):
         links = _relink_by_belief(links, left, mechanisms, schema)
     return links, left.names
 
@@ -223,7 +223,7 @@ class _ExchangeProblem:
     conditions: Conditions
     held: Microdata
     shown: Microdata
-    counts: Counts
+    counts: KindCounts
     unpaired: frozenset[str]
     bounds: dict[str, ValueBounds]
     schema: Schema
@@ -235,7 +235,7 @@ class _ExchangeProblem:
         conditions: Conditions,
         believed: Microdata,
         masked: Microdata,
-        counts: Counts,
+        counts: KindCounts,
         unpaired: frozenset[str],
         exchanged: dict[str, ValueBounds | None],
         schema: Schema,
@@ -252,47 +252,47 @@ class _ExchangeProblem:
         held, shown = encode_jointly(self.held.column(name), self.shown.column(name))
         known = name not in self.unpaired
         counts = replace(self.counts, all_records=self.counts.all_records and known, all_rows=self.counts.all_rows and known)
-        return exchange_of(held, shown, counts)
+        return create_exchange(held, shown, counts)
 
 
 @dataclass(frozen=True, slots=True)
 class _Left:
     """The pairs that are left, and the exchanged attributes by which they are."""
 
-    scene: _ExchangeProblem
+    problem: _ExchangeProblem
     names: tuple[str, ...]
     exchanges: tuple[Exchange, ...]
     pairs: PossiblePairs
 
 
-def _left(scene: _ExchangeProblem, names: tuple[str, ...]) -> _Left:
-    exchanges = tuple(scene.exchange(name) for name in names)
-    boxes = boxes_of(scene.conditions, exchanges)
+def _left(problem: _ExchangeProblem, names: tuple[str, ...]) -> _Left:
+    exchanges = tuple(problem.exchange(name) for name in names)
+    boxes = create_boxes(problem.conditions, exchanges)
     if boxes.count_pairs().min() > MOST_LOOKED_AT:
         raise NotFollowed(f"more than {MOST_LOOKED_AT:,} pairs of records and rows are too many to look at")
     pairs = consistent_pairs(boxes, exchanges, MOST_KEPT)
     if pairs is None:
         raise NotFollowed(f"more than {MOST_KEPT:,} pairs of records and rows contradict nothing: too many to go on with")
-    pairs = pairs.select_pairs(~is_ruled_out(scene.conditions, pairs.records, pairs.rows))
-    return _Left(scene, names, exchanges, propagate_constraints(pairs, exchanges, scene.counts))
+    pairs = pairs.select_pairs(~is_ruled_out(problem.conditions, pairs.records, pairs.rows))
+    return _Left(problem, names, exchanges, propagate_constraints(pairs, exchanges, problem.counts))
 
 
-def _links_of_sample(
-    scene: _ExchangeProblem, both: Comparison, names: tuple[str, ...], wanted: Booleans, few: int
+def _link_sample(
+    problem: _ExchangeProblem, both: Comparison, names: tuple[str, ...], wanted: Booleans, few: int
 ) -> Links | None:
     """The links of some records to all rows that their orbits leave; None where even these are too many.
 
     wanted: shape (number of records,). Of the other records nothing is looked at, and their links stand empty.
     """
-    kinds = np.bincount(both.own_of_record[wanted], minlength=len(scene.counts.records)) > 0
-    exchanges = tuple(scene.exchange(name) for name in names)
-    boxes = boxes_of(scene.conditions, exchanges)
+    kinds = np.bincount(both.own_of_record[wanted], minlength=len(problem.counts.records)) > 0
+    exchanges = tuple(problem.exchange(name) for name in names)
+    boxes = create_boxes(problem.conditions, exchanges)
     pairs = consistent_pairs(boxes, exchanges, MOST_KEPT, kinds) if boxes.count_pairs(kinds).min() <= MOST_LOOKED_AT else None
     if pairs is None:
         return None
-    pairs = pairs.select_pairs(~is_ruled_out(scene.conditions, pairs.records, pairs.rows))
-    sizes = np.bincount(pairs.records, weights=scene.counts.rows[pairs.rows], minlength=len(kinds)).astype(np.int64)
-    if (kinds & (sizes == 0)).any() and scene.counts.all_rows:
+    pairs = pairs.select_pairs(~is_ruled_out(problem.conditions, pairs.records, pairs.rows))
+    sizes = np.bincount(pairs.records, weights=problem.counts.rows[pairs.rows], minlength=len(kinds)).astype(np.int64)
+    if (kinds & (sizes == 0)).any() and problem.counts.all_rows:
         raise AttackFailed("no assignment of the records to the rows is left: the stated steps are not those that were applied")
     small = pairs.select_pairs(sizes[pairs.records] <= few)
     return Links(
@@ -302,7 +302,7 @@ def _links_of_sample(
         pairs.rows,
         sizes,
         (small.starts, small.rows),
-        _add_pair_condition(pairs, scene.conditions),
+        _add_pair_condition(pairs, problem.conditions),
     )
 
 
@@ -322,11 +322,11 @@ def _relink_by_belief(links: Links, left: _Left, mechanisms: tuple[Mechanism, ..
     found, sizes = np.empty((len(left.names), len(left.pairs.rows))), np.empty((len(left.names), len(left.pairs.rows)))
     for j, name in enumerate(left.names):
         step = mechanisms[find_last_swap(mechanisms, name)]
-        if not isinstance(step, RankSwapping) or not set(step.by or ()) <= set(left.scene.held.names):
+        if not isinstance(step, RankSwapping) or not set(step.by or ()) <= set(left.problem.held.names):
             return links
         found[j], sizes[j] = _log_displacement(step, left, name, schema)
     beside_strangers = np.log(sizes).sum(axis=0) - np.log(sizes.min(axis=0))  # of whom each row is as likely as any other
-    belief = beliefs(left.pairs, left.exchanges, left.scene.counts, found.sum(axis=0) + beside_strangers)
+    belief = beliefs(left.pairs, left.exchanges, left.problem.counts, found.sum(axis=0) + beside_strangers)
     starts, classes = likeliest(left.pairs, belief)
     absent = len(links.starts) - len(starts)  # records that are not released stand after all others, with no links
     return replace(links, starts=np.append(starts, np.repeat(starts[-1:], absent)), classes=classes)
@@ -334,16 +334,16 @@ def _relink_by_belief(links: Links, left: _Left, mechanisms: tuple[Mechanism, ..
 
 def _log_displacement(step: RankSwapping, left: _Left, name: str, schema: Schema) -> tuple[Floats, Floats]:
     """Of each pair: how probable its change of value is among the rows of its row's stratum, and how many these are."""
-    scene, pairs = left.scene, left.pairs
-    bounds = scene.bounds.get(name)
-    held = scene.held.positions(schema[name]) if bounds is None else (bounds.low + bounds.high) / 2
-    shown = scene.shown.positions(schema[name])
-    stratum = row_codes(scene.shown, tuple(step.by or ()))
+    problem, pairs = left.problem, left.pairs
+    bounds = problem.bounds.get(name)
+    held = problem.held.positions(schema[name]) if bounds is None else (bounds.low + bounds.high) / 2
+    shown = problem.shown.positions(schema[name])
+    stratum = row_codes(problem.shown, tuple(step.by or ()))
     order = np.argsort(stratum[pairs.rows], kind="stable")
     found, sizes = np.empty(len(order)), np.empty(len(order))
     for at in np.split(order, np.flatnonzero(np.diff(stratum[pairs.rows][order])) + 1):
         there = stratum == stratum[pairs.rows[at[:1]]]
-        released = np.repeat(shown[there], scene.counts.rows[there])
+        released = np.repeat(shown[there], problem.counts.rows[there])
         found[at] = _compute_stratum_displacement(step, released, held[pairs.records[at]], shown[pairs.rows[at]])
         if (
             bounds is not None and step.variant == "classic"
@@ -357,35 +357,35 @@ def _compute_stratum_displacement(step: RankSwapping, released: Floats, held: Fl
     n = int((~np.isnan(released)).sum())
     if n < 2:
         return np.where((held == shown) | (np.isnan(held) & np.isnan(shown)), 0.0, LEAST)
-    return log_displacement(step, n, mid_ranks(held, released), mid_ranks(shown, released), copies_of(shown, released))
+    return log_displacement(step, n, mid_ranks(held, released), mid_ranks(shown, released), count_copies(shown, released))
 
 
-def boxes_of(conditions: Conditions, exchanges: tuple[Exchange, ...]) -> Boxes:
+def create_boxes(conditions: Conditions, exchanges: tuple[Exchange, ...]) -> Boxes:
     """The conditions as ranges of whole numbers; of a list of several codes only the first and last are looked at.
 
     Besides, who has no value of an exchanged attribute shows none.
     """
-    parts = [_box_of_codes(conditions, j) for j in range(len(conditions.allowed))]
+    parts = [_create_box_from_codes(conditions, j) for j in range(len(conditions.allowed))]
     intervals = zip(conditions.low.T, conditions.high.T, conditions.positions.T, strict=True)
-    parts += [_box_of_positions(*interval) for interval in intervals]
-    parts += [_box_of_missing(exchange) for exchange in exchanges if (exchange.held == MISSING).any()]
-    low, high, place = (np.column_stack(columns) for columns in zip(*parts, strict=True))
-    return Boxes(low, high, place)
+    parts += [_create_box_from_positions(*interval) for interval in intervals]
+    parts += [_create_box_for_missing(exchange) for exchange in exchanges if (exchange.held == MISSING).any()]
+    low, high, location = (np.column_stack(columns) for columns in zip(*parts, strict=True))
+    return Boxes(low, high, location)
 
 
-def _box_of_codes(conditions: Conditions, j: int) -> tuple[Integers, Integers, Integers]:
+def _create_box_from_codes(conditions: Conditions, j: int) -> tuple[Integers, Integers, Integers]:
     begins, ends, allowed = conditions.begins[j], conditions.ends[j], conditions.allowed[j]
     return allowed[begins], allowed[ends - 1], conditions.shown[j]
 
 
-def _box_of_positions(low: Floats, high: Floats, positions: Floats) -> tuple[Integers, Integers, Integers]:
-    places = np.unique(positions[~np.isnan(positions)])
+def _create_box_from_positions(low: Floats, high: Floats, positions: Floats) -> tuple[Integers, Integers, Integers]:
+    locations = np.unique(positions[~np.isnan(positions)])
     missing: Booleans = np.isnan(low)
-    first = np.where(missing, len(places), np.searchsorted(places, low, side="left"))
-    last = np.where(missing, len(places), np.searchsorted(places, high, side="right") - 1)
-    return first, last, np.where(np.isnan(positions), len(places), np.searchsorted(places, positions))
+    first = np.where(missing, len(locations), np.searchsorted(locations, low, side="left"))
+    last = np.where(missing, len(locations), np.searchsorted(locations, high, side="right") - 1)
+    return first, last, np.where(np.isnan(positions), len(locations), np.searchsorted(locations, positions))
 
 
-def _box_of_missing(exchange: Exchange) -> tuple[Integers, Integers, Integers]:
+def _create_box_for_missing(exchange: Exchange) -> tuple[Integers, Integers, Integers]:
     missing = (exchange.held == MISSING).astype(np.int64)
     return missing, missing, (exchange.shown == MISSING).astype(np.int64)

@@ -20,7 +20,7 @@ def mid_ranks(values: Floats, released: Floats) -> Floats:
     return np.where(np.isnan(values), np.nan, middle)
 
 
-def copies_of(values: Floats, released: Floats) -> Integers:
+def count_copies(values: Floats, released: Floats) -> Integers:
     """How often each value occurs in the released column."""
     ranked = np.sort(released[~np.isnan(released)])
     return np.searchsorted(ranked, values, side="right") - np.searchsorted(ranked, values, side="left")

@@ -37,7 +37,7 @@ class Exchange:
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
+class KindCounts:
     """How many records and rows there are of each kind, and what the intruder knows of their people.
 
     records: shape (r,), rows: shape (c,). all_records: does the intruder hold the record of everybody in the release?
@@ -50,7 +50,7 @@ class Counts:
     all_rows: bool = True
 
 
-def exchange_of(held: Integers, shown: Integers, counts: Counts) -> Exchange:
+def create_exchange(held: Integers, shown: Integers, counts: KindCounts) -> Exchange:
     """What the codes of one attribute say of the pairs that may have changed places. held, shown: codes; -1 is missing.
 
     A permutation keeps a column's values. So if one side is complete, a value that occurs equally often on both is held, and

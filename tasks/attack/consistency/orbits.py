@@ -30,23 +30,23 @@ LONGEST = 1024  # pairs up to which an orbit is followed in larger tables, where
 class Boxes:
     """Which rows can be the image of a record: low[i, q] <= place[l, q] <= high[i, q] for all q.
 
-    low, high: shape (r, q); place: shape (c, q); whole numbers.
+    low, high: shape (r, q); position: shape (c, q); whole numbers.
     """
 
     low: Integers
     high: Integers
-    place: Integers
+    position: Integers
 
     def count_pairs(self, wanted: Booleans | None = None) -> Integers:
         """Shape (q,): the number of pairs, of the wanted records, that meet each condition."""
         chosen = np.ones(len(self.low), dtype=bool) if wanted is None else wanted
-        sizes = (np.maximum(np.subtract(*self.ends(q)), 0)[chosen].sum() for q in range(self.place.shape[1]))
-        return np.fromiter(sizes, dtype=np.int64, count=self.place.shape[1])
+        sizes = (np.maximum(np.subtract(*self.ends(q)), 0)[chosen].sum() for q in range(self.position.shape[1]))
+        return np.fromiter(sizes, dtype=np.int64, count=self.position.shape[1])
 
     def ends(self, q: int) -> tuple[Integers, Integers]:
         """Where the rows that condition q leaves each record end, and where they begin, in the order of their places."""
-        place = np.sort(self.place[:, q])
-        return np.searchsorted(place, self.high[:, q], side="right"), np.searchsorted(place, self.low[:, q], side="left")
+        position = np.sort(self.position[:, q])
+        return np.searchsorted(position, self.high[:, q], side="right"), np.searchsorted(position, self.low[:, q], side="left")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class _Bounds(NamedTuple):
 
     low: Integers
     high: Integers
-    place: Integers
+    position: Integers
 
 
 class _StackedExchanges(NamedTuple):
@@ -100,14 +100,14 @@ def consistent_pairs(
     larger ones orbits are followed no further than LONGEST pairs, and one that did not collide there is taken to hold.
     Memory: what is found, and two bits for each pair of kinds where these are noted.
     """
-    n_records, n_rows = len(boxes.low), len(boxes.place)
+    n_records, n_rows = len(boxes.low), len(boxes.position)
     narrowest = int(np.argmin(boxes.count_pairs(wanted)))
     ends, begins = boxes.ends(narrowest)
     ends = ends if wanted is None else np.where(wanted, ends, begins)
     noted = n_records * n_rows <= MOST_NOTED
     starts, rows, complete = _walk_all(
-        _Bounds(boxes.low, boxes.high, boxes.place),
-        np.argsort(boxes.place[:, narrowest], kind="stable"),
+        _Bounds(boxes.low, boxes.high, boxes.position),
+        np.argsort(boxes.position[:, narrowest], kind="stable"),
         begins,
         ends,
         _stack_exchanges(exchanges, n_records, n_rows),
@@ -140,7 +140,7 @@ def _walk_all(
     notes: Bits,
     most: int,
 ) -> tuple[Integers, Integers, bool]:
-    n_records, n_rows = len(boxes.low), len(boxes.place)
+    n_records, n_rows = len(boxes.low), len(boxes.position)
     starts, rows = np.zeros(n_records + 1, dtype=np.int64), np.empty(n_records + 16, dtype=np.int64)
     row_of, record_of = np.full(n_records, NOBODY, dtype=np.int64), np.full(n_rows, NOBODY, dtype=np.int64)
     longest = min(n_records, n_rows)
@@ -150,7 +150,7 @@ def _walk_all(
         starts[i] = used
         for row in order[begins[i] : ends[i]]:
             # The cheap refusals come first: most pairs of a large table end here.
-            if not _inside(boxes.low[i], boxes.high[i], boxes.place[row]):
+            if not _inside(boxes.low[i], boxes.high[i], boxes.position[row]):
                 continue
             if _is_noted(notes[FALSE], i * n_rows + row):
                 continue
@@ -183,7 +183,7 @@ def _walk(
     walk: Integers,
 ) -> tuple[int, bool]:
     """Follow an orbit from a pair within the boxes: how many pairs were met, and was none of them impossible?"""
-    n_rows = len(boxes.place)
+    n_rows = len(boxes.position)
     walk[0, 0], walk[0, 1] = i, row
     row_of[i], record_of[row] = row, i
     length, at = 1, 0
@@ -198,7 +198,7 @@ def _walk(
             if row_of[other] >= 0 or record_of[its_row] >= 0:
                 return length, False
             if _is_noted(false, other * n_rows + its_row) or not _inside(
-                boxes.low[other], boxes.high[other], boxes.place[its_row]
+                boxes.low[other], boxes.high[other], boxes.position[its_row]
             ):
                 return length, False
             # Out of room: an orbit that did not collide so far is taken to hold, which leaves out no true pair.
@@ -228,8 +228,8 @@ def _is_noted(noted: Bits, pair: int) -> bool:
 
 
 @njit
-def _inside(low: Integers, high: Integers, place: Integers) -> bool:
+def _inside(low: Integers, high: Integers, position: Integers) -> bool:
     for q in range(len(low)):  # noqa: SIM110  # any() of a generator is not compiled
-        if place[q] < low[q] or place[q] > high[q]:
+        if position[q] < low[q] or position[q] > high[q]:
             return False
     return True

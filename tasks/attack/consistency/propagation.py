@@ -6,7 +6,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components, maximum_flow
 
-from tasks.attack.consistency.exchanges import Counts, Exchange
+from tasks.attack.consistency.exchanges import Exchange, KindCounts
 from tasks.attack.consistency.orbits import PossiblePairs
 from tasks.attack.consistency.tolerance import PartnerKinds
 from tasks.microdata.errors import AttackFailed
@@ -15,7 +15,7 @@ from tasks.microdata.table import Booleans, Integers
 MOST_ASSIGNED = 2_000_000  # pairs up to which whole assignments are looked at
 
 
-def propagate_constraints(pairs: PossiblePairs, exchanges: tuple[Exchange, ...], counts: Counts) -> PossiblePairs:
+def propagate_constraints(pairs: PossiblePairs, exchanges: tuple[Exchange, ...], counts: KindCounts) -> PossiblePairs:
     """The pairs that are left when `keep_supported_pairs` and `assignable` leave out no more.
 
     Sound: if the pairs hold the truth, so do those that are left.
@@ -41,7 +41,7 @@ def keep_supported_pairs(pairs: PossiblePairs, exchanges: tuple[Exchange, ...]) 
     Example: records that held 1, 2, 3, rows that show 2, 1, 3: that 1 became 3 needs that 3 became 1.
     """
     records = pairs.records
-    kinds = [kinds_of_change(exchange, records, pairs.rows) for exchange in exchanges if exchange.tolerance is None]
+    kinds = [classify_changes(exchange, records, pairs.rows) for exchange in exchanges if exchange.tolerance is None]
     within = [
         PartnerKinds.create_from_exchange(exchange, exchange.tolerance, records, pairs.rows)
         for exchange in exchanges
@@ -61,7 +61,7 @@ def keep_supported_pairs(pairs: PossiblePairs, exchanges: tuple[Exchange, ...]) 
         alive = left
 
 
-def kinds_of_change(exchange: Exchange, records: Integers, rows: Integers) -> tuple[Integers, Integers, int]:
+def classify_changes(exchange: Exchange, records: Integers, rows: Integers) -> tuple[Integers, Integers, int]:
     """The kind (held, shown) of each pair, that of the partner it needs, and how many kinds there are, k.
 
     The kind k stands for a partner that is not asked for, k + 1 for one that does not exist.
@@ -75,7 +75,7 @@ def kinds_of_change(exchange: Exchange, records: Integers, rows: Integers) -> tu
     return kind, np.where(asked, np.where(there, opposite, len(codes) + 1), len(codes)), len(codes)
 
 
-def assignable(pairs: PossiblePairs, counts: Counts) -> PossiblePairs:
+def assignable(pairs: PossiblePairs, counts: KindCounts) -> PossiblePairs:
     """The pairs that some assignment of rows to records contains; each row goes to one record.
 
     Every record has a row where all are released, every row a record where the intruder holds all; else nothing follows.
@@ -98,7 +98,7 @@ def assignable(pairs: PossiblePairs, counts: Counts) -> PossiblePairs:
     return pairs.select_pairs((used > 0) | (component[records] == component[rows]))
 
 
-def _flow(records: Integers, rows: Integers, counts: Counts) -> Integers:
+def _flow(records: Integers, rows: Integers, counts: KindCounts) -> Integers:
     """Shape (e,): how many of the records of each pair have rows of it in one largest assignment."""
     n_records, n = len(counts.records), len(counts.records) + len(counts.rows)
     source, sink = n, n + 1
@@ -109,11 +109,11 @@ def _flow(records: Integers, rows: Integers, counts: Counts) -> Integers:
     flow = maximum_flow(graph, source, sink).flow.tocoo()
     arcs = flow.row.astype(np.int64) * (n + 2) + flow.col  # each of the arcs is among them, and its way back
     order = np.argsort(arcs)
-    places = order[np.searchsorted(arcs[order], records * (n + 2) + rows)]
-    return np.asarray(np.maximum(flow.data[places], 0), dtype=np.int64)
+    positions = order[np.searchsorted(arcs[order], records * (n + 2) + rows)]
+    return np.asarray(np.maximum(flow.data[positions], 0), dtype=np.int64)
 
 
-def _free(done: Integers, taken: Integers, counts: Counts) -> tuple[Integers, Integers]:
+def _free(done: Integers, taken: Integers, counts: KindCounts) -> tuple[Integers, Integers]:
     """Of the side that need not be used up the nodes from which an arc leads to what is not used, and those it leads to."""
     if counts.all_records and counts.all_rows:
         return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)

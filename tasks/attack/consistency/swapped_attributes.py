@@ -31,8 +31,8 @@ def find_exchanged(
     """
     own_records, of_whom = original.select(knows), person_key(original, schema)
 
-    def is_certain_before(place: int, name: str) -> bool:
-        before = infer_belief(own_records, masked, schema, mechanisms[:place], present, n_records=n_records, persons=of_whom)
+    def is_certain_before(position: int, name: str) -> bool:
+        before = infer_belief(own_records, masked, schema, mechanisms[:position], present, n_records=n_records, persons=of_whom)
         return before.is_certain((name,))
 
     exact = select_exchanged_attributes(mechanisms, knows, is_certain_before)
@@ -41,8 +41,8 @@ def find_exchanged(
         return found
     for name in select_swapped_attributes(mechanisms, knows):
         if name not in found:
-            place = find_last_swap(mechanisms, name)
-            bounds = bound_shown_values(own_records, masked, schema, mechanisms, place, name, persons=of_whom)
+            position = find_last_swap(mechanisms, name)
+            bounds = bound_shown_values(own_records, masked, schema, mechanisms, position, name, persons=of_whom)
             if bounds is not None:
                 found[name] = bounds
     return {name: found[name] for name in knows if name in found}
@@ -67,17 +67,17 @@ def select_exchanged_attributes(
 
     is_certain_before: are all values of an attribute known after so many of the steps?
     """
-    steps = {name: [place for place, step in enumerate(mechanisms) if name in step.target_attributes] for name in knows}
+    steps = {name: [position for position, step in enumerate(mechanisms) if name in step.target_attributes] for name in knows}
     return tuple(
         name
-        for name, places in steps.items()
-        if places
-        and isinstance(mechanisms[places[-1]], RankSwapping)
-        and (len(places) == 1 or is_certain_before(places[-1], name))
+        for name, positions in steps.items()
+        if positions
+        and isinstance(mechanisms[positions[-1]], RankSwapping)
+        and (len(positions) == 1 or is_certain_before(positions[-1], name))
     )
 
 
 def is_sampled_after(mechanisms: tuple[Mechanism, ...], name: str) -> bool:
     """Were records left out after the last step on an attribute?"""
-    last = max(place for place, step in enumerate(mechanisms) if name in step.target_attributes)
+    last = max(position for position, step in enumerate(mechanisms) if name in step.target_attributes)
     return any(isinstance(step, Sampling) for step in mechanisms[last:])

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tasks.attack.consistency.exchanges import MISSING, NOBODY, Counts, Exchange
+from tasks.attack.consistency.exchanges import MISSING, NOBODY, Exchange, KindCounts
 from tasks.microdata.compiled import njit
 from tasks.microdata.table import Booleans, Floats, Integers
 
@@ -37,7 +37,7 @@ class Tolerance:
     value: Floats
 
 
-def exchange_within_bounds(low: Floats, high: Floats, shown: Floats, counts: Counts, spread: float = 0.0) -> Exchange:
+def exchange_within_bounds(low: Floats, high: Floats, shown: Floats, counts: KindCounts, spread: float = 0.0) -> Exchange:
     """The exchange of an attribute of which record i's value, whoever got it, is shown within low[i]..high[i].
 
     spread: of noise around the middle of the bounds, by which partners are weighed; 0: none.

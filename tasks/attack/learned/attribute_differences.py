@@ -1,4 +1,6 @@
-"""How two records differ in each attribute, for the compiled loops of learning: the columns of `neighbours.comparison`."""
+"""How two records differ in each attribute, for the compiled loops of learning: the columns of
+`neighbours.record_comparison`.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tasks.attack.neighbours.comparison import ABSOLUTE, SQUARED, Columns, write_differences
+from tasks.attack.neighbours.record_comparison import ABSOLUTE, SQUARED, ComparedColumns, write_differences
 from tasks.microdata.compiled import njit
 from tasks.microdata.table import Floats, Integers
 
@@ -14,7 +16,7 @@ _MISSING = dict.fromkeys(("x", "y"), "a missing value, which `write_differences`
 
 
 class Apart(NamedTuple):
-    """What is done with the columns of two records, and how many attributes that gives; see `Columns`."""
+    """What is done with the columns of two records, and how many attributes that gives; see `ComparedColumns`."""
 
     kind: Integers
     weight: Floats
@@ -22,7 +24,7 @@ class Apart(NamedTuple):
     d: int
 
     @classmethod
-    def create_from_columns(cls, columns: Columns) -> Apart:
+    def create_from_columns(cls, columns: ComparedColumns) -> Apart:
         return cls(columns.kind, columns.weight, columns.attribute, columns.n_attributes)
 
     @classmethod
@@ -31,8 +33,8 @@ class Apart(NamedTuple):
         return cls(np.full(d, SQUARED, dtype=np.int64), np.ones(d), np.arange(d), d)
 
     @property
-    def columns(self) -> Columns:
-        return Columns(self.kind, self.weight, self.attribute, self.d, missing_out=False)
+    def columns(self) -> ComparedColumns:
+        return ComparedColumns(self.kind, self.weight, self.attribute, self.d, missing_out=False)
 
 
 @njit
@@ -42,7 +44,7 @@ def write_apart(x: Floats, y: Floats, how: Apart, delta: Floats) -> None:
 
 
 @njit(missing=_MISSING)
-def differences_of_pairs(x: Floats, y: Floats, how: Apart) -> Floats:
+def compute_pair_differences(x: Floats, y: Floats, how: Apart) -> Floats:
     """The differences of the records in the same place of two lists, shape (m, d)."""
     found = np.empty((len(x), how.d))
     for i in range(len(x)):

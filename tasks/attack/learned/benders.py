@@ -7,7 +7,7 @@ can be linked together; if not, that gives new sets, and if they can, the choice
 Sources: D11.2, section 3.1, for the problem; Codato and Fischetti (2006), "Combinatorial Benders' cuts for
 mixed-integer linear programming", Operations Research 54(4), for the method. Done otherwise: many sets come from one choice
 (the records are asked again without one of the set just found), fractional choices find sets first, and every set carries
-multipliers that are checked against the files (`Reason.holds`).
+multipliers that are checked against the files (`Infeasibility.holds`).
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ import numpy as np
 from scipy import sparse
 from scipy.optimize import Bounds, LinearConstraint, milp
 
+from tasks.attack.learned.constraint_rows import Problem
 from tasks.attack.learned.features import clip_to_cone, negative_direction
-from tasks.attack.learned.neighbours import links_of, nearest_others
-from tasks.attack.learned.rows import Problem
-from tasks.attack.learned.search import inside, project_semidefinite
-from tasks.attack.learned.separation import Reason, RowPool
+from tasks.attack.learned.learned_neighbours import count_links, nearest_others
+from tasks.attack.learned.multistart_search import inside, project_semidefinite
+from tasks.attack.learned.separation import Infeasibility, RowPool
 from tasks.microdata.table import Booleans, Floats, Integers
 
 INTEGRAL = 1e-6
@@ -42,7 +42,7 @@ class Proof:
     parameters: Floats
     linked: float
     bound: float
-    reasons: tuple[Reason, ...]
+    reasons: tuple[Infeasibility, ...]
     seconds: float
     ended: bool
 
@@ -51,7 +51,7 @@ class Proof:
         return self.bound <= self.linked + INTEGRAL
 
 
-def prove(
+def improve_and_prove(
     of: Problem, start: Floats, bounds: Floats, *, seconds: float, rng: np.random.Generator, definite: bool = False
 ) -> Proof:
     """Improve and prove parameters until the bound is reached or CPU seconds are over.
@@ -66,12 +66,12 @@ class _Proof:
         self.of, self.rng, self.definite = of, rng, definite
         self.parameters, self.linked = start, self._weight(start)
         self.pool = RowPool(of, nearest_others(of, start, 15), bounds, start)
-        self.reasons: dict[tuple[int, ...], Reason] = {}
+        self.reasons: dict[tuple[int, ...], Infeasibility] = {}
         self.bound = float(of.weight.sum())
         self.began, self.allowed, self.cut_short = time.process_time(), 0.0, False
 
     def _weight(self, parameters: Floats) -> float:
-        return self.of.worth(links_of(self.of, parameters))
+        return self.of.worth(count_links(self.of, parameters))
 
     @property
     def _left(self) -> float:
@@ -156,17 +156,17 @@ class _Proof:
             kept[self.rng.choice(reason.records)] = False
         return len(self.reasons) > known
 
-    def _against(self, kept: Booleans) -> Reason | None:
+    def _against(self, kept: Booleans) -> Infeasibility | None:
         """The reason why the kept records cannot be linked together, None if they can, by the rows of all pairs."""
         while self._left > 0:
-            place, reason = self.pool.together(kept)
-            if reason is not None or not self._add_violated_rows(self.pool.parameters(place), kept):
+            point, reason = self.pool.together(kept)
+            if reason is not None or not self._add_violated_rows(self.pool.parameters(point), kept):
                 return reason
         return None
 
     def _find_unlinked_records(self, parameters: Floats, kept: Booleans) -> Booleans:
         """Which of the kept records parameters do not link. Keeps the best parameters seen."""
-        links = links_of(self.of, parameters)
+        links = count_links(self.of, parameters)
         worth = self.of.worth(links)
         if worth > self.linked + INTEGRAL and (not self.definite or negative_direction(parameters) is None):
             self._keep(clip_to_cone(self.of.kind, parameters, self.of.how.d))

@@ -32,7 +32,7 @@ from tasks.microdata.table import Floats, Integers
 MOST_OF_CHOQUET = 10  # attributes of a general fuzzy measure: it has 2^d - 1 parameters
 
 
-class Kind(StrEnum):
+class LearnedDistanceKind(StrEnum):
     WEIGHTED_MEAN = "weighted_mean"
     OWA = "owa"
     CHOQUET = "choquet"
@@ -40,24 +40,24 @@ class Kind(StrEnum):
     BILINEAR = "bilinear"
 
 
-CODES = {kind: code for code, kind in enumerate(Kind)}
+CODES = {kind: code for code, kind in enumerate(LearnedDistanceKind)}
 _OWA, _CHOQUET, _TWO_ADDITIVE, _BILINEAR = 1, 2, 3, 4
 
 
-def width(kind: Kind, d: int) -> int:
+def width(kind: LearnedDistanceKind, d: int) -> int:
     """The number of parameters for d attributes. Raises ValueError for a general fuzzy measure of more than 10 attributes."""
     match kind:
-        case Kind.WEIGHTED_MEAN | Kind.OWA:
+        case LearnedDistanceKind.WEIGHTED_MEAN | LearnedDistanceKind.OWA:
             return d
-        case Kind.CHOQUET if d > MOST_OF_CHOQUET:
+        case LearnedDistanceKind.CHOQUET if d > MOST_OF_CHOQUET:
             raise ValueError(f"a general fuzzy measure of {d} attributes has {2**d - 1} parameters: use choquet_2additive")
-        case Kind.CHOQUET:
+        case LearnedDistanceKind.CHOQUET:
             return int(2**d - 1)
-        case Kind.CHOQUET_2ADDITIVE | Kind.BILINEAR:
+        case LearnedDistanceKind.CHOQUET_2ADDITIVE | LearnedDistanceKind.BILINEAR:
             return d * (d + 1) // 2
 
 
-def features(kind: Kind, differences: Floats) -> Floats:
+def features(kind: LearnedDistanceKind, differences: Floats) -> Floats:
     """phi of each row of differences; shape (rows, d) -> (rows, p)."""
     return _features(CODES[kind], np.ascontiguousarray(differences, dtype=float), width(kind, differences.shape[1]))
 
@@ -77,7 +77,7 @@ def write_features(code: int, difference: Floats, out: Floats) -> None:
     if code == _CHOQUET:
         left, before = 2**d - 1, 0.0
         while left > 0:
-            smallest = least_of(difference, left)
+            smallest = find_least_difference(difference, left)
             least = square_difference(difference[smallest])
             out[left - 1] = least - before
             before = least
@@ -103,7 +103,7 @@ def square_difference(difference: float) -> float:
 
 
 @njit
-def least_of(difference: Floats, left: int) -> int:
+def find_least_difference(difference: Floats, left: int) -> int:
     """The attribute of least difference among those whose bits are set: by looking at each, for they are few."""
     least, smallest = np.inf, 0
     for k in range(len(difference)):
@@ -176,18 +176,18 @@ def _increments(squares: Floats, which: Integers, f: int) -> None:
             left[j], which[k, j] = left[j] - (1 << which[k, j]), left[j]
 
 
-def arithmetic_mean(kind: Kind, d: int) -> Floats:
+def arithmetic_mean(kind: LearnedDistanceKind, d: int) -> Floats:
     """The parameters with which a distance is the squared Euclidean one, divided by d; shape (p,)."""
-    if kind is Kind.CHOQUET:
+    if kind is LearnedDistanceKind.CHOQUET:
         return np.array([mask.bit_count() / d for mask in range(1, 2**d)])
     parameters = np.zeros(width(kind, d))
     parameters[:d] = 1 / d
     return parameters
 
 
-def diagonal(kind: Kind, weights: Floats) -> Floats:
+def diagonal(kind: LearnedDistanceKind, weights: Floats) -> Floats:
     """The parameters with which a distance is the weighted mean; for OWA the weights go to the places. Shape (d,) -> (p,)."""
-    if kind is Kind.CHOQUET:
+    if kind is LearnedDistanceKind.CHOQUET:
         return np.array([sum(w for k, w in enumerate(weights) if mask >> k & 1) for mask in range(1, 2 ** len(weights))])
     parameters = np.zeros(width(kind, len(weights)))
     parameters[: len(weights)] = weights
@@ -199,7 +199,7 @@ def flatten_matrix(matrix: Floats) -> Floats:
     return np.concatenate([matrix.diagonal(), matrix[np.triu_indices(len(matrix), 1)]])
 
 
-def matrix_of(parameters: Floats) -> Floats:
+def create_matrix(parameters: Floats) -> Floats:
     """The symmetric matrix of a bilinear form's parameters; the inverse of `flatten_matrix`."""
     d = int(np.sqrt(2 * len(parameters)))
     matrix = np.diag(parameters[:d])
@@ -207,33 +207,33 @@ def matrix_of(parameters: Floats) -> Floats:
     return np.asarray(np.triu(matrix, 1).T + matrix)
 
 
-def measure_of(moebius: Floats, d: int) -> Floats:
+def create_fuzzy_measure(moebius: Floats, d: int) -> Floats:
     """The general fuzzy measure of a 2-additive one; shape (d (d + 1) / 2,) -> (2^d - 1,)."""
     pairs = list(combinations(range(d), 2))
     inside = [[s >> k & 1 for k in range(d)] + [s >> i & s >> j & 1 for i, j in pairs] for s in range(1, 2**d)]
     return np.asarray(np.array(inside, dtype=float) @ moebius)
 
 
-def cone(kind: Kind, d: int, *, metric: bool = False) -> Floats:
+def cone(kind: LearnedDistanceKind, d: int, *, metric: bool = False) -> Floats:
     """The linear bounds: parameters are allowed where every row g of the result has g . p >= 0; shape (rows, p).
 
     Positive definite matrices have no finite list of such rows: `negative_direction` gives the missing one.
     """
     match kind:
-        case Kind.WEIGHTED_MEAN | Kind.OWA:
+        case LearnedDistanceKind.WEIGHTED_MEAN | LearnedDistanceKind.OWA:
             return np.eye(d)
-        case Kind.BILINEAR:
+        case LearnedDistanceKind.BILINEAR:
             return np.zeros((0, width(kind, d)))
-        case Kind.CHOQUET:
+        case LearnedDistanceKind.CHOQUET:
             steps = [(full, full ^ 1 << k) for full in range(1, 2**d) for k in range(d) if full >> k & 1]
             rows = [_build_set_bound(d, (more,), (less,)) for more, less in steps]
-            return np.array(rows + [_build_set_bound(d, *pair) for pair in _squares_of_sets(d) if metric])
-        case Kind.CHOQUET_2ADDITIVE:
+            return np.array(rows + [_build_set_bound(d, *pair) for pair in _list_set_squares(d) if metric])
+        case LearnedDistanceKind.CHOQUET_2ADDITIVE:
             rows = [_marginal(d, k, others) for k in range(d) for others in range(2**d) if not others >> k & 1]
             return np.array(rows + [-np.eye(width(kind, d))[at] for at in range(d, width(kind, d)) if metric])
 
 
-def _squares_of_sets(d: int) -> list[tuple[tuple[int, int], tuple[int, int]]]:
+def _list_set_squares(d: int) -> list[tuple[tuple[int, int], tuple[int, int]]]:
     """All A + i, A + j against A + i + j, A: submodularity follows from these."""
     pairs = [(1 << i, 1 << j) for i, j in combinations(range(d), 2)]
     return [((a | i, a | j), (a | i | j, a)) for i, j in pairs for a in range(2**d) if not a & (i | j)]
@@ -248,7 +248,7 @@ def _build_set_bound(d: int, plus: tuple[int, ...], minus: tuple[int, ...]) -> F
 
 def _marginal(d: int, k: int, others: int) -> Floats:
     """What attribute k adds to a set of others, in Moebius coordinates."""
-    row = np.zeros(width(Kind.CHOQUET_2ADDITIVE, d))
+    row = np.zeros(width(LearnedDistanceKind.CHOQUET_2ADDITIVE, d))
     row[k] = 1.0
     for at, (i, j) in enumerate(combinations(range(d), 2), start=d):
         row[at] = float((i == k and others >> j & 1) or (j == k and others >> i & 1))
@@ -257,66 +257,66 @@ def _marginal(d: int, k: int, others: int) -> Floats:
 
 def negative_direction(parameters: Floats) -> Floats | None:
     """The bound g . p >= 0 that a bilinear form breaks most: phi of its eigenvector of the least eigenvalue, or None."""
-    values, vectors = np.linalg.eigh(matrix_of(parameters))
+    values, vectors = np.linalg.eigh(create_matrix(parameters))
     if values[0] >= -1e-12 * np.abs(values).max():
         return None
-    return np.asarray(features(Kind.BILINEAR, vectors[:, :1].T)[0])
+    return np.asarray(features(LearnedDistanceKind.BILINEAR, vectors[:, :1].T)[0])
 
 
-def clip_to_cone(kind: Kind, parameters: Floats, d: int) -> Floats:
+def clip_to_cone(kind: LearnedDistanceKind, parameters: Floats, d: int) -> Floats:
     """The parameters without what rounding left below the bounds of `cone`; those that are in it stay as they are.
 
     A weight of -1e-17 would decide, the wrong way round, between records that the other attributes do not tell apart.
     """
     match kind:
-        case Kind.BILINEAR:
+        case LearnedDistanceKind.BILINEAR:
             return parameters
-        case Kind.WEIGHTED_MEAN | Kind.OWA:
+        case LearnedDistanceKind.WEIGHTED_MEAN | LearnedDistanceKind.OWA:
             return np.maximum(parameters, 0.0)
-        case Kind.CHOQUET:
+        case LearnedDistanceKind.CHOQUET:
             mu: Floats = np.append(0.0, np.maximum(parameters, 0.0))
             for k in range(d):
                 more = np.flatnonzero(np.arange(len(mu)) >> k & 1)
                 mu[more] = np.maximum(mu[more], mu[more ^ 1 << k])
             return mu[1:]
-        case Kind.CHOQUET_2ADDITIVE:
+        case LearnedDistanceKind.CHOQUET_2ADDITIVE:
             least = np.zeros(d)
             for value, pair in zip(np.minimum(parameters[d:], 0.0), combinations(range(d), 2), strict=True):
                 least[list(pair)] -= value
             return np.concatenate([np.maximum(parameters[:d], least), parameters[d:]])
 
 
-def normalise_parameters(kind: Kind, parameters: Floats) -> Floats:
+def normalise_parameters(kind: LearnedDistanceKind, parameters: Floats) -> Floats:
     """The same distance up to its unit: weights with sum 1, mu(all) = 1, a matrix with trace 1 (in absolute value)."""
     match kind:
-        case Kind.CHOQUET:
+        case LearnedDistanceKind.CHOQUET:
             unit = parameters[-1]
-        case Kind.BILINEAR:
-            unit = np.abs(parameters[: len(matrix_of(parameters))]).sum()
-        case Kind.WEIGHTED_MEAN | Kind.OWA | Kind.CHOQUET_2ADDITIVE:
+        case LearnedDistanceKind.BILINEAR:
+            unit = np.abs(parameters[: len(create_matrix(parameters))]).sum()
+        case LearnedDistanceKind.WEIGHTED_MEAN | LearnedDistanceKind.OWA | LearnedDistanceKind.CHOQUET_2ADDITIVE:
             unit = parameters.sum()
     scaled: Floats = parameters / unit if unit > 0 else parameters
     return scaled
 
 
-def shapley(kind: Kind, parameters: Floats, d: int) -> Floats:
+def shapley(kind: LearnedDistanceKind, parameters: Floats, d: int) -> Floats:
     """How much each attribute betrays: shape (d,), the share of each in the distance, from the normalised parameters.
 
     Weighted mean: the weights. Choquet: Shapley's value. Bilinear: the diagonal. OWA weighs places, not attributes: NaN.
     """
     match kind:
-        case Kind.WEIGHTED_MEAN | Kind.BILINEAR:
+        case LearnedDistanceKind.WEIGHTED_MEAN | LearnedDistanceKind.BILINEAR:
             return parameters[:d]
-        case Kind.OWA:
+        case LearnedDistanceKind.OWA:
             return np.full(d, np.nan)
-        case Kind.CHOQUET_2ADDITIVE:
+        case LearnedDistanceKind.CHOQUET_2ADDITIVE:
             pairs = np.array([[k in pair for pair in combinations(range(d), 2)] for k in range(d)], dtype=float)
             return np.asarray(parameters[:d] + pairs.reshape(d, -1) @ parameters[d:] / 2)
-        case Kind.CHOQUET:
-            return _shapley_of_measure(np.append(0.0, parameters), d)
+        case LearnedDistanceKind.CHOQUET:
+            return _compute_shapley_values(np.append(0.0, parameters), d)
 
 
-def _shapley_of_measure(mu: Floats, d: int) -> Floats:
+def _compute_shapley_values(mu: Floats, d: int) -> Floats:
     sizes: Integers = np.array([mask.bit_count() for mask in range(2**d)])
     share = 1 / (d * comb(d - 1, np.arange(d)))
     without = [np.flatnonzero([not mask >> k & 1 for mask in range(2**d)]) for k in range(d)]

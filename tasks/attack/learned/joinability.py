@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tasks.attack.learned.neighbours import links_and_nearest
-from tasks.attack.learned.rows import Problem
+from tasks.attack.learned.constraint_rows import Problem
+from tasks.attack.learned.learned_neighbours import links_and_nearest
 from tasks.attack.learned.separation import RowPool
 from tasks.microdata.table import Booleans, Floats
 
@@ -22,7 +22,7 @@ MOST_COUNTS = 5  # over all pairs, for a record
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _Point:
     parameters: Floats
     linked: Booleans
 
@@ -34,7 +34,7 @@ def extend_linked_set(of: Problem, parameters: Floats, bounds: Floats, admitted:
     of some hundred rows for each of at most 40 records, and a count over all pairs where one may join.
     """
     links, others = links_and_nearest(of, parameters, NEAREST)
-    at = _Place(parameters, of.is_linked(links))
+    at = _Point(parameters, of.is_linked(links))
     pool = RowPool(of, others, bounds, parameters)
     lost = ~at.linked & (of.weight > 0)
     nearest = np.argsort(links.nearer, kind="stable")
@@ -44,19 +44,19 @@ def extend_linked_set(of: Problem, parameters: Floats, bounds: Floats, admitted:
     return at.parameters
 
 
-def _try_joining_record(of: Problem, pool: RowPool, at: _Place, i: int, admitted: Callable[[Floats], Floats]) -> _Place | None:
+def _try_joining_record(of: Problem, pool: RowPool, at: _Point, i: int, admitted: Callable[[Floats], Floats]) -> _Point | None:
     """A place where record i is linked and the weight is larger, if one is found."""
     wanted = at.linked.copy()
     wanted[i] = True
     for _ in range(MOST_COUNTS):
-        place, reason = pool.together(wanted)
-        if reason is not None or not place.any():
+        point, reason = pool.together(wanted)
+        if reason is not None or not point.any():
             return None
-        parameters = admitted(pool.parameters(place))
+        parameters = admitted(pool.parameters(point))
         links, others = links_and_nearest(of, parameters, OVERLOOKED)
         linked = of.is_linked(links)
         if of.weight[linked].sum() > of.weight[at.linked].sum():
-            return _Place(parameters, linked)
+            return _Point(parameters, linked)
         if not pool.add(np.where((wanted & ~linked)[:, None], others, -1)):
             return None
     return None

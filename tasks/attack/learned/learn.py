@@ -13,13 +13,13 @@ from typing import Literal
 
 import numpy as np
 
-from tasks.attack.learned.benders import prove
-from tasks.attack.learned.features import Kind, arithmetic_mean, cone, normalise_parameters, shapley
+from tasks.attack.learned.benders import improve_and_prove
+from tasks.attack.learned.constraint_rows import Problem
+from tasks.attack.learned.exact_links import LinkCounts
+from tasks.attack.learned.features import LearnedDistanceKind, arithmetic_mean, cone, normalise_parameters, shapley
+from tasks.attack.learned.learned_neighbours import count_links
 from tasks.attack.learned.learning_summary import HeldOut
-from tasks.attack.learned.neighbours import links_of
-from tasks.attack.learned.recount import LinkCounts
-from tasks.attack.learned.rows import Problem
-from tasks.attack.learned.search import inside, search, standard_starts
+from tasks.attack.learned.multistart_search import inside, search_parameters, standard_starts
 from tasks.microdata.table import Floats, Integers
 
 Solver = Literal["search", "certified"]
@@ -39,7 +39,7 @@ class Learned:
     distance, shape (d,), NaN for OWA. seconds: CPU time.
     """
 
-    kind: Kind
+    kind: LearnedDistanceKind
     metric: bool
     parameters: Floats
     links: LinkCounts
@@ -80,13 +80,13 @@ def learn(
     if len(of.found) < 2:
         return _evaluate_parameters(of, metric, arithmetic_mean(of.kind, of.how.d), None, complete=True, began=began)
     parameters, bound, complete = (
-        search(_sample_searching_records(of, MOST_TARGETS, rng), metric=metric, rounds=rounds, rng=rng),
+        search_parameters(_sample_searching_records(of, MOST_TARGETS, rng), metric=metric, rounds=rounds, rng=rng),
         None,
         True,
     )
     if solver == "certified":
-        bounds, definite = cone(of.kind, of.how.d, metric=metric), metric and of.kind is Kind.BILINEAR
-        proof = prove(of, parameters, bounds, seconds=time_limit, rng=rng, definite=definite)
+        bounds, definite = cone(of.kind, of.how.d, metric=metric), metric and of.kind is LearnedDistanceKind.BILINEAR
+        proof = improve_and_prove(of, parameters, bounds, seconds=time_limit, rng=rng, definite=definite)
         complete = proof.ended
         parameters, bound = proof.parameters if complete or not settled else parameters, proof.bound
     return _evaluate_parameters(of, metric, parameters, bound, complete=complete, began=began)
@@ -96,7 +96,7 @@ def _evaluate_parameters(
     of: Problem, metric: bool, parameters: Floats, bound: float | None, *, complete: bool, began: float
 ) -> Learned:
     shown, links = _best(of, parameters, metric)
-    linked = max(of.worth(links), of.worth(links_of(of, normalise_parameters(of.kind, parameters))))
+    linked = max(of.worth(links), of.worth(count_links(of, normalise_parameters(of.kind, parameters))))
     weighs = shapley(of.kind, shown, of.how.d)
     used = time.process_time() - began
     return Learned(of.kind, metric, shown, links, linked, bound, complete, weighs, used)
@@ -106,7 +106,7 @@ def _best(of: Problem, parameters: Floats, metric: bool) -> tuple[Floats, LinkCo
     """Of what was found and the plain starts: what earns the most credit, and of equals looks least at one attribute alone."""
     candidates = [parameters, *([] if metric else [inside(of, parameters)]), *standard_starts(of)]
     shown = [normalise_parameters(of.kind, one) for one in candidates]
-    links = [links_of(of, one) for one in shown]
+    links = [count_links(of, one) for one in shown]
     best = max(range(len(shown)), key=lambda at: (of.credit(links[at]), np.abs(shown[at]).min()))
     return shown[best], links[best]
 
@@ -122,14 +122,16 @@ def evaluate_held_out(of: Problem, *, rng: np.random.Generator, metric: bool = F
     half, rest = (of.select_targets(np.sort(part)) for part in np.array_split(shuffled, 2))
     euclidean = arithmetic_mean(of.kind, of.how.d)
     parameters = (
-        euclidean if len(of.found) < 2 else search(_sample_searching_records(half, MOST_TARGETS, rng), metric=metric, rng=rng)
+        euclidean
+        if len(of.found) < 2
+        else search_parameters(_sample_searching_records(half, MOST_TARGETS, rng), metric=metric, rng=rng)
     )
     return HeldOut(rate(half, parameters), rate(rest, parameters), rate(rest, euclidean))
 
 
 def rate(of: Problem, parameters: Floats) -> float:
     """The mean credit of the searching records by given parameters; 0 where there are none."""
-    return of.credit(links_of(of, parameters)) / max(len(of.searching), 1)
+    return of.credit(count_links(of, parameters)) / max(len(of.searching), 1)
 
 
 def chance(
@@ -149,7 +151,7 @@ def chance(
         q, others = len(permuted.searching), len(of.searching) - len(permuted.searching)
         parameters = arithmetic_mean(of.kind, of.how.d)
         if len(of.found) > 1:
-            parameters = search(permuted, metric=metric, rounds=rounds, rng=rng)
+            parameters = search_parameters(permuted, metric=metric, rounds=rounds, rng=rng)
         earned = permuted.credit(_best(permuted, parameters, metric)[1])
         rates[at] = (earned + others / of.copies.sum()) / (q + others)
     return rates

@@ -11,14 +11,14 @@ from pydantic import Field
 from tasks.attack.base import AttackContext, AttackDescription, AttackFindings, AttackTraits, DataAttack
 from tasks.attack.descriptions import DataKnowledge
 from tasks.attack.learned.attribute_differences import Apart
-from tasks.attack.learned.features import MOST_OF_CHOQUET, Kind, arithmetic_mean
-from tasks.attack.learned.forms import form_of
+from tasks.attack.learned.constraint_rows import Problem, problem
+from tasks.attack.learned.features import MOST_OF_CHOQUET, LearnedDistanceKind, arithmetic_mean
+from tasks.attack.learned.forms import create_learned_form
 from tasks.attack.learned.learn import Learned, Solver, chance, evaluate_held_out, learn, rate
 from tasks.attack.learned.learning_summary import LearnedFacts
-from tasks.attack.learned.rows import Problem, problem
 from tasks.attack.linkage.distance_linkage import check_names
-from tasks.attack.neighbours.comparison import ComparedBy, Comparison, ScaleBy, compare
 from tasks.attack.neighbours.nearest import Search
+from tasks.attack.neighbours.record_comparison import ComparedBy, Comparison, ScaleBy, create_comparison
 from tasks.attack.neighbours.tree import find_embedding
 from tasks.attack.outcomes.links import Links
 from tasks.microdata.errors import NotApplicable, NotFollowed
@@ -69,7 +69,7 @@ class LearnedLinkage(DataAttack):
     compare: ComparedBy | None = None
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> LearnedDistanceKind:
         return KINDS[self.learn]
 
     @property
@@ -95,9 +95,9 @@ class LearnedLinkage(DataAttack):
             sample_size=None,
         )
 
-    def describe_known_data(self, told: DataKnowledge) -> str:
+    def describe_known_data(self, known: DataKnowledge) -> str:
         owner = "; the distance is learned from who is who, of which nobody but the owner of the data knows all"
-        return told.describe(own_file=True, of_records=owner)
+        return known.describe(own_file=True, of_records=owner)
 
     def run(self, context: AttackContext) -> AttackFindings:
         if context.of_persons:
@@ -109,12 +109,12 @@ class LearnedLinkage(DataAttack):
         return AttackFindings(links, permutation_chance=None if links.learned is None else links.learned.chance)
 
 
-KINDS: dict[Family, Kind] = {
-    "weighted_mean": Kind.WEIGHTED_MEAN,
-    "owa": Kind.OWA,
-    "choquet": Kind.CHOQUET,
-    "choquet_2_additive": Kind.CHOQUET_2ADDITIVE,
-    "bilinear": Kind.BILINEAR,
+KINDS: dict[Family, LearnedDistanceKind] = {
+    "weighted_mean": LearnedDistanceKind.WEIGHTED_MEAN,
+    "owa": LearnedDistanceKind.OWA,
+    "choquet": LearnedDistanceKind.CHOQUET,
+    "choquet_2_additive": LearnedDistanceKind.CHOQUET_2ADDITIVE,
+    "bilinear": LearnedDistanceKind.BILINEAR,
 }
 MOST_ATTRIBUTES: dict[Family, int] = {"choquet": MOST_OF_CHOQUET, "choquet_2_additive": 12, "bilinear": 30}
 MOST_TERMS = 2_000_000_000  # that all pairs of distinct records add up, where no search tree helps: some ten minutes
@@ -157,14 +157,14 @@ def link_by_learning(
     Returns the links of all records of the searching file with the least distance and the next, and what was learned.
     The learner's random numbers are the same for all tables: equal tables, in any order of their rows, give equal links.
     Raises NotApplicable where nothing is known or released, the family has too many parameters for so many attributes, or the
-    tables are too large for a distance without a search tree; InputError as `compare`.
+    tables are too large for a distance without a search tree; InputError as `create_comparison`.
     Cost: O(q f) for each round of the search, 40 rounds or fewer, by a tree O(q log f); and 20 searches for the chance.
     Source: D11.2, sections 2.6 and 3; Torra, Abril, Navarro-Arribas (2016). Done otherwise: see `learned`.
     Example: an attribute that was not masked and is unique gets all the weight, and everybody is linked.
     """
     _check_can_be_learned(spec, knows, pairs)
     check_names((name for name, _ in spec.compare or ()), schema, "attacks: learned_linkage")
-    files = compare(original, masked, schema, knows, spec.scale_by, spec.compare or ())
+    files = create_comparison(original, masked, schema, knows, spec.scale_by, spec.compare or ())
     of = _problem(files, spec, pairs)
     _check_size(files, of, spec)
     learned = learn(
@@ -195,7 +195,7 @@ def _problem(files: Comparison, spec: LearnedLinkage, pairs: RecordPairs) -> Pro
 
 
 def _links(files: Comparison, learned: Learned, spec: LearnedLinkage) -> Links:
-    form = form_of(learned.kind, learned.parameters, files.columns.n_attributes)
+    form = create_learned_form(learned.kind, learned.parameters, files.columns.n_attributes)
     match spec.direction:
         case "to_release":
             answer = Search(files.own, files.shown, files.columns, form).nearest()
@@ -245,10 +245,10 @@ def _check_can_be_learned(spec: LearnedLinkage, knows: tuple[str, ...], pairs: R
 
 def _check_size(files: Comparison, of: Problem, spec: LearnedLinkage) -> None:
     pairs, d = len(files.own) * len(files.shown), files.columns.n_attributes
-    if pairs * (d if spec.kind is Kind.WEIGHTED_MEAN else d * (d + 1) // 2) <= MOST_TERMS:
+    if pairs * (d if spec.kind is LearnedDistanceKind.WEIGHTED_MEAN else d * (d + 1) // 2) <= MOST_TERMS:
         return
-    plain = form_of(of.kind, arithmetic_mean(of.kind, of.how.d), of.how.d)
-    semidefinite = spec.kind is not Kind.BILINEAR or spec.metric
+    plain = create_learned_form(of.kind, arithmetic_mean(of.kind, of.how.d), of.how.d)
+    semidefinite = spec.kind is not LearnedDistanceKind.BILINEAR or spec.metric
     if not semidefinite or find_embedding(files.own, files.shown, files.columns, plain) is None:
         raise NotFollowed(
             f"{pairs:,} pairs of records are too many for a distance that no search tree knows: learn a weighted_mean, or a "

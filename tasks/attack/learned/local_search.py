@@ -102,16 +102,16 @@ def _deepest(ends: Floats, change: Floats, spread: float, pick: float) -> tuple[
 
 
 @njit
-def compute_step_range(bounds: Floats, place: Floats, direction: Floats, reach: float) -> tuple[float, float]:
+def compute_step_range(bounds: Floats, point: Floats, direction: Floats, reach: float) -> tuple[float, float]:
     """The steps along a direction for which bounds . (place + t direction) >= 0, within reach."""
-    return _compute_step_range(*_entries(bounds), place, direction, reach)
+    return _compute_step_range(*_entries(bounds), point, direction, reach)
 
 
 @njit
 def _entries(bounds: Floats) -> tuple[Integers, Integers, Floats]:
     """The entries that are not 0, by rows: most bounds are about few parameters. Starts, shape (rows + 1,), places, values."""
     starts = np.zeros(len(bounds) + 1, dtype=np.int64)
-    places, values = np.nonzero(bounds)[1], np.empty(np.count_nonzero(bounds))
+    positions, values = np.nonzero(bounds)[1], np.empty(np.count_nonzero(bounds))
     at = 0
     for row in range(len(bounds)):
         for k in range(bounds.shape[1]):
@@ -119,19 +119,19 @@ def _entries(bounds: Floats) -> tuple[Integers, Integers, Floats]:
                 values[at] = bounds[row, k]
                 at += 1
         starts[row + 1] = at
-    return starts, places, values
+    return starts, positions, values
 
 
 @njit
 def _compute_step_range(
-    starts: Integers, places: Integers, values: Floats, place: Floats, direction: Floats, reach: float
+    starts: Integers, positions: Integers, values: Floats, point: Floats, direction: Floats, reach: float
 ) -> tuple[float, float]:
     low, high = -reach, reach
     for row in range(len(starts) - 1):
         a, b = 0.0, 0.0
         for at in range(starts[row], starts[row + 1]):
-            a += values[at] * place[places[at]]
-            b += values[at] * direction[places[at]]
+            a += values[at] * point[positions[at]]
+            b += values[at] * direction[positions[at]]
         if b > 1e-14:
             low = max(low, -max(a, 0.0) / b)
         elif b < -1e-14:
@@ -145,16 +145,16 @@ def climb(
     moves: int, rng: np.random.Generator,
 ) -> tuple[Floats, float]:  # fmt: skip
     """Moves from a start; returns the last place (no move links less than the one before) and the weight linked there."""
-    place, best = start.copy(), -1.0
-    a, entries, columns = d @ place, _entries(bounds), np.ascontiguousarray(d.T)
+    point, best = start.copy(), -1.0
+    a, entries, columns = d @ point, _entries(bounds), np.ascontiguousarray(d.T)
     for _ in range(moves):
         direction = _direction(d, a, white, rng)
         size = np.sqrt(np.sum(direction**2))
         if size == 0.0:
             continue
         direction /= size
-        length = np.sqrt(np.sum(place**2))
-        low, high = _compute_step_range(*entries, place, direction, 1e4 * length)
+        length = np.sqrt(np.sum(point**2))
+        low, high = _compute_step_range(*entries, point, direction, 1e4 * length)
         if high - low <= 1e-12 * length:
             continue
         b = _along(columns, direction)
@@ -162,12 +162,12 @@ def climb(
         if depth < best - 1e-9 or step == 0.0:
             continue
         best = depth
-        place += step * direction
-        length = np.sqrt(np.sum(place**2))
-        place /= length
+        point += step * direction
+        length = np.sqrt(np.sum(point**2))
+        point /= length
         for row in range(len(a)):
             a[row] = (a[row] + step * b[row]) / length
-    return place, best
+    return point, best
 
 
 @njit

@@ -12,8 +12,8 @@ from __future__ import annotations
 import numpy as np
 import pulp
 
-from tasks.attack.learned.features import Kind, cone
-from tasks.attack.learned.rows import Problem, Rows, rows_of
+from tasks.attack.learned.constraint_rows import ConstraintRows, Problem, create_constraint_rows
+from tasks.attack.learned.features import LearnedDistanceKind, cone
 from tasks.microdata.table import Floats
 
 MARGIN = 1e-5  # of rows of length 1 and parameters within [-1, 1]
@@ -27,22 +27,22 @@ def solve(of: Problem, *, metric: bool = False, time_limit: float = 60.0) -> tup
 
     Raises ValueError for positive definite forms, which no linear programme describes.
     """
-    if metric and of.kind is Kind.BILINEAR:
+    if metric and of.kind is LearnedDistanceKind.BILINEAR:
         raise ValueError("positive definite forms are not described by a linear programme")
     q, f = len(of.searching), len(of.found)
     everybody = np.broadcast_to(np.arange(f), (q, f)).copy()
-    rows = rows_of(of, everybody)
+    rows = create_constraint_rows(of, everybody)
     programme, p = _programme(of, rows, cone(of.kind, of.how.d, metric=metric) / rows.unit)
     programme.solve(_solver(time_limit))
     if programme.sol_status not in (pulp.LpSolutionOptimal, pulp.LpSolutionIntegerFeasible):
         raise ValueError(f"the solver found nothing: {pulp.LpStatus[programme.status]}")
-    place = np.array([variable.value() for variable in p])
-    return place / rows.unit, programme.sol_status == pulp.LpSolutionOptimal
+    point = np.array([variable.value() for variable in p])
+    return point / rows.unit, programme.sol_status == pulp.LpSolutionOptimal
 
 
-def _programme(of: Problem, rows: Rows, bounds: Floats) -> tuple[pulp.LpProblem, list[pulp.LpVariable]]:
+def _programme(of: Problem, rows: ConstraintRows, bounds: Floats) -> tuple[pulp.LpProblem, list[pulp.LpVariable]]:
     programme = pulp.LpProblem("linkage", pulp.LpMinimize)
-    least = -1.0 if of.kind in (Kind.BILINEAR, Kind.CHOQUET_2ADDITIVE) else 0.0
+    least = -1.0 if of.kind in (LearnedDistanceKind.BILINEAR, LearnedDistanceKind.CHOQUET_2ADDITIVE) else 0.0
     p = [pulp.LpVariable(f"p{k}", least, 1.0) for k in range(of.parameters)]
     lost = [pulp.LpVariable(f"K{i}", cat=pulp.LpBinary) for i in range(len(of.searching))]
     programme += pulp.lpSum(float(weight) * loss for weight, loss in zip(of.weight, lost, strict=True))

@@ -14,9 +14,9 @@ import numpy as np
 from scipy.optimize import nnls
 
 from tasks.attack.learned.attribute_differences import Apart, write_apart
+from tasks.attack.learned.constraint_rows import Problem, compute_pairwise_differences, create_constraint_rows
+from tasks.attack.learned.exact_links import TIE
 from tasks.attack.learned.features import CODES, write_features
-from tasks.attack.learned.recount import TIE
-from tasks.attack.learned.rows import Problem, differences_of, rows_of
 from tasks.microdata.compiled import njit
 from tasks.microdata.table import Booleans, Floats, Integers
 
@@ -29,7 +29,7 @@ _MISSING = dict.fromkeys(("searching", "found"), "a missing value, which `write_
 
 
 @dataclass(frozen=True, slots=True)
-class Reason:
+class Infeasibility:
     """Why records cannot all be linked: rows (i, j) with multipliers >= 0 that add up to zero together with those of bounds.
 
     records: the records i, ascending, each once. i, j, multipliers: shape (r,). bounds: shape (b, p), with multipliers
@@ -50,7 +50,7 @@ class Reason:
         sum of y D.p > TIE * sum of y (terms of both distances). Where |r| is below that in each coordinate, there are none;
         what is less than 1e-12 of the numbers that were added up is rounding.
         """
-        d, y, z = differences_of(of, self.i, self.j), self.multipliers, self.bound_multipliers
+        d, y, z = compute_pairwise_differences(of, self.i, self.j), self.multipliers, self.bound_multipliers
         rest = np.abs(y @ d + z @ self.bounds)
         room = TIE * (y @ absolute_terms(of, self.i, self.j)) + ROUNDING * (y @ np.abs(d) + z @ np.abs(self.bounds))
         positive = min(y.min(initial=0.0), z.min(initial=0.0)) >= 0 and y.sum() > 0
@@ -79,11 +79,11 @@ def _absolute_terms(
 class RowPool:
     """The rows known so far, and the question for any set of records. Rows and bounds are added, never taken away."""
 
-    def __init__(self, of: Problem, others: Integers, bounds: Floats, place: Floats) -> None:
-        """others: as `rows_of` takes them; bounds: of the parameters; place: parameters to begin with."""
-        self.of, self.rows = of, rows_of(of, others)
+    def __init__(self, of: Problem, others: Integers, bounds: Floats, point: Floats) -> None:
+        """others: as `create_constraint_rows` takes them; bounds: of the parameters; point: parameters to begin with."""
+        self.of, self.rows = of, create_constraint_rows(of, others)
         self.bounds = bounds
-        self.place = place * self.rows.unit
+        self.point = point * self.rows.unit
         self._index()
 
     def _index(self) -> None:
@@ -98,7 +98,7 @@ class RowPool:
         known = np.full((len(others), most), -1)
         known[self.record, np.arange(len(self.record)) - self.rows.starts[self.record]] = self.rows.others
         before = len(self.rows.d)
-        self.rows = rows_of(self.of, np.hstack([known, others]), self.rows.unit)
+        self.rows = create_constraint_rows(self.of, np.hstack([known, others]), self.rows.unit)
         self._index()
         return len(self.rows.d) - before
 
@@ -110,31 +110,31 @@ class RowPool:
     def rows_of_records(self, records: Booleans) -> Integers:
         return np.flatnonzero(records[self.record])
 
-    def parameters(self, place: Floats) -> Floats:
+    def parameters(self, point: Floats) -> Floats:
         """A place in scaled coordinates, as parameters of the problem."""
-        unscaled: Floats = place / self.rows.unit
+        unscaled: Floats = point / self.rows.unit
         return unscaled
 
-    def together(self, records: Booleans) -> tuple[Floats, Reason | None]:
+    def together(self, records: Booleans) -> tuple[Floats, Infeasibility | None]:
         """A place where all rows of the records are positive, or the reason why there is none (then the place is of no use).
 
         Rows are taken in as they are broken, the worst of each record first.
         """
         allowed = self.rows_of_records(records)
         d, of_record = self.rows.d[allowed], self.record[allowed]
-        place, working = self.place, np.zeros(0, dtype=np.int64)
+        point, working = self.point, np.zeros(0, dtype=np.int64)
         while True:
-            height = d @ place
-            broken = _worst_of_each(height, of_record, MARGIN * float(np.sqrt(place @ place)))
+            height = d @ point
+            broken = _find_worst_of_each(height, of_record, MARGIN * float(np.sqrt(point @ point)))
             fresh = np.setdiff1d(broken[np.argsort(height[broken])][:40], working)
             if len(fresh) == 0:
-                return place, None
+                return point, None
             working = np.concatenate([working, fresh])
-            place, reason = self.separate_rows(allowed[working])
+            point, reason = self.separate_rows(allowed[working])
             if reason is not None:
-                return place, reason
+                return point, reason
 
-    def separate_rows(self, chosen: Integers) -> tuple[Floats, Reason | None]:
+    def separate_rows(self, chosen: Integers) -> tuple[Floats, Infeasibility | None]:
         """`together` for single rows of the pool, all at once."""
         matrix = np.vstack([self.rows.d[chosen], self._bounds]).T
         matrix = np.vstack([matrix, np.zeros(matrix.shape[1])])
@@ -151,15 +151,15 @@ class RowPool:
         reasons = (self._reason(chosen, multipliers) for multipliers in (*_drop_stray_multipliers(matrix, aim, y), y))
         return -rest[:-1], next((reason for reason in reasons if reason.holds(self.of)), None)
 
-    def _reason(self, chosen: Integers, y: Floats) -> Reason:
+    def _reason(self, chosen: Integers, y: Floats) -> Infeasibility:
         used, bound = np.flatnonzero(y[: len(chosen)] > 0), np.flatnonzero(y[len(chosen) :] > 0)
         i, j = self.record[chosen[used]], self.rows.others[chosen[used]]
-        lengths = np.sqrt(((differences_of(self.of, i, j) / self.rows.unit) ** 2).sum(axis=1))
+        lengths = np.sqrt(((compute_pairwise_differences(self.of, i, j) / self.rows.unit) ** 2).sum(axis=1))
         multipliers = y[used] / lengths
         of_bounds = y[len(chosen) + bound] / self._bound_lengths[bound]
-        return Reason(tuple(np.unique(i).tolist()), i, j, multipliers, self.bounds[bound], of_bounds)
+        return Infeasibility(tuple(np.unique(i).tolist()), i, j, multipliers, self.bounds[bound], of_bounds)
 
-    def shrink_reason(self, reason: Reason, order: Integers) -> Reason:
+    def shrink_reason(self, reason: Infeasibility, order: Integers) -> Infeasibility:
         """A reason of which no record can be left out; records are tried for leaving out in the given order."""
         for i in order:
             rest = [record for record in reason.records if record != i]
@@ -184,7 +184,7 @@ def _drop_stray_multipliers(matrix: Floats, aim: Floats, y: Floats) -> Iterator[
         yield anew
 
 
-def _worst_of_each(height: Floats, of_record: Integers, margin: float) -> Integers:
+def _find_worst_of_each(height: Floats, of_record: Integers, margin: float) -> Integers:
     broken = np.flatnonzero(height <= margin)
     order = broken[np.lexsort((height[broken], of_record[broken]))]
     first = np.ones(len(order), dtype=bool)

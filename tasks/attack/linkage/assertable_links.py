@@ -38,26 +38,26 @@ class PrecisionCurve:
 
 
 def find_surest_links(
-    links: Links, searching: Integers, place: Integers, n: int, unit_of_found: Integers
+    links: Links, searching: Integers, position: Integers, n: int, unit_of_found: Integers
 ) -> SurestLinks | None:
     """The surest link of each of n targets, among those of its searching records; None for links that have no margins.
 
-    searching: records that search; place: shape (q,), the target of each. unit_of_found: whose each found record is.
+    searching: records that search; position: shape (q,), the target of each. unit_of_found: whose each found record is.
     Of equally sure links the one of the last record counts: the intruder cannot tell them apart, and no more can we.
     """
     margins = links.margins(searching)
     if margins is None:
         return None
     guesses = links.guesses(searching)
-    order = np.lexsort((np.arange(len(place)), margins, place))
-    last = np.flatnonzero(np.append(np.diff(place[order]) > 0, True)[: len(order)])
+    order = np.lexsort((np.arange(len(position)), margins, position))
+    last = np.flatnonzero(np.append(np.diff(position[order]) > 0, True)[: len(order)])
     chosen = order[last]
     row = np.zeros(int(links.found_class.max(initial=-1)) + 1, dtype=np.int64)
     row[links.found_class] = np.arange(len(links.found_class))
     margin, unit = np.zeros(n), np.full(n, -1, dtype=np.int64)
-    margin[place[chosen]] = margins[chosen]
+    margin[position[chosen]] = margins[chosen]
     sure = chosen[margins[chosen] > 0]
-    unit[place[sure]] = unit_of_found[row[guesses.classes[guesses.starts[sure]]]]
+    unit[position[sure]] = unit_of_found[row[guesses.classes[guesses.starts[sure]]]]
     return SurestLinks(margin, unit)
 
 
@@ -105,7 +105,7 @@ def precision_curve(margin: Floats, right: Booleans) -> PrecisionCurve:
 
 def _count_by_margin(margin: Floats, right: Booleans) -> tuple[Floats, Floats, Floats]:
     """The distinct margins above 0, falling; how many links have that or more, and how many of these are right."""
-    distinct, place = np.unique(margin[margin > 0], return_inverse=True)
-    count = np.cumsum(np.bincount(place, minlength=len(distinct))[::-1]).astype(np.float64)
-    hits: Floats = np.cumsum(np.bincount(place, weights=right[margin > 0].astype(np.float64), minlength=len(distinct))[::-1])
+    distinct, position = np.unique(margin[margin > 0], return_inverse=True)
+    count = np.cumsum(np.bincount(position, minlength=len(distinct))[::-1]).astype(np.float64)
+    hits: Floats = np.cumsum(np.bincount(position, weights=right[margin > 0].astype(np.float64), minlength=len(distinct))[::-1])
     return distinct[::-1], count, hits

@@ -1,6 +1,6 @@
 """One-to-one linkage: every released row is given to at most one record, so that the distances add up to the least.
 
-An intruder who holds many records links them together: a row that is surely somebody else's is nobody's second choice. Under
+An intruder who has many records links them together: a row that is surely somebody else's is nobody's second choice. Under
 normal noise of equal variance the least sum of squared distances is the likeliest assignment.
 """
 
@@ -143,7 +143,7 @@ class _Work:
     def _bid(self) -> None:
         """Auctions with smaller and smaller steps: they bring the prices near to where they end."""
         copies = np.append(0, np.cumsum(self.capacity))
-        price, places = np.zeros(copies[-1]), np.repeat(np.arange(len(self.capacity)), self.capacity)
+        price, positions = np.zeros(copies[-1]), np.repeat(np.arange(len(self.capacity)), self.capacity)
         typical = float(np.median(self.state.pays)) or float(np.median(self.lists.costs))
         given = np.full(copies[-1], -1)
         for step in STEPS if typical > 0 else ():
@@ -155,7 +155,7 @@ class _Work:
                 self._lengthen(short, np.maximum.reduceat(price, copies[:-1]))
         self.state.price[:] = np.maximum.reduceat(price, copies[:-1])
         self.state.pays[:] = self._least(self.state.price)
-        self._keep(np.where(given >= 0, places[given], -1))
+        self._keep(np.where(given >= 0, positions[given], -1))
 
     def _keep(self, column: Integers) -> None:
         """Leave what costs nothing at the prices."""

@@ -11,9 +11,17 @@ from pydantic import Field
 from tasks.attack.base import AttackContext, AttackDescription, AttackFindings, AttackTraits, DataAttack
 from tasks.attack.descriptions import DataKnowledge
 from tasks.attack.linkage.assignment import solve_assignment
-from tasks.attack.linkage.specs import Distance, Euclidean, Gower, Mahalanobis, form_of, list_named_attributes
-from tasks.attack.neighbours.comparison import ORDERED, SQUARED, ComparedBy, Comparison, ScaleBy, compare, differences
+from tasks.attack.linkage.specs import Distance, Euclidean, Gower, Mahalanobis, create_distance_form, list_named_attributes
 from tasks.attack.neighbours.nearest import Nearest, Search
+from tasks.attack.neighbours.record_comparison import (
+    ORDERED,
+    SQUARED,
+    ComparedBy,
+    Comparison,
+    ScaleBy,
+    compute_differences,
+    create_comparison,
+)
 from tasks.attack.outcomes.links import Links
 from tasks.mask.methods import Mechanism
 from tasks.microdata.errors import InputError, NotApplicable, NotFollowed
@@ -99,8 +107,8 @@ class DistanceLinkage(DataAttack):
             sample_size=None,
         )
 
-    def describe_known_data(self, told: DataKnowledge) -> str:
-        return told.describe(own_file=True)
+    def describe_known_data(self, known: DataKnowledge) -> str:
+        return known.describe(own_file=True)
 
     def run(self, context: AttackContext) -> AttackFindings:
         if self.is_fitted and context.of_persons:
@@ -134,7 +142,7 @@ def link_by_distance(
     """Link each record to all records at the least distance, or all records to each other one to one.
 
     Meaning: the plainest intruder, who knows some attributes of each record and nothing of how the table was masked; they may
-    weigh the attributes differently, and who holds many records may link them together.
+    weigh the attributes differently, and somebody who has many records may link them together.
     Formula in words: a squared distance of `neighbours.distances` over the known attributes, by the stated scale; by default
     the plain one. All records within a relative 1e-9 of the least squared distance are linked, and share the credit.
     One to one: the assignment of records to rows with the least sum of squared distances (`assignment.solve_assignment`), each
@@ -148,8 +156,8 @@ def link_by_distance(
 
     Returns the links of all records of the searching file; those to the nearest with the least squared distance and the next.
     A tie of t earns 1/t, so that guessing earns 1/n on average.
-    Raises NotApplicable if the intruder knows nothing, or too little for the distance; InputError as `compare` does, and for a
-    distance that names what the table has not. Cost: as `Search.nearest` and `solve_assignment`.
+    Raises NotApplicable if the intruder knows nothing, or too little for the distance; InputError as `create_comparison` does,
+    and for a distance that names what the table has not. Cost: as `Search.nearest` and `solve_assignment`.
     Source: Torra, Abowd, Domingo-Ferrer (2006) and D11.2, section 2.3. Done otherwise than there: nearest records are shared
     instead of the first being taken, and both files are scaled by the release. Example: on a constant release all rows tie.
     """
@@ -167,7 +175,7 @@ def prepare_files(
     named = _own(spec, schema, knows)
     arranged = (*named, *(name for name in knows if name not in named))
     shares = isinstance(spec.distance, Gower)
-    return compare(original, masked, schema, arranged, spec.scale_by, spec.compare or (), shares=shares), named
+    return create_comparison(original, masked, schema, arranged, spec.scale_by, spec.compare or (), shares=shares), named
 
 
 def check_names(names: Iterable[str], schema: Schema, where: str) -> None:
@@ -182,7 +190,7 @@ def check_names(names: Iterable[str], schema: Schema, where: str) -> None:
 def link_prepared_files(files: Comparison, named: tuple[str, ...], spec: DistanceLinkage, pairs: RecordPairs | None) -> Links:
     """The links by a distance of the family, between files that were prepared for it."""
     covariance = _covariance(files, len(named), spec, pairs) if isinstance(spec.distance, Mahalanobis) else None
-    form = form_of(spec.distance, named, files.columns.n_attributes - len(named), covariance)
+    form = create_distance_form(spec.distance, named, files.columns.n_attributes - len(named), covariance)
     if spec.direction == "to_release":
         search = Search(files.own, files.shown, files.columns, form)
         searching, found = files.own_of_record, files.shown_of_row
@@ -205,13 +213,13 @@ def compute_permutation_chance(
     """
     files, named = prepare_files(original, masked, schema, spec, knows)
     rng = np.random.default_rng(PERMUTATIONS)
-    credits = []
+    rates = []
     for _ in range(PERMUTATIONS):
         wrong = _permute_pairs(rng, spec, pairs, original.n, masked.n)
         links = link_prepared_files(files, named, spec, wrong)
         searching, truth = (wrong.records, wrong.rows) if spec.direction == "to_release" else (wrong.rows, wrong.records)
-        credits.append(float(links.guesses(searching).credit(truth).sum()) / original.n)
-    return float(np.mean(credits))
+        rates.append(float(links.guesses(searching).credit(truth).sum()) / original.n)
+    return float(np.mean(rates))
 
 
 def _permute_pairs(rng: np.random.Generator, spec: DistanceLinkage, pairs: RecordPairs, n: int, m: int) -> RecordPairs:
@@ -250,7 +258,7 @@ def _covariance(files: Comparison, d: int, spec: DistanceLinkage, pairs: RecordP
     if spec.is_fitted:
         if pairs is None:
             raise NotApplicable("who is who has to be known for the covariance of the differences")
-        apart = differences(
+        apart = compute_differences(
             files.own[files.own_of_record[pairs.records]],
             files.shown[files.shown_of_row[pairs.rows]],
             *(files.columns.kind, files.columns.weight, files.columns.attribute, files.columns.n_attributes),

@@ -1,4 +1,6 @@
-"""Whose each record of an intruder's file is, by a key that the evaluation alone looks at; the scene of an attack with it."""
+"""Whose each record of an intruder's file is, by a key that the evaluation alone looks at; the ground truth of an attack with
+it.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tasks.attack.linkage.external import FileUse
+from tasks.attack.linkage.external_files import FileUse
 from tasks.attack.linkage.holding import apply_holdings
 from tasks.microdata.codes import row_codes
 from tasks.microdata.errors import InputError
@@ -16,7 +18,7 @@ from tasks.microdata.ground_truth import GroundTruth
 from tasks.microdata.positions import extract_positions
 from tasks.microdata.schema import CATEGORICAL, Role, Schema
 from tasks.microdata.table import Booleans, Integers, Microdata, encode_jointly
-from tasks.microdata.units import Counts, Units, units_of
+from tasks.microdata.units import Counts, Units, find_units
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +45,7 @@ class FileMatch:
 
 
 def align_external_file(source: GroundTruth, schema: Schema, file: Microdata, use: FileUse) -> GroundTruth:
-    """The scene of an attack by somebody who holds a file: its records are looked for, by the attributes that it has.
+    """The ground truth of an attack by somebody who has a file: its records are looked for, by the attributes that it has.
 
     Meaning: the file has e records in any order, of people who may be in the source or not, and in the release or not; people
     of the source who are in no record of it are not looked for, but stand in the release, and are confused with those who are.
@@ -55,7 +57,7 @@ def align_external_file(source: GroundTruth, schema: Schema, file: Microdata, us
 
     Returns a scene of e records: `original` has the attributes that the file has, with its values (converted), and those that
     the intruder may learn, confidential attributes and group keys, with the values of the source; these are missing (and not
-    `told`) for who is not in the source, and for a person whose rows disagree. Its rows stand in the order of the source, so
+    `known`) for who is not in the source, and for a person whose rows disagree. Its rows stand in the order of the source, so
     that a shuffled file gives the same figures to the bit, and a copy of the source those of the declared intruder.
     Raises InputError as `match_file_records` and for values that cannot be compared with the table's. Cost: O((n + e) log (n +
     e)). Example: seven records, of which five are in the source and three in the release: four targets are absent.
@@ -72,7 +74,7 @@ def align_external_file(source: GroundTruth, schema: Schema, file: Microdata, us
         original=table,
         units=Units(of_record.astype(np.int64), len(labels), source.units.counts),
         whose=_map_rows_to_units(source, labels),
-        told={name: told for name, (_, told) in truths.items()},
+        known={name: is_known for name, (_, is_known) in truths.items()},
     )
 
 
@@ -89,7 +91,7 @@ def match_file_records(original: Microdata, units: Units, file: Microdata, use: 
         what = f"{int((own < 0).sum()):,} of the file's {file.n:,} records have no key: whose they are is not known"
         remedy = "leave them out; give people who are not in the source keys that nobody else has"
         raise _bad_key(use, "file-without-key", what, "a key in every record", remedy)
-    unit_of = _unit_of_key(known, units, int(max(own.max(), known.max())) + 1, use)
+    unit_of = _find_unit_of_key(known, units, int(max(own.max(), known.max())) + 1, use)
     unit, first = unit_of[own], np.unique(units.of_row, return_index=True)[1]
     if (unit < 0).all():
         what = f"none of the file's {file.n:,} records has a key of the source: no link could be right"
@@ -107,7 +109,7 @@ def match_file_records(original: Microdata, units: Units, file: Microdata, use: 
 
 def refuse_unfit_file(original: Microdata, schema: Schema, file: Microdata, use: FileUse) -> FileMatch:
     """`match_file_records`, with all that else can be wrong with a file told before anything is masked."""
-    found = match_file_records(original, units_of(original, schema), file, use)
+    found = match_file_records(original, find_units(original, schema), file, use)
     _values(original, schema, file, found, use)
     return found
 
@@ -127,7 +129,7 @@ def _keys(original: Microdata, file: Microdata, use: FileUse) -> tuple[pa.Array,
     raise _bad_key(use, "key-other-kind", what, f"{theirs.type} values", "write the keys alike in both")
 
 
-def _unit_of_key(known: Integers, units: Units, n_keys: int, use: FileUse) -> Integers:
+def _find_unit_of_key(known: Integers, units: Units, n_keys: int, use: FileUse) -> Integers:
     """Shape (n_keys,): the source's unit with each key, -1 where there is none."""
     keyed = np.unique(np.stack([known, units.of_row])[:, known >= 0], axis=1)
     shared = len(keyed[0]) - len(np.unique(keyed[0]))
@@ -148,7 +150,7 @@ def _values(original: Microdata, schema: Schema, file: Microdata, found: FileMat
         if name not in converted:
             _check_positions(Microdata.from_columns({name: columns[name]}), schema, name, use)
     sorted_ = Microdata(pa.table(columns)).take(found.order)
-    done = apply_holdings(sorted_, schema, use.convert, f"{use.place}.convert")
+    done = apply_holdings(sorted_, schema, use.convert, f"{use.location}.convert")
     for name in converted:
         _check_value_type(done.column(name), original, name, use)
         _check_positions(done, schema, name, use)
@@ -163,14 +165,14 @@ def _check_value_type(column: pa.Array, original: Microdata, name: str, use: Fil
     if column.null_count == len(column):
         return pa.nulls(len(column), kind)
     what = f"`{name}` holds {column.type} values in the file and {kind} values in the source: they cannot be compared"
-    raise InputError("file-other-kind", f"{use.place}.attributes", what, f"{kind} values",
+    raise InputError("file-other-kind", f"{use.location}.attributes", what, f"{kind} values",
                      "write it as in the source, convert it, or leave it out of `attributes`")  # fmt: skip
 
 
 def _check_positions(data: Microdata, schema: Schema, name: str, use: FileUse) -> None:
     """InputError for a category outside the order of an ordinal attribute."""
     if schema[name].scale not in CATEGORICAL:
-        extract_positions(data, schema, name, f"{use.place}.attributes: {name}")
+        extract_positions(data, schema, name, f"{use.location}.attributes: {name}")
 
 
 def _truth(original: Microdata, units: Units, found: FileMatch, name: str) -> tuple[pa.Array, Booleans]:
@@ -179,22 +181,22 @@ def _truth(original: Microdata, units: Units, found: FileMatch, name: str) -> tu
     low, high = np.full(units.n_units, np.iinfo(np.int64).max), np.full(units.n_units, -1)
     np.minimum.at(low, units.of_row, codes)
     np.maximum.at(high, units.of_row, codes)
-    told = (found.unit >= 0) & (low == high)[found.unit]
-    rows = pa.array(np.where(told, found.label, 0), mask=~told)
-    return pc.take(original.column(name), rows), told
+    is_known = (found.unit >= 0) & (low == high)[found.unit]
+    rows = pa.array(np.where(is_known, found.label, 0), mask=~is_known)
+    return pc.take(original.column(name), rows), is_known
 
 
 def _map_rows_to_units(source: GroundTruth, labels: Integers) -> Integers:
     """Shape (m,): the unit of each masked row among the file's, further numbers for those of others."""
     first = np.unique(source.units.of_row, return_index=True)[1]
     of_row = first[source.unit_of_row]
-    place = np.minimum(np.searchsorted(labels, of_row), len(labels) - 1)
-    there = labels[place] == of_row
+    position = np.minimum(np.searchsorted(labels, of_row), len(labels) - 1)
+    there = labels[position] == of_row
     others = np.unique(of_row[~there], return_inverse=True)[1]
-    whose = place.astype(np.int64)
+    whose = position.astype(np.int64)
     whose[~there] = len(labels) + others
     return whose
 
 
 def _bad_key(use: FileUse, code: str, what: str, allowed: str, remedy: str) -> InputError:
-    return InputError(code, f"{use.place}.key", what, allowed, remedy)
+    return InputError(code, f"{use.location}.key", what, allowed, remedy)

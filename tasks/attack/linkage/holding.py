@@ -13,7 +13,7 @@ from tasks.microdata.by_attribute import MappingForm, WrittenMapping
 from tasks.microdata.errors import InputError
 from tasks.microdata.positions import extract_positions
 from tasks.microdata.randomness import SEED_BYTES, stream
-from tasks.microdata.scaling import variance_of
+from tasks.microdata.scaling import compute_variance
 from tasks.microdata.schema import CATEGORICAL, Attribute, Scale, Schema
 from tasks.microdata.spec import Name, Percent, Spec
 from tasks.microdata.table import DATE, Booleans, Floats, Microdata
@@ -44,7 +44,7 @@ class Holding(Spec):
 
     @property
     def description(self) -> str:
-        said = (
+        statements = (
             ("somebody else's value for {:g} %", self.wrong_percent),
             ("noise of {:g} % of its standard deviation", self.noise_percent),
             ("rounded to multiples of {:g}", self.rounded_to),
@@ -52,7 +52,7 @@ class Holding(Spec):
             ("{:g} times as large", self.times),
             ("no value for {:g} %", self.missing_percent),
         )
-        return ", ".join(words.format(value) for words, value in said if value is not None)
+        return ", ".join(words.format(value) for words, value in statements if value is not None)
 
 
 Holdings = Annotated[
@@ -83,7 +83,7 @@ def describe_holdings(holdings: tuple[tuple[str, Holding], ...]) -> str:
     return join_with_and(f"{name} ({holding.description})" for name, holding in holdings)
 
 
-def _apply_holding(data: Microdata, attribute: Attribute, schema: Schema, holding: Holding, place: str) -> Microdata:
+def _apply_holding(data: Microdata, attribute: Attribute, schema: Schema, holding: Holding, location: str) -> Microdata:
     name = attribute.name
     rng = stream(bytes(SEED_BYTES), "held", name, str(data.n))
     if holding.wrong_percent is not None:
@@ -91,10 +91,10 @@ def _apply_holding(data: Microdata, attribute: Attribute, schema: Schema, holdin
         whose = np.where(wrong, rng.integers(0, max(data.n, 1), data.n), np.arange(data.n))
         data = data.replace_column(name, data.column(name).take(pa.array(whose)))
     if holding.coarser is not None:
-        data = data.replace_column(name, _parents(data.column(name), holding, place))
+        data = data.replace_column(name, _parents(data.column(name), holding, location))
     if (holding.noise_percent, holding.rounded_to, holding.times) != (None, None, None):
-        _check_has_numbers(attribute, holding, place)
-        positions = extract_positions(data, schema, name, place)
+        _check_has_numbers(attribute, holding, location)
+        positions = extract_positions(data, schema, name, location)
         data = _replace_numbers(data, attribute, _perturb_positions(positions, holding, rng))
     if holding.missing_percent is not None:
         data = _blank_values(data, name, rng.random(data.n) < holding.missing_percent / 100)
@@ -103,7 +103,7 @@ def _apply_holding(data: Microdata, attribute: Attribute, schema: Schema, holdin
 
 def _perturb_positions(positions: Floats, holding: Holding, rng: np.random.Generator) -> Floats:
     if holding.noise_percent is not None:
-        spread = np.sqrt(variance_of(positions)) * holding.noise_percent / 100
+        spread = np.sqrt(compute_variance(positions)) * holding.noise_percent / 100
         positions = positions + spread * rng.standard_normal(len(positions))
     if holding.rounded_to is not None:
         positions = np.round(positions / holding.rounded_to) * holding.rounded_to
@@ -117,9 +117,9 @@ def _replace_numbers(data: Microdata, attribute: Attribute, positions: Floats) -
         return data.replace_positions(attribute, np.clip(np.rint(positions), 0, len(attribute.order) - 1))
     if data.is_calendar(attribute.name):
         return data.replace_positions(attribute, np.rint(positions) if column.type == DATE else positions)
-    place = data.names.index(attribute.name)
+    position = data.names.index(attribute.name)
     field = pa.field(attribute.name, pa.float64())
-    return Microdata(data.arrow.set_column(place, field, pa.array(positions, from_pandas=True)))
+    return Microdata(data.arrow.set_column(position, field, pa.array(positions, from_pandas=True)))
 
 
 def _blank_values(data: Microdata, name: str, missing: Booleans) -> Microdata:
@@ -128,25 +128,25 @@ def _blank_values(data: Microdata, name: str, missing: Booleans) -> Microdata:
     return data.replace_column(name, column.take(present))
 
 
-def _parents(column: pa.Array, holding: Holding, place: str) -> pa.Array:
+def _parents(column: pa.Array, holding: Holding, location: str) -> pa.Array:
     assert holding.coarser is not None  # noqa: S101  the caller has seen to it
     parents = holding.coarser.ancestors(1)
     texts = column.cast(pa.string()).to_pylist()
     if not pa.types.is_string(column.type):
         what = "`coarser` gives parents to categories that are texts, and this attribute holds none"
-        raise InputError("not-texts", place, what, "an attribute of texts", "say it by `rounded_to`, or leave it out")
+        raise InputError("not-texts", location, what, "an attribute of texts", "say it by `rounded_to`, or leave it out")
     orphans = sorted({text for text in texts if text is not None} - set(parents))
     if orphans:
         what = f"`coarser` gives no parent to {len(orphans):,} of the categories"
         remedy = "add them, also those that stay as they are"
-        raise InputError("unknown-category", place, what, "a parent for each category", remedy, ", ".join(orphans[:5]))
+        raise InputError("unknown-category", location, what, "a parent for each category", remedy, ", ".join(orphans[:5]))
     return pa.array([None if text is None else parents[text] for text in texts], pa.string())
 
 
-def _check_has_numbers(attribute: Attribute, holding: Holding, place: str) -> None:
+def _check_has_numbers(attribute: Attribute, holding: Holding, location: str) -> None:
     if attribute.scale in CATEGORICAL:
         what = f"`{attribute.name}` is {attribute.scale}: its values are no numbers that could be blurred"
-        raise InputError("no-order", place, what, "wrong_percent, coarser, missing_percent", "say it otherwise")
+        raise InputError("no-order", location, what, "wrong_percent, coarser, missing_percent", "say it otherwise")
     if holding.times is not None and attribute.scale is not Scale.NUMERIC:
         what = f"`{attribute.name}` is {attribute.scale}: only numbers have a unit"
-        raise InputError("no-unit", place, what, "a numeric attribute", "leave `times` out")
+        raise InputError("no-unit", location, what, "a numeric attribute", "leave `times` out")

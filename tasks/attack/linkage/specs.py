@@ -14,14 +14,14 @@ import numpy as np
 from pydantic import BeforeValidator, Field, PlainSerializer, TypeAdapter, WithJsonSchema, model_validator
 
 from tasks.attack.neighbours.distances import (
+    DistanceKind,
     Form,
-    Kind,
     append_plain_attributes,
     choquet,
+    create_mean_of_present,
     create_weighted_mean,
     euclidean,
     mahalanobis,
-    mean_of_present,
     owa,
     polynomial_kernel,
     quadratic,
@@ -222,7 +222,7 @@ def list_named_attributes(distance: Distance) -> tuple[str, ...]:
             return ()
 
 
-def form_of(distance: Distance, named: tuple[str, ...], others: int, covariance: Floats | None = None) -> Form:
+def create_distance_form(distance: Distance, named: tuple[str, ...], others: int, covariance: Floats | None = None) -> Form:
     """The form over the named attributes that the intruder knows, then so many others.
 
     covariance: of the ordered attributes, which stand first, for Mahalanobis.
@@ -236,15 +236,15 @@ def form_of(distance: Distance, named: tuple[str, ...], others: int, covariance:
             return owa(np.array(given), others)
         case Choquet():
             measure = distance.values(named) * len(distance.names)
-            return append_plain_attributes(Form(Kind.CHOQUET, measure, np.zeros((0, 0)), len(named)), others)
+            return append_plain_attributes(Form(DistanceKind.CHOQUET, measure, np.zeros((0, 0)), len(named)), others)
         case TwoAdditive():
             singles, pairs = (one * len(distance.names) for one in distance.moebius(named))
-            return append_plain_attributes(Form(Kind.TWO_ADDITIVE, singles, pairs, len(named)), others)
+            return append_plain_attributes(Form(DistanceKind.TWO_ADDITIVE, singles, pairs, len(named)), others)
         case Bilinear(attributes=attributes, matrix=matrix):
-            places = [attributes.index(name) for name in named]
-            return append_plain_attributes(quadratic(np.array(matrix)[np.ix_(places, places)]), others)
+            positions = [attributes.index(name) for name in named]
+            return append_plain_attributes(quadratic(np.array(matrix)[np.ix_(positions, positions)]), others)
         case Gower():
-            return mean_of_present(others)
+            return create_mean_of_present(others)
         case Kernel(degree=degree):
             return polynomial_kernel(degree, others)
         case _:

@@ -276,12 +276,12 @@ def auction(
     while waiting > 0:
         unit = queue[at]
         at, waiting = (at + 1) % size, waiting - 1
-        best, second, place = _best_two(of_unit[unit], lists, copies, price)
-        if best > lists.low[of_unit[unit]] or place < 0:
+        best, second, position = _best_two(of_unit[unit], lists, copies, price)
+        if best > lists.low[of_unit[unit]] or position < 0:
             short[of_unit[unit]] = True
             continue
-        price[place] -= second - best + step
-        out, holder[place], given[unit] = holder[place], unit, place
+        price[position] -= second - best + step
+        out, holder[position], given[unit] = holder[position], unit, position
         if out >= 0:
             given[out] = _NONE
             queue[(at + waiting) % size] = out
@@ -292,15 +292,15 @@ def auction(
 @njit
 def _best_two(row: int, lists: Lists, copies: Integers, price: Floats) -> tuple[float, float, int]:
     """The least cost of a place at its price, the next (or the bound on what is not listed), and the place."""
-    best, second, place = np.inf, lists.low[row], _NONE
+    best, second, position = np.inf, lists.low[row], _NONE
     for at in range(lists.starts[row], lists.starts[row + 1]):
         for copy in range(copies[lists.columns[at]], copies[lists.columns[at] + 1]):
             cost = lists.costs[at] - price[copy]
             if cost < best:
-                best, second, place = cost, min(second, best), copy
+                best, second, position = cost, min(second, best), copy
             elif cost < second:
                 second = cost
-    return best, second if second < np.inf else best, place
+    return best, second if second < np.inf else best, position
 
 
 @njit(infinite=_WHOLE_LIST)

@@ -10,7 +10,7 @@ import pyarrow as pa
 from tasks.attack.membership.frame import Frame
 from tasks.microdata.table import Floats, Integers, Microdata
 from tasks.train.examples import Examples
-from tasks.train.model import Predict
+from tasks.train.training import Predict
 
 LEAST_PROBABILITY = 1e-3  # nearer to 0 or 1 than that, a probability is taken for that
 
@@ -45,7 +45,7 @@ def ask_about_targets(frame: Frame, predict: Predict, data: Examples, train: Exa
     data: all rows, as the intruder knows them. train: its training set, where the loss on that is published.
     """
     rows = frame.target_rows
-    published = None if train is None else float(losses(predict(train.frame), train.labels).mean())
+    published = None if train is None else float(compute_log_losses(predict(train.frame), train.labels).mean())
     return Answers(predict(data.frame.iloc[rows]), data.labels[rows], published)
 
 
@@ -55,7 +55,7 @@ def correct(probabilities: Floats, labels: Integers) -> Floats:
     return np.asarray(take_true_class(best.astype(np.float64), labels) / best.sum(axis=-1))
 
 
-def losses(probabilities: Floats, labels: Integers) -> Floats:
+def compute_log_losses(probabilities: Floats, labels: Integers) -> Floats:
     """The log loss -ln p(true class), with p at least 1e-3; shape (..., q), from 0 to 6.9."""
     return -np.log(np.maximum(take_true_class(probabilities, labels), LEAST_PROBABILITY))
 

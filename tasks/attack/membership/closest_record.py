@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Literal
 
 from tasks.attack.membership.scored import MembershipScores
-from tasks.attack.neighbours.comparison import ScaleBy, compare
 from tasks.attack.neighbours.distances import euclidean
 from tasks.attack.neighbours.nearest import Search
+from tasks.attack.neighbours.record_comparison import ScaleBy, create_comparison
 from tasks.microdata.errors import NotApplicable
 from tasks.microdata.schema import Schema
 from tasks.microdata.spec import Public, Slug, Spec
@@ -37,11 +37,11 @@ def score_by_closest_record(
     original: the table that the targets are rows of, members and others. knows: published attributes, at least one.
 
     Returns scores <= 0, without a threshold. Chance 1/2 for AUC. Raises NotApplicable where nothing is known or released,
-    InputError as `compare`. Cost: as `Search.nearest`.
+    InputError as `create_comparison`. Cost: as `Search.nearest`.
     Example: a release of the originals as they are: members have 0.
     """
     check_known(released, knows)
-    both = compare(original.take(targets), released, schema, knows, spec.scale_by)
+    both = create_comparison(original.take(targets), released, schema, knows, spec.scale_by)
     least = Search(both.own, both.shown, both.columns, euclidean(len(knows))).nearest().least
     return MembershipScores(-least[both.own_of_record], None, "calibration")
 

@@ -9,8 +9,8 @@ from pydantic import Field
 
 from tasks.attack.membership.closest_record import check_known
 from tasks.attack.membership.scored import MembershipScores
-from tasks.attack.neighbours.comparison import ScaleBy, compare
 from tasks.attack.neighbours.distances import compute_record_distance
+from tasks.attack.neighbours.record_comparison import ScaleBy, create_comparison
 from tasks.microdata.compiled import njit
 from tasks.microdata.errors import NotApplicable
 from tasks.microdata.schema import Schema
@@ -55,7 +55,7 @@ def score_by_density_ratio(
     target's; they need not know which of them were among the originals. knows: published attributes, at least one.
 
     Returns scores without a threshold; 0 where both are equally far. Chance 1/2 for AUC.
-    Raises NotApplicable where nothing is known, or either file has fewer than k rows; InputError as `compare`.
+    Raises NotApplicable where nothing is known, or either file has fewer than k rows; InputError as `create_comparison`.
     Cost: O(t (m + r) d), less where the first attributes tell rows apart; memory O(k).
     Source: Loftsgaarden and Quesenberry (1965) for the estimate of a density by neighbours; DOMIAS (van Breugel et al. 2023)
     for the ratio, there of densities that are learned.
@@ -65,7 +65,7 @@ def score_by_density_ratio(
     k = spec.neighbours
     if min(len(reference), released.n) < k:
         raise NotApplicable(f"the {k} nearest of fewer rows do not exist")
-    both = compare(original.take(np.concatenate([targets, reference])), released, schema, knows, spec.scale_by)
+    both = create_comparison(original.take(np.concatenate([targets, reference])), released, schema, knows, spec.scale_by)
     asked = both.own[both.own_of_record[: len(targets)]]
     elsewhere = np.bincount(both.own_of_record[len(targets) :], minlength=len(both.own))
     shown = np.bincount(both.shown_of_row, minlength=len(both.shown))

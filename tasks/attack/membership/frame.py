@@ -103,7 +103,7 @@ def count_targets(n_members: int, n_others: int, n_units: int, target_share: flo
     return min(n_others, n_members, round(target_share * n_units))
 
 
-def frame_of(
+def create_frame(
     units: Units,
     member: Booleans,
     control: Booleans,
@@ -144,7 +144,7 @@ def random_half(units: Units, rng: np.random.Generator) -> Booleans:
 def rehearsal(units: Units, *, target_share: float = TARGET_SHARE, rng: np.random.Generator) -> Frame:
     """A random half of the units as members, the others as non-members: it is about how a file is made, not about the file.
 
-    Raises NotFollowed as `frame_of`.
+    Raises NotFollowed as `create_frame`.
     """
     member = random_half(units, rng)
-    return frame_of(units, member, ~member, target_share=target_share, evaluates=REHEARSED, rng=rng)
+    return create_frame(units, member, ~member, target_share=target_share, evaluates=REHEARSED, rng=rng)

@@ -1,4 +1,4 @@
-"""Membership inference on a released table: who is asked about, by what release, and what one attack says of them."""
+"""Membership inference on a released table: experiments with a control or on a random half, one attack's scores."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from tasks.attack.linkage.distance_linkage import DistanceLinkage, link_by_distance
-from tasks.attack.membership.frame import REHEARSED, Evaluates, Frame, frame_of, random_half
+from tasks.attack.membership.frame import REHEARSED, Evaluates, Frame, create_frame, random_half
 from tasks.attack.membership.linkage_score import LinkageScore
 from tasks.attack.membership.methods import AnyTableAttack, MembershipResult, attack_table, create_idle_result
 from tasks.attack.outcomes.links import Links
@@ -18,7 +18,7 @@ from tasks.mask.methods import Masking, Mechanism, mask
 from tasks.microdata.errors import InputError, NotFollowed
 from tasks.microdata.schema import Schema
 from tasks.microdata.table import Integers, Microdata
-from tasks.microdata.units import units_of
+from tasks.microdata.units import find_units
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,14 +69,14 @@ def create_file_experiment(
 
     original, control: the same columns; no person stands in both. record: of the original, whose form is in each masked row;
     whoever a sampling left out is neither a member nor of the control.
-    Raises NotFollowed as `frame_of`.
+    Raises NotFollowed as `create_frame`.
     """
     table = append_control(original, control)
-    units = units_of(table, schema)
+    units = find_units(table, schema)
     member, aside = np.zeros((2, units.n_units), dtype=bool)
     member[units.of_row[record]] = True
     aside[units.of_row[original.n :]] = True
-    return MembershipExperiment(table, frame_of(units, member, aside, rng=rng), masked)
+    return MembershipExperiment(table, create_frame(units, member, aside, rng=rng), masked)
 
 
 def create_rehearsal_experiment(
@@ -85,9 +85,9 @@ def create_rehearsal_experiment(
     """The same steps on a random half, the other half being the non-members: it is about how the file is made, not the file.
 
     Whoever a sampling left out is neither a member nor one of the others.
-    Raises NotFollowed as `frame_of`, and where the steps cannot be carried out on half of the records.
+    Raises NotFollowed as `create_frame`, and where the steps cannot be carried out on half of the records.
     """
-    units = units_of(original, schema)
+    units = find_units(original, schema)
     inside = random_half(units, rng)
     half = np.flatnonzero(inside[units.of_row])
     try:
@@ -96,10 +96,10 @@ def create_rehearsal_experiment(
         raise NotFollowed(f"the steps cannot be carried out on half of the records ({error.code})") from error
     member = np.zeros(units.n_units, dtype=bool)
     member[units.of_row[half[done.record]]] = True
-    return MembershipExperiment(original, frame_of(units, member, ~inside, evaluates=REHEARSED, rng=rng), done.data)
+    return MembershipExperiment(original, create_frame(units, member, ~inside, evaluates=REHEARSED, rng=rng), done.data)
 
 
-def infer(
+def score_membership(
     spec: AnyTableAttack, asked: MembershipExperiment, schema: Schema, linkage: DistanceLinkage | None
 ) -> MembershipResult:
     """What one attack says of the targets, by an intruder who knows the whole published record of whomever they ask about.
@@ -116,7 +116,7 @@ def infer(
     return attack_table(spec, table, asked.released, schema, asked.frame, knows, links)
 
 
-def scores_of(spec: object, attacks: tuple[object, ...]) -> DistanceLinkage | None:
+def find_scored_linkage(spec: object, attacks: tuple[object, ...]) -> DistanceLinkage | None:
     """The distance-based linkage among the attacks of a release whose scores an attack uses."""
     if not isinstance(spec, LinkageScore):
         return None

@@ -47,7 +47,7 @@ class LikelihoodRatio(Spec):
 
 
 @dataclass(frozen=True, slots=True)
-class _Law:
+class _NormalDistribution:
     """The normal laws of the confidence in each of q records, of models that saw it or did not. mean, sd, count: (q,)."""
 
     mean: Floats
@@ -81,13 +81,13 @@ def score_by_likelihood_ratio(answers: Answers, spec: LikelihoodRatio, targets: 
 
 def _scores(spec: LikelihoodRatio, seen: Floats, shadows: Shadows) -> Floats:
     answers = confidence(shadows.outputs, shadows.labels)
-    inside, outside = (_law(spec, answers, of) for of in (shadows.taught, ~shadows.taught))
+    inside, outside = (_fit_distribution(spec, answers, of) for of in (shadows.taught, ~shadows.taught))
     if spec.variant == "online":
         inside, outside = _both(inside, outside)
     return _ratio(spec, seen, inside, outside)
 
 
-def _both(inside: _Law, outside: _Law) -> tuple[_Law, _Law]:
+def _both(inside: _NormalDistribution, outside: _NormalDistribution) -> tuple[_NormalDistribution, _NormalDistribution]:
     """The laws of records of which no shadow that saw them, or none that did not, answered: as far apart as the others' are.
 
     A masking that samples leaves records out of all shadows. Raises NotFollowed where that are all of them.
@@ -108,24 +108,24 @@ def _against_shadows(spec: LikelihoodRatio, own: Shadows) -> tuple[Floats, Boole
     parts = []
     for i in range(own.n):
         rest = np.arange(own.n) != i
-        inside, outside = (_law(spec, answers[rest], of[rest]) for of in (own.taught, ~own.taught))
+        inside, outside = (_fit_distribution(spec, answers[rest], of[rest]) for of in (own.taught, ~own.taught))
         known = (outside.count > 0) & ((inside.count > 0) | (spec.variant == "offline"))
         parts.append((_ratio(spec, answers[i], inside, outside)[known], own.taught[i][known]))
     scores, taught = (np.concatenate(some) for some in zip(*parts, strict=True))
     return scores, taught
 
 
-def _ratio(spec: LikelihoodRatio, seen: Floats, inside: _Law, outside: _Law) -> Floats:
+def _ratio(spec: LikelihoodRatio, seen: Floats, inside: _NormalDistribution, outside: _NormalDistribution) -> Floats:
     if spec.variant == "offline":
         return (seen - outside.mean) / outside.sd
     return _log_density(seen, inside) - _log_density(seen, outside)
 
 
-def _log_density(seen: Floats, law: _Law) -> Floats:
-    return np.asarray(-np.log(law.sd) - ((seen - law.mean) / law.sd) ** 2 / 2)
+def _log_density(seen: Floats, distribution: _NormalDistribution) -> Floats:
+    return np.asarray(-np.log(distribution.sd) - ((seen - distribution.mean) / distribution.sd) ** 2 / 2)
 
 
-def _law(spec: LikelihoodRatio, answers: Floats, counted: Booleans) -> _Law:
+def _fit_distribution(spec: LikelihoodRatio, answers: Floats, counted: Booleans) -> _NormalDistribution:
     """answers, counted: shape (k, q)."""
     count = counted.sum(axis=0)
     mean = np.where(counted, answers, 0.0).sum(axis=0) / np.maximum(count, 1)
@@ -133,4 +133,4 @@ def _law(spec: LikelihoodRatio, answers: Floats, counted: Booleans) -> _Law:
     shared = squares.sum() / max(int((count - 1)[count > 1].sum()), 1)
     own = squares / np.maximum(count - 1, 1)
     variance = np.where((count > 1) & spec.own_variance, own, shared)
-    return _Law(mean, np.maximum(np.sqrt(variance), LEAST_SD), count)
+    return _NormalDistribution(mean, np.maximum(np.sqrt(variance), LEAST_SD), count)

@@ -40,13 +40,13 @@ def score_by_links(links: Links, targets: Integers, spec: LinkageScore) -> Membe
     Returns scores without a threshold. Raises NotApplicable where the attack has no such score. Chance 1/2 for AUC.
     Example: a release of the originals as they are: members have distance 0.
     """
-    scores = _scores_of(links, targets, spec)
+    scores = _compute_scores(links, targets, spec)
     if scores is None:
         raise NotApplicable(f"the links of `{spec.of}` have no {spec.score}")
     return MembershipScores(scores, None, "calibration")
 
 
-def _scores_of(links: Links, targets: Integers, spec: LinkageScore) -> Floats | None:
+def _compute_scores(links: Links, targets: Integers, spec: LinkageScore) -> Floats | None:
     match spec.score:
         case "distance":
             return None if links.least is None else np.asarray(-links.least[links.search_class[targets]])

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from tasks.attack.membership.answers import Answers, losses
+from tasks.attack.membership.answers import Answers, compute_log_losses
 from tasks.attack.membership.scored import MembershipScores
 from tasks.attack.membership.shadows import Shadows
 from tasks.microdata.errors import NotApplicable
@@ -37,11 +37,13 @@ def score_by_loss(answers: Answers, spec: LossThreshold, shadows: Shadows | None
     Raises NotApplicable where the mean loss on the training set was not published.
     Source: Yeom et al. (2018), adversary 2. Example: a model that knows its training set by heart: members have loss 0.
     """
-    scores = -losses(answers.probabilities, answers.labels)
+    scores = -compute_log_losses(answers.probabilities, answers.labels)
     if spec.threshold == "training_loss":
         if answers.training_loss is None:
             raise NotApplicable("the model's mean loss on its training set is not published: take it from shadow models")
         return MembershipScores(scores, -answers.training_loss, "training_loss")
     if shadows is None:
         raise ValueError("shadow models are needed")
-    return MembershipScores(scores, -float(np.mean(losses(shadows.outputs, shadows.labels)[shadows.taught])), "shadow_models")
+    return MembershipScores(
+        scores, -float(np.mean(compute_log_losses(shadows.outputs, shadows.labels)[shadows.taught])), "shadow_models"
+    )

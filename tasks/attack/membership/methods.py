@@ -1,4 +1,4 @@
-"""The membership attacks: which there are, which shadow models each needs, and one door to run them."""
+"""The membership attacks, the shadow models and words of each, and `attack_table` and `attack_model`, which run them."""
 
 from __future__ import annotations
 
@@ -62,6 +62,29 @@ KNOWS = {
     "closest_record": "the record and the release",
     "density_ratio": "the record, the release, and other records of the population",
     "linkage_score": "the record and the release",
+}
+TITLES = {  # by id where a variant has its own, else by method
+    "closest_record": "Distance to the closest record",
+    "density_ratio": "Ratio of densities",
+    "linkage_score": "Scores of linkage",
+    "gap": "Right or wrong",
+    "loss_threshold": "Size of the error",
+    "shadow_models": "Shadow models",
+    "likelihood_ratio": "Likelihood ratio (LiRA)",
+    "likelihood_ratio_offline": "Likelihood ratio (LiRA), offline",
+}
+MEANS = {  # what the report says of an attack on a model, by id or method
+    "gap": "Somebody who sees only the predicted class can carry it out. It measures how much more often the model is right "
+    "about people of its training set than about others.",
+    "loss_threshold": "It takes those for members whose error is no larger than that of a member on average. The error of easy "
+    "records is small whoever taught the model, so that it is seldom sure of one person.",
+    "shadow_models": "Its imitations learn from the intruder's own records, so that they see what an answer about a member "
+    "looks like. It has one rule for each class, and none for each person.",
+    "likelihood_ratio": "It compares each record with itself: are imitations that saw it surer of it than the others, and is "
+    "the model as sure as these? So it allows for records that are easy or hard, and finds the few people who are "
+    "recognised with certainty.",
+    "likelihood_ratio_offline": "Its imitations saw none of the people it is asked about, and can be trained beforehand. They "
+    "show how sure a model is of somebody it never saw. Anybody of whom this model is surer is taken for a member.",
 }
 
 
@@ -193,14 +216,12 @@ def attack_name(spec: AnyModelAttack | AnyTableAttack) -> str:
     return spec.id or spec.method
 
 
-def list_weakened(planned: Attacks) -> tuple[str, ...]:
+def list_weakened(planned: Attacks, default: Attacks) -> tuple[str, ...]:
     """The default attacks that a plan leaves out, or has only in another form or with fewer shadow models, by name.
 
-    planned: attacks on one kind of release, at least one. A limit on membership is only as good as the attacks that try it.
-    Example: `closest_record` alone: `density_ratio` and `linkage_score`.
+    A limit on membership is only as good as the attacks that try it.
+    Example: of a table `closest_record` alone: `density_ratio` and `linkage_score`.
     """
-    on_model = isinstance(planned[0], AnyModelAttack)
-    default: Attacks = DEFAULT_MODEL_ATTACKS if on_model else DEFAULT_TABLE_ATTACKS
     return tuple(attack_name(spec) for spec in default if not any(_is_as_strong(one, spec) for one in planned))
 
 
@@ -291,7 +312,7 @@ def describe() -> tuple[dict[str, str], ...]:
             "what it does": INFERS[method],
             "asks": "a model" if method in of_model else "a table",
             "knows": KNOWS[method],
-            "parameters": told,
+            "parameters": text,
         }
-        for method, told in parameters.items()
+        for method, text in parameters.items()
     )

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import Field
 
-from tasks.attack.membership.answers import Answers, correct, losses, take_true_class
+from tasks.attack.membership.answers import Answers, compute_log_losses, correct, take_true_class
 from tasks.attack.membership.scored import MembershipScores
 from tasks.attack.membership.shadows import Shadows
 from tasks.microdata.imports import one_at_a_time
@@ -63,7 +63,7 @@ def score_by_shadow_models(answers: Answers, shadows: Shadows, *, rng: np.random
 
 def _features(probabilities: Floats, labels: Integers) -> Floats:
     largest = -np.sort(-probabilities, axis=-1)[..., :LARGEST_POSTERIORS]
-    others = (take_true_class(probabilities, labels), losses(probabilities, labels), correct(probabilities, labels))
+    others = (take_true_class(probabilities, labels), compute_log_losses(probabilities, labels), correct(probabilities, labels))
     return np.concatenate([largest, *(one[..., np.newaxis] for one in others)], axis=-1)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from tasks.attack.membership.inference import MembershipExperiment
-from tasks.attack.membership.shadows import Prepare, ShadowAnswers, ShadowPool, Teaching, shadow_pool
+from tasks.attack.membership.shadows import Prepare, ShadowAnswers, ShadowPool, Teaching, plan_shadow_pool
 from tasks.mask.methods import Masking, mask
 from tasks.microdata.errors import InputError, NotApplicable, NotFollowed
 from tasks.microdata.randomness import stream
@@ -23,9 +23,11 @@ TOGETHER = 4  # shadow models; even, because they come in pairs
 def plan_shadows(asked: MembershipExperiment, kind: Teaching, shadows: int, seed: bytes) -> ShadowPool:
     """The plan of so many shadow models of a kind about the chosen people: the first are the same however many there are.
 
-    Raises NotApplicable as `shadow_pool`.
+    Raises NotApplicable as `plan_shadow_pool`.
     """
-    return shadow_pool(asked.frame, shadows, kind, rng=stream(seed, "shadows", kind, asked.frame.evaluates, str(asked.table.n)))
+    return plan_shadow_pool(
+        asked.frame, shadows, kind, rng=stream(seed, "shadows", kind, asked.frame.evaluates, str(asked.table.n))
+    )
 
 
 def as_asked(people: Microdata, schema: Schema, steps: tuple[Masking, ...]) -> Microdata:
@@ -79,7 +81,7 @@ def answers_as_table(answers: Sequence[ShadowAnswers]) -> Microdata:
     return Microdata.from_columns({**columns, **{f"p{c}": pa.array(outputs[:, c]) for c in range(outputs.shape[1])}})
 
 
-def answers_of_table(table: Microdata, shadows: int) -> list[ShadowAnswers]:
+def compute_table_answers(table: Microdata, shadows: int) -> list[ShadowAnswers]:
     """The inverse of `answers_as_table` for so many shadow models."""
     taught = np.asarray(table.column("taught").to_numpy(zero_copy_only=False), dtype=bool)
     outputs = np.column_stack([table.floats(name) for name in table.names[1:]])

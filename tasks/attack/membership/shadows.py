@@ -17,7 +17,7 @@ from tasks.microdata.errors import NotApplicable
 from tasks.microdata.table import Booleans, Floats, Integers
 from tasks.train.examples import Examples
 from tasks.train.learners import RANDOM_STATES
-from tasks.train.model import Learn
+from tasks.train.training import Learn
 
 Teaching = Literal["apart", "inserted"]
 MOST_OF_OWN = (
@@ -69,13 +69,13 @@ class Shadows:
 
     def select_answers(self, rows: Integers) -> Shadows:
         """The answers about some of the rows, which were all asked about."""
-        places = np.searchsorted(self.asked, rows)
-        if not np.array_equal(self.asked[places], rows):
+        positions = np.searchsorted(self.asked, rows)
+        if not np.array_equal(self.asked[positions], rows):
             raise ValueError("the shadow models were not asked about these rows")
-        return Shadows(self.outputs[:, places], self.taught[:, places], self.labels[places], rows, self.teaching)
+        return Shadows(self.outputs[:, positions], self.taught[:, positions], self.labels[positions], rows, self.teaching)
 
 
-def shadow_pool(frame: Frame, shadows: int, teaching: Teaching, *, rng: np.random.Generator) -> ShadowPool:
+def plan_shadow_pool(frame: Frame, shadows: int, teaching: Teaching, *, rng: np.random.Generator) -> ShadowPool:
     """Plan an even number of shadow models, in pairs.
 
     Meaning: each learns from as many of the intruder's own units as make its training set as large as the released model's,
@@ -105,7 +105,7 @@ class ShadowAnswers:
     taught: Booleans
 
 
-def shadow_answers(pool: ShadowPool, i: int, data: Examples, learn: Learn, prepare: Prepare | None = None) -> ShadowAnswers:
+def train_shadow_model(pool: ShadowPool, i: int, data: Examples, learn: Learn, prepare: Prepare | None = None) -> ShadowAnswers:
     """Train shadow model i and ask it about the rows `ShadowPool.asked`.
 
     data: all rows, as the intruder knows them. prepare: what becomes of the rows of a training set before a model learns from
@@ -117,7 +117,7 @@ def shadow_answers(pool: ShadowPool, i: int, data: Examples, learn: Learn, prepa
     return ShadowAnswers(learn(train, plan.random_state)(data.frame.iloc[pool.asked]), np.isin(pool.asked, rows))
 
 
-def shadows_of(pool: ShadowPool, labels: Integers, answers: Sequence[ShadowAnswers]) -> Shadows:
+def combine_answers(pool: ShadowPool, labels: Integers, answers: Sequence[ShadowAnswers]) -> Shadows:
     """What is known when all shadow models of a pool have answered. labels: of all rows."""
     if len(answers) != len(pool.plans):
         raise ValueError("one answer from each shadow model")
@@ -127,7 +127,7 @@ def shadows_of(pool: ShadowPool, labels: Integers, answers: Sequence[ShadowAnswe
 
 def train_shadow_models(pool: ShadowPool, data: Examples, learn: Learn) -> Shadows:
     """Train and ask all shadow models of a pool, one after the other."""
-    return shadows_of(pool, data.labels, [shadow_answers(pool, i, data, learn) for i in range(len(pool.plans))])
+    return combine_answers(pool, data.labels, [train_shadow_model(pool, i, data, learn) for i in range(len(pool.plans))])
 
 
 def _pair(frame: Frame, teaching: Teaching, rng: np.random.Generator) -> tuple[ShadowPlan, ShadowPlan]:

@@ -18,8 +18,8 @@ def best_threshold(scores: Floats, member: Booleans) -> float:
     """
     if member.all() or not member.any():
         raise ValueError("a threshold is found from members and others")
-    values, place = np.unique(scores, return_inverse=True)
-    flagged = [np.cumsum(np.bincount(place[of], minlength=len(values))[::-1]) for of in (member, ~member)]
+    values, position = np.unique(scores, return_inverse=True)
+    flagged = [np.cumsum(np.bincount(position[of], minlength=len(values))[::-1]) for of in (member, ~member)]
     gained = flagged[0] / member.sum() - flagged[1] / (~member).sum()
     best = int(np.argmax(gained))
     if gained[best] <= 0:

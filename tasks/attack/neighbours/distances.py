@@ -28,7 +28,7 @@ MONOTONE_ERROR = 1e-9
 NEGLIGIBLE_VARIANCE = 1e-8  # of a direction, relative to that of the standardised attributes
 
 
-class Kind(IntEnum):
+class DistanceKind(IntEnum):
     """How the squared differences, or the differences, of the attributes are joined."""
 
     WEIGHTED = 0
@@ -48,7 +48,7 @@ class Form:
     last ones, it adds up as the plain distance does.
     """
 
-    kind: Kind
+    kind: DistanceKind
     vector: Floats
     matrix: Floats
     n_attributes: int
@@ -59,7 +59,7 @@ class Form:
 
         Cost: O(d) a row; quadratic and 2-additive O(d^2), ordered and Choquet O(d^2) for the small d of linkage.
         """
-        if self.kind is Kind.POLYNOMIAL:
+        if self.kind is DistanceKind.POLYNOMIAL:
             raise ValueError("a kernel's distance is not a function of the differences")
         rows = np.ascontiguousarray(differences, dtype=np.float64)
         return aggregate_rows(int(self.kind), self.vector, self.matrix, self.others, rows)
@@ -72,19 +72,19 @@ class Form:
     @property
     def is_plain(self) -> bool:
         """Does every attribute weigh the same?"""
-        return self.kind is Kind.WEIGHTED and bool((self.vector == 1).all())
+        return self.kind is DistanceKind.WEIGHTED and bool((self.vector == 1).all())
 
     @property
     def is_euclidean(self) -> bool:
         """Is it the squared Euclidean distance of linearly transformed attributes?"""
-        if self.kind is Kind.WEIGHTED:
+        if self.kind is DistanceKind.WEIGHTED:
             return bool((self.vector >= 0).all())
-        return self.kind is Kind.QUADRATIC and is_semidefinite(self.matrix)
+        return self.kind is DistanceKind.QUADRATIC and is_semidefinite(self.matrix)
 
     @property
     def square_root(self) -> Floats:
         """A matrix L, shape (d, d), with |delta L|^2 the distance; of Euclidean forms alone."""
-        if self.kind is Kind.WEIGHTED:
+        if self.kind is DistanceKind.WEIGHTED:
             return np.diag(np.sqrt(self.vector))
         values, directions = np.linalg.eigh(self.matrix)
         root: Floats = directions * np.sqrt(np.maximum(values, 0.0))
@@ -98,7 +98,7 @@ def euclidean(d: int) -> Form:
 
 def create_weighted_mean(weights: Floats) -> Form:
     """sum_j w_j delta_j^2: d times the weighted mean where the w_j add up to d. Example: w = 1: Euclid."""
-    return Form(Kind.WEIGHTED, _numbers(weights), _NO_MATRIX, len(weights))
+    return Form(DistanceKind.WEIGHTED, _numbers(weights), _NO_MATRIX, len(weights))
 
 
 def quadratic(matrix: Floats) -> Form:
@@ -110,7 +110,7 @@ def quadratic(matrix: Floats) -> Form:
     form = np.array(matrix, dtype=np.float64)
     if form.ndim != 2 or form.shape[0] != form.shape[1] or not np.allclose(form, form.T, rtol=1e-9, atol=1e-12):
         raise ValueError("the matrix of a bilinear form is square and symmetric")
-    return Form(Kind.QUADRATIC, _NO_VECTOR, (form + form.T) / 2, len(form))
+    return Form(DistanceKind.QUADRATIC, _NO_VECTOR, (form + form.T) / 2, len(form))
 
 
 def mahalanobis(covariance: Floats) -> Form:
@@ -137,7 +137,7 @@ def owa(weights: Floats, d: int) -> Form:
         raise ValueError("OWA weights are numbers >= 0, not all 0")
     quantifier = np.interp(np.linspace(0, 1, d + 1), np.linspace(0, 1, len(given) + 1), np.append(0, np.cumsum(given)))
     steps = given if len(given) == d else np.diff(quantifier)
-    return Form(Kind.ORDERED, steps * (d / given.sum()), _NO_MATRIX, d)
+    return Form(DistanceKind.ORDERED, steps * (d / given.sum()), _NO_MATRIX, d)
 
 
 def choquet(measure: Floats, d: int) -> Form:
@@ -152,7 +152,7 @@ def choquet(measure: Floats, d: int) -> Form:
         raise ValueError(f"a measure on {d} attributes has 2^{d} values, and at most {MOST_OF_A_MEASURE} attributes")
     if mu[0] != 0 or abs(mu[-1] - 1) > MONOTONE_ERROR or not is_monotone(mu, d):
         raise ValueError("a fuzzy measure is 0 for no attribute, 1 for all, and never falls when one is added")
-    return Form(Kind.CHOQUET, mu * d, _NO_MATRIX, d)
+    return Form(DistanceKind.CHOQUET, mu * d, _NO_MATRIX, d)
 
 
 def two_additive(singles: Floats, pairs: Floats) -> Form:
@@ -170,15 +170,15 @@ def two_additive(singles: Floats, pairs: Floats) -> Form:
         raise ValueError("the singles and pairs of a 2-additive measure add up to 1")
     if (m + np.minimum(together, 0).sum(axis=1) < -MONOTONE_ERROR).any():
         raise ValueError("a fuzzy measure never falls when an attribute is added: m_j + the negative m_jk must be >= 0")
-    return Form(Kind.TWO_ADDITIVE, m * d, together * d, d)
+    return Form(DistanceKind.TWO_ADDITIVE, m * d, together * d, d)
 
 
-def mean_of_present(d: int) -> Form:
+def create_mean_of_present(d: int) -> Form:
     """Gower's coefficient: the mean of the c_j over the attributes that both records have; 1 where there is none.
 
     With c_j = |x - y| / range, [x differs from y], or the share of levels that differ (see `comparison`).
     """
-    return Form(Kind.OF_PRESENT, _NO_VECTOR, _NO_MATRIX, d)
+    return Form(DistanceKind.OF_PRESENT, _NO_VECTOR, _NO_MATRIX, d)
 
 
 def polynomial_kernel(degree: int, d: int) -> Form:
@@ -187,16 +187,16 @@ def polynomial_kernel(degree: int, d: int) -> Form:
     Unlike the Gaussian kernel, whose distance grows with Euclid's, it is no function of the differences: far from the mean it
     counts all of them more. Example: degree 1: Euclid.
     """
-    return Form(Kind.POLYNOMIAL, _numbers(np.array([degree])), _NO_MATRIX, d)
+    return Form(DistanceKind.POLYNOMIAL, _numbers(np.array([degree])), _NO_MATRIX, d)
 
 
 def append_plain_attributes(form: Form, others: int) -> Form:
     """The form, and after its attributes so many that each add their c_j as in the plain distance."""
-    if form.kind is Kind.WEIGHTED:
+    if form.kind is DistanceKind.WEIGHTED:
         return create_weighted_mean(np.append(form.vector, np.ones(others)))
-    if form.kind is Kind.QUADRATIC:
+    if form.kind is DistanceKind.QUADRATIC:
         return quadratic(block_diag(form.matrix, np.eye(others)) if others else form.matrix)
-    if form.kind in (Kind.CHOQUET, Kind.TWO_ADDITIVE):
+    if form.kind in (DistanceKind.CHOQUET, DistanceKind.TWO_ADDITIVE):
         return replace(form, n_attributes=form.n_attributes + others, others=others)
     if others:
         raise ValueError("this distance is about all attributes that are compared")
@@ -213,7 +213,7 @@ def is_monotone(measure: Floats, d: int) -> bool:
     )
 
 
-def measure_of(singles: Floats, pairs: Floats) -> Floats:
+def expand_moebius_transform(singles: Floats, pairs: Floats) -> Floats:
     """The 2-additive measure with this Moebius transform, written out, shape (2^d,)."""
     d = len(singles)
     sets = np.arange(1 << d)
@@ -308,14 +308,14 @@ def _quadratic(matrix: Floats, delta: Floats) -> float:
 @njit
 def _sort_components(delta: Floats) -> tuple[Floats, Integers]:
     """The squared differences ascending, and whose they are; by insertion, because d is small."""
-    values, places = np.empty(len(delta)), np.empty(len(delta), dtype=np.int64)
+    values, positions = np.empty(len(delta)), np.empty(len(delta), dtype=np.int64)
     for j in range(len(delta)):
         value, at = _component(delta[j]), j
         while at > 0 and values[at - 1] > value:
-            values[at], places[at] = values[at - 1], places[at - 1]
+            values[at], positions[at] = values[at - 1], positions[at - 1]
             at -= 1
-        values[at], places[at] = value, j
-    return values, places
+        values[at], positions[at] = value, j
+    return values, positions
 
 
 @njit
@@ -329,12 +329,12 @@ def _aggregate_ordered(vector: Floats, delta: Floats) -> float:
 
 @njit
 def _choquet(measure: Floats, delta: Floats) -> float:
-    values, places = _sort_components(delta)
+    values, positions = _sort_components(delta)
     left, before, total = len(measure) - 1, 0.0, 0.0
     for i in range(len(values)):
         total += (values[i] - before) * measure[left]
         before = values[i]
-        left -= 1 << places[i]
+        left -= 1 << positions[i]
     return total
 
 

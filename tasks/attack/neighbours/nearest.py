@@ -13,14 +13,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tasks.attack.neighbours.comparison import EQUAL, Columns, write_differences
 from tasks.attack.neighbours.distances import (
     MISSING_AGAINST_PRESENT,
+    DistanceKind,
     Form,
-    Kind,
     aggregate_differences,
     compute_record_distance,
 )
+from tasks.attack.neighbours.record_comparison import EQUAL, ComparedColumns, write_differences
 from tasks.attack.neighbours.tree import (
     FEWEST_RECORDS_OF_TREE,
     Decided,
@@ -55,7 +55,8 @@ class Nearest(NamedTuple):
 
 
 class _Distance(NamedTuple):
-    """The distance as compiled functions take it: the rules of the columns (`Columns`), then the form of the differences."""
+    """The distance as compiled functions take it: the rules of the columns (`ComparedColumns`), then the form of the
+    differences."""
 
     of_column: Integers
     weight: Floats
@@ -80,7 +81,7 @@ class Search:
 
     queries: Floats
     searched: Floats
-    columns: Columns
+    columns: ComparedColumns
     form: Form
     is_turned: bool = False
 
@@ -90,8 +91,8 @@ class Search:
         Cost: a k-d tree where the distance is Euclidean in at most 16 coordinates (see `find_embedding`) and nothing is
         missing; else O(q c d) time, O(q c d^2) for forms with interactions; memory is linear in the records and the ties.
         """
-        places = self._places()
-        return self.find_nearest_by_pairs() if places is None else self.find_nearest_by_tree(places)
+        coordinates = self._places()
+        return self.find_nearest_by_pairs() if coordinates is None else self.find_nearest_by_tree(coordinates)
 
     def find_nearest_by_pairs(self) -> Nearest:
         """`nearest` by looking at every pair."""
@@ -101,14 +102,14 @@ class Search:
             [(np.arange(len(queries)), _find_nearest(queries, searched, distance, _EVERYBODY, everybody))], len(queries)
         )
 
-    def find_nearest_by_tree(self, places: tuple[Floats, Floats]) -> Nearest:
+    def find_nearest_by_tree(self, coordinates: tuple[Floats, Floats]) -> Nearest:
         """`nearest` by a k-d tree over the places of `find_embedding`.
 
         The tree proposes all records within a hair of the least distance; who is nearest among them is decided by the distance
         itself, so that rounding in the tree's coordinates decides nothing.
         """
         queries, searched, distance = self._prepare()
-        proposals = propose_by_tree(*places)
+        proposals = propose_by_tree(*coordinates)
         decided = [
             (some, _find_nearest(queries[some], searched, distance, starts, candidates))
             for some, starts, candidates in proposals
@@ -128,9 +129,9 @@ class Search:
         """
         queries = np.arange(len(self.queries)) if some is None else some
         prices = np.zeros(len(self.searched)) if price is None else price
-        k, places = min(k, len(self.searched)), self._places()
-        if places is not None:
-            near, low = find_cheapest_by_tree(places[0][queries], places[1], prices, k)
+        k, coordinates = min(k, len(self.searched)), self._places()
+        if coordinates is not None:
+            near, low = find_cheapest_by_tree(coordinates[0][queries], coordinates[1], prices, k)
         else:
             blocks = np.array_split(queries, max(-(-len(queries) * len(self.searched) // _PAIRS_AT_A_TIME), 1))
             parts = [_least(self.matrix(block) - prices, k) for block in blocks]
@@ -160,9 +161,9 @@ class Search:
         distance = _Distance(
             *of_columns, columns.kind == EQUAL, is_plain, int(form.kind), form.vector, form.matrix, form.others
         )
-        if form.kind is Kind.POLYNOMIAL:
-            points, places = kernel_places(self)
-            return _append_lengths(points), _append_lengths(places), distance
+        if form.kind is DistanceKind.POLYNOMIAL:
+            points, coordinates = compute_kernel_coordinates(self)
+            return _append_lengths(points), _append_lengths(coordinates), distance
         return self.queries, self.searched, distance
 
     def _places(self) -> tuple[Floats, Floats] | None:
@@ -171,12 +172,12 @@ class Search:
         return find_embedding(self.queries, self.searched, self.columns, self.form)
 
 
-def kernel_places(search: Search) -> tuple[Floats, Floats]:
+def compute_kernel_coordinates(search: Search) -> tuple[Floats, Floats]:
     """Standardised coordinates of queries and searched records for a kernel; a gap stands at the mean, and apart from values.
 
     Raises NotFollowed for more than 1,000 coordinates.
     """
-    points, places = [], []
+    points, coordinates = [], []
     for j, (kind, weight) in enumerate(zip(search.columns.kind, search.columns.weight, strict=True)):
         x, y = search.queries[:, j], search.searched[:, j]
         if kind == EQUAL:
@@ -187,10 +188,10 @@ def kernel_places(search: Search) -> tuple[Floats, Floats]:
             centre = float(np.nanmean(middle)) if not np.isnan(middle).all() else 0.0
             scaled = tuple(np.nan_to_num((of - centre) * np.sqrt(weight))[:, np.newaxis] for of in (x, y))
         points += [scaled[0], np.sqrt(MISSING_AGAINST_PRESENT) * np.isnan(x)[:, np.newaxis]]
-        places += [scaled[1], np.sqrt(MISSING_AGAINST_PRESENT) * np.isnan(y)[:, np.newaxis]]
+        coordinates += [scaled[1], np.sqrt(MISSING_AGAINST_PRESENT) * np.isnan(y)[:, np.newaxis]]
         if sum(one.shape[1] for one in points) > _MOST_OF_A_KERNEL:
             raise NotFollowed(f"a kernel would need more than {_MOST_OF_A_KERNEL:,} coordinates for these categories")
-    return np.ascontiguousarray(np.hstack(points)), np.ascontiguousarray(np.hstack(places))
+    return np.ascontiguousarray(np.hstack(points)), np.ascontiguousarray(np.hstack(coordinates))
 
 
 @njit
@@ -316,13 +317,13 @@ def _write_form_distances(
 
 
 @njit
-def _write_kernel_distances(point: Floats, places: Floats, mine: Integers, degree: int, distances: Floats) -> None:
+def _write_kernel_distances(point: Floats, coordinates: Floats, mine: Integers, degree: int, distances: Floats) -> None:
     """By the polynomial kernel; the last coordinate of point and places is their own squared length."""
     last = len(point) - 1
     for e in range(len(mine)):
-        place = places[mine[e]]
-        both = _inner(point, place, last)
-        distances[e] = max((1 + point[last]) ** degree - 2 * (1 + both) ** degree + (1 + place[last]) ** degree, 0.0)
+        position = coordinates[mine[e]]
+        both = _inner(point, position, last)
+        distances[e] = max((1 + point[last]) ** degree - 2 * (1 + both) ** degree + (1 + position[last]) ** degree, 0.0)
 
 
 @njit

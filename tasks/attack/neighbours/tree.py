@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.spatial import cKDTree
 
-from tasks.attack.neighbours.comparison import EQUAL, SQUARED, Columns
-from tasks.attack.neighbours.distances import Form, Kind
+from tasks.attack.neighbours.distances import DistanceKind, Form
+from tasks.attack.neighbours.record_comparison import EQUAL, SQUARED, ComparedColumns
 from tasks.microdata.table import Booleans, Floats, Integers
 
 MOST_DIMENSIONS_OF_TREE = 16
@@ -22,7 +22,7 @@ _LEAF = 32  # of a tree over places with prices: they are near to each other
 Decided = tuple[Integers, Integers, Floats, Floats]  # found records of some queries, how many, the least distance, the next
 
 
-def find_embedding(queries: Floats, searched: Floats, columns: Columns, form: Form) -> tuple[Floats, Floats] | None:
+def find_embedding(queries: Floats, searched: Floats, columns: ComparedColumns, form: Form) -> tuple[Floats, Floats] | None:
     """Coordinates, shapes (q, p) and (c, p), whose Euclidean distance is that of the form, or None where there are none.
 
     There are for weighted means with weights >= 0, and for semidefinite quadratic forms (Cholesky's L, or the root by
@@ -36,19 +36,19 @@ def find_embedding(queries: Floats, searched: Floats, columns: Columns, form: Fo
     if _coordinates(queries, searched, signed) > MOST_DIMENSIONS_OF_TREE:
         return None
     of_signed, unsigned = columns.attribute[signed], np.unique(columns.attribute[~signed])
-    matrix = np.diag(form.vector) if form.kind is Kind.WEIGHTED else form.matrix
+    matrix = np.diag(form.vector) if form.kind is DistanceKind.WEIGHTED else form.matrix
     if matrix[unsigned].any(axis=0).sum() > matrix[unsigned, unsigned].astype(bool).sum():
         return None
     root = form.square_root[of_signed]
     root = root[:, root.any(axis=0)]
     weight = np.sqrt(columns.weight[signed])
     centre = searched[:, signed].mean(axis=0)
-    points, places = ([((of[:, signed] - centre) * weight) @ root] for of in (queries, searched))
+    points, coordinates = ([((of[:, signed] - centre) * weight) @ root] for of in (queries, searched))
     for j in np.flatnonzero(~signed):
         scale = np.sqrt(columns.weight[j] * matrix[columns.attribute[j], columns.attribute[j]] / 2)
-        for of, coded in zip((points, places), encode_one_hot(queries[:, j], searched[:, j]), strict=True):
+        for of, coded in zip((points, coordinates), encode_one_hot(queries[:, j], searched[:, j]), strict=True):
             of.append(coded * scale)
-    return np.hstack(points), np.hstack(places)
+    return np.hstack(points), np.hstack(coordinates)
 
 
 def encode_one_hot(queries: Floats, searched: Floats) -> tuple[Floats, Floats]:
@@ -58,14 +58,14 @@ def encode_one_hot(queries: Floats, searched: Floats) -> tuple[Floats, Floats]:
     return (queries[:, np.newaxis] == present).astype(np.float64), (searched[:, np.newaxis] == present).astype(np.float64)
 
 
-def propose_by_tree(points: Floats, places: Floats) -> Iterator[tuple[Integers, Integers, Integers]]:
+def propose_by_tree(points: Floats, coordinates: Floats) -> Iterator[tuple[Integers, Integers, Integers]]:
     """Some queries, starts and candidates: all records within a hair of the least distance, and at least one further out.
 
-    points: shape (q, p), places: shape (c, p), of `find_embedding`.
+    points: shape (q, p), coordinates: shape (c, p), of `find_embedding`.
     Queries are asked in the order of a tree of their own, so that what one needs of the tree is still at hand for the next.
     """
-    tree = cKDTree(places)
-    slack = 1e-12 * (1 + float(np.abs(places).max(initial=0)) + float(np.abs(points).max(initial=0)))
+    tree = cKDTree(coordinates)
+    slack = 1e-12 * (1 + float(np.abs(coordinates).max(initial=0)) + float(np.abs(points).max(initial=0)))
     order = cKDTree(points).indices if len(points) > _FEW_QUERIES else np.arange(len(points))
     for start in range(0, len(order), _QUERIES_AT_A_TIME):
         yield from _propose(tree, points, order[start : start + _QUERIES_AT_A_TIME], slack)
@@ -84,10 +84,10 @@ def merge_decided(parts: list[tuple[Integers, Decided]], n: int) -> tuple[Intege
     return starts, found, least, runner_up
 
 
-def find_cheapest_by_tree(points: Floats, places: Floats, price: Floats, k: int) -> tuple[Integers, Floats]:
+def find_cheapest_by_tree(points: Floats, coordinates: Floats, price: Floats, k: int) -> tuple[Integers, Floats]:
     """The k least by a tree: |x - y|^2 - price is a squared distance once the price is a coordinate of its own."""
     top = float(price.max(initial=0.0))
-    lifted = np.column_stack([places, np.sqrt(top - price)])
+    lifted = np.column_stack([coordinates, np.sqrt(top - price)])
     tree, order = cKDTree(lifted, leafsize=_LEAF), cKDTree(points).indices
     far, near = np.empty(len(points)), np.empty((len(points), k), dtype=np.int64)
     for some in np.array_split(order, max(-(-len(order) * k // _PAIRS_AT_A_TIME), 1)):

@@ -31,23 +31,23 @@ class _OfHeld:
     """The probabilities of some records, asked for by their places among all: place has -1 for the others, who have none."""
 
     posterior: Posterior
-    place: Integers
+    position: Integers
 
     @classmethod
     def create_from_held(cls, posterior: Posterior, held: Integers, n: int) -> _OfHeld:
-        place = np.full(n, -1, dtype=np.int64)
-        place[held] = np.arange(len(held))
-        return cls(posterior, place)
+        position = np.full(n, -1, dtype=np.int64)
+        position[held] = np.arange(len(held))
+        return cls(posterior, position)
 
     def compute_probabilities(self, records: Integers, rows: Integers) -> Floats:
-        places = self.place[records]
+        positions = self.position[records]
         found = np.zeros(len(records))
-        found[places >= 0] = self.posterior.compute_probabilities(places[places >= 0], rows[places >= 0])
+        found[positions >= 0] = self.posterior.compute_probabilities(positions[positions >= 0], rows[positions >= 0])
         return found
 
     def compute_guess_probabilities(self, records: Integers) -> Floats:
-        places = self.place[records]
-        return np.where(places >= 0, self.posterior.compute_guess_probabilities(np.maximum(places, 0)), 0.0)
+        positions = self.position[records]
+        return np.where(positions >= 0, self.posterior.compute_guess_probabilities(np.maximum(positions, 0)), 0.0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from pydantic import InstanceOf
+from pydantic import ConfigDict, Field, InstanceOf
 
 from tasks.attack.learned.learning_summary import LearnedFacts
 from tasks.attack.linkage.assertable_links import SurestLinks, find_surest_links
-from tasks.attack.outcomes.disclosure import compute_value_credits
 from tasks.attack.outcomes.links import Links
-from tasks.attack.outcomes.persons import fare, fare_searched
-from tasks.attack.outcomes.posterior import posterior_columns
+from tasks.attack.outcomes.person_outcomes import fare, fare_searched
+from tasks.attack.outcomes.posterior_outcomes import posterior_columns
+from tasks.attack.outcomes.value_disclosure import compute_value_credits
 from tasks.attack.probabilistic.linkage_summary import ProbableFacts
 from tasks.microdata.estimate import ChanceKind, Status
 from tasks.microdata.ground_truth import GroundTruth
 from tasks.microdata.schema import Schema
 from tasks.microdata.table import Booleans, Floats, Integers, Microdata
-from tasks.microdata.units import Counts, Units, units_of
+from tasks.microdata.units import Counts, Units, find_units
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +29,7 @@ class AttackResult:
     """One attack by one intruder.
 
     attack: the attack's id. infers, knows_data, knows_mechanism: sentences for the report.
-    direction, scale_by: None where the attack has no such choice. credit: a tie of t rows earns 1/t.
+    direction, scale_by: None where the attack has no such choice. credit_rule: how hits are counted: a tie of t rows earns 1/t.
     n_release: rows of the release. counts: what the targets are; see `fare` for persons of several rows.
     chance: the mean credit, over all targets, of any guess that does not look: exactly 1 over their number, or less where some
     records are absent and the released rows look for them, or some are given no guess; None where rows belong to nobody.
@@ -37,7 +37,7 @@ class AttackResult:
     links_depend: does the intruder hold a share of the records, and does who is linked depend on which these are?
     full_form: did it run as a required one must (`is_required_form`)? partly_followed: was a part of the steps
     not followed, so that the outcomes are those of an attack that uses the rest?
-    needs_all_records: does the intruder hold a share of the records, and could one who holds all follow more of the steps?
+    needs_all_records: does the intruder hold a share of the records, and could one who has all follow more of the steps?
     outcomes: one row per scored target; None where status is not ok (`reason` says why):
         target: its row of the original, a person's first one. in_release: has it a released row?
         credit: 1/t if the own row is among the t linked ones, else 0.
@@ -55,6 +55,8 @@ class AttackResult:
     learned: of an attack by a learned distance, what is to be said of it. probable: of probabilistic linkage.
     """
 
+    __pydantic_config__ = ConfigDict(serialize_by_alias=True)  # stored results say `credit` for the rule
+
     attack: str
     method: str
     intruder: str
@@ -65,7 +67,7 @@ class AttackResult:
     knows_mechanism: str
     direction: str | None
     scale_by: str | None
-    credit: Literal["shared"] = "shared"
+    credit_rule: Annotated[Literal["shared"], Field(alias="credit")] = "shared"
     n_release: int
     chance: float | None
     chance_kind: ChanceKind = "uniform_guess"
@@ -81,7 +83,7 @@ class AttackResult:
 
 
 def compute_outcomes(
-    scene: GroundTruth, links: Links, secrets: tuple[str, ...], targets: Integers, *, searched: bool, sound: bool
+    ground_truth: GroundTruth, links: Links, secrets: tuple[str, ...], targets: Integers, *, searched: bool, sound: bool
 ) -> Microdata:
     """The outcomes of an attack.
 
@@ -89,12 +91,12 @@ def compute_outcomes(
     secrets: confidential attributes of which the linked values are scored. targets: rows of the original; of persons, any.
     sound: may the intruder assert that the true row is in the candidate set?
     """
-    if scene.units.counts == "persons":
-        return _compute_person_outcomes(scene, links, secrets, targets, searched=searched, sound=sound)
-    return _compute_record_outcomes(scene, links, secrets, targets, searched=searched, sound=sound)
+    if ground_truth.units.counts == "persons":
+        return _compute_person_outcomes(ground_truth, links, secrets, targets, searched=searched, sound=sound)
+    return _compute_record_outcomes(ground_truth, links, secrets, targets, searched=searched, sound=sound)
 
 
-def persons_of(units: Units, targets: Integers) -> Integers:
+def list_persons(units: Units, targets: Integers) -> Integers:
     """The persons of some rows, in the order in which they occur first."""
     persons = units.of_row[targets]
     return persons[np.sort(np.unique(persons, return_index=True)[1])]
@@ -107,7 +109,7 @@ def sample_targets(original: Microdata, schema: Schema, share: float, rng: np.ra
     """
     if share >= 1:
         return np.arange(original.n, dtype=np.int64)
-    return sample_unit_rows(units_of(original, schema), share, rng)
+    return sample_unit_rows(find_units(original, schema), share, rng)
 
 
 def sample_unit_rows(units: Units, share: float, rng: np.random.Generator) -> Integers:
@@ -118,13 +120,13 @@ def sample_unit_rows(units: Units, share: float, rng: np.random.Generator) -> In
 
 def searching_records(units: Units, targets: Integers) -> Integers:
     """The records whose links the scoring needs: the targets, or all rows of the targeted persons."""
-    return units.rows().find_rows(persons_of(units, targets))[0] if units.counts == "persons" else targets
+    return units.rows().find_rows(list_persons(units, targets))[0] if units.counts == "persons" else targets
 
 
 def _compute_record_outcomes(
-    scene: GroundTruth, links: Links, secrets: tuple[str, ...], targets: Integers, *, searched: bool, sound: bool
+    ground_truth: GroundTruth, links: Links, secrets: tuple[str, ...], targets: Integers, *, searched: bool, sound: bool
 ) -> Microdata:
-    own = scene.own_row[targets]
+    own = ground_truth.own_row[targets]
     there = own >= 0
     guesses = links.guesses(own[there] if searched else targets)
     truth = targets[there] if searched else own
@@ -142,41 +144,45 @@ def _compute_record_outcomes(
     )
     used = (targets, np.arange(len(targets)))
     searching = (own[there], np.flatnonzero(there)) if searched else used
-    sure = _sure(find_surest_links(links, *searching, len(targets), _units_of_found(scene, searched=searched)), targets)
-    likely = posterior_columns(links.posterior, used, scene.units.of_row, scene.rows_by_unit, len(targets))
+    sure = _sure(
+        find_surest_links(links, *searching, len(targets), _find_units_of_found(ground_truth, searched=searched)), targets
+    )
+    likely = posterior_columns(links.posterior, used, ground_truth.units.of_row, ground_truth.rows_by_unit, len(targets))
     return Microdata.from_columns(
-        {**outcomes, **sure, **likely, **_values(scene, links, secrets, used, len(targets), searched=searched)}
+        {**outcomes, **sure, **likely, **_values(ground_truth, links, secrets, used, len(targets), searched=searched)}
     )
 
 
 def _compute_person_outcomes(
-    scene: GroundTruth, links: Links, secrets: tuple[str, ...], targets: Integers, *, searched: bool, sound: bool
+    ground_truth: GroundTruth, links: Links, secrets: tuple[str, ...], targets: Integers, *, searched: bool, sound: bool
 ) -> Microdata:
-    units, persons = scene.units, persons_of(scene.units, targets)
+    units, persons = ground_truth.units, list_persons(ground_truth.units, targets)
     if searched:
-        found = fare_searched(links, persons, scene.rows_by_unit, units.of_row)
+        found = fare_searched(links, persons, ground_truth.rows_by_unit, units.of_row)
     else:
-        found = fare(links, persons, units.of_row, scene.unit_of_row)
+        found = fare(links, persons, units.of_row, ground_truth.unit_of_row)
     first = units.rows()
     outcomes = _columns(
         first.rows[first.starts[persons]],
-        scene.rows_by_unit.sizes[persons] > 0,
+        ground_truth.rows_by_unit.sizes[persons] > 0,
         found.credit,
         found.among_nearest,
         found.candidates,
         found.sound if sound else None,
         found.known,
     )
-    searching = scene.rows_by_unit.find_rows(persons) if searched else found.used
-    sure = _sure(find_surest_links(links, *searching, len(persons), _units_of_found(scene, searched=searched)), persons)
-    likely = posterior_columns(links.posterior, found.used, units.of_row, scene.rows_by_unit, len(persons))
-    values = _values(scene, links, secrets, found.used, len(persons), searched=searched)
+    searching = ground_truth.rows_by_unit.find_rows(persons) if searched else found.used
+    sure = _sure(
+        find_surest_links(links, *searching, len(persons), _find_units_of_found(ground_truth, searched=searched)), persons
+    )
+    likely = posterior_columns(links.posterior, found.used, units.of_row, ground_truth.rows_by_unit, len(persons))
+    values = _values(ground_truth, links, secrets, found.used, len(persons), searched=searched)
     return Microdata.from_columns({**outcomes, **sure, **likely, **values})
 
 
-def _units_of_found(scene: GroundTruth, *, searched: bool) -> Integers:
+def _find_units_of_found(ground_truth: GroundTruth, *, searched: bool) -> Integers:
     """Whose each found record is: a record of the original, or a released row."""
-    return scene.units.of_row if searched else scene.unit_of_row
+    return ground_truth.units.of_row if searched else ground_truth.unit_of_row
 
 
 def _sure(named: SurestLinks | None, units: Integers) -> dict[str, pa.Array]:
@@ -206,20 +212,28 @@ def _columns(
 
 
 def _values(
-    scene: GroundTruth, links: Links, secrets: tuple[str, ...], used: tuple[Integers, Integers], n: int, *, searched: bool
+    ground_truth: GroundTruth,
+    links: Links,
+    secrets: tuple[str, ...],
+    used: tuple[Integers, Integers],
+    n: int,
+    *,
+    searched: bool,
 ) -> dict[str, pa.Array]:
     """For each secret what the linked rows say of the records that are used, averaged over those of one target."""
     by_record = links.invert_links() if searched else links
-    records, place = used
-    counts = np.bincount(place, minlength=n)
+    records, position = used
+    counts = np.bincount(position, minlength=n)
     columns = {}
     for name in secrets:
-        original, shown = scene.original.column(name), scene.masked.column(name)
-        found = compute_value_credits(by_record, original, shown, records, scene.rows_by_unit, scene.units.of_row[records])
+        original, shown = ground_truth.original.column(name), ground_truth.masked.column(name)
+        found = compute_value_credits(
+            by_record, original, shown, records, ground_truth.rows_by_unit, ground_truth.units.of_row[records]
+        )
         for kind, values in zip(("linked", "control"), found, strict=True):
-            means = np.bincount(place, weights=values, minlength=n) / counts
-            if name in scene.told:
-                means[place[~scene.told[name][records]]] = np.nan
+            means = np.bincount(position, weights=values, minlength=n) / counts
+            if name in ground_truth.known:
+                means[position[~ground_truth.known[name][records]]] = np.nan
             columns[f"{kind}:{name}"] = pa.array(means, from_pandas=True)
     return columns
 

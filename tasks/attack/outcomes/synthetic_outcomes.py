@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from tasks.attack.outcomes.disclosure import compute_value_credits
 from tasks.attack.outcomes.links import Links
-from tasks.attack.outcomes.outcome import persons_of
-from tasks.attack.outcomes.persons import fewest
+from tasks.attack.outcomes.outcome import list_persons
+from tasks.attack.outcomes.person_outcomes import fewest
+from tasks.attack.outcomes.value_disclosure import compute_value_credits
 from tasks.microdata.randomness import SEED_BYTES, stream
 from tasks.microdata.table import Floats, Integers, Microdata
 from tasks.microdata.units import RowGroups, Units
@@ -41,15 +41,15 @@ def compute_synthetic_outcomes(units: Units, targets: Integers, found: ValueCred
     nobody else.
     Returns target, candidates (how many rows are linked to a record that is used, averaged), linked:A and control:A.
     """
-    persons = persons_of(units, targets)
+    persons = list_persons(units, targets)
     rows = units.rows()
-    records, place = rows.find_rows(persons)
+    records, position = rows.find_rows(persons)
     columns = {"target": pa.array(rows.rows[rows.starts[persons]])}
-    columns["candidates"] = pa.array(_mean_of_used(found.sizes.astype(np.float64), found, records, place, len(persons)))
+    columns["candidates"] = pa.array(_average_over_used(found.sizes.astype(np.float64), found, records, position, len(persons)))
     for kind, read in (("linked", found), ("control", others)):
         for name, credit in (read.credits if read is not None else {}).items():
             assert read is not None  # noqa: S101  else there are no credits
-            columns[f"{kind}:{name}"] = pa.array(_mean_of_used(credit, read, records, place, len(persons)))
+            columns[f"{kind}:{name}"] = pa.array(_average_over_used(credit, read, records, position, len(persons)))
     return Microdata.from_columns(columns)
 
 
@@ -98,9 +98,9 @@ def compute_control_credits(
     return ValueCredits(sizes, credits)
 
 
-def _mean_of_used(values: Floats, read: ValueCredits, records: Integers, place: Integers, n: int) -> Floats:
+def _average_over_used(values: Floats, read: ValueCredits, records: Integers, position: Integers, n: int) -> Floats:
     """Shape (n,): the mean over the records of each target that the intruder uses."""
-    used = fewest(read.sizes[records], place, n)
-    counts = np.bincount(place[used], minlength=n)
-    means: Floats = np.bincount(place[used], weights=values[records[used]], minlength=n) / counts
+    used = fewest(read.sizes[records], position, n)
+    counts = np.bincount(position[used], minlength=n)
+    means: Floats = np.bincount(position[used], weights=values[records[used]], minlength=n) / counts
     return means

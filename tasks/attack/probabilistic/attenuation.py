@@ -1,6 +1,6 @@
 """What share of each attribute's values a mask kept, from how much less the released attributes hang together.
 
-The intruder who holds the whole file has two tables of the same people. Where a mask keeps a value with probability k_j
+The intruder who has the whole file has two tables of the same people. Where a mask keeps a value with probability k_j
 and else draws another that does not depend on it, apart for each attribute, the release's table of two attributes differs from
 that of independent ones by k_i k_j times what the original's does. That says how much was kept without saying who is who.
 """

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tasks.attack.probabilistic.model import Model
+from tasks.attack.probabilistic.fellegi_sunter import Model
 from tasks.attack.probabilistic.patterns import Patterns
 from tasks.attack.transparency.likelihood import TIE
 from tasks.microdata.table import Booleans, Integers
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class LinkDecision:
     """Which patterns are linked, and which are not; the others are clerical.
 
     linked, not_linked: shape (p,), never both.
@@ -55,7 +55,7 @@ class Classified:
         return _share(self.matches[0], self.matches[0] + self.others[0])
 
 
-def decide(model: Model, *, false_links: float, missed: float) -> Decision:
+def choose_classes(model: Model, *, false_links: float, missed: float) -> LinkDecision:
     """The classes with the least clerical work within two error rates.
 
     Formula in words: in the order of m/u, patterns from the top are linked as long as their u add up to at most P(LP|U);
@@ -75,7 +75,7 @@ def decide(model: Model, *, false_links: float, missed: float) -> Decision:
     group[order] = np.append(0, np.cumsum(falls))
     linked = _is_within_total(np.bincount(group, u), false_links)[group]
     not_linked = _is_within_total(np.bincount(group, m)[::-1], missed)[::-1][group] & ~linked
-    return Decision(
+    return LinkDecision(
         *(linked, not_linked),
         link_from=float(ratio[linked].min(initial=np.inf) / np.log(2)),
         drop_to=float(ratio[not_linked].max(initial=-np.inf) / np.log(2)),
@@ -84,7 +84,7 @@ def decide(model: Model, *, false_links: float, missed: float) -> Decision:
     )
 
 
-def classify_pairs(decision: Decision, patterns: Patterns, matches: Integers) -> Classified:
+def classify_pairs(decision: LinkDecision, patterns: Patterns, matches: Integers) -> Classified:
     """How many pairs are in each class. matches: shape (p,), the true matches that show each pattern."""
     classes = (decision.linked, ~(decision.linked | decision.not_linked), decision.not_linked)
     true, every = ([int(counts[one].sum()) for one in classes] for counts in (matches, patterns.counts))

@@ -9,29 +9,29 @@ import numpy as np
 
 from tasks.attack.outcomes.links import Links
 from tasks.attack.probabilistic.attenuation import any_as_often, estimate_retention, restrict_to_unchanged
-from tasks.attack.probabilistic.decision import Classified, Decision, classify_pairs, decide
-from tasks.attack.probabilistic.levels import PatternComparison, create_pattern_comparison
-from tasks.attack.probabilistic.model import (
+from tasks.attack.probabilistic.decision import Classified, LinkDecision, choose_classes, classify_pairs
+from tasks.attack.probabilistic.fellegi_sunter import (
     MOST_STEPS,
     Model,
     Prior,
+    compute_prevalence,
     create_assumed_prior,
     create_estimated_prior,
+    estimate_unconstrained,
     fit_supervised_model,
     fit_tied_model,
-    plain,
-    prevalence_of,
 )
+from tasks.attack.probabilistic.levels import PatternComparison, create_pattern_comparison
+from tasks.attack.probabilistic.match_posterior import PatternPosterior, compute_pattern_posterior, one_to_one
 from tasks.attack.probabilistic.one_to_one_posterior import OneToOnePosterior, compute_one_to_one_posterior
 from tasks.attack.probabilistic.parameters import KEPT, Assumed, ProbabilisticParameters
-from tasks.attack.probabilistic.patterns import Patterns, count_patterns, patterns_of
-from tasks.attack.probabilistic.posterior import PatternPosterior, compute_pattern_posterior, one_to_one
+from tasks.attack.probabilistic.patterns import Patterns, compute_patterns, count_patterns
 from tasks.microdata.errors import AttackFailed, InputError, NotApplicable
 from tasks.microdata.schema import Schema
 from tasks.microdata.suggestion import did_you_mean
 from tasks.microdata.table import Floats, Integers, Microdata
 
-PLACE = "attacks: probabilistic_linkage"
+LOCATION = "attacks: probabilistic_linkage"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,14 +41,14 @@ class Estimated:
     both: PatternComparison
     patterns: Patterns
     model: Model
-    decision: Decision
+    decision: LinkDecision
     distribution: PatternPosterior | OneToOnePosterior
     links: Links
 
     def classify_true_pairs(self, records: Integers, rows: Integers) -> Classified:
         """How the true pairs and the others fell into the three classes."""
         return classify_pairs(
-            self.decision, self.patterns, self.patterns.count_occurrences(patterns_of(self.both, records, rows))
+            self.decision, self.patterns, self.patterns.count_occurrences(compute_patterns(self.both, records, rows))
         )
 
 
@@ -67,7 +67,8 @@ def link_by_probability(
     """Link each record to the released rows that are most probably its own.
 
     Meaning: an intruder who knows some attributes of each record and nothing of the mask, and finds out from the files how much
-    an agreement in each attribute tells. Formula in words: `counted`, then `tied` (`plain`, `supervised`), then `distribution`.
+    an agreement in each attribute tells. Formula in words: `counted`, then `tied` (`estimate_unconstrained`, `supervised`),
+    then `distribution`.
 
     Parameters
     ----------
@@ -79,7 +80,7 @@ def link_by_probability(
         probability that n_common of their records gives. check_size: may refuse files before their pairs are counted.
 
     Raises NotApplicable if the intruder knows nothing, no record of theirs is in the release, `supervised` has no matches, and
-    as `one_to_one`; InputError as `compared`, `counted` and `table_of` do, and for a comparison or an interaction of an
+    as `one_to_one`; InputError as `compared`, `counted` and `create_table` do, and for a comparison or an interaction of an
     attribute that the table has not (those of one that they do not know are left out); AttackFailed for an estimate that does
     not settle.
     Cost: that of two passes over all pairs of distinct records. Source: Fellegi and Sunter (1969), D11.2 section 2.3. Done
@@ -97,9 +98,9 @@ def link_by_probability(
     if check_size is not None:
         check_size(both)
     patterns = count_patterns(both)
-    model = _model(spec, both, patterns, prevalence_of(original.n, masked.n, common), matches)
+    model = _model(spec, both, patterns, compute_prevalence(original.n, masked.n, common), matches)
     found = _distribution(spec, both, patterns, model.log_ratio, common, participation_known=participation_known)
-    decision = decide(model, false_links=spec.false_links_of(model.prevalence), missed=spec.missed)
+    decision = choose_classes(model, false_links=spec.false_links_of(model.prevalence), missed=spec.missed)
     return Estimated(both, patterns, model, decision, *found)
 
 
@@ -131,19 +132,19 @@ def _model(
     interactions = spec.interactions_of(both.names)
     match spec.estimate:
         case "tied":
-            return fit_tied_model(patterns, prevalence, prior_of(spec.assumed, both, patterns), interactions)
+            return fit_tied_model(patterns, prevalence, create_prior(spec.assumed, both, patterns), interactions)
         case "plain":
-            found = plain(patterns, prevalence)
+            found = estimate_unconstrained(patterns, prevalence)
             if not found.settled:
                 raise AttackFailed(f"the plain estimate did not settle in {MOST_STEPS:,} steps")
             return found
         case "supervised":
             if matches is None or not len(matches[0]):
                 raise NotApplicable("who is who has to be known for the worst case of the model")
-            return fit_supervised_model(patterns, patterns.count_occurrences(patterns_of(both, *matches)), interactions)
+            return fit_supervised_model(patterns, patterns.count_occurrences(compute_patterns(both, *matches)), interactions)
 
 
-def prior_of(spec: Assumed, both: PatternComparison, patterns: Patterns) -> Prior:
+def create_prior(spec: Assumed, both: PatternComparison, patterns: Patterns) -> Prior:
     """What the intruder takes for m before they look at the patterns."""
     if spec.kept == "estimated":
         return create_estimated_prior(patterns, estimate_retention(both, KEPT), spec.weight)
@@ -158,4 +159,4 @@ def _check_names(spec: ProbabilisticParameters, schema: Schema) -> None:
         if name not in schema:
             remedy = did_you_mean(name, schema.names, "compare it with the column names of the table")
             what = f"the table has no attribute `{name}`"
-            raise InputError("unknown-attribute", PLACE, what, ", ".join(schema.release_columns), remedy, name)
+            raise InputError("unknown-attribute", LOCATION, what, ", ".join(schema.release_columns), remedy, name)

@@ -57,9 +57,9 @@ class SameBin(Spec):
         return f"in the same of {self.bins} bins"
 
 
-Rule = Annotated[Exact | Within | SameBin | Similar, Field(discriminator="rule")]
-Ladder = Annotated[tuple[Rule, ...], Field(min_length=1, max_length=6)]
-_LADDER: TypeAdapter[tuple[Rule, ...]] = TypeAdapter(Ladder)
+ComparisonRule = Annotated[Exact | Within | SameBin | Similar, Field(discriminator="rule")]
+Ladder = Annotated[tuple[ComparisonRule, ...], Field(min_length=1, max_length=6)]
+_LADDER: TypeAdapter[tuple[ComparisonRule, ...]] = TypeAdapter(Ladder)
 
 
 @dataclass(frozen=True)
@@ -77,8 +77,8 @@ Ladders = Annotated[
     PlainSerializer(dict),
     _LaddersForm(),
 ]
-EQUAL: tuple[Rule, ...] = (Exact(),)
-MEASURED_LADDER: tuple[Rule, ...] = (Exact(), *(Within(rule="within", percent=percent) for percent in (1, 5, 10)))
+EQUAL: tuple[ComparisonRule, ...] = (Exact(),)
+MEASURED_LADDER: tuple[ComparisonRule, ...] = (Exact(), *(Within(rule="within", percent=percent) for percent in (1, 5, 10)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,7 @@ class PatternComparison:
         return np.bincount(self.shown_of_row, minlength=self.shown.shape[1])
 
 
-def default_ladder(attribute: Attribute) -> tuple[Rule, ...]:
+def default_ladder(attribute: Attribute) -> tuple[ComparisonRule, ...]:
     """Equality; for numbers, dates and times also within 1, 5 and 10 % of the range, because noise leaves no value equal.
 
     On Census (13 attributes; noise, swapping, joint microaggregation) at least three times as many as by equality and 20 bins.
@@ -127,7 +127,7 @@ def create_pattern_comparison(
     masked: Microdata,
     schema: Schema,
     knows: tuple[str, ...],
-    ladders: tuple[tuple[str, tuple[Rule, ...]], ...] = (),
+    ladders: tuple[tuple[str, tuple[ComparisonRule, ...]], ...] = (),
 ) -> PatternComparison:
     """Put the intruder's records beside the released rows, in the order of `knows`.
 
@@ -161,19 +161,19 @@ def create_pattern_comparison(
 _Numbers = tuple[Floats, Floats, float, csr_array | None]  # own, shown, reach, and which are alike
 
 
-def _numbers(original: Microdata, masked: Microdata, schema: Schema, attribute: Attribute, rule: Rule) -> _Numbers:
+def _numbers(original: Microdata, masked: Microdata, schema: Schema, attribute: Attribute, rule: ComparisonRule) -> _Numbers:
     if isinstance(rule, Exact):
         codes = encode_jointly(original.column(attribute.name), masked.column(attribute.name))
         own, shown = (one.astype(np.float64) for one in codes)
         return own, shown, 0.0, None
-    place = f"attacks: compare.{attribute.name}"
+    location = f"attacks: compare.{attribute.name}"
     if isinstance(rule, Similar):
-        own, shown, alike = alike_texts(original.column(attribute.name), masked.column(attribute.name), rule, place)
+        own, shown, alike = alike_texts(original.column(attribute.name), masked.column(attribute.name), rule, location)
         return own, shown, LISTED, alike
     if attribute.scale in CATEGORICAL:
         what = f"`{attribute.name}` is {attribute.scale}: its values have no order, and so neither distances nor bins"
-        raise InputError("no-order", place, what, "exact", "compare it by `exact`, or declare its order", rule.rule)
-    positions = [extract_positions(table, schema, attribute.name, place) for table in (original, masked)]
+        raise InputError("no-order", location, what, "exact", "compare it by `exact`, or declare its order", rule.rule)
+    positions = [extract_positions(table, schema, attribute.name, location) for table in (original, masked)]
     present = positions[1][~np.isnan(positions[1])]
     if isinstance(rule, SameBin):
         edges = np.unique(np.quantile(present, np.arange(1, rule.bins) / rule.bins)) if len(present) else present

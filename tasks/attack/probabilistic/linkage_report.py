@@ -8,13 +8,13 @@ from collections.abc import Iterator
 import numpy as np
 
 from tasks.attack.probabilistic.estimation import Estimated
+from tasks.attack.probabilistic.fellegi_sunter import Interactions, fit_supervised_model
 from tasks.attack.probabilistic.levels import Ladders, default_ladder
 from tasks.attack.probabilistic.linkage_summary import MOST_SHOWN, Classes, PatternEvidence, ProbableFacts, Rates, Weight
-from tasks.attack.probabilistic.model import Interactions, fit_supervised_model
+from tasks.attack.probabilistic.match_posterior import compute_pattern_posterior
 from tasks.attack.probabilistic.one_to_one_posterior import OneToOnePosterior
 from tasks.attack.probabilistic.parameters import ProbabilisticParameters
-from tasks.attack.probabilistic.patterns import patterns_of, records_showing
-from tasks.attack.probabilistic.posterior import compute_pattern_posterior
+from tasks.attack.probabilistic.patterns import compute_patterns, records_showing
 from tasks.attack.probabilistic.waterfall import Waterfall, riskiest
 from tasks.microdata.ground_truth import RecordPairs
 from tasks.microdata.randomness import SEED_BYTES, stream
@@ -38,8 +38,8 @@ def summarise_linkage(
     chances = (
         compute_supervised_chance(found, spec.interactions_of(both.names), matches, presence) if spec.knows_who_is_who else None
     )
-    said = _words(both.names, schema, spec.compare or ())
-    telling = tuple(_telling(found, said)) if in_full else ()
+    level_names = _words(both.names, schema, spec.compare or ())
+    telling = tuple(_telling(found, level_names)) if in_full else ()
     return ProbableFacts(
         estimate=spec.estimate,
         kept=spec.assumed.kept if spec.estimate == "tied" else None,
@@ -51,7 +51,7 @@ def summarise_linkage(
         squares=squares,
         chance=None if chances is None else chances[0],
         chance_at_truth=None if chances is None else chances[1],
-        weights=tuple(_weights(found, said)),
+        weights=tuple(_weights(found, level_names)),
         classes=_classes(found, spec, matches) if len(matches.records) else None,
         telling=telling,
         jointly=isinstance(found.distribution, OneToOnePosterior),
@@ -74,7 +74,7 @@ def compute_supervised_chance(
     credit = at_truth = 0.0
     for _ in range(permutations):
         rows = rng.permutation(everybody)[: len(records)]
-        model = fit_supervised_model(patterns, patterns.count_occurrences(patterns_of(both, records, rows)), interactions)
+        model = fit_supervised_model(patterns, patterns.count_occurrences(compute_patterns(both, records, rows)), interactions)
         shares = compute_pattern_posterior(both, patterns, model.log_ratio, presence=presence)
         credit += math.fsum(shares.links.guesses(records).credit(rows))
         at_truth += math.fsum(shares.compute_probabilities(records, rows))
@@ -104,25 +104,25 @@ def _three(shares: Floats) -> tuple[float, float, float]:
 def _words(names: tuple[str, ...], schema: Schema, ladders: Ladders | tuple[()]) -> dict[tuple[str, int], str]:
     """What each level of each attribute says, from the most alike down to 0."""
     given = dict(ladders)
-    said = {(name, 0): "not alike" for name in names}
+    level_names = {(name, 0): "not alike" for name in names}
     for name in names:
         ladder = given.get(name) or default_ladder(schema[name])
-        said |= {(name, len(ladder) - place): str(rule) for place, rule in enumerate(ladder)}
-    return said
+        level_names |= {(name, len(ladder) - position): str(rule) for position, rule in enumerate(ladder)}
+    return level_names
 
 
-def _weights(found: Estimated, said: dict[tuple[str, int], str]) -> Iterator[Weight]:
+def _weights(found: Estimated, level_names: dict[tuple[str, int], str]) -> Iterator[Weight]:
     for j, name in enumerate(found.both.names):
         u = found.model.u[j]
         for level in reversed(np.flatnonzero(u > 0).tolist()):
-            yield _weight(name, said[name, level], float(found.model.m[j][level]), float(u[level]))
+            yield _weight(name, level_names[name, level], float(found.model.m[j][level]), float(u[level]))
 
 
-def _weight(attribute: str, said: str, m: float, u: float) -> Weight:
-    return Weight(attribute, said, m, u, math.log2(m / u) if m > 0 and u > 0 else None)
+def _weight(attribute: str, level_names: str, m: float, u: float) -> Weight:
+    return Weight(attribute, level_names, m, u, math.log2(m / u) if m > 0 and u > 0 else None)
 
 
-def _telling(found: Estimated, said: dict[tuple[str, int], str]) -> Iterator[PatternEvidence]:
+def _telling(found: Estimated, level_names: dict[tuple[str, int], str]) -> Iterator[PatternEvidence]:
     """The patterns of three pairs or more that tell most, as far as three records or more show them."""
     if not 0 < found.model.prevalence < 1:
         return
@@ -131,18 +131,18 @@ def _telling(found: Estimated, said: dict[tuple[str, int], str]) -> Iterator[Pat
     numbers = np.array([one.number for one in shown], dtype=np.int64)
     for one, records in zip(shown, records_showing(found.both, numbers).tolist(), strict=True):
         if records >= _FEWEST and math.isfinite(one.after):
-            yield _create_pattern_evidence(found, one, said, records)
+            yield _create_pattern_evidence(found, one, level_names, records)
 
 
 def _create_pattern_evidence(
-    found: Estimated, one: Waterfall, said: dict[tuple[str, int], str], records: int
+    found: Estimated, one: Waterfall, level_names: dict[tuple[str, int], str], records: int
 ) -> PatternEvidence:
-    places = {name: j for j, name in enumerate(found.both.names)}
+    positions = {name: j for j, name in enumerate(found.both.names)}
     weights = tuple(
         _weight(
             step.attribute,
-            said[step.attribute, step.level],
-            *(float(side[places[step.attribute]][step.level]) for side in (found.model.m, found.model.u)),
+            level_names[step.attribute, step.level],
+            *(float(side[positions[step.attribute]][step.level]) for side in (found.model.m, found.model.u)),
         )
         for step in one.steps
     )

@@ -81,7 +81,7 @@ class ProbableFacts:
     claimed: the mean of the largest r(b). squares: the mean of the sum of r(b)^2, the mean posterior at the truth if the model
     were right.
     chance, chance_at_truth: where m is read off who is who, what the same model earns by 20 permuted truths; else None.
-    dealt_out: the mean of r(b) at the own rows if the released rows were dealt out anew (`outcomes.posterior.chance_at_truth`).
+    dealt_out: the mean of r(b) at the own rows if the released rows were dealt out anew (`posterior_outcomes.chance_at_truth`).
     weights: every level of every attribute that occurs. classes: None where nobody can say which pairs are true.
     telling: the patterns that tell most, of the declared intruder alone.
     jointly: is r(b) that of all records together, no row for two of them, and not of each record by itself? Then `claimed` is

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tasks.attack.probabilistic.patterns import Patterns, strides_of
+from tasks.attack.probabilistic.patterns import Patterns, compute_strides
 from tasks.microdata.errors import AttackFailed, InputError
 from tasks.microdata.imports import one_at_a_time
 from tasks.microdata.table import Floats, Integers
@@ -20,17 +20,17 @@ MOST_CELLS = 1 << 12  # of the table that a log-linear model is fitted to
 class Table:
     """All patterns of the levels that occur, and the terms of the model.
 
-    levels: shape (cells, d). place: shape (p,): the cell of each pattern that occurs.
+    levels: shape (cells, d). cell: shape (p,): the cell of each pattern that occurs.
     design: shape (cells, terms): the constant, one term for each level but the least, and their products for the chosen pairs.
     """
 
     levels: Integers
-    place: Integers
+    cell: Integers
     design: Floats
 
     def cells(self, of_patterns: Floats) -> Floats:
         """Shape (cells,): numbers of the patterns that occur, 0 for the others."""
-        return np.bincount(self.place, of_patterns, len(self.levels)).astype(np.float64)
+        return np.bincount(self.cell, of_patterns, len(self.levels)).astype(np.float64)
 
     def product(self, by_attribute: tuple[Floats, ...]) -> Floats:
         """Shape (cells,): the product of the probabilities of the levels."""
@@ -38,7 +38,7 @@ class Table:
         return np.asarray(np.prod(parts, axis=0), dtype=np.float64)
 
 
-def table_of(patterns: Patterns, interactions: tuple[tuple[str, str], ...]) -> Table:
+def create_table(patterns: Patterns, interactions: tuple[tuple[str, str], ...]) -> Table:
     """The table of a model in which these pairs of attributes interact.
 
     Raises InputError for a pair that is not of two of the attributes, and more than 4,096 cells.
@@ -51,7 +51,7 @@ def table_of(patterns: Patterns, interactions: tuple[tuple[str, str], ...]) -> T
         remedy = "compare with fewer levels, let the intruder know fewer attributes, or leave `interactions` out"
         raise InputError("too-many-patterns", "attacks: interactions", what, allowed, remedy)
     every = np.stack([one.ravel() for one in np.meshgrid(*kept, indexing="ij")], axis=1)
-    strides = strides_of(patterns.sizes)
+    strides = compute_strides(patterns.sizes)
     order = np.argsort(every @ strides)
     every = every[order]
     return Table(every, np.searchsorted(every @ strides, patterns.numbers), _design(every, kept, pairs))

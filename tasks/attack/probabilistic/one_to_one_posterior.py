@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tasks.attack.linkage.marginals import MOST_PAIRS_JOINTLY, WeighedPairs, marginals
+from tasks.attack.linkage.pair_marginals import MOST_PAIRS_JOINTLY, WeighedPairs, compute_pair_marginals
 from tasks.attack.outcomes.links import Links
 from tasks.attack.probabilistic.levels import PatternComparison
-from tasks.attack.probabilistic.patterns import Patterns, patterns_of_block, rules_of
-from tasks.attack.probabilistic.posterior import PAIRS_OF_A_BLOCK, logs_by_pattern
+from tasks.attack.probabilistic.match_posterior import PAIRS_OF_A_BLOCK, logs_by_pattern
+from tasks.attack.probabilistic.patterns import Patterns, compute_block_patterns, create_rules
 from tasks.microdata.table import Floats, Integers
 
 _LOST = 60.0  # a row e^-60 times as probable as a record's likeliest is left out
@@ -53,20 +53,21 @@ def compute_one_to_one_posterior(
 ) -> OneToOnePosterior | None:
     """r(b) of all records, given that n_common of them have a row, and no row is two records'.
 
-    Meaning: an intruder who holds many records does not count with a row for one of them that is surely another's.
+    Meaning: an intruder who has many records does not count with a row for one of them that is surely another's.
     Formula in words: of all ways to match n_common records with rows one to one, each is as probable as the product of its m/u
-    says; r(b) is the probability of those in which b is the record's (`marginals`). Of whom they know that the row is there it
-    is divided by the probability, in the same ways, that the record has one.
+    says; r(b) is the probability of those in which b is the record's (`compute_pair_marginals`). Of whom they know that the row
+    is there it is divided by the probability, in the same ways, that the record has one.
 
     log_ratio: shape (p,): log m/u of each of the patterns. links: those of the assignment.
     Returns r(b), None for more than 12 million pairs; by chance its mean at the truth is that of `PatternPosterior`. On data
-    drawn from the model claims come true, those of the assigned rows too. Cost: as `marginals`, and a pass over all pairs.
+    drawn from the model claims come true, those of the assigned rows too. Cost: as `compute_pair_marginals`, and a pass over
+    all pairs.
     """
     pairs = _pairs(both, patterns, log_ratio)
     if pairs is None:
         return None
     records, counts = pairs.records, both.row_counts[pairs.rows].astype(np.float64)
-    shares = marginals(pairs, both.record_counts, both.row_counts, n_common)
+    shares = compute_pair_marginals(pairs, both.record_counts, both.row_counts, n_common)
 
     def sums(values: Floats) -> Floats:
         return np.bincount(records, counts * values, both.own.shape[1]).astype(np.float64)
@@ -78,10 +79,10 @@ def compute_one_to_one_posterior(
 
 
 def _pairs(both: PatternComparison, patterns: Patterns, log_ratio: Floats) -> WeighedPairs | None:
-    rules, log_of, sizes, rows, weights = rules_of(both), logs_by_pattern(patterns.numbers, log_ratio), [0], [], []
+    rules, log_of, sizes, rows, weights = create_rules(both), logs_by_pattern(patterns.numbers, log_ratio), [0], [], []
     at_a_time = max(PAIRS_OF_A_BLOCK // both.shown.shape[1], 1)
     for begin in range(0, both.own.shape[1], at_a_time):
-        logs = log_of(patterns_of_block(rules, begin, min(begin + at_a_time, both.own.shape[1])))
+        logs = log_of(compute_block_patterns(rules, begin, min(begin + at_a_time, both.own.shape[1])))
         best = logs.max(axis=1, keepdims=True)
         kept = np.asarray((logs > best - _LOST) & np.isfinite(logs))
         sizes.extend(kept.sum(axis=1).tolist())

@@ -7,8 +7,8 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from tasks.attack.base import DataAttack
+from tasks.attack.probabilistic.fellegi_sunter import Interactions
 from tasks.attack.probabilistic.levels import Ladders
-from tasks.attack.probabilistic.model import Interactions
 from tasks.microdata.spec import Name, Public, Spec
 
 Rate = Annotated[float, Field(ge=0, le=1)]

@@ -11,7 +11,7 @@ import numpy as np
 from tasks.attack.linkage.assignment import list_assigned_classes
 from tasks.attack.outcomes.links import Links
 from tasks.attack.probabilistic.levels import PatternComparison
-from tasks.attack.probabilistic.patterns import Rules, compute_pattern_numbers, patterns_of_block, rules_of
+from tasks.attack.probabilistic.patterns import Rules, compute_block_patterns, compute_pattern_numbers, create_rules
 from tasks.attack.probabilistic.similar import Alike
 from tasks.microdata.table import Floats, Integers
 
@@ -40,7 +40,7 @@ class PatternCosts:
     def matrix(self, some: Integers) -> Floats:
         """The costs of some distinct records with all rows."""
         mine = self.rules._replace(own=np.ascontiguousarray(self.rules.own[:, some]))
-        return self.cost_of(patterns_of_block(mine, 0, len(some)))
+        return self.cost_of(compute_block_patterns(mine, 0, len(some)))
 
     def apart(self, queries: Integers, searched: Integers) -> Floats:
         """The costs of some pairs, one by one."""
@@ -77,6 +77,6 @@ def assign_by_patterns(both: PatternComparison, cost_of: Callable[[Integers], Fl
     full: up to so many records scipy's solver over all pairs says which. Cost: some passes over all pairs.
     """
     starts, classes = list_assigned_classes(
-        PatternCosts(rules_of(both), cost_of, both.alike), both.own_of_record, both.shown_of_row, full=full
+        PatternCosts(create_rules(both), cost_of, both.alike), both.own_of_record, both.shown_of_row, full=full
     )
     return Links(both.shown_of_row, both.own_of_record, starts, classes)

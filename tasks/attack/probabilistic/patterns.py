@@ -62,14 +62,14 @@ class Rules(NamedTuple):
     alike: Integers
 
 
-def strides_of(sizes: Integers) -> Integers:
+def compute_strides(sizes: Integers) -> Integers:
     """Shape (d,): what one level of each attribute adds to the number of a pattern."""
     return np.append(1, np.cumprod(sizes)[:-1]).astype(np.int64)
 
 
-def rules_of(both: PatternComparison) -> Rules:
+def create_rules(both: PatternComparison) -> Rules:
     """The rules for the compiled loops."""
-    adds = both.level * strides_of(both.sizes)[both.attribute]
+    adds = both.level * compute_strides(both.sizes)[both.attribute]
     alike = both.alike
     return Rules(both.own, both.shown, both.reach, both.level, adds, alike.first, alike.starts, alike.shown)
 
@@ -89,27 +89,27 @@ def count_patterns(both: PatternComparison, *, at_once: int = MOST_COUNTED_AT_ON
         what = f"{len(both.sizes)} attributes with these levels make more patterns than can be told apart"
         raise InputError("too-many-patterns", "attacks: compare", what, "fewer than 2^62", "compare with fewer levels")
     if space <= at_once:
-        dense = _count_in_array(rules_of(both), both.record_counts, both.row_counts, space)
+        dense = _count_in_array(create_rules(both), both.record_counts, both.row_counts, space)
         numbers = np.flatnonzero(dense)
         return _patterns(both, numbers, dense[numbers])
     return _patterns(both, *_count_by_sorting(both))
 
 
-def patterns_of(both: PatternComparison, records: Integers, rows: Integers) -> Integers:
+def compute_patterns(both: PatternComparison, records: Integers, rows: Integers) -> Integers:
     """Shape (k,): the numbers of the patterns of k pairs of a record and a released row."""
-    return compute_pattern_numbers(rules_of(both), both.own_of_record[records], both.shown_of_row[rows])
+    return compute_pattern_numbers(create_rules(both), both.own_of_record[records], both.shown_of_row[rows])
 
 
 def records_showing(both: PatternComparison, numbers: Integers) -> Integers:
     """Shape (k,): how many of the intruder's records have a pair that shows each of k patterns. Cost: a pass over all pairs."""
     order = np.argsort(numbers)
     found = np.empty(len(numbers), dtype=np.int64)
-    found[order] = _records_showing(rules_of(both), both.record_counts, numbers[order])
+    found[order] = _records_showing(create_rules(both), both.record_counts, numbers[order])
     return found
 
 
 def _patterns(both: PatternComparison, numbers: Integers, counts: Integers) -> Patterns:
-    parts = zip(strides_of(both.sizes).tolist(), both.sizes.tolist(), strict=True)
+    parts = zip(compute_strides(both.sizes).tolist(), both.sizes.tolist(), strict=True)
     levels = np.stack([(numbers // stride % size).astype(np.uint8) for stride, size in parts])
     return Patterns(numbers, counts, levels, both.sizes, both.names)
 
@@ -184,7 +184,7 @@ def _count_in_array(rules: Rules, own_counts: Integers, shown_counts: Integers, 
 
 
 @njit
-def patterns_of_block(rules: Rules, begin: int, end: int) -> Integers:
+def compute_block_patterns(rules: Rules, begin: int, end: int) -> Integers:
     """Shape (end - begin, c): the numbers of the patterns of some distinct records with all distinct released rows."""
     found = np.empty((end - begin, rules.shown.shape[1]), dtype=np.int64)
     adds = np.empty(rules.shown.shape[1], dtype=np.int64)
@@ -194,13 +194,13 @@ def patterns_of_block(rules: Rules, begin: int, end: int) -> Integers:
 
 
 def _count_by_sorting(both: PatternComparison) -> tuple[Integers, Integers]:
-    rules, own_counts, shown_counts = rules_of(both), both.record_counts, both.row_counts
+    rules, own_counts, shown_counts = create_rules(both), both.record_counts, both.row_counts
     numbers, counts = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
     at_a_time = max(_PAIRS_OF_A_BLOCK // len(shown_counts), 1)
     for begin in range(0, len(own_counts), at_a_time):
         end = min(begin + at_a_time, len(own_counts))
         pairs = np.multiply.outer(own_counts[begin:end], shown_counts)
-        some = _sum_by_number(patterns_of_block(rules, begin, end).ravel(), pairs.ravel())
+        some = _sum_by_number(compute_block_patterns(rules, begin, end).ravel(), pairs.ravel())
         numbers, counts = _sum_by_number(np.append(numbers, some[0]), np.append(counts, some[1]))
         if len(numbers) > MOST_OCCURRING:
             what = f"more than {MOST_OCCURRING:,} patterns of likeness occur"

@@ -10,15 +10,15 @@ import numpy as np
 from tasks.attack.base import AttackContext, AttackDescription, AttackFindings, AttackTraits
 from tasks.attack.descriptions import DataKnowledge
 from tasks.attack.outcomes.links import Links
-from tasks.attack.outcomes.persons import fare
-from tasks.attack.outcomes.posterior import chance_at_truth
+from tasks.attack.outcomes.person_outcomes import fare
+from tasks.attack.outcomes.posterior_outcomes import chance_at_truth
 from tasks.attack.probabilistic.estimation import Estimated, link_by_probability
 from tasks.attack.probabilistic.levels import PatternComparison
 from tasks.attack.probabilistic.linkage_report import summarise_linkage
 from tasks.attack.probabilistic.linkage_summary import ProbableFacts
+from tasks.attack.probabilistic.match_posterior import check_compatible
 from tasks.attack.probabilistic.parameters import ProbabilisticParameters
 from tasks.attack.probabilistic.patterns import MOST_COUNTED_AT_ONCE
-from tasks.attack.probabilistic.posterior import check_compatible
 from tasks.attack.threat import Intruder
 from tasks.microdata.errors import InputError, NotApplicable, NotFollowed
 from tasks.microdata.ground_truth import GroundTruth
@@ -84,10 +84,10 @@ class ProbabilisticLinkage(ProbabilisticParameters):
             sample_size=None,
         )
 
-    def describe_known_data(self, told: DataKnowledge) -> str:
-        also = "" if told.intruder.participation_known else ", how many of them"
+    def describe_known_data(self, known: DataKnowledge) -> str:
+        also = "" if known.intruder.participation_known else ", how many of them"
         also += "; and who is who, of which nobody but the owner of the data knows all" if self.knows_who_is_who else ""
-        return told.describe(own_file=True, of_records=also)
+        return known.describe(own_file=True, of_records=also)
 
     def run(self, context: AttackContext) -> AttackFindings:
         links, remark = link_probably(context, self)
@@ -116,13 +116,13 @@ def link_probably(context: AttackContext, spec: ProbabilisticLinkage) -> tuple[L
     Raises NotApplicable for more pairs than can be looked at, who is who of persons of several rows, by intruders of the
     knowledge curve, and as `link_by_probability`; InputError and AttackFailed as that.
     """
-    scene, schema, intruder = context.truth, context.schema, context.intruder
-    _check_asks(scene, spec, intruder)
-    own, pairs = context.own_file, scene.record_pairs
+    truth, schema, intruder = context.truth, context.schema, context.intruder
+    _check_asks(truth, spec, intruder)
+    own, pairs = context.own_file, truth.record_pairs
     n_common = min(len(pairs.records), own.n)
     try:
         found = link_by_probability(
-            *(own, scene.masked, schema, spec, context.knows),
+            *(own, truth.masked, schema, spec, context.knows),
             n_common=n_common,
             matches=(pairs.records, pairs.rows),
             participation_known=intruder.participation_known,
@@ -135,23 +135,23 @@ def link_probably(context: AttackContext, spec: ProbabilisticLinkage) -> tuple[L
     presence = 1.0 if intruder.participation_known else n_common / own.n
     _check_probabilities(found, present=presence == 1)
     facts = summarise_linkage(found, spec, schema, pairs, presence=presence, in_full=intruder.name == "declared")
-    facts = replace(facts, dealt_out=_compute_chance_at_truth(scene, found))
+    facts = replace(facts, dealt_out=_compute_chance_at_truth(truth, found))
     return replace(found.links, posterior=found.distribution, probable=facts), _assumes(spec) + _describe_fallback(spec, facts)
 
 
-def _compute_chance_at_truth(scene: GroundTruth, found: Estimated) -> float:
+def _compute_chance_at_truth(truth: GroundTruth, found: Estimated) -> float:
     """The chance of the posterior at the truth."""
-    units, present = scene.units, found.distribution.present[found.both.own_of_record]
+    units, present = truth.units, found.distribution.present[found.both.own_of_record]
     used = np.arange(units.n_units), np.arange(units.n_units)
     if units.counts == "persons":
-        used = fare(found.links, used[0], units.of_row, scene.unit_of_row).used
-    return chance_at_truth(present, used, scene.rows_by_unit, scene.masked.n)
+        used = fare(found.links, used[0], units.of_row, truth.unit_of_row).used
+    return chance_at_truth(present, used, truth.rows_by_unit, truth.masked.n)
 
 
-def _check_asks(scene: GroundTruth, spec: ProbabilisticLinkage, intruder: Intruder) -> None:
+def _check_asks(truth: GroundTruth, spec: ProbabilisticLinkage, intruder: Intruder) -> None:
     if not spec.knows_who_is_who:
         return
-    if scene.units.counts == "persons":
+    if truth.units.counts == "persons":
         raise NotFollowed("who is who gives the weights of tables of one row per person; estimate them as `tied`")
     if intruder.greedy:
         raise NotApplicable("no weights are read off who is who for intruders of the knowledge curve, who decide nothing")

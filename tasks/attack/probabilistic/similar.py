@@ -27,7 +27,7 @@ MOST_TEXT_PAIRS = 400_000_000  # of distinct texts of one attribute: some 20 s
 MOST_ALIKE = 20_000_000  # pairs of distinct texts that are alike: 160 MB
 _PAIRS_OF_A_BLOCK = 1 << 21
 
-Measure = Literal["jaro_winkler", "levenshtein", "damerau_levenshtein"]
+SimilarityMeasure = Literal["jaro_winkler", "levenshtein", "damerau_levenshtein"]
 _NAMES = {"jaro_winkler": "Jaro and Winkler", "levenshtein": "Levenshtein", "damerau_levenshtein": "Damerau and Levenshtein"}
 _SCORERS: dict[str, Callable[..., float]] = {
     "jaro_winkler": JaroWinkler.normalized_similarity,
@@ -45,7 +45,7 @@ class Similar(Spec):
     """
 
     rule: Literal["similar"]
-    measure: Measure = "jaro_winkler"
+    measure: SimilarityMeasure = "jaro_winkler"
     at_least: Annotated[float, Field(gt=0, le=1)]
 
     def __str__(self) -> str:
@@ -93,7 +93,7 @@ class Alike:
         return csr_array((np.ones(len(entries), dtype=np.bool_), entries, starts - starts[0]), shape=(own, shown))
 
 
-def alike_texts(own: pa.Array, shown: pa.Array, rule: Similar, place: str) -> tuple[Floats, Floats, csr_array]:
+def alike_texts(own: pa.Array, shown: pa.Array, rule: Similar, location: str) -> tuple[Floats, Floats, csr_array]:
     """Number the texts of both files from 1 on, 0 for a missing one, and say which of them are alike.
 
     Formula in words: similarity(own text, shown text) >= at_least, by rapidfuzz, over the distinct cleaned texts; two missing
@@ -105,7 +105,7 @@ def alike_texts(own: pa.Array, shown: pa.Array, rule: Similar, place: str) -> tu
     Source: Winkler (1990), Levenshtein (1966); Jaro and Winkler as splink does (the beginning counts from 0.7 on, 0.1 for each
     of 4 characters).
     """
-    sides = [_normalise_column(column, place) for column in (own, shown)]
+    sides = [_normalise_column(column, location) for column in (own, shown)]
     names = [sorted({text for text in side if text is not None}) for side in sides]
     n_pairs = len(names[0]) * len(names[1])
     if n_pairs > MOST_TEXT_PAIRS:
@@ -138,15 +138,15 @@ def _similar(own: list[str], shown: list[str], rule: Similar) -> csr_array:
     return csr_array((np.ones(len(at[0]), dtype=np.bool_), at), shape=(len(own) + 1, len(shown) + 1))
 
 
-def _normalise_column(column: pa.Array, place: str) -> list[str | None]:
+def _normalise_column(column: pa.Array, location: str) -> list[str | None]:
     if not pa.types.is_string(column.type) and column.null_count < len(column):
         what, remedy = "similarity is asked for of values that are no texts", "compare numbers by `within`, codes by `exact`"
-        raise InputError("no-text", place, what, "an attribute of text in both files", remedy, str(column.type))
+        raise InputError("no-text", location, what, "an attribute of text in both files", remedy, str(column.type))
     texts = [None if text is None else normalise_text(text) for text in column.to_pylist()]
     longest = max((len(text) for text in texts if text is not None), default=0)
     if longest > LONGEST:
         what = f"a text of {longest:,} characters is too long to be compared by similarity"
-        raise InputError("text-too-long", place, what, f"at most {LONGEST} characters", "compare it by `exact`", longest)
+        raise InputError("text-too-long", location, what, f"at most {LONGEST} characters", "compare it by `exact`", longest)
     return texts
 
 

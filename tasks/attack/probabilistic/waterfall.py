@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tasks.attack.probabilistic.model import Model
+from tasks.attack.probabilistic.fellegi_sunter import Model
 from tasks.attack.probabilistic.patterns import Patterns
 
 FEWEST_PAIRS = 10  # of a pattern that is shown, as of a bar of a histogram

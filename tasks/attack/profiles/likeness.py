@@ -9,7 +9,7 @@ import pyarrow as pa
 from scipy.stats import wasserstein_distance
 from scipy.stats.contingency import association, crosstab
 
-from tasks.attack.profiles.profile import shares_of
+from tasks.attack.profiles.profile import compute_shares
 from tasks.microdata.table import Floats, Integers, encode_jointly
 
 UNLIKE = 10.0  # an attribute with an order and one without: further apart than any two of one kind
@@ -29,7 +29,7 @@ class AttributeColumn:
         return self.categories is None
 
 
-def apart(one: AttributeColumn, other: AttributeColumn, *, same_units: bool) -> float:
+def measure_distribution_distance(one: AttributeColumn, other: AttributeColumn, *, same_units: bool) -> float:
     """How far two attributes are apart by their distributions, >= 0; 0 for the same column, in another order of the records.
 
     Formula in words: ordered attributes: Wasserstein's distance after x -> arsinh((x - c) / s), which is linear near 0 and
@@ -49,10 +49,10 @@ def apart(one: AttributeColumn, other: AttributeColumn, *, same_units: bool) -> 
         return missing
     if same_units:
         scale = (_spread(x, 0.0) + _spread(y, 0.0)) / 2
-        places = [_compress_values(z, 0.0, scale) for z in (x, y)]
+        positions = [_compress_values(z, 0.0, scale) for z in (x, y)]
     else:
-        places = [_compress_values(z, float(np.median(z)), _spread(z, float(np.median(z)))) for z in (x, y)]
-    return missing + float(wasserstein_distance(places[0], places[1]))
+        positions = [_compress_values(z, float(np.median(z)), _spread(z, float(np.median(z)))) for z in (x, y)]
+    return missing + float(wasserstein_distance(positions[0], positions[1]))
 
 
 def dependence(columns: tuple[AttributeColumn, ...]) -> Floats:
@@ -64,7 +64,7 @@ def dependence(columns: tuple[AttributeColumn, ...]) -> Floats:
     """
     d = len(columns)
     found = np.zeros((d, d))
-    shares = [np.nan_to_num(shares_of(column.values) - 0.5) for column in columns]
+    shares = [np.nan_to_num(compute_shares(column.values) - 0.5) for column in columns]
     bands = [_bands(column) for column in columns]
     for i in range(d):
         for j in range(i):
@@ -73,15 +73,15 @@ def dependence(columns: tuple[AttributeColumn, ...]) -> Floats:
     return found
 
 
-def places_by_share(categories: pa.Array) -> Floats:
+def rank_by_share(categories: pa.Array) -> Floats:
     """For each record how many categories are more frequent than its own, shape (n,); NaN where it has none.
 
     Who does not know what the categories are called can still tell the most frequent one. Example: (a, b, a): (0, 1, 0).
     """
     codes: Integers = encode_jointly(categories)[0]
     counts = np.bincount(codes[codes >= 0])
-    places = len(counts) - np.searchsorted(np.sort(counts), counts, "right").astype(np.float64)
-    return np.append(places, np.nan)[codes]
+    positions = len(counts) - np.searchsorted(np.sort(counts), counts, "right").astype(np.float64)
+    return np.append(positions, np.nan)[codes]
 
 
 def _spread(values: Floats, centre: float) -> float:
@@ -89,8 +89,8 @@ def _spread(values: Floats, centre: float) -> float:
 
 
 def _compress_values(values: Floats, centre: float, scale: float) -> Floats:
-    places: Floats = np.arcsinh((values - centre) / scale) if scale > 0 else values * 0.0
-    return places
+    positions: Floats = np.arcsinh((values - centre) / scale) if scale > 0 else values * 0.0
+    return positions
 
 
 def _apart_by_shares(one: pa.Array, other: pa.Array, *, same_units: bool) -> float:
@@ -105,8 +105,8 @@ def _apart_by_shares(one: pa.Array, other: pa.Array, *, same_units: bool) -> flo
 def _bands(column: AttributeColumn) -> Integers:
     if column.categories is not None:
         codes: Integers = encode_jointly(column.categories)[0]
-        return np.where(places_by_share(column.categories) >= _MOST_CATEGORIES, len(codes), codes)
-    shares = shares_of(column.values)
+        return np.where(rank_by_share(column.categories) >= _MOST_CATEGORIES, len(codes), codes)
+    shares = compute_shares(column.values)
     return np.where(np.isnan(shares), -1, np.minimum(np.nan_to_num(shares) * _BANDS, _BANDS - 1)).astype(np.int64)
 
 

@@ -7,8 +7,8 @@ from typing import Literal
 import numpy as np
 from scipy.stats import rankdata
 
-from tasks.attack.profiles.aggregates import aggregates
 from tasks.attack.profiles.orientation import orientation
+from tasks.attack.profiles.owa_aggregates import aggregates
 from tasks.microdata.scaling import standardise_values
 from tasks.microdata.table import Floats
 
@@ -31,14 +31,14 @@ def profiles(values: Floats, powers: tuple[float, ...], *, scores: Scores = "ran
     their loadings keeps its sign. Raises NotApplicable as `orientation`. Cost: O(n d log n + d^3).
     Source: Torra (2004).
     """
-    shares = np.column_stack([shares_of(column) for column in values.T])
+    shares = np.column_stack([compute_shares(column) for column in values.T])
     signs = orientation(shares) if oriented else np.ones(values.shape[1])
     on_one_scale = shares - 0.5 if scores == "ranks" else np.column_stack([standardise_values(column) for column in values.T])
     columns = aggregates(on_one_scale * signs, powers).T
-    return np.nan_to_num(np.column_stack([shares_of(column) for column in columns]), nan=0.5)
+    return np.nan_to_num(np.column_stack([compute_shares(column) for column in columns]), nan=0.5)
 
 
-def shares_of(values: Floats) -> Floats:
+def compute_shares(values: Floats) -> Floats:
     """Mid-ranks as shares of the present values, in (0, 1), shape (n,); NaN stays. Example: (5, 7, 5): (1/3, 5/6, 1/3)."""
     present = ~np.isnan(values)
     shares = np.full(len(values), np.nan)

@@ -12,12 +12,12 @@ from pydantic import Field, model_validator
 from tasks.attack.base import AttackContext, AttackDescription, AttackFindings, AttackTraits, DataAttack
 from tasks.attack.descriptions import DataKnowledge
 from tasks.attack.linkage.assignment import list_assigned_classes
-from tasks.attack.neighbours.comparison import Columns, Comparison, ScaleBy, compare
 from tasks.attack.neighbours.distances import euclidean
 from tasks.attack.neighbours.nearest import Search
+from tasks.attack.neighbours.record_comparison import ComparedColumns, Comparison, ScaleBy, create_comparison
 from tasks.attack.outcomes.links import Links
-from tasks.attack.profiles.likeness import AttributeColumn, places_by_share
-from tasks.attack.profiles.matching import match_attributes
+from tasks.attack.profiles.attribute_matching import match_attributes
+from tasks.attack.profiles.likeness import AttributeColumn, rank_by_share
 from tasks.attack.profiles.profile import Scores, profiles
 from tasks.attack.threat import Intruder
 from tasks.microdata.codes import find_distinct_rows
@@ -96,8 +96,8 @@ class ProfileLinkage(DataAttack):
         to = "the released rows" if self.matching == "nearest" else "the released rows one to one"
         if self.match == "names_unknown":
             return f"finds out by their distributions which attribute is which, then links each record to the nearest of {to}"
-        place = "that stand in the release where it stands in the intruder's file"
-        return f"links each record to those of {to} {place}, by no shared attribute"
+        position = "that stand in the release where it stands in the intruder's file"
+        return f"links each record to those of {to} {position}, by no shared attribute"
 
     @property
     def traits(self) -> AttackTraits:
@@ -116,10 +116,10 @@ class ProfileLinkage(DataAttack):
             sample_size=None,
         )
 
-    def describe_known_data(self, told: DataKnowledge) -> str:
+    def describe_known_data(self, known: DataKnowledge) -> str:
         unshared = self.match == "no_shared_attributes"
         how = ", none of which they find in the release" if unshared else ", without their names"
-        return told.describe(own_file=True, of_attributes=how)
+        return known.describe(own_file=True, of_attributes=how)
 
     def resolve_knowledge(self, intruder: Intruder) -> tuple[str, ...]:
         return intruder.knows if self.knows is None else self.knows
@@ -184,7 +184,7 @@ def _compare_profiles(
         profiles(_positions(data, schema, some), spec.powers, scores=spec.scores, oriented=oriented)
         for data, some in ((original, own_names), (masked, theirs))
     )
-    columns = Columns.create_plain(np.zeros(own.shape[1], dtype=bool), np.ones(own.shape[1]))
+    columns = ComparedColumns.create_plain(np.zeros(own.shape[1], dtype=bool), np.ones(own.shape[1]))
     return Comparison(*find_distinct_rows(own), *find_distinct_rows(shown), columns)
 
 
@@ -207,7 +207,7 @@ def _compare_matched_attributes(
         raise NotApplicable("no attribute of the intruder is of the kind of a released one")
     files = ({str(i): own[i] for i, _ in pairs}, {str(i): shown[j] for i, j in pairs})
     tables = [Microdata.from_columns({name: _values(column, spec) for name, column in of.items()}) for of in files]
-    both = compare(tables[0], tables[1], _as_if_named(files[0]), tuple(files[0]), spec.scale_by or "own")
+    both = create_comparison(tables[0], tables[1], _as_if_named(files[0]), tuple(files[0]), spec.scale_by or "own")
     return both, sum(own_names[i] == theirs[j] for i, j in pairs)
 
 
@@ -265,7 +265,7 @@ def _values(column: AttributeColumn, spec: ProfileLinkage) -> pa.Array:
     """What is compared: numbers, categories, or places of categories by how frequent they are."""
     if column.categories is None:
         return pa.array(column.values, from_pandas=True)
-    return column.categories if spec.units == "same" else pa.array(places_by_share(column.categories), from_pandas=True)
+    return column.categories if spec.units == "same" else pa.array(rank_by_share(column.categories), from_pandas=True)
 
 
 def _as_if_named(columns: dict[str, AttributeColumn]) -> Schema:

@@ -7,18 +7,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tasks.attack.neighbours.comparison import Comparison
 from tasks.attack.neighbours.distances import compute_record_distance
 from tasks.attack.neighbours.nearest import TIE, ensure_capacity
+from tasks.attack.neighbours.record_comparison import Comparison
 from tasks.attack.transparency.likelihood import TIE as TIE_OF_LOGARITHMS
-from tasks.attack.transparency.likelihood import Laws, add_evidence, rule_out, weigh
+from tasks.attack.transparency.likelihood import LikelihoodTables, add_evidence, rule_out, weigh
 from tasks.microdata.compiled import njit
 from tasks.microdata.table import Booleans, Floats, Integers
 
-_PLACES = ("conditions.low", "conditions.high", "conditions.positions")
-_MISSING = dict.fromkeys(_PLACES, "a missing value, which `_range` and `_add_rows_in_intervals` ask for")
+_POSITIONS = ("conditions.low", "conditions.high", "conditions.positions")
+_MISSING = dict.fromkeys(_POSITIONS, "a missing value, which `_range` and `_add_rows_in_intervals` ask for")
 _UNBOUNDED = {
-    **dict.fromkeys(_PLACES[:2], "an interval without an end: `_range` and `_add_rows_in_intervals` only compare with it"),
+    **dict.fromkeys(_POSITIONS[:2], "an interval without an end: `_range` and `_add_rows_in_intervals` only compare with it"),
     "conditions.log_probability": "-inf is what cannot be shown: `rule_out` only compares, and drops such rows",
 }
 _EVIDENCE = {"evidence": "-inf is a row that is nobody's, and so among nobody's images"}
@@ -42,7 +42,7 @@ class Conditions:
     low: Floats
     high: Floats
     positions: Floats
-    laws: Laws
+    likelihoods: LikelihoodTables
     sizes: Integers
 
 
@@ -50,7 +50,7 @@ class ArrangedConditions(NamedTuple):
     """`Conditions` as compiled functions take them, the distinct rows in the order in which they are looked up.
 
     allowed: the lists one after the other. group_starts: where the rows of each code of the first list start; empty where rows
-    are not looked up. The rest as in `Conditions` and its `Laws`.
+    are not looked up. The rest as in `Conditions` and its `LikelihoodTables`.
     """
 
     begins: Integers
@@ -63,8 +63,8 @@ class ArrangedConditions(NamedTuple):
     log_probability: Floats
     own_at: Integers
     shown_at: Integers
-    own_places: Floats
-    shown_places: Floats
+    own_coordinates: Floats
+    shown_coordinates: Floats
     group_starts: Integers
 
 
@@ -92,10 +92,10 @@ def intersect_conditions(
     released rows; the others stand empty in it.
     """
     arranged, rows = arrange_conditions(conditions)
-    evidence = sum_evidence(conditions.laws, arranged)
+    evidence = sum_evidence(conditions.likelihoods, arranged)
     compared = _Compared(both.own, both.shown[rows], both.nominal, both.weight)
-    sizes, by_law = conditions.sizes[rows], conditions.laws.any
-    starts, found, whole, few_starts, members = _intersect(compared, searching, arranged, evidence, by_law, sizes, few)
+    sizes, by_likelihood = conditions.sizes[rows], conditions.likelihoods.any
+    starts, found, whole, few_starts, members = _intersect(compared, searching, arranged, evidence, by_likelihood, sizes, few)
     return starts, rows[found], whole, (few_starts, rows[members])
 
 
@@ -114,14 +114,14 @@ def arrange_conditions(conditions: Conditions) -> tuple[ArrangedConditions, Inte
     return _arrange(conditions, rows, starts), rows
 
 
-def sum_evidence(laws: Laws, conditions: ArrangedConditions) -> Floats:
+def sum_evidence(likelihoods: LikelihoodTables, conditions: ArrangedConditions) -> Floats:
     """Shape (c,): log q of each row, 0 without laws (`evidence_by_row`)."""
-    return evidence_by_row(conditions, laws.records) if laws.any else np.zeros(len(conditions.shown_at))
+    return evidence_by_row(conditions, likelihoods.records) if likelihoods.any else np.zeros(len(conditions.shown_at))
 
 
 def _arrange(conditions: Conditions, rows: Integers | slice, group_starts: Integers) -> ArrangedConditions:
     offsets = np.cumsum([0, *(len(codes) for codes in conditions.allowed)])[:-1, np.newaxis]
-    laws = conditions.laws
+    likelihoods = conditions.likelihoods
     return ArrangedConditions(
         conditions.begins + offsets,
         conditions.ends + offsets,
@@ -130,11 +130,11 @@ def _arrange(conditions: Conditions, rows: Integers | slice, group_starts: Integ
         conditions.low,
         conditions.high,
         conditions.positions[rows],
-        laws.log_probability,
-        laws.own_at,
-        np.ascontiguousarray(laws.shown_at[rows]),
-        laws.own_places,
-        np.ascontiguousarray(laws.shown_places[rows]),
+        likelihoods.log_probability,
+        likelihoods.own_at,
+        np.ascontiguousarray(likelihoods.shown_at[rows]),
+        likelihoods.own_coordinates,
+        np.ascontiguousarray(likelihoods.shown_coordinates[rows]),
         group_starts,
     )
 
@@ -145,7 +145,7 @@ def _intersect(
     searching: Booleans,
     conditions: ArrangedConditions,
     evidence: Floats,
-    by_law: bool,
+    by_likelihood: bool,
     sizes: Integers,
     few: int,
 ) -> tuple[Integers, Integers, Integers, Integers, Integers]:
@@ -164,7 +164,7 @@ def _intersect(
         # Laws leave only the likeliest rows as candidates; without laws all images are alike, and `scores` stays 0.
         first, least = used, np.inf
         likeliest = -np.inf
-        if by_law:
+        if by_likelihood:
             n_images = write_likely_images(i, conditions, possible, scores)
             likeliest = weigh(scores, evidence, possible[:n_images]) - TIE_OF_LOGARITHMS
         else:
@@ -237,9 +237,9 @@ def write_images(i: int, conditions: ArrangedConditions, possible: Integers) -> 
 
 @njit
 def _keep_likely(i: int, conditions: ArrangedConditions, possible: Integers, n_possible: int, scores: Floats) -> int:
-    own_at, own_place = conditions.own_at[i], conditions.own_places[i]
-    shown_at, shown_places = conditions.shown_at, conditions.shown_places
-    return rule_out(conditions.log_probability, own_at, shown_at, own_place, shown_places, possible, n_possible, scores)
+    own_at, own_point = conditions.own_at[i], conditions.own_coordinates[i]
+    shown_at, shown_coordinates = conditions.shown_at, conditions.shown_coordinates
+    return rule_out(conditions.log_probability, own_at, shown_at, own_point, shown_coordinates, possible, n_possible, scores)
 
 
 @njit

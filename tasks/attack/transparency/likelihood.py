@@ -21,46 +21,54 @@ _LOST = 40.0  # a million records, each e^-40 times as probable as the likeliest
 
 
 @dataclass(frozen=True, slots=True)
-class Laws:
+class LikelihoodTables:
     """The laws of L randomised attributes, for r distinct records and c distinct released rows.
 
     log_probability: all tables, one after the other; of attribute j the entry at own_at[record, j] + shown_at[row, j] is the
     logarithm of the probability that the record's row shows what the row shows (-inf: it cannot).
     own_at: shape (r, L). shown_at: shape (c, L). records: shape (r,), the number of records of each kind.
-    own_places, shown_places: shapes (r, D) and (c, D): with noise, a row at squared distance t has log-density -t / 2.
+    own_coordinates, shown_coordinates: shapes (r, D) and (c, D): with noise, a row at squared distance t has log-density -t /
+    2.
     """
 
     log_probability: Floats
     own_at: Integers
     shown_at: Integers
     records: Floats
-    own_places: Floats
-    shown_places: Floats
+    own_coordinates: Floats
+    shown_coordinates: Floats
 
     @property
     def any(self) -> bool:
         """Is the law of any attribute known?"""
-        return bool(self.own_at.shape[1] + self.own_places.shape[1])
+        return bool(self.own_at.shape[1] + self.own_coordinates.shape[1])
 
 
-def laws_of(
-    laws: tuple[DiscreteLikelihood, ...], places: tuple[Floats, Floats], record: Integers, row: Integers, records: Integers
-) -> Laws:
+def create_likelihoods(
+    likelihoods: tuple[DiscreteLikelihood, ...],
+    coordinates: tuple[Floats, Floats],
+    record: Integers,
+    row: Integers,
+    records: Integers,
+) -> LikelihoodTables:
     """The laws for the records and rows that stand for their kinds. record: shape (r,), row: shape (c,), records: (r,).
 
-    places: of all records and all rows.
+    coordinates: of all records and all rows.
     """
     with np.errstate(divide="ignore"):
-        tables = [np.log(law.probability) for law in laws]
+        tables = [np.log(likelihood.probability) for likelihood in likelihoods]
     begins = np.cumsum([0, *(table.size for table in tables)])
-    own = [begin + law.own[record] * len(law.probability) for begin, law in zip(begins, laws, strict=False)]
-    return Laws(
+    own = [
+        begin + likelihood.own[record] * len(likelihood.probability)
+        for begin, likelihood in zip(begins, likelihoods, strict=False)
+    ]
+    return LikelihoodTables(
         log_probability=np.concatenate([np.empty(0), *(table.ravel() for table in tables)]),
         own_at=_columns(own, len(record)),
-        shown_at=_columns([law.shown[row] for law in laws], len(row)),
+        shown_at=_columns([likelihood.shown[row] for likelihood in likelihoods], len(row)),
         records=records.astype(np.float64),
-        own_places=np.ascontiguousarray(places[0][record]),
-        shown_places=np.ascontiguousarray(places[1][row]),
+        own_coordinates=np.ascontiguousarray(coordinates[0][record]),
+        shown_coordinates=np.ascontiguousarray(coordinates[1][row]),
     )
 
 
@@ -73,8 +81,8 @@ def rule_out(
     log_probability: Floats,
     own_at: Integers,
     shown_at: Integers,
-    own_place: Floats,
-    shown_places: Floats,
+    own_point: Floats,
+    shown_coordinates: Floats,
     possible: Integers,
     n_possible: int,
     scores: Floats,
@@ -85,8 +93,8 @@ def rule_out(
         score = 0.0
         for j in range(len(own_at)):
             score += log_probability[own_at[j] + shown_at[row, j]]
-        for j in range(len(own_place)):
-            score -= (own_place[j] - shown_places[row, j]) ** 2 / 2
+        for j in range(len(own_point)):
+            score -= (own_point[j] - shown_coordinates[row, j]) ** 2 / 2
         if score > -np.inf:
             possible[kept], scores[kept] = row, score
             kept += 1

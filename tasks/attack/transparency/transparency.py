@@ -13,14 +13,14 @@ from pydantic import Field
 from tasks.attack.base import AttackContext, AttackDescription, AttackFindings, AttackTraits, Files, Gaps
 from tasks.attack.descriptions import DataKnowledge, describe_unclear_attributes
 from tasks.attack.mechanism_attack import MechanismAttack, describe_soundness, prepare_following
-from tasks.attack.neighbours.comparison import Comparison, compare
+from tasks.attack.neighbours.record_comparison import Comparison, create_comparison
 from tasks.attack.outcomes.bounded import OnlyBounded
 from tasks.attack.outcomes.links import Links
+from tasks.attack.transparency.global_matching import assign_likeliest_rows
+from tasks.attack.transparency.image_marginals import Marginals, compute_marginals
+from tasks.attack.transparency.image_posterior import posterior
 from tasks.attack.transparency.intersection import Conditions, intersect_conditions
-from tasks.attack.transparency.likelihood import laws_of
-from tasks.attack.transparency.marginals import Marginals, marginals
-from tasks.attack.transparency.matching import assign_likeliest_rows
-from tasks.attack.transparency.posterior import posterior
+from tasks.attack.transparency.likelihood import create_likelihoods
 from tasks.attack.transparency.whitening import as_if_blurred, whiten_positions
 from tasks.mask.external_release.released import Undeclared
 from tasks.mask.intruder_belief import Belief, EqualTo, InInterval
@@ -44,8 +44,8 @@ class Transparency(MechanismAttack):
 
     id: what the attack is called in figures and policy lines; default: the method's name.
     matching: `likeliest`: each record for itself; `one_to_one`: all records together, no row for two of them, where the
-        intruder holds the whole original of a complete release; `marginals`: as that, and to each record the row that is most
-        probably its own over all ways to give out the rows, which links more wherever there is doubt.
+        intruder holds the whole original of a complete release; `marginals`: as that, and to each record the row that
+        is most probably its own over all ways to give out the rows, which links more wherever there is doubt.
     probabilities: also say how probable each row is (`posterior`), where it is known that the records are in the release: the
         figure `posterior_at_truth`, and how often claims come true.
     window_at_most: for an intruder who does not know the windows of rank swapping and rank jitter: a bound on them, in percent
@@ -97,8 +97,8 @@ class Transparency(MechanismAttack):
             sample_size=None,
         )
 
-    def describe_known_data(self, told: DataKnowledge) -> str:
-        return told.describe(own_file=False)
+    def describe_known_data(self, conclusions: DataKnowledge) -> str:
+        return conclusions.describe(own_file=False)
 
     def check_parameters(self, steps: tuple[Mechanism, ...], where: str) -> None:
         """Refuse a bound on windows that no step has, or that a step breaks."""
@@ -117,12 +117,12 @@ class Transparency(MechanismAttack):
             raise InputError("window-above-its-bound", where, what, allowed, remedy, self.window_at_most)
 
     def find_gaps(self, context: AttackContext) -> Gaps:
-        """As of every attack that follows the steps; of who holds all records the links themselves say it."""
+        """As of every attack that follows the steps; of somebody who has all records the links themselves say it."""
         return Gaps() if context.held is None else super().find_gaps(context)
 
     def list_unfollowed(self, files: Files, *, present: Integers | None, n_records: int) -> frozenset[str]:
-        told = follow_steps(*files, present=present, n_records=n_records, window_at_most=self.window_at_most)
-        return frozenset(told.unclear)
+        conclusions = follow_steps(*files, present=present, n_records=n_records, window_at_most=self.window_at_most)
+        return frozenset(conclusions.unclear)
 
     def explain_gap(self, mechanisms: tuple[Mechanism, ...], names: tuple[str, ...]) -> str:
         return why_lost(mechanisms, names)
@@ -136,8 +136,8 @@ class Transparency(MechanismAttack):
         if self.matching != "likeliest" and not (complete and certain):
             raise NotApplicable("one to one, they have to know that all their records are in the release")
         links, knowledge = link_by_mechanism(*context.files, **how, matching=self.matching, window_at_most=self.window_at_most)
-        told = self.probabilities and context.held is None and certain and (complete or how["present"] is not None)
-        links = replace(links, posterior=(links.posterior or posterior(links)) if told else None)
+        conclusions = self.probabilities and context.held is None and certain and (complete or how["present"] is not None)
+        links = replace(links, posterior=(links.posterior or posterior(links)) if conclusions else None)
         remark = describe_unclear_attributes(knowledge) + describe_soundness(context)
         if knowledge.lost:
             raise OnlyBounded(why_lost(context.mechanisms, knowledge.lost), links, remark=remark)
@@ -186,14 +186,15 @@ def link_by_mechanism(
     mechanisms: the masking steps in order, with their attributes. knows: the attributes the intruder knows.
     few: sound sets of at most so many rows are written out in the links.
     searching: the records whose links are wanted; default: all. The intruder still holds all, and nothing found changes.
-    matching: `one_to_one`: all records are given to the rows together (`assign_likeliest_rows`); `marginals`: each is linked to
-    the
+    matching: `one_to_one`: all records are given to the rows together (`assign_likeliest_rows`); `marginals`: each is
+    linked to the
         row of the largest probability that no row is two records' (`marginals`).
     present: the records of whom they know that they are released, ascending, where they know that of everybody: they follow the
     steps after a sampling on these alone, and looks for no others.
     narrow: what another attack concludes besides, from the distinct records and rows, and the conditions so far.
     window_at_most: as in `Transparency`; the windows of the steps are then not used.
-    n_records: of the source, m at least; default: they hold all of them. Who holds a share repeats nothing that depends on all.
+    n_records: of the source, m at least; default: they hold all of them. Somebody who has a share repeats nothing that depends
+    on all.
 
     Returns the links, with the sizes of the intersections (sound: the true row is never left out if every record is in the
     release and the steps are those that were applied), and what was concluded of each attribute, with those of which nobody
@@ -219,17 +220,17 @@ def link_by_mechanism(
     who_holds = partial(follow_steps, original, masked, schema, mechanisms, present=present, n_records=n_records)
     follow = partial(who_holds, window_at_most=window_at_most)
     knowledge = follow(knows)
-    if narrow is None and knowledge.unclear and n_records == n:  # who holds a share lacks the others, as declared
+    if narrow is None and knowledge.unclear and n_records == n:  # somebody who has a share lacks the others, as declared
         lost = set(follow(masked.names).unclear)
         knowledge = replace(knowledge, lost=tuple(name for name in knowledge.unclear if name in lost))
-    if narrow is None and not knowledge.shown and not knowledge.between and not knowledge.laws:
+    if narrow is None and not knowledge.shown and not knowledge.between and not knowledge.likelihoods:
         if knowledge.lost:
             raise NotFollowed(why_lost(mechanisms, knowledge.lost))
         raise NotApplicable("what the intruder knows does not suffice to conclude anything from the masking steps")
     who = everybody if present is None else present
     followed = who if knowledge.believed.n < n else everybody
     original = original.take(followed)
-    both = _ignore_randomised_attributes(compare(original, masked, schema, knows, "release"), knowledge, knows)
+    both = _ignore_randomised_attributes(create_comparison(original, masked, schema, knows, "release"), knowledge, knows)
     conditions = _conditions(knowledge, masked, schema, both)
     conditions = conditions if narrow is None else narrow(both, conditions, knowledge)
     sought = np.isin(followed, who if searching is None else np.intersect1d(who, searching))
@@ -247,7 +248,7 @@ def link_by_mechanism(
     if matching == "one_to_one":
         starts, classes = assign_likeliest_rows(both, conditions)
     elif matching == "marginals":
-        held = marginals(both, conditions)
+        held = compute_marginals(both, conditions)
         starts, classes = held.likeliest(both)
     own = both.own_of_record if len(followed) == len(who) else both.own_of_record[who]
     links = Links(both.shown_of_row, own, starts, classes, sizes, small, conditions, posterior=held)
@@ -270,8 +271,8 @@ def follow_steps(
         raise NotFollowed("no masking step is known")
     try:
         of_whom = person_key(original, schema)
-        own_records, told = original.select(knows), {"persons": of_whom, "window_at_most": window_at_most}
-        return infer_belief(own_records, masked, schema, mechanisms, present, n_records=n_records, **told)
+        own_records, conclusions = original.select(knows), {"persons": of_whom, "window_at_most": window_at_most}
+        return infer_belief(own_records, masked, schema, mechanisms, present, n_records=n_records, **conclusions)
     except InputError as error:
         raise AttackFailed(f"a masking step cannot be repeated on the intruder's records ({error.code})") from error
 
@@ -281,14 +282,14 @@ def why_lost(mechanisms: tuple[Mechanism, ...], lost: tuple[str, ...]) -> str:
     undeclared = {name for step in mechanisms if isinstance(step, Undeclared) for name in step.target_attributes}
     unknown, hidden = ([name for name in lost if (name in undeclared) == wanted] for wanted in (True, False))
     steps = ", then ".join(step.method for step in mechanisms if not set(step.target_attributes).isdisjoint(hidden))
-    told = [f"nobody declared how the table was masked in {join_with_and(unknown)}"] if unknown else []
-    told += [f"what the steps did to {join_with_and(hidden)} cannot be followed: {steps}"] if hidden else []
-    return "; ".join(told)
+    conclusions = [f"nobody declared how the table was masked in {join_with_and(unknown)}"] if unknown else []
+    conclusions += [f"what the steps did to {join_with_and(hidden)} cannot be followed: {steps}"] if hidden else []
+    return "; ".join(conclusions)
 
 
 def _ignore_randomised_attributes(both: Comparison, knowledge: Belief, knows: tuple[str, ...]) -> Comparison:
     """The comparison without the attributes of which a law is known: their distance adds nothing to it."""
-    randomised = {name for law in knowledge.laws for name in law.names}
+    randomised = {name for likelihood in knowledge.likelihoods for name in likelihood.names}
     randomised |= {name for part in knowledge.blurred for name in part.names}
     weight = np.where([name in randomised for name in knows], 0.0, both.weight)
     return replace(both, columns=replace(both.columns, weight=weight))
@@ -296,7 +297,7 @@ def _ignore_randomised_attributes(both: Comparison, knowledge: Belief, knows: tu
 
 def _conditions(knowledge: Belief, masked: Microdata, schema: Schema, both: Comparison) -> Conditions:
     """What is concluded, for the distinct records and the distinct released rows of the comparison."""
-    record, row = _first_of(both.own_of_record), _first_of(both.shown_of_row)
+    record, row = _find_first(both.own_of_record), _find_first(both.shown_of_row)
     options = [_options(part, knowledge.believed, masked) for part in _together(knowledge)]
     between = [part for part in knowledge.between if _excludes(part, masked.positions(schema[part.name]))]
     return Conditions(
@@ -307,7 +308,9 @@ def _conditions(knowledge: Belief, masked: Microdata, schema: Schema, both: Comp
         low=_columns([part.low[record] for part in between], len(record)),
         high=_columns([part.high[record] for part in between], len(record)),
         positions=_columns([masked.positions(schema[part.name])[row] for part in between], len(row)),
-        laws=laws_of(knowledge.laws, _places(knowledge, both), record, row, np.bincount(both.own_of_record)),
+        likelihoods=create_likelihoods(
+            knowledge.likelihoods, _places(knowledge, both), record, row, np.bincount(both.own_of_record)
+        ),
         sizes=np.bincount(both.shown_of_row),
     )
 
@@ -324,7 +327,7 @@ def _places(knowledge: Belief, both: Comparison) -> tuple[Floats, Floats]:
     """Where all records and all released rows stand, in coordinates in which all noise is independent with variance 1."""
     if not knowledge.blurred:
         return np.empty((len(both.own_of_record), 0)), np.empty((len(both.shown_of_row), 0))
-    lawful = {name for law in knowledge.laws for name in law.names} | {
+    lawful = {name for likelihood in knowledge.likelihoods for name in likelihood.names} | {
         name for part in knowledge.blurred for name in part.names
     }
     lawless = {*knowledge.unclear, *(part.name for part in knowledge.bounds)} - lawful
@@ -353,7 +356,7 @@ def _options(part: EqualTo, believed: Microdata, masked: Microdata) -> tuple[Int
     return begins, ends, np.ascontiguousarray(pairs[:, 1]), codes[believed.n :]
 
 
-def _first_of(classes: Integers) -> Integers:
+def _find_first(classes: Integers) -> Integers:
     return np.unique(classes, return_index=True)[1]
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tasks.attack.neighbours.comparison import Comparison
 from tasks.attack.neighbours.distances import MISSING_AGAINST_PRESENT
+from tasks.attack.neighbours.record_comparison import Comparison
 from tasks.mask.intruder_belief import GaussianLikelihood
 from tasks.microdata.codes import joint_codes
 from tasks.microdata.table import Booleans, Floats
@@ -27,14 +27,14 @@ def whiten_positions(part: GaussianLikelihood) -> tuple[Floats, Floats]:
     present = ~np.isnan(values)
     covariance_of = np.concatenate([part.of_record, part.of_row])
     kinds = joint_codes([covariance_of, *present.T], len(values))
-    places = np.zeros_like(values)
+    coordinates = np.zeros_like(values)
     for kind, first in zip(*np.unique(kinds, return_index=True), strict=True):
         columns, rows = np.flatnonzero(present[first]), np.flatnonzero(kinds == kind)
         if len(columns) and covariance_of[first] >= 0:
             own = values[np.ix_(rows, columns)]
             covariance = part.covariance[covariance_of[first]][np.ix_(columns, columns)]
-            places[np.ix_(rows, np.arange(len(columns)))] = (own - own.mean(axis=0)) @ _whitening(covariance)
-    return places[:n], places[n:]
+            coordinates[np.ix_(rows, np.arange(len(columns)))] = (own - own.mean(axis=0)) @ _whitening(covariance)
+    return coordinates[:n], coordinates[n:]
 
 
 def _whitening(covariance: Floats) -> Floats:

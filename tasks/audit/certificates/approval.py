@@ -6,7 +6,12 @@ import hashlib
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from tasks.audit.certificates.certificate_statements import CertificateStatement, read_about, schema_of, sign_statement
+from tasks.audit.certificates.certificate_statements import (
+    CertificateStatement,
+    create_statement_schema,
+    read_about,
+    sign_statement,
+)
 from tasks.audit.signing.keyring import Keyring, KnownKey
 from tasks.audit.signing.keys import SigningKey
 from tasks.microdata.spec import Name, Reason, Spec
@@ -46,7 +51,7 @@ class ApprovalPredicate(CertificateStatement):
 class VerifiedApproval:
     """An approval whose signature is good: what it says, who signed, and the digest of its file."""
 
-    said: ApprovalPredicate
+    predicate: ApprovalPredicate
     key: KnownKey
     sha256: str
 
@@ -76,19 +81,19 @@ def independence(by: str, key_of: str, author: PolicyAuthor | None, asked_by: st
     return Independence(independent, tuple(words for words, raised in flags.items() if raised))
 
 
-def sign_approval(subject: list[dict[str, Any]], said: ApprovalPredicate, key: SigningKey) -> bytes:
+def sign_approval(subject: list[dict[str, Any]], approval: ApprovalPredicate, key: SigningKey) -> bytes:
     """The signed approval, as the bytes of its file. subject: that of the certificate."""
-    return sign_statement(subject, PREDICATE_TYPE, said, key)
+    return sign_statement(subject, PREDICATE_TYPE, approval, key)
 
 
 def read_approval(content: bytes, certificate_sha256: str, keyring: Keyring) -> VerifiedApproval:
     """The approval in a file; raises beside.NotValid unless a person's key, known and good, signed it for this certificate."""
-    said, key = read_about(content, PREDICATE_TYPE, ApprovalPredicate, certificate_sha256, keyring, "approvals")
-    return VerifiedApproval(said, key, hashlib.sha256(content).hexdigest())
+    approval, key = read_about(content, PREDICATE_TYPE, ApprovalPredicate, certificate_sha256, keyring, "approvals")
+    return VerifiedApproval(approval, key, hashlib.sha256(content).hexdigest())
 
 
-def schema_of_approvals() -> dict[str, Any]:
-    return schema_of(ApprovalPredicate, PREDICATE_TYPE)
+def create_approval_schema() -> dict[str, Any]:
+    return create_statement_schema(ApprovalPredicate, PREDICATE_TYPE)
 
 
 def _plain(name: str) -> str:

@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 
 from pydantic import AwareDatetime, ValidationError
 
-from tasks.audit.ledger.entries import Purpose
-from tasks.audit.signing.envelope import STATEMENT, NotAnEnvelope, SealedEnvelope, open_envelope, seal
+from tasks.audit.ledger.entries import KeyPurpose
+from tasks.audit.signing.envelope import STATEMENT, NotAnEnvelope, SealedEnvelope, open_envelope, sign_envelope
 from tasks.audit.signing.keyring import KeyRefused, Keyring, KnownKey
 from tasks.audit.signing.keys import SigningKey
 from tasks.microdata.canonical import canonical
@@ -31,7 +31,7 @@ class CertificateStatement(Spec):
     at: AwareDatetime
 
 
-Kind = TypeVar("Kind", bound=CertificateStatement)
+StatementT = TypeVar("StatementT", bound=CertificateStatement)
 
 
 class NotValid(Exception):
@@ -51,7 +51,7 @@ class UncheckedCertificate:
         return dict(self.statement["predicate"])
 
 
-def certificate_of(content: bytes) -> UncheckedCertificate:
+def open_certificate(content: bytes) -> UncheckedCertificate:
     """The bytes of a certificate, opened; its signature is not checked. Raises NotAnEnvelope."""
     sealed = open_envelope(content, STATEMENT)
     if not isinstance(sealed.value, dict) or not isinstance(sealed.value.get("predicate"), dict):
@@ -59,16 +59,18 @@ def certificate_of(content: bytes) -> UncheckedCertificate:
     return UncheckedCertificate(hashlib.sha256(content).hexdigest(), sealed.value, sealed)
 
 
-def sign_statement(subject: list[dict[str, Any]], predicate_type: str, said: CertificateStatement, key: SigningKey) -> bytes:
+def sign_statement(
+    subject: list[dict[str, Any]], predicate_type: str, statement: CertificateStatement, key: SigningKey
+) -> bytes:
     """The signed in-toto statement, as the bytes of its file."""
-    predicate = said.model_dump(mode="json")
+    predicate = statement.model_dump(mode="json")
     value = {"_type": IN_TOTO, "subject": subject, "predicateType": predicate_type, "predicate": predicate}
-    return seal(value, STATEMENT, key.signer)
+    return sign_envelope(value, STATEMENT, key.signer)
 
 
 def read_about(
-    content: bytes, predicate_type: str, kind: type[Kind], certificate: str, keyring: Keyring, purpose: Purpose
-) -> tuple[Kind, KnownKey]:
+    content: bytes, predicate_type: str, kind: type[StatementT], certificate: str, keyring: Keyring, purpose: KeyPurpose
+) -> tuple[StatementT, KnownKey]:
     """What a file beside a certificate says, and whose key signed it.
 
     certificate: the SHA-256 that it must be about. Raises NotValid: not a statement of this kind, about another certificate, or
@@ -76,15 +78,15 @@ def read_about(
     """
     try:
         sealed = open_envelope(content, STATEMENT)
-        said = _parse_statement(sealed.value, predicate_type, kind)
-        if said.certificate != certificate:
+        statement = _parse_statement(sealed.value, predicate_type, kind)
+        if statement.certificate != certificate:
             raise NotValid("it is about another certificate")
-        return said, keyring.require_valid_signer(sealed, purpose=purpose, signed_at=said.at)
+        return statement, keyring.require_valid_signer(sealed, purpose=purpose, signed_at=statement.at)
     except (NotAnEnvelope, KeyRefused) as error:
         raise NotValid(str(error)) from None
 
 
-def _parse_statement(value: Any, predicate_type: str, kind: type[Kind]) -> Kind:
+def _parse_statement(value: Any, predicate_type: str, kind: type[StatementT]) -> StatementT:
     fields = ("_type", "predicate", "predicateType", "subject")
     if not isinstance(value, dict) or tuple(sorted(value)) != fields or value["_type"] != IN_TOTO:
         raise NotValid("it holds no in-toto statement")
@@ -96,6 +98,6 @@ def _parse_statement(value: Any, predicate_type: str, kind: type[Kind]) -> Kind:
         raise NotValid("its fields are not those of this kind of statement") from None
 
 
-def schema_of(kind: type[CertificateStatement], predicate_type: str) -> dict[str, Any]:
+def create_statement_schema(kind: type[CertificateStatement], predicate_type: str) -> dict[str, Any]:
     """The JSON schema of a predicate, for those who check statements without this program."""
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": predicate_type, **kind.model_json_schema()}

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tasks.audit.certificates.exact_numerals import doubles
-from tasks.ingest.columns.iso_cells import kind_of, parse_iso_cells
+from tasks.ingest.columns.iso_cells import find_calendar_kind, parse_iso_cells
 from tasks.ingest.columns.numerals import NUMBER
 from tasks.microdata.table import CALENDAR_TYPES, DATE, LOGICAL_TYPES, TIME, iso_texts
 
@@ -70,7 +70,7 @@ def _from_text(cells: pa.Array, kind: pa.DataType) -> pa.Array:
 def _calendar_text(cells: pa.Array, kind: pa.DataType) -> pa.Array:
     if cells.null_count == len(cells):
         return pa.nulls(len(cells), kind)
-    written = kind_of(cells)
+    written = find_calendar_kind(cells)
     values = None if written in (None, "moment_with_offset") else parse_iso_cells(cells, written)
     if values is None:
         raise Misfit

@@ -6,7 +6,12 @@ import hashlib
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from tasks.audit.certificates.certificate_statements import CertificateStatement, read_about, schema_of, sign_statement
+from tasks.audit.certificates.certificate_statements import (
+    CertificateStatement,
+    create_statement_schema,
+    read_about,
+    sign_statement,
+)
 from tasks.audit.signing.keyring import Keyring, KnownKey
 from tasks.audit.signing.keys import SigningKey
 from tasks.microdata.spec import Reason
@@ -26,22 +31,22 @@ class RevocationPredicate(CertificateStatement):
 class Revocation:
     """A revocation whose signature is good: what it says, which key signed, and the digest of its file."""
 
-    said: RevocationPredicate
+    predicate: RevocationPredicate
     key: KnownKey
     sha256: str
 
 
-def sign_revocation(subject: list[dict[str, Any]], said: RevocationPredicate, key: SigningKey) -> bytes:
+def sign_revocation(subject: list[dict[str, Any]], revocation: RevocationPredicate, key: SigningKey) -> bytes:
     """The signed revocation, as the bytes of its file. subject: that of the certificate."""
-    return sign_statement(subject, PREDICATE_TYPE, said, key)
+    return sign_statement(subject, PREDICATE_TYPE, revocation, key)
 
 
 def read_revocation(content: bytes, certificate_sha256: str, keyring: Keyring) -> Revocation:
     """The revocation in a file; raises beside.NotValid unless a machine's key that is known and good signed it for this
     certificate."""
-    said, key = read_about(content, PREDICATE_TYPE, RevocationPredicate, certificate_sha256, keyring, "certificates")
-    return Revocation(said, key, hashlib.sha256(content).hexdigest())
+    revocation, key = read_about(content, PREDICATE_TYPE, RevocationPredicate, certificate_sha256, keyring, "certificates")
+    return Revocation(revocation, key, hashlib.sha256(content).hexdigest())
 
 
-def schema_of_revocations() -> dict[str, Any]:
-    return schema_of(RevocationPredicate, PREDICATE_TYPE)
+def create_revocation_schema() -> dict[str, Any]:
+    return create_statement_schema(RevocationPredicate, PREDICATE_TYPE)

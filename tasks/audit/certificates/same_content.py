@@ -18,7 +18,7 @@ from tasks.audit.certificates.exact_casts import KINDS, Misfit, blank_word, exac
 from tasks.ingest.readers import parquet
 from tasks.ingest.readers.compressed import decompress_content, is_compressed
 from tasks.ingest.readers.raw import RawTable
-from tasks.ingest.readers.statistical import Format, format_of
+from tasks.ingest.readers.statistical import StatisticalFormat, find_format
 from tasks.ingest.sources import read_content
 from tasks.microdata.errors import InputError
 from tasks.microdata.table import Microdata
@@ -76,7 +76,7 @@ def _read(content: bytes, name: str, claim: FileClaim) -> tuple[bytes, RawTable]
         content, name = decompress_content(content, name)[0], Path(name).stem
     if content.startswith(parquet.MAGIC):
         _refuse_other_parquet(content, claim)
-    elif (kind := format_of(content)) is not None and kind.tells_missing:
+    elif (kind := find_format(content)) is not None and kind.tells_missing:
         _refuse_other_statistical(content, kind, claim)
     return content, read_content(content, name)
 
@@ -90,7 +90,7 @@ def _refuse_other_parquet(content: bytes, claim: FileClaim) -> None:
     _same_shape(list(summary.schema.to_arrow_schema().names), summary.num_rows, claim)
 
 
-def _refuse_other_statistical(content: bytes, kind: Format, claim: FileClaim) -> None:
+def _refuse_other_statistical(content: bytes, kind: StatisticalFormat, claim: FileClaim) -> None:
     """Told by the file's header, as above: room for all rows that it states is taken before the first is read."""
     try:
         _, summary = kind.read(io.BytesIO(content), metadataonly=True)

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from pydantic import ValidationError
 
 from tasks.audit.ledger.entries import Entry
-from tasks.audit.ledger.findings import LedgerFinding, LedgerFindings
-from tasks.audit.ledger.head import Head
+from tasks.audit.ledger.head import LedgerHead
 from tasks.audit.ledger.ledger import Ledger, LedgerLine
+from tasks.audit.ledger.ledger_findings import LedgerFinding, LedgerFindings
+from tasks.audit.ledger.ledger_verification import Walk
 from tasks.audit.ledger.signers import KeySoFar, Signers
-from tasks.audit.ledger.verification import Walk
 from tasks.audit.signing.envelope import ENTRY, NotAnEnvelope, open_envelope
 from tasks.audit.signing.keyring import Keyring
 from tasks.microdata.canonical import canonical
@@ -26,7 +26,7 @@ from tasks.microdata.regular_files import read_file
 from tasks.microdata.spec import Spec
 from tasks.report.predicate import Digest
 from tasks.runtime.files import write_whole
-from tasks.runtime.seals import is_sealed, seal_of
+from tasks.runtime.seals import compute_seal, is_sealed
 from tasks.runtime.settings import Home
 
 FILE = "checkpoint.json"
@@ -100,7 +100,7 @@ def refuse_unsound_ledger(home: Home, *, is_held: bool = False) -> None:
             _keep(home, checkpoint)
 
 
-def _whole(ledger: Ledger, head: Head, home: Home, *, is_held: bool) -> Checkpoint | None:
+def _whole(ledger: Ledger, head: LedgerHead, home: Home, *, is_held: bool) -> Checkpoint | None:
     walk = Walk(ledger, Keyring.from_home(home), (), is_held)
     walk.read(lambda _done, _all: None)
     walk.compare()
@@ -117,7 +117,7 @@ def _is_about_entries(finding: LedgerFinding) -> bool:
     return finding.what in ABOUT_ENTRIES and (finding.entry is not None or finding.what not in ("key", "head"))
 
 
-def _since(ledger: Ledger, head: Head, kept: Checkpoint) -> Checkpoint:
+def _since(ledger: Ledger, head: LedgerHead, kept: Checkpoint) -> Checkpoint:
     if head.size < kept.size:
         says = f"ledger.jsonl has lost entries: it has {head.size:,}, and had {kept.size:,} when it was last verified"
         raise ledger.create_damage_error(f"{says} (if they cannot be brought back, remove ledger/{FILE} knowingly)")
@@ -162,7 +162,7 @@ def _read_checkpoint(home: Home) -> Checkpoint | None:
 
 
 def _keep(home: Home, checkpoint: Checkpoint) -> None:
-    kept = _CheckpointFile(checkpoint=checkpoint, seal=seal_of(home, *_seal_parts(checkpoint)))
+    kept = _CheckpointFile(checkpoint=checkpoint, seal=compute_seal(home, *_seal_parts(checkpoint)))
     write_whole(home.root / "ledger" / FILE, kept.model_dump_json().encode())
 
 

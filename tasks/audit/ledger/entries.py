@@ -14,18 +14,18 @@ from tasks.microdata.spec import Spec
 from tasks.report.predicate import ColumnClaim, DocumentClaim, MadeBy
 from tasks.report.predicate import Digest as Digest
 
-Address = Annotated[str, StringConstraints(pattern=r"^[a-z]+:[0-9a-f]{64}$")]  # of the store: a keyed digest
+ArtifactAddress = Annotated[str, StringConstraints(pattern=r"^[a-z]+:[0-9a-f]{64}$")]  # of the store: a keyed digest
 NOTHING_BEFORE = "0" * 64
 
-Purpose = Literal["certificates", "approvals"]
-Outcome = Literal["certified", "refused", "undecided", "failed", "interrupted"]
+KeyPurpose = Literal["certificates", "approvals"]
+RunOutcome = Literal["certified", "refused", "undecided", "failed", "interrupted"]
 
 
 class KeyClaim(Spec):
     """A public key. purpose: `certificates` signs certificates and entries (the machine), `approvals` is a person's."""
 
     key_id: Digest
-    purpose: Purpose
+    purpose: KeyPurpose
     name: str
     public_key: str = Field(description="PEM, SubjectPublicKeyInfo")
     created_at: AwareDatetime
@@ -84,7 +84,7 @@ class RunBegan(Spec):
     run: str
     release: str
     series: str
-    spec: Address
+    spec: ArtifactAddress
     dataset: str | None
     asked_by: AskedBy
     made_by: MadeBy
@@ -102,7 +102,7 @@ class AttemptMade(Spec):
     kind: Literal["attempt"] = "attempt"
     run: str
     series: str
-    source: Address
+    source: ArtifactAddress
     source_file: Digest
     masking: str
     draw: str
@@ -130,7 +130,7 @@ class RunEnded(Spec):
     run: str
     release: str
     series: str
-    outcome: Outcome
+    outcome: RunOutcome
     not_for_publication: bool
     stage: str | None = None
     code: str | None = None
@@ -145,6 +145,11 @@ class RunEnded(Spec):
     attributes: tuple[MaskedAttribute, ...] = ()
     stages: dict[str, StageDone] = Field(default_factory=dict)
     manifest: Digest | None = None
+
+    @property
+    def is_release(self) -> bool:
+        """Did it end with a certificate for publication? A refusal and a rehearsal are no releases."""
+        return self.outcome == "certified" and not self.not_for_publication
 
 
 class ReleaseApproved(Spec):
@@ -200,7 +205,7 @@ class ClockSetBack(Spec):
     asked_by: AskedBy
 
 
-Event = Annotated[
+EntryEvent = Annotated[
     LedgerOpened
     | KeyChanged
     | RunBegan
@@ -222,4 +227,4 @@ class Entry(Spec):
     index: Annotated[int, Field(ge=0)]
     previous: Digest
     at: AwareDatetime
-    event: Event
+    event: EntryEvent

@@ -18,7 +18,7 @@ LARGEST_HEAD = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
+class LedgerHead:
     """Where the ledger ends. ledger: its id, empty before the first entry. n_bytes: its length. last_byte: where the last entry
     begins. last: the leaf hash of the last entry.
     """
@@ -39,9 +39,9 @@ class Head:
         """The root of the Merkle tree over all entries, in hexadecimal."""
         return self.tree.root().hex()
 
-    def add_leaf(self, ledger: str, leaf: bytes, n_bytes: int) -> Head:
+    def add_leaf(self, ledger: str, leaf: bytes, n_bytes: int) -> LedgerHead:
         """The head with one line more; n_bytes: its length with the line break."""
-        return Head(ledger, self.n_bytes + n_bytes, self.n_bytes, leaf.hex(), self.tree.append(leaf))
+        return LedgerHead(ledger, self.n_bytes + n_bytes, self.n_bytes, leaf.hex(), self.tree.append(leaf))
 
 
 class _HeadFile(Spec):
@@ -56,7 +56,7 @@ class _HeadFile(Spec):
     peaks: tuple[Digest, ...]
 
 
-def serialise_head(head: Head) -> bytes:
+def serialise_head(head: LedgerHead) -> bytes:
     """The content of head.json."""
     peaks = tuple(peak.hex() for peak in head.tree.peaks)
     kept = _HeadFile(
@@ -66,13 +66,13 @@ def serialise_head(head: Head) -> bytes:
     return canonical(kept.model_copy(update={"check": check}).model_dump(mode="json")) + b"\n"
 
 
-def read(content: bytes) -> Head | None:
+def parse_head(content: bytes) -> LedgerHead | None:
     """The head that a head.json speaks of; None where it is not one."""
     try:
         kept = _HeadFile.model_validate_json(content)
     except ValidationError:
         return None
     tree = CompactRange(kept.size, tuple(bytes.fromhex(peak) for peak in kept.peaks))
-    head = Head(kept.ledger, kept.n_bytes, kept.last_byte, kept.last, tree)
+    head = LedgerHead(kept.ledger, kept.n_bytes, kept.last_byte, kept.last, tree)
     whole = len(kept.peaks) == kept.size.bit_count() and kept.last_byte < kept.n_bytes
     return head if whole and serialise_head(head) == content else None

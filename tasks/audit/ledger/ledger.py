@@ -20,11 +20,11 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from pydantic import ValidationError
 
-from tasks.audit.ledger.entries import AskedBy, ClockSetBack, Entry, Event, LedgerOpened
-from tasks.audit.ledger.head import LARGEST_HEAD, Head, read, serialise_head
+from tasks.audit.ledger.entries import AskedBy, ClockSetBack, Entry, EntryEvent, LedgerOpened
+from tasks.audit.ledger.head import LARGEST_HEAD, LedgerHead, parse_head, serialise_head
 from tasks.audit.ledger.merkle import leaf_hash
 from tasks.audit.ledger.order import BACKWARDS
-from tasks.audit.signing.envelope import ENTRY, LARGEST_BYTES, NotAnEnvelope, open_envelope, seal
+from tasks.audit.signing.envelope import ENTRY, LARGEST_BYTES, NotAnEnvelope, open_envelope, sign_envelope
 from tasks.microdata.errors import InputError
 from tasks.microdata.regular_files import open_regular_file
 from tasks.runtime.files import hold_file_lock, sync_folder, write_whole
@@ -107,7 +107,9 @@ class Ledger:
                 raise self._not_usable(error) from None
             yield self
 
-    def append(self, event: Event | Callable[[Ledger], Event], key: SigningKey, at: datetime | None = None) -> Appended:
+    def append(
+        self, event: EntryEvent | Callable[[Ledger], EntryEvent], key: SigningKey, at: datetime | None = None
+    ) -> Appended:
         """Sign an event, append it, and return when it is on the disk. The first entry of a new ledger is `LedgerOpened`.
 
         event: what happened, or a function that is called while nobody else can append and says it. An exception of the
@@ -119,7 +121,7 @@ class Ledger:
             head = self._ready(file)
             if head.size == 0:
                 opened = LedgerOpened(key=key.claim)
-                head, first = self._write(file, Head(secrets.token_hex(16)), opened, key, at)
+                head, first = self._write(file, LedgerHead(secrets.token_hex(16)), opened, key, at)
                 if isinstance(event, LedgerOpened):
                     return first
             at = at or self._now(file, head)
@@ -146,13 +148,13 @@ class Ledger:
             with self._open_file(os.O_RDONLY) as file:
                 self._now(file, self._catch_up_head(file, kept))
 
-    def head(self) -> Head:
+    def head(self) -> LedgerHead:
         """Where the ledger ends now. Cost: of the entries since head.json was written.
 
         Raises InputError where the file does not agree with head.json, or an entry since then is damaged.
         """
         if not self.exists():
-            return Head()
+            return LedgerHead()
         kept = self._read_head_file()
         with self._open_file(os.O_RDONLY) as file:
             return self._catch_up_head(file, kept)
@@ -184,11 +186,11 @@ class Ledger:
 
     def _read_entry(self, content: bytes, first_byte: int) -> Entry:
         try:
-            return entry_of(content)
+            return open_entry(content)
         except NotAnEnvelope as error:
             raise self.create_damage_error(f"what stands at byte {first_byte} of ledger.jsonl is no entry: {error}") from None
 
-    def _ready(self, file: BinaryIO) -> Head:
+    def _ready(self, file: BinaryIO) -> LedgerHead:
         """The head of a file that ends with a whole entry: a torn tail is set aside first."""
         kept = self._read_head_file()
         head = self._catch_up_head(file, kept)
@@ -200,17 +202,17 @@ class Ledger:
                 left.unlink(missing_ok=True)  # of a process that was killed: we hold the lock
         return head
 
-    def _read_head_file(self) -> Head | None:
+    def _read_head_file(self) -> LedgerHead | None:
         try:
             with open_regular_file(self.head_path) as file:
-                return read(file.read(LARGEST_HEAD))
+                return parse_head(file.read(LARGEST_HEAD))
         except FileNotFoundError:
             return None
         except OSError as error:
             raise self._not_usable(error) from None
 
-    def _catch_up_head(self, file: BinaryIO, kept: Head | None) -> Head:
-        head = kept or Head()
+    def _catch_up_head(self, file: BinaryIO, kept: LedgerHead | None) -> LedgerHead:
+        head = kept or LedgerHead()
         if kept is not None:
             self._agrees(file, kept)
         for content in whole_lines(file, head.n_bytes):
@@ -221,7 +223,7 @@ class Ledger:
             head = head.add_leaf(entry.ledger, leaf_hash(content), len(content) + 1)
         return head
 
-    def _agrees(self, file: BinaryIO, kept: Head) -> None:
+    def _agrees(self, file: BinaryIO, kept: LedgerHead) -> None:
         if os.fstat(file.fileno()).st_size < kept.n_bytes:
             raise self.create_damage_error(f"ledger.jsonl has lost entries: {kept.size} were acknowledged, and it is shorter")
         file.seek(kept.last_byte)
@@ -236,13 +238,13 @@ class Ledger:
                 "head.json speaks of another ledger, or of another number of entries, than the last entry"
             )
 
-    def _last_at(self, file: BinaryIO, head: Head) -> datetime | None:
+    def _last_at(self, file: BinaryIO, head: LedgerHead) -> datetime | None:
         if head.size == 0:
             return None
         file.seek(head.last_byte)
         return self._read_entry(file.read(head.n_bytes - head.last_byte).removesuffix(b"\n"), head.last_byte).at
 
-    def _now(self, file: BinaryIO, head: Head) -> datetime:
+    def _now(self, file: BinaryIO, head: LedgerHead) -> datetime:
         """What the clock says; at least the time of the last entry, so that a second of difference leaves no trace.
 
         Raises InputError where it is more than a minute behind that.
@@ -252,8 +254,8 @@ class Ledger:
             return now
         if latest - now <= BACKWARDS:
             return latest
-        said = f"{latest.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
-        what = f"the clock says {now:%Y-%m-%d %H:%M:%S} UTC, and the last entry of the ledger is of {said}"
+        time_text = f"{latest.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
+        what = f"the clock says {now:%Y-%m-%d %H:%M:%S} UTC, and the last entry of the ledger is of {time_text}"
         remedy = "set the clock right; if it is right now, sign a note that it was wrong: sdcert keys clock --reason TEXT"
         raise InputError("clock-behind", "ledger", what, "a clock that is not set back (by a minute at the most)", remedy)
 
@@ -269,12 +271,14 @@ class Ledger:
         except OSError as error:
             raise self._not_usable(error) from None
 
-    def _write(self, file: BinaryIO, head: Head, event: Event, key: SigningKey, at: datetime | None) -> tuple[Head, Appended]:
+    def _write(
+        self, file: BinaryIO, head: LedgerHead, event: EntryEvent, key: SigningKey, at: datetime | None
+    ) -> tuple[LedgerHead, Appended]:
         if isinstance(event, LedgerOpened) and head.size:
             raise ValueError("a ledger is opened once")
         values = {"ledger": head.ledger, "index": head.size, "previous": head.last, "at": at or datetime.now(UTC)}
         entry = Entry.model_validate({**values, "event": event})
-        line = seal(entry.model_dump(mode="json"), ENTRY, key.signer)
+        line = sign_envelope(entry.model_dump(mode="json"), ENTRY, key.signer)
         self._write_line(file, line + b"\n", head.n_bytes)
         leaf = leaf_hash(line)
         now = head.add_leaf(head.ledger, leaf, len(line) + 1)
@@ -299,7 +303,7 @@ class Ledger:
         except OSError:  # a torn tail stays: the next append sets it aside
             return
 
-    def _keep(self, head: Head) -> None:
+    def _keep(self, head: LedgerHead) -> None:
         try:
             write_whole(self.head_path, serialise_head(head))
         except OSError:  # the entry is acknowledged all the same: the next append reads on from the older head
@@ -362,7 +366,7 @@ def whole_lines(file: BinaryIO, first_byte: int) -> Iterator[bytes]:
         yield line
 
 
-def entry_of(content: bytes) -> Entry:
+def open_entry(content: bytes) -> Entry:
     """The entry of a line, not verified. Raises NotAnEnvelope; its text holds nothing of the line."""
     sealed = open_envelope(content, ENTRY)
     try:

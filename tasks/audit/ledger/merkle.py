@@ -55,7 +55,7 @@ def _trailing_ones(number: int) -> int:
     return (number ^ (number + 1)).bit_length() - 1
 
 
-def root_of(leaves: Sequence[bytes]) -> bytes:
+def compute_root(leaves: Sequence[bytes]) -> bytes:
     """The root over leaf hashes. Cost: O(n)."""
     tree = CompactRange()
     for leaf in leaves:
@@ -74,8 +74,8 @@ def inclusion_proof(leaves: Sequence[bytes], index: int) -> list[bytes]:
         return []
     split = _split(len(leaves))
     if index < split:
-        return [*inclusion_proof(leaves[:split], index), root_of(leaves[split:])]
-    return [*inclusion_proof(leaves[split:], index - split), root_of(leaves[:split])]
+        return [*inclusion_proof(leaves[:split], index), compute_root(leaves[split:])]
+    return [*inclusion_proof(leaves[split:], index - split), compute_root(leaves[:split])]
 
 
 def consistency_proof(leaves: Sequence[bytes], size: int) -> list[bytes]:
@@ -91,11 +91,11 @@ def consistency_proof(leaves: Sequence[bytes], size: int) -> list[bytes]:
 def _subproof(leaves: Sequence[bytes], size: int, *, known: bool) -> list[bytes]:
     """SUBPROOF of RFC 6962; known: the verifier has the root over the first `size` of these leaves already."""
     if size == len(leaves):
-        return [] if known else [root_of(leaves)]
+        return [] if known else [compute_root(leaves)]
     split = _split(len(leaves))
     if size <= split:
-        return [*_subproof(leaves[:split], size, known=known), root_of(leaves[split:])]
-    return [*_subproof(leaves[split:], size - split, known=False), root_of(leaves[:split])]
+        return [*_subproof(leaves[:split], size, known=known), compute_root(leaves[split:])]
+    return [*_subproof(leaves[split:], size - split, known=False), compute_root(leaves[:split])]
 
 
 def _split(n: int) -> int:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from tasks.audit.ledger.entries import NOTHING_BEFORE, ClockSetBack, Entry
-from tasks.audit.ledger.findings import MOST, LedgerFindings
+from tasks.audit.ledger.ledger_findings import MOST, LedgerFindings
 
 BACKWARDS = timedelta(minutes=1)  # clocks are set
 
@@ -71,8 +71,8 @@ class Order:
             return
         first, n = self.expected, damaged.lines
         if index <= first:
-            place = f"behind entry {first - 1}" if first else "before entry 0"
-            self.found.add("inserted", f"{_lines(n)} {place}, never appended: {damaged.why}", None, damaged.first_byte)
+            location = f"behind entry {first - 1}" if first else "before entry 0"
+            self.found.add("inserted", f"{_lines(n)} {location}, never appended: {damaged.why}", None, damaged.first_byte)
             return
         self.found.add("changed", f"{_format_entry_range(first, first + n)}: {damaged.why}", first, damaged.first_byte)
         self.expected, self.last = min(first + n, index), None
@@ -105,17 +105,17 @@ class Order:
             self.found.add("clock", says, entry.index, byte)
         self.latest = entry.at if self.latest is None else max(self.latest, entry.at)
 
-    def _set_back(self, entry: Entry, said: ClockSetBack) -> None:
+    def _set_back(self, entry: Entry, admitted: ClockSetBack) -> None:
         """The holder of the key vouches for the clock: what follows is compared with what it said then."""
         self.latest = entry.at
         if len(self.notes) < MOST:
-            self.notes.append(f"entry {entry.index}: {clock_in_words(said, entry.at)}")
+            self.notes.append(f"entry {entry.index}: {clock_in_words(admitted, entry.at)}")
 
 
-def clock_in_words(said: ClockSetBack, at: datetime) -> str:
+def clock_in_words(admitted: ClockSetBack, at: datetime) -> str:
     """`the clock was set back from 2026-11-23 10:00 to 2026-11-22 10:00 UTC, by ada at here: it was a day ahead`"""
-    from_to = f"from {said.latest.astimezone(UTC):%Y-%m-%d %H:%M} to {at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
-    return f"the clock was set back {from_to}, by {said.asked_by.user} at {said.asked_by.host}: {said.reason}"
+    from_to = f"from {admitted.latest.astimezone(UTC):%Y-%m-%d %H:%M} to {at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+    return f"the clock was set back {from_to}, by {admitted.asked_by.user} at {admitted.asked_by.host}: {admitted.reason}"
 
 
 def _format_entry_range(first: int, end: int) -> str:

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import Field, TypeAdapter, ValidationError
 
 from tasks.audit.ledger.entries import Entry
-from tasks.audit.ledger.ledger import Ledger, entry_of
+from tasks.audit.ledger.ledger import Ledger, open_entry
 from tasks.audit.ledger.merkle import consistency_proof, inclusion_proof, leaf_hash, verify_consistency, verify_inclusion
-from tasks.audit.ledger.witness import TreeHead, content_of, leaves_of, sign_tree_head, tree_head
+from tasks.audit.ledger.witness import SignedTreeHead, read_leaves, read_witness_file, sign_tree_head, tree_head
 from tasks.audit.signing.envelope import ENTRY, NotAnEnvelope, SealedEnvelope, open_envelope
 from tasks.audit.signing.keyring import KeyRefused, Keyring
 from tasks.microdata.canonical import canonical
@@ -52,18 +52,18 @@ class ConsistencyProof(Spec):
     head: str
 
 
-Proof = Annotated[InclusionProof | ConsistencyProof, Field(discriminator="kind")]
-_PROOF: TypeAdapter[InclusionProof | ConsistencyProof] = TypeAdapter(Proof)
+LedgerProof = Annotated[InclusionProof | ConsistencyProof, Field(discriminator="kind")]
+_PROOF: TypeAdapter[InclusionProof | ConsistencyProof] = TypeAdapter(LedgerProof)
 
 
 @dataclass(frozen=True, slots=True)
 class ProofCheck:
     """What a proof says, and what is wrong with it. entry: that it is about; head, first: the signed heads."""
 
-    head: TreeHead
+    head: SignedTreeHead
     faults: tuple[str, ...]
     entry: Entry | None = None
-    first: TreeHead | None = None
+    first: SignedTreeHead | None = None
 
 
 def prove_entry(ledger: Ledger, which: str, key: SigningKey) -> tuple[InclusionProof, int]:
@@ -72,7 +72,7 @@ def prove_entry(ledger: Ledger, which: str, key: SigningKey) -> tuple[InclusionP
     which: an index, or a run id or its beginning: the entry in which the run ended, or its last one.
     Raises InputError where there is none, or the runs are several. Cost: two readings of the ledger.
     """
-    named, leaves = leaves_of(ledger)
+    named, leaves = read_leaves(ledger)
     index = int(which) if _INDEX.fullmatch(which) and int(which) < len(leaves) else _find_run_entry(ledger, which, len(leaves))
     line = next(line for line in ledger.lines() if line.index == index)
     path = tuple(step.hex() for step in inclusion_proof(leaves, index))
@@ -85,12 +85,12 @@ def prove_since(ledger: Ledger, witness: Path, key: SigningKey) -> tuple[Consist
 
     Raises InputError where the file is no witness, or the ledger does not begin so: there is no proof then.
     """
-    content = content_of(witness, "a witness").removesuffix(b"\n")
+    content = read_witness_file(witness, "a witness").removesuffix(b"\n")
     try:
         first, _ = tree_head(content)
     except NotAnEnvelope as error:
         raise _not_a_witness(witness, str(error)) from None
-    named, leaves = leaves_of(ledger)
+    named, leaves = read_leaves(ledger)
     if first.ledger != named or first.size > len(leaves):
         raise _no_proof("it is of another ledger, or saw more entries than there are")
     path = consistency_proof(leaves, first.size)
@@ -108,7 +108,7 @@ def serialise_proof(proof: InclusionProof | ConsistencyProof) -> bytes:
 
 def read_proof(path: Path) -> InclusionProof | ConsistencyProof:
     """Raises InputError where the file is no proof."""
-    content = content_of(path, "a proof")
+    content = read_witness_file(path, "a proof")
     try:
         proof = _PROOF.validate_json(content)
         if serialise_proof(proof) == content:
@@ -131,14 +131,14 @@ def check_proof(proof: InclusionProof | ConsistencyProof, keyring: Keyring) -> P
             case ConsistencyProof():
                 return _check_consistency(proof, head, keyring, faults)
     except (NotAnEnvelope, UnicodeEncodeError) as error:
-        told = str(error) if isinstance(error, NotAnEnvelope) else "it is no text"
-        what, allowed = f"a part of this proof was changed: {told}", "a file that `sdcert audit prove` wrote"
+        reason = str(error) if isinstance(error, NotAnEnvelope) else "it is no text"
+        what, allowed = f"a part of this proof was changed: {reason}", "a file that `sdcert audit prove` wrote"
         raise InputError("not-a-proof", "proof", what, allowed, "ask for the file again") from None
 
 
-def _check_entry(proof: InclusionProof, head: TreeHead, keyring: Keyring, faults: list[str]) -> ProofCheck:
+def _check_entry(proof: InclusionProof, head: SignedTreeHead, keyring: Keyring, faults: list[str]) -> ProofCheck:
     line = proof.entry.encode()
-    entry, sealed = entry_of(line), open_envelope(line, ENTRY)
+    entry, sealed = open_entry(line), open_envelope(line, ENTRY)
     faults.extend(_refusals(keyring, sealed, entry, "the entry"))
     path = [bytes.fromhex(step) for step in proof.path]
     if entry.ledger != head.ledger:
@@ -148,7 +148,7 @@ def _check_entry(proof: InclusionProof, head: TreeHead, keyring: Keyring, faults
     return ProofCheck(head, tuple(faults), entry=entry)
 
 
-def _check_consistency(proof: ConsistencyProof, head: TreeHead, keyring: Keyring, faults: list[str]) -> ProofCheck:
+def _check_consistency(proof: ConsistencyProof, head: SignedTreeHead, keyring: Keyring, faults: list[str]) -> ProofCheck:
     first, sealed = tree_head(proof.first.encode())
     faults.extend(_refusals(keyring, sealed, first, "the older head"))
     path = [bytes.fromhex(step) for step in proof.path]
@@ -159,7 +159,7 @@ def _check_consistency(proof: ConsistencyProof, head: TreeHead, keyring: Keyring
     return ProofCheck(head, tuple(faults), first=first)
 
 
-def _refusals(keyring: Keyring, sealed: SealedEnvelope, signed: TreeHead | Entry, what: str) -> Iterator[str]:
+def _refusals(keyring: Keyring, sealed: SealedEnvelope, signed: SignedTreeHead | Entry, what: str) -> Iterator[str]:
     try:
         keyring.require_valid_signer(sealed, purpose="certificates", signed_at=signed.at)
     except KeyRefused as error:

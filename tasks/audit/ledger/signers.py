@@ -10,7 +10,7 @@ from datetime import datetime
 from securesystemslib.signer import SSlibKey
 
 from tasks.audit.ledger.entries import Entry, KeyChanged, KeyClaim, LedgerOpened
-from tasks.audit.ledger.findings import LedgerFindings
+from tasks.audit.ledger.ledger_findings import LedgerFindings
 from tasks.audit.signing.envelope import BadSignature, NotAnEnvelope, SealedEnvelope, verify_signature
 from tasks.audit.signing.keyring import Keyring, public_key
 from tasks.microdata.spec import Spec
@@ -90,9 +90,10 @@ class Signers:
         for known in self.trusted.keys if self.trusted else ():
             signer = self.known.get(known.key_id)
             if signer is not None and not signer.ended and (known.revoked or known.retired_at is not None):
-                told = "revoked" if known.revoked else "retired"
+                status = "revoked" if known.revoked else "retired"
                 says = (
-                    f"key {known.key_id[:16]} was {told}, and no entry says so: entries are missing at the end, or a change of "
+                    f"key {known.key_id[:16]} was {status}, and no entry says so: entries are missing at the end, or "
+                    f"a change of "
                     "keys was broken off (`sdcert keys list`)"
                 )
                 self.found.add("key", says)
@@ -100,9 +101,9 @@ class Signers:
     def notes(self) -> Iterator[str]:
         """What a revoked key signed before its revocation was written."""
         for key_id, since, entries in self.revoked:
-            told = "was never to be relied on" if since is None else f"was not to be relied on since {since.isoformat()}"
+            status = "was never to be relied on" if since is None else f"was not to be relied on since {since.isoformat()}"
             yield (
-                f"key {key_id[:16]} {told}; it signed {entries:,} entries before that was written down: for them the chain "
+                f"key {key_id[:16]} {status}; it signed {entries:,} entries before that was written down: for them the chain "
                 "and witnesses speak, not the signature"
             )
 

@@ -15,8 +15,16 @@ from pydantic import AwareDatetime, Field, StringConstraints, ValidationError
 from pydantic_core import to_json
 
 from tasks.audit.ledger.ledger import Ledger
-from tasks.audit.ledger.merkle import root_of
-from tasks.audit.signing.envelope import LARGEST_BYTES, STATEMENT, TREE_HEAD, NotAnEnvelope, SealedEnvelope, open_envelope, seal
+from tasks.audit.ledger.merkle import compute_root
+from tasks.audit.signing.envelope import (
+    LARGEST_BYTES,
+    STATEMENT,
+    TREE_HEAD,
+    NotAnEnvelope,
+    SealedEnvelope,
+    open_envelope,
+    sign_envelope,
+)
 from tasks.microdata.errors import InputError
 from tasks.microdata.regular_files import open_regular_file
 from tasks.microdata.spec import Spec
@@ -28,7 +36,7 @@ if TYPE_CHECKING:
 LARGEST_SIZE = 1 << 53
 
 
-class TreeHead(Spec):
+class SignedTreeHead(Spec):
     """How many entries a ledger had at a time, and the root of the Merkle tree over them."""
 
     ledger: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32}$")]
@@ -55,10 +63,10 @@ def create_witness(ledger: Ledger, key: SigningKey, at: datetime | None = None) 
 
     Raises InputError where there is no ledger, or it does not agree with head.json.
     """
-    return sign_tree_head(*leaves_of(ledger), key, at)
+    return sign_tree_head(*read_leaves(ledger), key, at)
 
 
-def leaves_of(ledger: Ledger) -> tuple[str, list[bytes]]:
+def read_leaves(ledger: Ledger) -> tuple[str, list[bytes]]:
     """The id of the ledger, and the leaf hash of every line, with no append under way.
 
     Raises InputError where there is no ledger, or it does not agree with head.json.
@@ -70,22 +78,22 @@ def leaves_of(ledger: Ledger) -> tuple[str, list[bytes]]:
         leaves = [line.leaf for line in ledger.lines()]
     if not leaves:
         raise no_ledger()
-    if root_of(leaves).hex() != head.root:
+    if compute_root(leaves).hex() != head.root:
         raise ledger.create_damage_error("the entries of ledger.jsonl are not those of head.json")
     return head.ledger, leaves
 
 
 def sign_tree_head(ledger: str, leaves: list[bytes], key: SigningKey, at: datetime | None = None) -> bytes:
     """Size and root, signed."""
-    value = TreeHead(ledger=ledger, size=len(leaves), root=root_of(leaves).hex(), at=at or datetime.now(UTC))
-    return seal(value.model_dump(mode="json"), TREE_HEAD, key.signer)
+    value = SignedTreeHead(ledger=ledger, size=len(leaves), root=compute_root(leaves).hex(), at=at or datetime.now(UTC))
+    return sign_envelope(value.model_dump(mode="json"), TREE_HEAD, key.signer)
 
 
-def tree_head(content: bytes) -> tuple[TreeHead, SealedEnvelope]:
+def tree_head(content: bytes) -> tuple[SignedTreeHead, SealedEnvelope]:
     """A signed head; its signature is not checked. Raises NotAnEnvelope."""
     sealed = open_envelope(content, TREE_HEAD)
     try:
-        return TreeHead.model_validate_json(sealed.payload), sealed
+        return SignedTreeHead.model_validate_json(sealed.payload), sealed
     except ValidationError:
         raise NotAnEnvelope("what is signed is not a head of the ledger") from None
 
@@ -95,7 +103,7 @@ def read_witness(path: Path) -> Witness:
 
     Raises InputError where it is neither.
     """
-    content = content_of(path, "a witness")
+    content = read_witness_file(path, "a witness")
     try:
         return _witness(content.removesuffix(b"\n"), path.name)
     except NotAnEnvelope as error:
@@ -104,7 +112,7 @@ def read_witness(path: Path) -> Witness:
         raise InputError("not-a-witness", str(path), what, allowed, "give the file as it was handed over") from None
 
 
-def content_of(path: Path, what: str) -> bytes:
+def read_witness_file(path: Path, what: str) -> bytes:
     """The bytes of a file that somebody gave. Raises InputError where it cannot be read, or is too large to be one."""
     try:
         with open_regular_file(path) as file:

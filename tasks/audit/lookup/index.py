@@ -19,18 +19,18 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from tasks.audit.ledger.entries import AttemptMade, ClockSetBack, Entry
 from tasks.audit.ledger.ledger import Ledger, LedgerLine
+from tasks.audit.lookup.index_rows import IndexRow, RunEntries, entry_row, find_run, parse_entry, run_row
 from tasks.audit.lookup.index_update import Progress
-from tasks.audit.lookup.lines import IndexMismatch, LedgerLineReader
+from tasks.audit.lookup.ledger_lines import IndexMismatch, LedgerLineReader
 from tasks.audit.lookup.opening import Opened, open_index
 from tasks.audit.lookup.query import Query, select_runs
-from tasks.audit.lookup.rows import IndexRow, RunEntries, entry_of, entry_row, run_of, run_row
 from tasks.audit.lookup.tables import ATTRIBUTES, ENTRIES, FILES, RUNS
 from tasks.microdata.errors import InputError
 from tasks.microdata.suggestion import did_you_mean
 from tasks.runtime.settings import Home
 
 T = TypeVar("T")
-Lines = list[tuple[LedgerLine, Entry]]
+LinesWithEntries = list[tuple[LedgerLine, Entry]]
 _SHOWN, _AT_ONCE = 5, 2000
 _NEAR = 1000  # so many of the newest runs are looked through for a name that is near
 
@@ -45,11 +45,11 @@ class Index:
     notes: what a person should know of how it was opened (that it was built, why, how long it took).
     """
 
-    def __init__(self, places: LedgerLineReader, progress: Progress = ignore_progress) -> None:
+    def __init__(self, reader: LedgerLineReader, progress: Progress = ignore_progress) -> None:
         self.notes: list[str] = []
-        self._places = places
+        self._places = reader
         self._progress = progress
-        self._use(open_index(places, progress))
+        self._use(open_index(reader, progress))
 
     @classmethod
     def current(cls, progress: Progress = ignore_progress) -> Index:
@@ -77,28 +77,27 @@ class Index:
 
     def attempts_of(self, series: str) -> tuple[AttemptMade, ...]:
         """Every attempt of a series, oldest first."""
-        places = select(ENTRIES).where(ENTRIES.c.kind == "attempt", ENTRIES.c.series == series).order_by(ENTRIES.c.number)
-        events = (entry.event for _, entry in self._entries(places))
+        reader = select(ENTRIES).where(ENTRIES.c.kind == "attempt", ENTRIES.c.series == series).order_by(ENTRIES.c.number)
+        events = (entry.event for _, entry in self._entries(reader))
         return tuple(event for event in events if isinstance(event, AttemptMade))
 
     def clock_set_back(self) -> tuple[tuple[ClockSetBack, datetime], ...]:
         """Each note of a clock that was set back, oldest first, with the time that the clock said then."""
-        places = select(ENTRIES).where(ENTRIES.c.kind == "clock").order_by(ENTRIES.c.number)
-        found = ((entry.event, entry.at) for _, entry in self._entries(places))
+        reader = select(ENTRIES).where(ENTRIES.c.kind == "clock").order_by(ENTRIES.c.number)
+        found = ((entry.event, entry.at) for _, entry in self._entries(reader))
         return tuple((event, at) for event, at in found if isinstance(event, ClockSetBack))
 
-    def last_certificate_of(self, series: str) -> str | None:
-        """The SHA-256 of the last certificate that a series issued for publication, revoked or not."""
+    def last_release_of(self, series: str) -> RunEntries | None:
+        """The run of the last certificate that a series issued for publication, revoked or not."""
         good = (RUNS.c.series == series, RUNS.c.outcome == "certified", RUNS.c.publishable, RUNS.c.certificate.is_not(None))
         found = self._find_runs(select(RUNS.c.run).where(*good).order_by(RUNS.c.ended.desc()).limit(1))
-        ended = found[0].ending if found else None
-        return None if ended is None else ended.certificate
+        return found[0] if found else None
 
     def find(self, query: Query) -> list[RunEntries]:
         """The runs that a query asks for, newest first."""
         return [found for found, _ in self.each(query)]
 
-    def each(self, query: Query) -> Iterator[tuple[RunEntries, Lines]]:
+    def each(self, query: Query) -> Iterator[tuple[RunEntries, LinesWithEntries]]:
         """The same one by one, each with its lines: for very many."""
         given: set[str] = set()
         some = self._sure(lambda: self._runs(self._not_in(given, query)))
@@ -117,7 +116,7 @@ class Index:
         (found,) = self._find_runs(select(RUNS.c.run).where(RUNS.c.run == self._only(beginning)))
         return found
 
-    def key_changes(self) -> Lines:
+    def key_changes(self) -> LinesWithEntries:
         """The lines about keys, oldest first."""
         return self._entries(select(ENTRIES).where(ENTRIES.c.kind == "key").order_by(ENTRIES.c.number))
 
@@ -161,7 +160,9 @@ class Index:
         return self._sure(lambda: [(run, role, name) for run, role, name in self._connection.execute(wanted)])
 
     def contents_of_shape(self, alike: str) -> list[tuple[str, str]]:
-        """The newest run and the content address of every released content of this shape (see `rows.alike`), newest first."""
+        """The newest run and the content address of every released content of this shape (see `index_rows.alike`), newest
+        first.
+        """
         newest = func.max(RUNS.c.first)
         wanted = select(func.max(RUNS.c.run), RUNS.c.content_address).where(RUNS.c.alike == alike)
         wanted = wanted.group_by(RUNS.c.content_address).order_by(newest.desc())
@@ -175,8 +176,8 @@ class Index:
     def _only(self, beginning: str) -> str:
         found = self.begin_so(beginning)
         if len(found) > 1:
-            told = ", ".join(filter(str.isprintable, found[:_SHOWN]))
-            raise InputError("ambiguous-run", "sdcert audit show ID", f"{len(found)} runs begin so", told,
+            text = ", ".join(filter(str.isprintable, found[:_SHOWN]))
+            raise InputError("ambiguous-run", "sdcert audit show ID", f"{len(found)} runs begin so", text,
                              "write more of the id", beginning)  # fmt: skip
         if not found:
             known = filter(str.isprintable, self._texts(select_runs(Query(last=_NEAR))))
@@ -191,28 +192,28 @@ class Index:
     def _not_in(self, given: set[str], query: Query) -> list[str]:
         return [run for run in self._connection.scalars(select_runs(query)) if run not in given][:_AT_ONCE]
 
-    def _runs(self, ids: list[str]) -> list[tuple[RunEntries, Lines]]:
+    def _runs(self, ids: list[str]) -> list[tuple[RunEntries, LinesWithEntries]]:
         """Runs from their own lines; raises IndexMismatch where those do not say what the index says."""
         rows = {row.run: dict(row._mapping) for row in self._connection.execute(select(RUNS).where(RUNS.c.run.in_(ids)))}
-        lines: dict[str, Lines] = {run: [] for run in ids}
+        lines: dict[str, LinesWithEntries] = {run: [] for run in ids}
         for line, entry in self._read(select(ENTRIES).where(ENTRIES.c.run.in_(ids)).order_by(ENTRIES.c.number)):
             if entry is not None:
-                lines[run_of(entry.event) or ""].append((line, entry))
+                lines[find_run(entry.event) or ""].append((line, entry))
         found = [RunEntries(run, tuple((line.index, entry) for line, entry in lines[run])) for run in ids]
         if any(not one.entries or rows.get(one.run) != run_row(one) for one in found):
             raise IndexMismatch
         return [(one, lines[one.run]) for one in found]
 
-    def _entries(self, places: Select[Any]) -> list[tuple[LedgerLine, Entry]]:
-        return [(line, entry) for line, entry in self._sure(lambda: self._read(places)) if entry is not None]
+    def _entries(self, reader: Select[Any]) -> list[tuple[LedgerLine, Entry]]:
+        return [(line, entry) for line, entry in self._sure(lambda: self._read(reader)) if entry is not None]
 
-    def _read(self, places: Select[Any]) -> list[tuple[LedgerLine, Entry | None]]:
+    def _read(self, reader: Select[Any]) -> list[tuple[LedgerLine, Entry | None]]:
         """The lines at these places; raises IndexMismatch where one is not what the index says."""
-        found, rows = [], self._connection.execute(places).all()
+        found, rows = [], self._connection.execute(reader).all()
         for row, line in zip(
             rows, self._places.read_lines([(row.number, row.first_byte, row.n_bytes) for row in rows]), strict=True
         ):
-            entry = entry_of(line.content)
+            entry = parse_entry(line.content)
             if entry_row(line, entry) != dict(row._mapping):
                 raise IndexMismatch
             found.append((line, entry))

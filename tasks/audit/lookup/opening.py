@@ -14,13 +14,13 @@ from sqlalchemy import Engine, text
 from sqlalchemy.exc import SQLAlchemyError
 
 from tasks.audit.lookup import server
-from tasks.audit.lookup.index_update import Progress, catch_up, end_of, fill, watch
-from tasks.audit.lookup.lines import IndexMismatch, LedgerLineReader
+from tasks.audit.lookup.index_update import Progress, catch_up, fill, find_index_end, watch
+from tasks.audit.lookup.ledger_lines import IndexMismatch, LedgerLineReader
 from tasks.audit.lookup.server import CHANGED, NONE, STAMP, UNSTAMPED
 from tasks.audit.lookup.tables import META, create_file_engine, create_memory_engine, create_read_only_engine
 from tasks.microdata.regular_files import open_regular_file, read_file
 from tasks.runtime.files import hold_file_lock, write_whole
-from tasks.runtime.seals import seal_of
+from tasks.runtime.seals import compute_seal
 from tasks.runtime.settings import Home
 
 FILE, LOCK, DRAFT = "index.db", ".index.lock", ".index.draft-"
@@ -36,68 +36,68 @@ class Opened:
     note: str = ""
 
 
-def open_index(places: LedgerLineReader, progress: Progress, doubt: str = "") -> Opened:
+def open_index(reader: LedgerLineReader, progress: Progress, doubt: str = "") -> Opened:
     """The index of a ledger. doubt: why the one in the file must not be used. Several processes may do this at once.
 
     Nothing is made where there is no ledger.
     """
-    if places.n_bytes == 0:
-        return _build_index(create_memory_engine(), places, progress)
-    if address := os.environ.get(server.ADDRESS):
-        return _open_on_server(address, places, progress, doubt)
+    if reader.n_bytes == 0:
+        return _build_index(create_memory_engine(), reader, progress)
+    if address := os.environ.get(server.INDEX_URL_VARIABLE):
+        return _open_on_server(address, reader, progress, doubt)
     try:
-        with hold_file_lock(places.folder / LOCK):
-            return _open_locked(places, progress, doubt)
+        with hold_file_lock(reader.folder / LOCK):
+            return _open_locked(reader, progress, doubt)
     except (OSError, SQLAlchemyError):
-        return _open_unlocked(places, progress, doubt)
+        return _open_unlocked(reader, progress, doubt)
 
 
-def _open_on_server(address: str, places: LedgerLineReader, progress: Progress, doubt: str) -> Opened:
+def _open_on_server(address: str, reader: LedgerLineReader, progress: Progress, doubt: str) -> Opened:
     """The index on a database server; in memory where that does not answer: a release does not wait for its index."""
-    engine = server.engine_of(address, places)
+    engine = server.create_server_engine(address, reader)
     started = time.monotonic()
     try:
-        with hold_file_lock(places.folder / LOCK):
-            why = server.update_index(engine, places, progress, doubt)
+        with hold_file_lock(reader.folder / LOCK):
+            why = server.update_index(engine, reader, progress, doubt)
     except (OSError, ValueError, SQLAlchemyError) as error:  # ValueError: a text that the server cannot hold
         engine.dispose()
-        return _build_in_memory(places, progress, f"its database cannot be used ({type(error).__name__})")
+        return _build_in_memory(reader, progress, f"its database cannot be used ({type(error).__name__})")
     return Opened(engine, _describe_rebuild(why, time.monotonic() - started))
 
 
-def _open_locked(places: LedgerLineReader, progress: Progress, doubt: str) -> Opened:
-    path = places.folder / FILE
+def _open_locked(reader: LedgerLineReader, progress: Progress, doubt: str) -> Opened:
+    path = reader.folder / FILE
     why = doubt or _why_not(path)
     if not why:
         engine = create_file_engine(path)
         try:
             with engine.begin() as connection:
-                new = catch_up(connection, places, progress)
+                new = catch_up(connection, reader, progress)
             if new:
                 _put_stamp(path)
             return Opened(engine)
         except (IndexMismatch, SQLAlchemyError) as error:
             engine.dispose()
             why = "it did not fit the ledger" if isinstance(error, IndexMismatch) else "it was damaged"
-    return _rebuild_index_file(path, places, progress, why)
+    return _rebuild_index_file(path, reader, progress, why)
 
 
-def _open_unlocked(places: LedgerLineReader, progress: Progress, doubt: str) -> Opened:
+def _open_unlocked(reader: LedgerLineReader, progress: Progress, doubt: str) -> Opened:
     """Where the folder cannot be written: the file as it is, if it says all there is to say, and else an index in memory."""
-    path = places.folder / FILE
+    path = reader.folder / FILE
     with suppress(OSError, SQLAlchemyError, IndexMismatch):
         if not (doubt or _why_not(path)):
             engine = create_read_only_engine(path)
             with engine.connect() as connection:
-                number, after = end_of(connection, places)
-            if next(places.ledger.lines(after, index=number), None) is None:
+                number, after = find_index_end(connection, reader)
+            if next(reader.ledger.lines(after, index=number), None) is None:
                 return Opened(engine)
-    return _build_in_memory(places, progress, "its folder cannot be written")
+    return _build_in_memory(reader, progress, "its folder cannot be written")
 
 
-def _build_in_memory(places: LedgerLineReader, progress: Progress, why: str) -> Opened:
+def _build_in_memory(reader: LedgerLineReader, progress: Progress, why: str) -> Opened:
     started = time.monotonic()
-    built = _build_index(create_memory_engine(), places, progress)
+    built = _build_index(create_memory_engine(), reader, progress)
     seconds = time.monotonic() - started
     return Opened(built.engine, f"the index of the ledger was built in memory ({seconds:.1f} s): {why}")
 
@@ -108,12 +108,12 @@ def _describe_rebuild(why: str, seconds: float) -> str:
     return "" if quietly else f"the index of the ledger was built anew in {seconds:.1f} s: {why}"
 
 
-def _rebuild_index_file(path: Path, places: LedgerLineReader, progress: Progress, why: str) -> Opened:
+def _rebuild_index_file(path: Path, reader: LedgerLineReader, progress: Progress, why: str) -> Opened:
     for left in path.parent.glob(f"{DRAFT}*"):  # of a process that was killed; we hold the lock
         left.unlink(missing_ok=True)
     draft, started = path.with_name(f"{DRAFT}{uuid.uuid4().hex}"), time.monotonic()
     try:
-        _build_index(create_file_engine(draft), places, progress).engine.dispose()
+        _build_index(create_file_engine(draft), reader, progress).engine.dispose()
         for left in _list_sqlite_side_files(path):
             left.unlink(missing_ok=True)
         draft.replace(path)
@@ -123,12 +123,12 @@ def _rebuild_index_file(path: Path, places: LedgerLineReader, progress: Progress
     return Opened(create_file_engine(path), _describe_rebuild(why, time.monotonic() - started))
 
 
-def _build_index(engine: Engine, places: LedgerLineReader, progress: Progress) -> Opened:
+def _build_index(engine: Engine, reader: LedgerLineReader, progress: Progress) -> Opened:
     META.create_all(engine)
-    if places.n_bytes:
+    if reader.n_bytes:
         with engine.begin() as connection:
             connection.execute(text("PRAGMA synchronous = OFF"))
-            fill(connection, places.ledger.lines(), watch(places, progress))
+            fill(connection, reader.ledger.lines(), watch(reader, progress))
     return Opened(engine)
 
 
@@ -159,7 +159,7 @@ def _put_stamp(path: Path) -> None:
 def _seal_stamp(path: Path) -> list[int | str]:
     """The stamp and, in a home with a key of the store, its seal: who cannot read the key cannot leave entries out."""
     stamp, home = _stamp(path), Home(path.parent.parent)
-    return [*stamp, seal_of(home, "index", *map(str, stamp))] if (home.root / "keys" / "store.key").is_file() else stamp
+    return [*stamp, compute_seal(home, "index", *map(str, stamp))] if (home.root / "keys" / "store.key").is_file() else stamp
 
 
 def _stamp(path: Path) -> list[int | str]:

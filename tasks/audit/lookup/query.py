@@ -1,4 +1,4 @@
-"""What can be asked of the index."""
+"""Which runs to find in the index, as one SQL query."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Literal, get_args
 
 from sqlalchemy import ColumnElement, Select, select
 
-from tasks.audit.lookup.rows import moment
+from tasks.audit.lookup.index_rows import moment
 from tasks.audit.lookup.tables import ATTRIBUTES, ENTRIES, FILES, RUNS
 
-Verdict = Literal["certified", "refused", "undecided", "failed", "interrupted", "running"]
-VERDICTS: tuple[str, ...] = get_args(Verdict)
+RunVerdict = Literal["certified", "refused", "undecided", "failed", "interrupted", "running"]
+VERDICTS: tuple[str, ...] = get_args(RunVerdict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,16 +22,16 @@ class Query:
 
     since, until: when the run began; until itself is left out. verdict: `running` is a run that never said how it ended.
     touching: an attribute that the run masked or published, or taught a model with. sha256: of a file that was issued.
-    content_address: of the released table. alike: columns and rows of the released table (see `rows.alike`). source_file: keyed
-    digest of what was masked; adopted: of a table masked elsewhere. certificate: the beginning of its SHA-256. last: at most so
-    many, the newest.
+    content_address: of the released table. alike: columns and rows of the released table (see `index_rows.alike`). source_file:
+    keyed digest of what was masked; adopted: of a table masked elsewhere. certificate: the beginning of its SHA-256. last: at
+    most so many, the newest.
     """
 
     release: str | None = None
     series: str | None = None
     since: datetime | None = None
     until: datetime | None = None
-    verdict: Verdict | None = None
+    verdict: RunVerdict | None = None
     dataset: str | None = None
     touching: str | None = None
     sha256: str | None = None

@@ -17,15 +17,15 @@ from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
 from sqlalchemy.schema import CreateSchema, DropSchema
 
+from tasks.audit.lookup.index_rows import parse_entry
 from tasks.audit.lookup.index_update import Progress, catch_up, fill, watch
-from tasks.audit.lookup.lines import IndexMismatch, LedgerLineReader
-from tasks.audit.lookup.rows import entry_of
+from tasks.audit.lookup.ledger_lines import IndexMismatch, LedgerLineReader
 from tasks.audit.lookup.tables import META, SCHEMA
 from tasks.microdata.errors import InputError
 from tasks.microdata.regular_files import read_file
 from tasks.runtime.files import write_whole
 
-ADDRESS = "SDCERT_INDEX_URL"
+INDEX_URL_VARIABLE = "SDCERT_INDEX_URL"
 STAMP = "index.stamp"
 NONE = "there was none"
 UNSTAMPED = "its stamp is gone or damaged"
@@ -34,7 +34,7 @@ SECONDS_TO_CONNECT = 10
 ALLOWED = "postgresql+psycopg2://user:password@host/database"
 
 
-def engine_of(address: str, places: LedgerLineReader) -> Engine:
+def create_server_engine(address: str, reader: LedgerLineReader) -> Engine:
     """The engine of a ledger's own schema at an address. Raises InputError, which does not tell the address."""
     url = _url(address)
     try:
@@ -46,8 +46,10 @@ def engine_of(address: str, places: LedgerLineReader) -> Engine:
         )
     except (ImportError, ArgumentError, TypeError):
         remedy = "install the extra: pip install 'sdcert[postgresql]'"
-        raise InputError("index-driver", ADDRESS, "its driver is not installed, or is another one", ALLOWED, remedy) from None
-    return engine.execution_options(schema_translate_map={None: schema_of(places)})
+        raise InputError(
+            "index-driver", INDEX_URL_VARIABLE, "its driver is not installed, or is another one", ALLOWED, remedy
+        ) from None
+    return engine.execution_options(schema_translate_map={None: name_schema(reader)})
 
 
 def _url(address: str) -> URL:
@@ -57,28 +59,28 @@ def _url(address: str) -> URL:
         url = None
     if url is None or url.drivername not in ("postgresql", "postgresql+psycopg2"):
         what, remedy = "it is not the address of a PostgreSQL database", "leave it out: the index is then a file of the home"
-        raise InputError("index-url", ADDRESS, what, ALLOWED, remedy)
+        raise InputError("index-url", INDEX_URL_VARIABLE, what, ALLOWED, remedy)
     return url
 
 
-def schema_of(places: LedgerLineReader) -> str:
+def name_schema(reader: LedgerLineReader) -> str:
     """The name of the schema: of the ledger, and of where it lies, so that a copy of a home never writes into that of another.
 
     The form of the tables is part of it: two versions of this program do not hinder each other.
     """
-    first = next(places.ledger.lines(), None)
-    entry = None if first is None else entry_of(first.content)
+    first = next(reader.ledger.lines(), None)
+    entry = None if first is None else parse_entry(first.content)
     ledger = "unknown" if entry is None else entry.ledger[:16]
-    place = hashlib.sha256(str(places.folder.resolve()).encode()).hexdigest()[:12]
-    return f"sdcert_index_{SCHEMA}_{ledger}_{place}".lower()
+    position = hashlib.sha256(str(reader.folder.resolve()).encode()).hexdigest()[:12]
+    return f"sdcert_index_{SCHEMA}_{ledger}_{position}".lower()
 
 
-def update_index(engine: Engine, places: LedgerLineReader, progress: Progress, doubt: str) -> str:
+def update_index(engine: Engine, reader: LedgerLineReader, progress: Progress, doubt: str) -> str:
     """Catch the index up, or build it anew; returns why it was built, "" where it was not. One process at a time.
 
     Raises SQLAlchemyError where the server does not answer or refuses, OSError where the stamp cannot be written.
     """
-    schema, stamp = schema_of(places), places.folder / STAMP
+    schema, stamp = name_schema(reader), reader.folder / STAMP
     with engine.begin() as connection:
         connection.execute(select(func.pg_advisory_xact_lock(func.hashtext(schema))))
         why = doubt or _why_not(connection, schema, stamp)
@@ -86,19 +88,19 @@ def update_index(engine: Engine, places: LedgerLineReader, progress: Progress, d
         if not why:
             try:
                 with connection.begin_nested():
-                    new = catch_up(connection, places, progress)
+                    new = catch_up(connection, reader, progress)
             except IndexMismatch:
                 why = "it did not fit the ledger"
             except SQLAlchemyError:
                 why = "it was damaged"
         if why:
-            _build(connection, schema, places, progress)
+            _build(connection, schema, reader, progress)
         if new or why:
             write_whole(stamp, json.dumps(_stamp(connection, schema)).encode())
     return why
 
 
-def _build(connection: Connection, schema: str, places: LedgerLineReader, progress: Progress) -> None:
+def _build(connection: Connection, schema: str, reader: LedgerLineReader, progress: Progress) -> None:
     """Empty the tables and fill them; who reads goes on reading the old rows. Tables of another form are made anew."""
     try:
         with connection.begin_nested():
@@ -107,12 +109,12 @@ def _build(connection: Connection, schema: str, places: LedgerLineReader, progre
             META.create_all(connection)
             for table in META.sorted_tables:
                 connection.execute(delete(table))
-            fill(connection, places.ledger.lines(), watch(places, progress))
+            fill(connection, reader.ledger.lines(), watch(reader, progress))
     except SQLAlchemyError:
         connection.execute(DropSchema(schema, cascade=True, if_exists=True))
         connection.execute(CreateSchema(schema))
         META.create_all(connection)
-        fill(connection, places.ledger.lines(), watch(places, progress))
+        fill(connection, reader.ledger.lines(), watch(reader, progress))
 
 
 def _why_not(connection: Connection, schema: str, stamp: Path) -> str:

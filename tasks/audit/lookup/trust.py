@@ -86,8 +86,8 @@ class Trust:
         for end in self.ends.get(known.key_id, ()):
             if end.number is not None and end.number < line.index:
                 return f"it is signed by key {known.key_id[:16]}, which was {end.describe()} before, by entry {end.number}"
-        told = any(end.change == "retired" for end in self.ends.get(known.key_id, ()))
-        if not told and known.retired_at is not None and entry.at > known.retired_at:
+        retired = any(end.change == "retired" for end in self.ends.get(known.key_id, ()))
+        if not retired and known.retired_at is not None and entry.at > known.retired_at:
             return f"it is signed by key {known.key_id[:16]}, which was retired before, though no entry says so"
         return ""
 
@@ -104,9 +104,9 @@ class Trust:
         )
 
 
-def format_entry_notes(said: dict[int, str]) -> list[str]:
+def format_entry_notes(doubts: dict[int, str]) -> list[str]:
     """One sentence for each text, with the numbers of the entries that it holds for."""
     numbers: dict[str, list[int]] = {}
-    for number, text in said.items():
+    for number, text in doubts.items():
         numbers.setdefault(text, []).append(number)
     return [f"{'entry' if len(of) == 1 else 'entries'} {', '.join(map(str, of))}: {text}" for text, of in numbers.items()]

@@ -83,7 +83,7 @@ class _Hashed(io.RawIOBase):
         return self._digest.hexdigest()
 
 
-def back_up(home: Home, output: Path, told: ByteProgress = lambda done: None) -> BackupSummary:
+def back_up(home: Home, output: Path, progress: ByteProgress = lambda done: None) -> BackupSummary:
     """Write the private folder into a new file, readable by its owner alone; whole, or not there.
 
     Raises InputError where there is no home, the file is there already, or cannot be written.
@@ -95,7 +95,7 @@ def back_up(home: Home, output: Path, told: ByteProgress = lambda done: None) ->
         with use_store(), ExitStack() as stack:
             own = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=home.folder("tmp"))))
             file = stack.enter_context(os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb"))
-            made = _write_archive(home, file, own, told)
+            made = _write_archive(home, file, own, progress)
             file.flush()
             os.fsync(file.fileno())
         output.hardlink_to(draft)
@@ -121,14 +121,14 @@ def _refuse(home: Home, output: Path) -> None:
         raise InputError("backup-place", "--output", what, "a file outside the private folder", "choose another", str(output))
 
 
-def _write_archive(home: Home, file: BinaryIO, own: Path, told: ByteProgress) -> BackupSummary:
+def _write_archive(home: Home, file: BinaryIO, own: Path, progress: ByteProgress) -> BackupSummary:
     sums = _Sums()
     with tarfile.open(fileobj=file, mode="w", format=tarfile.PAX_FORMAT) as tar:
         entries = _put_ledger(home, tar, own, sums)
         for name, path in _files(home.root):
             with suppress(FileNotFoundError):  # replaced or removed meanwhile: what it was for is in a newer file
                 _put(tar, name, _still(path, own), sums)
-                told(sums.total)
+                progress(sums.total)
         content = sums.content
         tar.addfile(_info(SUMS, len(content), time.time(), 0o600), io.BytesIO(content))
     return BackupSummary(len(sums.lines), sums.total, entries)
@@ -154,11 +154,11 @@ def _files(root: Path) -> Iterator[tuple[str, Path]]:
         root, followlinks=True, onerror=_handle_walk_error
     )  # a store may have been moved to another disk, and linked
     for here, folders, names in walked:
-        place = Path(here).relative_to(root)
-        folders[:] = sorted(name for name in folders if place.parts or name not in MADE_AGAIN)
+        relative = Path(here).relative_to(root)
+        folders[:] = sorted(name for name in folders if relative.parts or name not in MADE_AGAIN)
         for name in sorted(names):
-            if _is_in_backup(place / name) and _is_file(Path(here, name), (place / name).as_posix()):
-                yield (place / name).as_posix(), Path(here, name)
+            if _is_in_backup(relative / name) and _is_file(Path(here, name), (relative / name).as_posix()):
+                yield (relative / name).as_posix(), Path(here, name)
 
 
 def _handle_walk_error(error: OSError) -> None:

@@ -9,8 +9,8 @@ from contextlib import suppress
 from typing import Any
 
 from tasks.audit.ledger.entries import Entry, RunEnded
-from tasks.audit.ledger.findings import LedgerFinding
-from tasks.audit.maintenance.retention import entries_of
+from tasks.audit.ledger.ledger_findings import LedgerFinding
+from tasks.audit.maintenance.retention import read_entries
 from tasks.microdata.regular_files import read_file
 from tasks.runtime.keyfile import read_key
 from tasks.runtime.records import LARGEST_RECORD, Produced, read_returned
@@ -20,7 +20,7 @@ from tasks.runtime.settings import Home
 _NAME = re.compile(r"[0-9a-f]{32,128}")
 
 
-def findings_of_records(home: Home) -> Iterator[LedgerFinding]:
+def check_call_records(home: Home) -> Iterator[LedgerFinding]:
     """One for each record that is still there and was edited or exchanged since the run of an entry used it.
 
     Which record a stage had, the private manifest says, if it is the one that the entry names. Nothing is said where the key
@@ -30,23 +30,23 @@ def findings_of_records(home: Home) -> Iterator[LedgerFinding]:
     if not path.is_file() or not key_fits(home, key := read_key(path)):
         return
     looked_at: set[str] = set()
-    for entry in entries_of(home):
+    for entry in read_entries(home):
         event = entry.event
         if isinstance(event, RunEnded) and event.manifest is not None:
-            for stage, name in _records_of(home, key, event):
+            for stage, name in _list_records(home, key, event):
                 done = event.stages.get(stage)
                 if name not in looked_at and done is not None:
                     looked_at.add(name)
                     yield from _check_record(home, name, entry, stage, done.produced)
 
 
-def _records_of(home: Home, key: bytes, event: RunEnded) -> Iterator[tuple[str, str]]:
+def _list_records(home: Home, key: bytes, event: RunEnded) -> Iterator[tuple[str, str]]:
     with suppress(OSError, ValueError, AttributeError, RecursionError):
         content = read_file(home.root / "runs" / event.run / "manifest.json")
         if digest_under(key, content) == event.manifest:
             stages: dict[str, dict[str, Any]] = json.loads(content)["stages"]
-            for stage, said in stages.items():
-                if _NAME.fullmatch(name := said.get("record") or ""):
+            for stage, recorded in stages.items():
+                if _NAME.fullmatch(name := recorded.get("record") or ""):
                     yield stage, name
 
 

@@ -23,7 +23,7 @@ from tasks.audit.maintenance.inventory import (
     is_abandoned,
     list_home_store,
 )
-from tasks.audit.maintenance.retention import KnownRun, Reason, find_reachable_addresses, find_runs_to_keep, links_in
+from tasks.audit.maintenance.retention import KnownRun, RetentionReason, find_reachable_addresses, find_runs_to_keep, links_in
 from tasks.runtime.files import sync_folder
 from tasks.runtime.settings import Home
 
@@ -40,7 +40,7 @@ class RemovalPlan:
     their age alone.
     """
 
-    reasons: dict[str, Reason]
+    reasons: dict[str, RetentionReason]
     artifacts: dict[str, PrivateFile]
     records: tuple[PrivateFile, ...]
     drafts: tuple[PrivateFile, ...]
@@ -62,7 +62,7 @@ class RemovalPlan:
         return sum(file.size for file in self.files)
 
 
-def plan(home: Home, runs: tuple[KnownRun, ...], *, now: datetime, younger_than: timedelta) -> RemovalPlan:
+def plan_removal(home: Home, runs: tuple[KnownRun, ...], *, now: datetime, younger_than: timedelta) -> RemovalPlan:
     """Look what nobody needs. Changes nothing; hold `use_store` or `alone` meanwhile.
 
     younger_than: runs, artifacts without a run, and traces of failures below this age are kept.

@@ -19,10 +19,10 @@ from tasks.runtime.failures import StageFailure
 from tasks.runtime.records import LARGEST_RECORD, SERIALIZER, Returned, parse_returned
 from tasks.runtime.seals import MARK
 from tasks.runtime.settings import Home
-from tasks.runtime.shared import BESIDE_ARTIFACTS, open_shared_storage
+from tasks.runtime.store_sharing import BESIDE_ARTIFACTS, open_shared_storage
 
 if TYPE_CHECKING:
-    from tasks.runtime.places import SharedStorage
+    from tasks.runtime.shared_storage import SharedStorage
 
 AN_HOUR = 3600.0
 OURS = stat.S_IFREG | 0o400  # who may read a shared place is not written on its files
@@ -119,19 +119,19 @@ def store_files(store: Path) -> StoreFiles:
 
 def list_home_store(home: Home) -> StoreFiles:
     """What is in the store of a home: in its folder, or in the place that it shares."""
-    place = open_shared_storage(home)
-    if place is None:
+    storage = open_shared_storage(home)
+    if storage is None:
         return store_files(home.store)
     artifacts: dict[str, PrivateFile] = {}
     others: list[PrivateFile] = []
-    for name, size in place.sizes("").items():
+    for name, size in storage.sizes("").items():
         file = PrivateFile(Path(name), size, time.time(), OURS, os.geteuid())
         ref = _address(file, Path())
         if ref is not None:
             artifacts[ref] = file
         elif name != MARK and file.path.parts[0] not in BESIDE_ARTIFACTS:
             others.append(file)
-    return StoreFiles(artifacts, tuple(others), place)
+    return StoreFiles(artifacts, tuple(others), storage)
 
 
 def cache_records(records: Path) -> Iterator[CacheRecord]:

@@ -1,4 +1,4 @@
-"""Making the private folder of a backup again: every byte is checked before anything has its name."""
+"""Recreates the private folder from a backup file; it gets its name only after every checksum was right."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class RestoreSummary:
     entries: int
 
 
-def restore(backup: Path, home: Home, told: ByteProgress = lambda done: None) -> RestoreSummary:
+def restore(backup: Path, home: Home, progress: ByteProgress = lambda done: None) -> RestoreSummary:
     """Make the home of a backup. It appears whole, or not at all.
 
     Raises InputError where there is a home already, the file cannot be read, or is not what was written.
@@ -38,7 +38,7 @@ def restore(backup: Path, home: Home, told: ByteProgress = lambda done: None) ->
         home.root.parent.mkdir(parents=True, exist_ok=True)
         draft.mkdir(mode=0o700)
         with open_regular_file(backup) as file, tarfile.open(fileobj=file, mode="r:") as tar:
-            found, sums, total = _unpack_backup(tar, draft, told)
+            found, sums, total = _unpack_backup(tar, draft, progress)
         if found != sums or not sums:
             raise _create_damage_error("its checksums are not those of its files")
         _empty(home.root)
@@ -63,7 +63,7 @@ def _refuse(backup: Path, home: Home) -> None:
         raise InputError("home-exists", "SDCERT_HOME", what, "a folder that is not there, or empty", remedy, str(home.root))
 
 
-def _unpack_backup(tar: tarfile.TarFile, draft: Path, told: ByteProgress) -> tuple[dict[str, str], dict[str, str], int]:
+def _unpack_backup(tar: tarfile.TarFile, draft: Path, progress: ByteProgress) -> tuple[dict[str, str], dict[str, str], int]:
     """Write what is in a backup; returns its checksums as they are and as they were written down, and the bytes."""
     found: dict[str, str] = {}
     sums: dict[str, str] = {}
@@ -76,7 +76,7 @@ def _unpack_backup(tar: tarfile.TarFile, draft: Path, told: ByteProgress) -> tup
             continue
         found[member.name] = _put(tar, member, draft / member.name)
         total += member.size
-        told(total)
+        progress(total)
     return found, sums, total
 
 

@@ -19,15 +19,15 @@ from typing import Any, Literal
 
 from tasks.audit.ledger.entries import CertificateRevoked, Entry, RunBegan, RunEnded
 from tasks.audit.ledger.ledger import Ledger
-from tasks.audit.lookup.rows import entry_of
+from tasks.audit.lookup.index_rows import parse_entry
 from tasks.microdata.errors import InputError
 from tasks.microdata.regular_files import read_file
 from tasks.runtime.artifacts import SUFFIX
 from tasks.runtime.processes import is_taken
 from tasks.runtime.settings import Home
 
-Reason = Literal["certified", "in progress", "newest of its series", "young"]
-Links = Callable[[str], frozenset[str]]
+RetentionReason = Literal["certified", "in progress", "newest of its series", "young"]
+FindLinks = Callable[[str], frozenset[str]]
 ADDRESS = re.compile(rf"\b(?:{'|'.join(SUFFIX)}):[0-9a-f]{{64}}\b".encode())
 
 
@@ -66,22 +66,22 @@ class History:
 
 def history(manifests: Mapping[str, dict[str, Any] | None], entries: Iterable[Entry]) -> History:
     """What is known of the runs. manifests: by run; None for one that cannot be read."""
-    told: defaultdict[str, list[Entry]] = defaultdict(list)
+    by_run: defaultdict[str, list[Entry]] = defaultdict(list)
     for entry in entries:
         if (run := getattr(entry.event, "run", None)) is not None:
-            told[run].append(entry)
-    ended = {run for run, said in told.items() if any(isinstance(one.event, RunEnded) for one in said)}
+            by_run[run].append(entry)
+    ended = {run for run, entries in by_run.items() if any(isinstance(one.event, RunEnded) for one in entries)}
     lost = {run for run, manifest in manifests.items() if manifest is None} - ended
-    runs = [_build_known_run(run, manifests.get(run) or {}, told.get(run, [])) for run in {*manifests, *told} - lost]
+    runs = [_build_known_run(run, manifests.get(run) or {}, by_run.get(run, [])) for run in {*manifests, *by_run} - lost]
     return History(tuple(sorted(runs, key=lambda run: (run.began, run.run))), tuple(sorted(lost)))
 
 
-def find_runs_to_keep(runs: Iterable[KnownRun], *, since: datetime | None = None) -> dict[str, Reason]:
+def find_runs_to_keep(runs: Iterable[KnownRun], *, since: datetime | None = None) -> dict[str, RetentionReason]:
     """Which runs keep what they need, and why; the strongest reason of each. since: runs that began later are young."""
     ordered = sorted(runs, key=lambda run: (run.began, run.run))
     newest = {run.series: run.run for run in ordered}
     newest_decided = {run.series: run.run for run in ordered if run.decided}
-    reasons: dict[str, Reason] = {}
+    reasons: dict[str, RetentionReason] = {}
     for run in ordered:
         if run.certified:
             reasons[run.run] = "certified"
@@ -99,7 +99,7 @@ def addresses_in(content: bytes) -> frozenset[str]:
     return frozenset(found.decode() for found in ADDRESS.findall(content))
 
 
-def links_in(there: Collection[str], content: Callable[[str], bytes]) -> Links:
+def links_in(there: Collection[str], content: Callable[[str], bytes]) -> FindLinks:
     """What an artifact names, of those that are there: records alone name others. Each is read once."""
 
     @cache
@@ -109,7 +109,7 @@ def links_in(there: Collection[str], content: Callable[[str], bytes]) -> Links:
     return find_named_addresses
 
 
-def find_reachable_addresses(roots: Iterable[str], named_by: Links) -> frozenset[str]:
+def find_reachable_addresses(roots: Iterable[str], named_by: FindLinks) -> frozenset[str]:
     """The addresses that can be reached: the roots, what they name, what those name, and so on."""
     found, waiting = set[str](), list(roots)
     while waiting:
@@ -120,21 +120,21 @@ def find_reachable_addresses(roots: Iterable[str], named_by: Links) -> frozenset
     return frozenset(found)
 
 
-def entries_of(home: Home) -> Iterator[Entry]:
+def read_entries(home: Home) -> Iterator[Entry]:
     """The entries of the home's ledger, oldest first; signatures are not checked, and what cannot be read is passed over."""
     for line in Ledger(home.root / "ledger").lines():
-        entry = entry_of(line.content)
+        entry = parse_entry(line.content)
         if entry is not None:
             yield entry
 
 
-def history_of(home: Home) -> History:
+def read_history(home: Home) -> History:
     """What is known of the runs of a home. Cost: about 10 s for a ledger of 100,000 entries."""
     size, doubt = _check_ledger_size(home)
-    entries = [] if doubt else list(entries_of(home))
+    entries = [] if doubt else list(read_entries(home))
     if len(entries) < size:
         doubt = f"{size - len(entries)} of {size} entries of ledger.jsonl cannot be read"
-    return replace(history(manifests_of(home), entries), doubt=doubt)
+    return replace(history(read_manifests(home), entries), doubt=doubt)
 
 
 def _check_ledger_size(home: Home) -> tuple[int, str]:
@@ -147,7 +147,7 @@ def _check_ledger_size(home: Home) -> tuple[int, str]:
     return size, "ledger.jsonl is gone, and there is a key that signed in it" if signs and not size else ""
 
 
-def manifests_of(home: Home) -> dict[str, dict[str, Any] | None]:
+def read_manifests(home: Home) -> dict[str, dict[str, Any] | None]:
     """The private manifest of every run folder, by run; None for one that cannot be read."""
     folders = sorted((home.root / "runs").glob("*/"))
     return {folder.name: _manifest(folder / "manifest.json") for folder in folders if (folder / "manifest.json").exists()}
@@ -195,7 +195,7 @@ def _find_release_and_series(events: list[Any]) -> dict[str, str]:
 def _is_certified(manifest: dict[str, Any], endings: list[RunEnded]) -> bool:
     """By the ledger or, where a crash or an older version left no entry, by the manifest."""
     if endings:
-        return any(ending.outcome == "certified" and not ending.not_for_publication for ending in endings)
+        return any(ending.is_release for ending in endings)
     return manifest.get("verdict") == "certified" and not manifest.get("spec", {}).get("not_for_publication", False)
 
 

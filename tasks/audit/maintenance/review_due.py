@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Literal
 
 from tasks.audit.ledger.entries import Entry
-from tasks.audit.lookup.rows import IndexRow, create_run_row, run_of, update_run_row
+from tasks.audit.lookup.index_rows import IndexRow, create_run_row, find_run, update_run_row
 from tasks.audit.lookup.trust import KeyEnd
 from tasks.report.predicate import ATTACK_CATALOGUE_VERSION
 
@@ -50,7 +50,7 @@ def collect_certificates(entries: Iterable[tuple[Entry, str | None]]) -> tuple[I
     rows: dict[str, IndexRow] = {}
     signers: dict[int, str | None] = {}
     for number, (entry, signer) in enumerate(entries):
-        run = run_of(entry.event)
+        run = find_run(entry.event)
         if run is not None:
             rows[run] = update_run_row(rows.get(run) or create_run_row(run, number, entry), number, entry)
             signers[number] = signer
@@ -105,8 +105,8 @@ def find_due_certificates(
 
 
 def _select_key_revocation(end: KeyEnd | None, one: IssuedCertificate, at: datetime) -> KeyEnd | None:
-    told = end is not None and end.covers(one.issued_at) and (end.at is None or end.at <= at)
-    return end if told else None
+    is_reported = end is not None and end.covers(one.issued_at) and (end.at is None or end.at <= at)
+    return end if is_reported else None
 
 
 def _key(one: IssuedCertificate) -> tuple[Why, ...]:

@@ -1,4 +1,4 @@
-"""Signed envelopes (DSSE): sealed with one key, and opened only if they are byte for byte what a seal makes.
+"""Signed envelopes (DSSE): one form to write, every other refused; `verify_signature` checks the signature apart.
 
 DSSE signs the payload, not the envelope: base64 with spare bits, blanks and extra fields change a file and leave its signature
 good. Here an envelope has exactly one form, and so has the JSON inside; everything else is refused.
@@ -43,7 +43,7 @@ class SealedEnvelope:
     envelope: Envelope
 
 
-def seal(value: Any, payload_type: str, signer: Signer) -> bytes:
+def sign_envelope(value: Any, payload_type: str, signer: Signer) -> bytes:
     """Sign a JSON value; returns the envelope in its one form.
 
     Raises ValueError where the value has no canonical JSON, or the envelope would be larger than `open_envelope` takes.

@@ -21,7 +21,7 @@ from cryptography.hazmat.primitives.serialization import load_pem_public_key
 from pydantic import AwareDatetime, StringConstraints, TypeAdapter, ValidationError
 from securesystemslib.signer import SSlibKey
 
-from tasks.audit.ledger.entries import KeyClaim, Purpose
+from tasks.audit.ledger.entries import KeyClaim, KeyPurpose
 from tasks.audit.signing.envelope import (
     LARGEST_BYTES,
     TRUST,
@@ -120,7 +120,7 @@ class KnownKey:
         return self.claim.name if self.claim else format_default_key_name(self.key_id)
 
     @property
-    def purpose(self) -> Purpose | None:
+    def purpose(self) -> KeyPurpose | None:
         return self.claim.purpose if self.claim else None
 
 
@@ -159,7 +159,7 @@ class Keyring:
         found = [one for one in self.revoked_certificates if same & {("table", one.table), ("content", one.content_address)}]
         return tuple(sorted(found, key=lambda one: (one.at, one.sha256)))
 
-    def signer_of(self, sealed: SealedEnvelope, *, purpose: Purpose) -> KnownKey:
+    def signer_of(self, sealed: SealedEnvelope, *, purpose: KeyPurpose) -> KnownKey:
         """Whose signature this is, whatever became of the key. Raises KeyRefused: unknown, bad signature, wrong purpose."""
         known = self.find_key(sealed.key_id)
         if known is None:
@@ -172,7 +172,7 @@ class Keyring:
             raise KeyRefused("wrong-purpose", f"key {_short(known.key_id)} is for {known.purpose}, not for {purpose}")
         return known
 
-    def require_valid_signer(self, sealed: SealedEnvelope, *, purpose: Purpose, signed_at: datetime) -> KnownKey:
+    def require_valid_signer(self, sealed: SealedEnvelope, *, purpose: KeyPurpose, signed_at: datetime) -> KnownKey:
         """Whose signature this is, if it may be relied on.
 
         A retired key is good for what was signed up to then; a revoked one for nothing, or for what was signed before the date
@@ -187,8 +187,8 @@ class Keyring:
             why = f" ({known.reason})" if known.reason else ""
             raise KeyRefused("revoked", f"key {_short(known.key_id)} was revoked{since}{why}")
         if known.retired_at is not None and signed_at > known.retired_at:
-            told = f"key {_short(known.key_id)} was retired at {_format_time(known.retired_at)}, before this was signed"
-            raise KeyRefused("retired", told)
+            text = f"key {_short(known.key_id)} was retired at {_format_time(known.retired_at)}, before this was signed"
+            raise KeyRefused("retired", text)
         return known
 
 
@@ -225,7 +225,7 @@ def key_records(home: Home) -> Iterator[tuple[Path, KeyRecord]]:
     yield from sorted(records, key=lambda found: (found[1].claim.created_at, found[1].claim.key_id))
 
 
-def trust_of_home(home: Home, ledger: str | None) -> TrustFile:
+def create_home_trust_file(home: Home, ledger: str | None) -> TrustFile:
     """What others need to check signatures of this home; `canonical(trust.model_dump(mode="json"))` are its bytes."""
     records = tuple(record for _, record in key_records(home))
     return TrustFile(
@@ -279,8 +279,8 @@ def _each_once(revoked: Iterable[RevokedCertificate]) -> tuple[RevokedCertificat
     kept: dict[str, RevokedCertificate] = {}
     for one in revoked:
         first = kept.setdefault(one.sha256, one)
-        told = {"table": first.table or one.table, "content_address": first.content_address or one.content_address}
-        kept[one.sha256] = first.model_copy(update=told)
+        text = {"table": first.table or one.table, "content_address": first.content_address or one.content_address}
+        kept[one.sha256] = first.model_copy(update=text)
     return tuple(kept.values())
 
 

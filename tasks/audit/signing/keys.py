@@ -3,7 +3,7 @@
 `keys/signing/` holds <key id>.pem (PKCS8, 0400, with or without a passphrase), <key id>.json (the public record), and
 `current-certificates`, the id of the one key that signs certificates and entries of the ledger. A key signs only once the
 ledger names it: the first entry names the first key, and every later one is announced by an entry of the key before it. So
-nothing here lets a key sign that the ledger cannot trace; `changes.py` makes the changes and announces them.
+nothing here lets a key sign that the ledger cannot trace; `key_changes.py` makes the changes and announces them.
 
 The private key of certificates may be in the environment instead (`SDCERT_SIGNING_KEY`). It wins over the files, and it signs
 only if it is the current key, or if nothing was signed yet. Anything else would be a signature that nobody can trace.
@@ -21,13 +21,13 @@ from pathlib import Path
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from securesystemslib.signer import CryptoSigner
 
-from tasks.audit.ledger.entries import KeyClaim, Purpose
+from tasks.audit.ledger.entries import KeyClaim, KeyPurpose
 from tasks.audit.signing.keyring import KeyRecord, format_default_key_name, key_records, read_record
 from tasks.audit.signing.pem import (
     PEM_VARIABLE,
-    Ask,
+    AskPassphrase,
     choose_passphrase,
-    id_of,
+    compute_key_id,
     open_environment_key,
     open_key_file,
     public_pem,
@@ -54,11 +54,11 @@ class SigningKey:
 
 
 def signing_key(
-    purpose: Purpose = "certificates",
+    purpose: KeyPurpose = "certificates",
     *,
     create: bool = True,
     name: str | None = None,
-    ask: Ask | None = None,
+    ask: AskPassphrase | None = None,
     home: Home | None = None,
 ) -> SigningKey:
     """Open the key that signs now. Ask for it right before each signature: a key that was kept may have been retired since.
@@ -79,11 +79,11 @@ def signing_key(
     key_id = current_id(home)
     if key_id is None and not create:
         raise _none_yet(home)
-    return open_key(home, record_of(home, key_id or _first(home)), ask)
+    return open_key(home, read_key_record(home, key_id or _first(home)), ask)
 
 
 @contextmanager
-def signing(*, ask: Ask | None = None, home: Home | None = None) -> Iterator[SigningKey]:
+def signing(*, ask: AskPassphrase | None = None, home: Home | None = None) -> Iterator[SigningKey]:
     """The current certificates key, for as long as it takes to sign and append: no rotation comes between.
 
     Take the lock of the ledger inside, never around it, and do not nest.
@@ -98,19 +98,19 @@ def signing(*, ask: Ask | None = None, home: Home | None = None) -> Iterator[Sig
 
 
 def create_key(
-    purpose: Purpose, *, name: str | None = None, passphrase: str | None = None, home: Home | None = None
+    purpose: KeyPurpose, *, name: str | None = None, passphrase: str | None = None, home: Home | None = None
 ) -> KeyRecord:
     """Make a key and its files; returns its public record. Announces nothing, and does not make it current.
 
-    See `changes.create` and `changes.rotate`.
+    See `key_changes.create` and `changes.rotate`.
     """
     private = Ed25519PrivateKey.generate()
-    record = record_for(private, purpose, name)
-    store_key(home or Home.current(), record, private, passphrase)
+    record = create_key_record(private, purpose, name)
+    write_key_files(home or Home.current(), record, private, passphrase)
     return record
 
 
-def store_key(home: Home, record: KeyRecord, private: Ed25519PrivateKey, passphrase: str | None) -> None:
+def write_key_files(home: Home, record: KeyRecord, private: Ed25519PrivateKey, passphrase: str | None) -> None:
     """Write the files of a key, the public record last: where a record is, its key was whole."""
     write_whole(pem_path(home, record.claim.key_id), serialise_private_key(private, passphrase), mode=0o400)
     keep_record(home, record)
@@ -126,17 +126,17 @@ def revoke_record(record: KeyRecord, at: datetime, since: datetime | None, reaso
     return record.model_copy(update={"revoked_at": at, "revoked_since": since, "reason": reason})
 
 
-def open_key(home: Home, record: KeyRecord, ask: Ask | None = None) -> SigningKey:
+def open_key(home: Home, record: KeyRecord, ask: AskPassphrase | None = None) -> SigningKey:
     """Open the private key that belongs to a record: the one in the environment if it is that, else its file."""
     given = open_environment_key(ask) if record.claim.purpose == "certificates" else None
-    if given is not None and id_of(given) == record.claim.key_id:
+    if given is not None and compute_key_id(given) == record.claim.key_id:
         return _signing(record, given, PEM_VARIABLE)
     path = pem_path(home, record.claim.key_id)
     return _signing(record, open_key_file(path, record.claim, ask), str(path))
 
 
-def record_for(private: Ed25519PrivateKey, purpose: Purpose, name: str | None) -> KeyRecord:
-    key_id = id_of(private)
+def create_key_record(private: Ed25519PrivateKey, purpose: KeyPurpose, name: str | None) -> KeyRecord:
+    key_id = compute_key_id(private)
     claim = KeyClaim(
         key_id=key_id,
         purpose=purpose,
@@ -172,7 +172,7 @@ def keep_record(home: Home, record: KeyRecord) -> None:
     write_whole(_record_path(home, record.claim.key_id), record.model_dump_json().encode())
 
 
-def record_of(home: Home, key_id: str) -> KeyRecord:
+def read_key_record(home: Home, key_id: str) -> KeyRecord:
     """The public record of one key. Raises InputError where there is none."""
     path = _record_path(home, key_id)
     if path.exists():
@@ -221,17 +221,17 @@ def admit(home: Home, private: Ed25519PrivateKey, name: str | None = None) -> No
 
     Hold `keys_locked`. Raises InputError where the ledger has another key.
     """
-    key_id, current = id_of(private), current_id(home)
+    key_id, current = compute_key_id(private), current_id(home)
     if key_id == current:
         return
     only_one = [record.claim.key_id for record in _for_certificates(home)] == [key_id]
     if not ledger_is_empty(home) and not (current is None and only_one):
         raise stranger()
     if not _record_path(home, key_id).exists():
-        keep_record(home, record_for(private, "certificates", name))
+        keep_record(home, create_key_record(private, "certificates", name))
     make_current(home, key_id)
     if current is not None:
-        keep_record(home, retire_record(record_of(home, current), datetime.now(UTC)))
+        keep_record(home, retire_record(read_key_record(home, current), datetime.now(UTC)))
 
 
 def _folder(home: Home) -> Path:
@@ -266,10 +266,10 @@ def _for_certificates(home: Home) -> list[KeyRecord]:
 
 
 def _from_environment(home: Home, private: Ed25519PrivateKey) -> SigningKey:
-    if id_of(private) != current_id(home):
+    if compute_key_id(private) != current_id(home):
         with keys_locked(home):
             admit(home, private)
-    return _signing(record_of(home, id_of(private)), private, PEM_VARIABLE)
+    return _signing(read_key_record(home, compute_key_id(private)), private, PEM_VARIABLE)
 
 
 def stranger() -> InputError:
@@ -296,7 +296,7 @@ def _find_approval_record(home: Home, name: str | None) -> KeyRecord:
 
 def _signing(record: KeyRecord, private: Ed25519PrivateKey, where: str) -> SigningKey:
     claim = record.claim
-    if (id_of(private), public_pem(private)) != (claim.key_id, claim.public_key):
+    if (compute_key_id(private), public_pem(private)) != (claim.key_id, claim.public_key):
         what, allowed = "the public record is not that of this private key", "the pair as it was made"
         raise InputError("pair-of-keys", where, what, allowed, "restore keys/signing from a backup", claim.key_id)
     if not usable(record):

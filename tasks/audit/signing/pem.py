@@ -26,7 +26,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 from securesystemslib.signer import SSlibKey
 
-from tasks.audit.ledger.entries import KeyClaim, Purpose
+from tasks.audit.ledger.entries import KeyClaim, KeyPurpose
 from tasks.microdata.errors import InputError
 from tasks.microdata.regular_files import LARGEST_NOTE, read_file
 
@@ -36,14 +36,14 @@ APPROVAL_VARIABLE = "SDCERT_APPROVAL_PASSPHRASE"  # of keys for approvals; where
 SHORTEST_PASSPHRASE = 12
 OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
-Ask = Callable[[str], str]  # shows a question, returns a passphrase
+AskPassphrase = Callable[[str], str]  # shows a question, returns a passphrase
 
 
 @dataclass(frozen=True, slots=True)
 class _Whose:
     """Which key is opened: told where a passphrase is asked for, or is another one."""
 
-    purpose: Purpose
+    purpose: KeyPurpose
     name: str
 
     def __str__(self) -> str:
@@ -53,12 +53,12 @@ class _Whose:
 _opened: dict[bytes, Ed25519PrivateKey] = {}  # by the text: nobody is asked twice for a passphrase in one process
 
 
-def open_key_file(path: Path, claim: KeyClaim, ask: Ask | None = None) -> Ed25519PrivateKey:
+def open_key_file(path: Path, claim: KeyClaim, ask: AskPassphrase | None = None) -> Ed25519PrivateKey:
     """claim: whose key it should be. Raises InputError: missing, open to others, locked, damaged, of another kind."""
     return _open_key_text(_private_content(path), str(path), _Whose(claim.purpose, _describe_key(claim)), ask)
 
 
-def open_environment_key(ask: Ask | None = None) -> Ed25519PrivateKey | None:
+def open_environment_key(ask: AskPassphrase | None = None) -> Ed25519PrivateKey | None:
     """The private key in SDCERT_SIGNING_KEY, if that is set. Raises InputError: locked, damaged, of another kind."""
     text = os.environ.get(PEM_VARIABLE)
     return _open_key_text(text.encode(), PEM_VARIABLE, _Whose("certificates", PEM_VARIABLE), ask) if text else None
@@ -80,22 +80,22 @@ def public_pem(private: Ed25519PrivateKey) -> str:
     return private.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo).decode()
 
 
-def id_of(private: Ed25519PrivateKey) -> str:
+def compute_key_id(private: Ed25519PrivateKey) -> str:
     return SSlibKey.from_crypto(private.public_key()).keyid
 
 
-def passphrase_given(purpose: Purpose) -> str | None:
+def passphrase_given(purpose: KeyPurpose) -> str | None:
     """The passphrase that the environment has for keys of this purpose."""
     names = (APPROVAL_VARIABLE, PASSPHRASE_VARIABLE) if purpose == "approvals" else (PASSPHRASE_VARIABLE,)
     return next((given for name in names if (given := os.environ.get(name))), None)
 
 
-def variable_of(purpose: Purpose) -> str:
+def name_passphrase_variable(purpose: KeyPurpose) -> str:
     """The environment variable for the passphrase of keys of this purpose."""
     return APPROVAL_VARIABLE if purpose == "approvals" else PASSPHRASE_VARIABLE
 
 
-def choose_passphrase(ask: Ask | None = None, *, purpose: Purpose = "certificates") -> str | None:
+def choose_passphrase(ask: AskPassphrase | None = None, *, purpose: KeyPurpose = "certificates") -> str | None:
     """The passphrase for a new key: from `ask`, else from the environment, else none. Raises InputError: too short."""
     passphrase = ask("passphrase of the new key") if ask else passphrase_given(purpose)
     if passphrase is not None and len(passphrase) < SHORTEST_PASSPHRASE:
@@ -129,13 +129,13 @@ def _private_content(path: Path) -> bytes:
     raise InputError("no-private-key", str(path), what, "a private key that its owner can read", remedy)
 
 
-def _open_key_text(content: bytes, where: str, whose: _Whose, ask: Ask | None) -> Ed25519PrivateKey:
+def _open_key_text(content: bytes, where: str, whose: _Whose, ask: AskPassphrase | None) -> Ed25519PrivateKey:
     if content not in _opened:
         _opened[content] = _read(content, where, whose, ask)
     return _opened[content]
 
 
-def _read(content: bytes, where: str, whose: _Whose, ask: Ask | None) -> Ed25519PrivateKey:
+def _read(content: bytes, where: str, whose: _Whose, ask: AskPassphrase | None) -> Ed25519PrivateKey:
     """Open a key with the passphrase in the environment; where that is not it, or not set, with the one that `ask` returns."""
     locked = has_passphrase(content)
     passphrase = passphrase_given(whose.purpose) if locked else None
@@ -165,7 +165,7 @@ def _load_private_key(content: bytes, passphrase: str | None, where: str, whose:
 
 def _create_locked_error(where: str, whose: _Whose) -> InputError:
     what = f"{whose} is locked with a passphrase, and none was given"
-    variable = variable_of(whose.purpose)
+    variable = name_passphrase_variable(whose.purpose)
     remedy = f"set {variable}, or run this on a terminal and be asked"
     return InputError("no-passphrase", where, what, f"its passphrase in {variable}", remedy)
 
@@ -173,7 +173,7 @@ def _create_locked_error(where: str, whose: _Whose) -> InputError:
 def _does_not_open(where: str, whose: _Whose, *, was_locked: bool) -> InputError:
     if was_locked:
         what = f"{whose} does not open: this is another passphrase, or the file is damaged"
-        allowed = f"the passphrase it was made with (typed, or in {variable_of(whose.purpose)})"
+        allowed = f"the passphrase it was made with (typed, or in {name_passphrase_variable(whose.purpose)})"
         remedy = "try again; if it is the right one, restore the file from a backup"
         return InputError("wrong-passphrase", where, what, allowed, remedy)
     remedy = "restore it from a backup; a key that was made elsewhere is written as PKCS8 by `openssl pkey -in FILE`"

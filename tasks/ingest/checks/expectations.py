@@ -8,7 +8,7 @@ from typing import Annotated, Literal, Self, assert_never
 import pyarrow as pa
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from tasks.ingest.columns.iso_cells import kind_of, parse_iso_cells
+from tasks.ingest.columns.iso_cells import find_calendar_kind, parse_iso_cells
 from tasks.microdata.spec import Name, Names, Spec
 from tasks.microdata.table import to_stored_integers
 
@@ -33,7 +33,7 @@ def _iso(bound: str) -> str:
     return bound
 
 
-Bound = Annotated[int | float, BeforeValidator(_exact)] | Annotated[str, AfterValidator(_iso)]
+ExpectationBound = Annotated[int | float, BeforeValidator(_exact)] | Annotated[str, AfterValidator(_iso)]
 
 
 class Between(Spec):
@@ -44,8 +44,8 @@ class Between(Spec):
 
     expect: Literal["between"]
     attribute: Name
-    low: Bound | None = None
-    high: Bound | None = None
+    low: ExpectationBound | None = None
+    high: ExpectationBound | None = None
 
     @model_validator(mode="after")
     def _an_interval(self) -> Self:
@@ -53,7 +53,7 @@ class Between(Spec):
             raise ValueError("give `low`, `high` or both")
         if self.low is None or self.high is None:
             return self
-        if kind_of_bound(self.low) != kind_of_bound(self.high):
+        if find_bound_type(self.low) != find_bound_type(self.high):
             raise ValueError("`low` and `high` are of different kinds: numbers, dates, moments or times of day")
         if _comparable(self.low) > _comparable(self.high):
             raise ValueError("`low` is above `high`")
@@ -63,14 +63,14 @@ class Between(Spec):
 def parse_iso_value(text: str) -> pa.Scalar:
     """A date, a moment or a time as ISO 8601 writes it, as a value. Raises ValueError for another text."""
     cell = pa.array([text], type=pa.string())
-    kind = kind_of(cell)
+    kind = find_calendar_kind(cell)
     values = None if kind in {None, "moment_with_offset"} else parse_iso_cells(cell, kind)
     if values is None:
         raise ValueError("a text is no date (YYYY-MM-DD), moment (YYYY-MM-DDTHH:MM:SS) or time (HH:MM:SS) that exists")
     return values[0]
 
 
-def kind_of_bound(bound: int | float | str) -> pa.DataType | None:
+def find_bound_type(bound: int | float | str) -> pa.DataType | None:
     """The logical type of dates and times that a bound is written for; None for numbers."""
     return parse_iso_value(bound).type if isinstance(bound, str) else None
 
@@ -139,7 +139,7 @@ Expectation = Annotated[NotMissing | Between | InSet | Unique | RowsBetween | Ma
 AnyExpectation = NotMissing | Between | InSet | Unique | RowsBetween | Matches | HoldsNumbers
 
 
-def columns_of(expectation: AnyExpectation) -> tuple[str, ...]:
+def list_expected_columns(expectation: AnyExpectation) -> tuple[str, ...]:
     match expectation:
         case RowsBetween():
             return ()

@@ -29,9 +29,9 @@ def formula_names(data: Microdata) -> tuple[str, ...]:
 
 def formula_notes(data: Microdata) -> tuple[str, ...]:
     """What a publisher should know of such cells and names, in at most one sentence; it holds column names and counts."""
-    told = formulas_in_words(data)
+    texts = formulas_in_words(data)
     kept = "they stay as they are, and a spreadsheet that opens a CSV may run them (`publish: {formulas: refuse}` forbids them)"
-    return (f"texts that begin like a spreadsheet formula: {told}; {kept}",) if told else ()
+    return (f"texts that begin like a spreadsheet formula: {texts}; {kept}",) if texts else ()
 
 
 def formulas_in_words(data: Microdata) -> str:

@@ -25,13 +25,13 @@ from tasks.ingest.checks.expectations import (
     RowsBetween,
     Unique,
     anchor_pattern,
-    columns_of,
     describe_expectation,
-    kind_of_bound,
+    find_bound_type,
+    list_expected_columns,
 )
 from tasks.ingest.checks.violations import as_number, series, violations
 from tasks.ingest.codebooks.codebook import AttributeSpec
-from tasks.ingest.columns.code_values import values_of
+from tasks.ingest.columns.code_values import convert_codes
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Scale
 from tasks.microdata.suggestion import did_you_mean
@@ -87,7 +87,7 @@ def validate(
 def _from_schema(attributes: Sequence[AttributeSpec], data: Microdata) -> list[AnyExpectation]:
     numbers: list[AnyExpectation] = [HoldsNumbers(attribute=a.name) for a in attributes if a.scale is Scale.NUMERIC]
     return numbers + [
-        InSet(expect="in_set", attribute=a.name, values=values_of(a.valid, data.column(a.name).type, a.name))
+        InSet(expect="in_set", attribute=a.name, values=convert_codes(a.valid, data.column(a.name).type, a.name))
         for a in attributes
         if a.valid and a.name in data.names
     ]
@@ -101,12 +101,12 @@ def _first_unlisted(wanted: Sequence[AnyExpectation], failing: Sequence[Integers
 
 
 def _refuse_failed(checks: tuple[ExpectationResult, ...], failing: Sequence[Integers], unlisted: object, label: str) -> None:
-    told = [
+    texts = [
         f"{c.expectation} ({_describe_failing_rows(c, rows)})" for c, rows in zip(checks, failing, strict=True) if not c.passed
     ]
-    if told:
-        raise InputError("expectation-failed", f"{label}: {len(told)} of {len(checks)} expectations",
-                         "The table does not fulfil: " + "; ".join(told) + ".", "a table that fulfils every expectation",
+    if texts:
+        raise InputError("expectation-failed", f"{label}: {len(texts)} of {len(checks)} expectations",
+                         "The table does not fulfil: " + "; ".join(texts) + ".", "a table that fulfils every expectation",
                          "correct the source or the expectation; add a category that is missing from `order` or `categories`",
                          value=unlisted)  # fmt: skip
 
@@ -120,7 +120,7 @@ def _describe_failing_rows(check: ExpectationResult, rows: Integers) -> str:
 
 def _refuse_unfitting(expectation: AnyExpectation, data: Microdata) -> None:
     where = f"expect: {expectation.expect}"
-    for name in columns_of(expectation):
+    for name in list_expected_columns(expectation):
         if name not in data.names:
             raise InputError("unknown-attribute", where, "The table has no such column.", "a column of the table",
                              did_you_mean(name, data.names, "check the name"), value=name)  # fmt: skip
@@ -131,10 +131,10 @@ def _refuse_other_kind(expectation: AnyExpectation, kind: str, where: str) -> No
     """InputError for bounds, values or a pattern that are of another kind than the column."""
     match expectation:
         case Between():
-            asked = {_KINDS[kind_of_bound(bound)] for bound in (expectation.low, expectation.high) if bound is not None}
+            asked = {_KINDS[find_bound_type(bound)] for bound in (expectation.low, expectation.high) if bound is not None}
             remedy = 'dates, moments and times are texts: "2023-01-31", "2023-01-31T23:59:59", "17:30"'
         case InSet():
-            asked = {_kind_of_value(value, kind) for value in expectation.values}
+            asked = {_name_value_kind(value, kind) for value in expectation.values}
             remedy = 'put quotes around texts ("1"), dates and times, none around numbers'
         case Matches():
             asked, remedy = {"text"}, "choose another expectation"
@@ -150,13 +150,13 @@ def _kind(data: Microdata, name: str) -> str:
     return "text" if data.is_text(name) else _KINDS.get(data.column(name).type, "numbers")
 
 
-def _kind_of_value(value: object, kind: str) -> str:
+def _name_value_kind(value: object, kind: str) -> str:
     if not isinstance(value, str):
         return "numbers"
     if kind in {"text", "numbers"}:
         return "text"
     try:
-        return _KINDS[kind_of_bound(value)]
+        return _KINDS[find_bound_type(value)]
     except ValueError:
         return "text"
 
@@ -172,7 +172,7 @@ def _verdicts(wanted: Sequence[AnyExpectation], data: Microdata) -> list[bool]:
 
     def holds(expectation: AnyExpectation) -> bool:
         """Of its own columns alone: each time great-expectations goes through all that it is given."""
-        columns = {name: f"column {place}" for place, name in enumerate(columns_of(expectation))}
+        columns = {name: f"column {position}" for position, name in enumerate(list_expected_columns(expectation))}
         values = {column: series(data.column(name)) for name, column in columns.items()}
         batch = whole.get_batch({"dataframe": pd.DataFrame(values, index=pd.RangeIndex(data.n))})
         return bool(batch.validate(_translate_expectation(expectation, columns, data), result_format="BOOLEAN_ONLY").success)

@@ -12,7 +12,7 @@ from pydantic_core import CoreSchema
 
 from tasks.microdata.spec import Name, Spec
 
-Words = Annotated[str, StringConstraints(min_length=1, max_length=32_000)]
+CategoryText = Annotated[str, StringConstraints(min_length=1, max_length=32_000)]
 Edge = tuple[str, str]
 
 
@@ -20,10 +20,10 @@ class Category(Spec):
     """One code as the table holds it, always as text, and what it stands for."""
 
     code: Name
-    label: Words | None = None
+    label: CategoryText | None = None
 
 
-_LABELS: TypeAdapter[dict[Name, Words | None]] = TypeAdapter(dict[Name, Words | None])
+_LABELS: TypeAdapter[dict[Name, CategoryText | None]] = TypeAdapter(dict[Name, CategoryText | None])
 _LISTED: TypeAdapter[tuple[Name | Category, ...]] = TypeAdapter(tuple[Name | Category, ...])
 _LEVELS: TypeAdapter[tuple[tuple[Edge, ...], ...]] = TypeAdapter(tuple[tuple[Edge, ...], ...])
 _PARENTS: TypeAdapter[dict[Name, Name]] = TypeAdapter(dict[Name, Name])
@@ -46,13 +46,13 @@ def _plain(value: object) -> object:
 
 
 def _each_once(categories: tuple[Category, ...]) -> tuple[Category, ...]:
-    codes = codes_of(categories)
+    codes = list_codes(categories)
     if len(set(codes)) < len(codes):
         raise ValueError("a code is listed twice")
     return categories
 
 
-def codes_of(categories: tuple[Category, ...] | None) -> tuple[str, ...]:
+def list_codes(categories: tuple[Category, ...] | None) -> tuple[str, ...]:
     return tuple(category.code for category in categories or ())
 
 
@@ -64,7 +64,7 @@ class _WrittenForm:
         return {"anyOf": [labels, {"type": "array", "items": {"type": "string"}}]}
 
 
-Coded = Annotated[tuple[Category, ...], AfterValidator(_each_once), BeforeValidator(_from_written), _WrittenForm()]
+CategoryList = Annotated[tuple[Category, ...], AfterValidator(_each_once), BeforeValidator(_from_written), _WrittenForm()]
 
 
 class CategoryTree(Spec):

@@ -9,8 +9,8 @@ from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, GetJson
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
-from tasks.ingest.codebooks.categories import Coded, Hierarchy, Words, codes_of
-from tasks.ingest.columns.iso_cells import target_of_format
+from tasks.ingest.codebooks.categories import CategoryList, CategoryText, Hierarchy, list_codes
+from tasks.ingest.columns.iso_cells import choose_target_type
 from tasks.microdata.schema import Role, Scale
 from tasks.microdata.spec import Name, Public, Spec
 from tasks.microdata.table import TIME
@@ -27,19 +27,19 @@ class Documentation(Spec):
     hierarchy: the parent of each category (`{Oslo: Norway, Norway: Europe}`), or a list of such mappings, one per level.
     """
 
-    label: Public[Words | None] = None
+    label: Public[CategoryText | None] = None
     unit: Public[Name | None] = None
-    description: Words | None = None
+    description: CategoryText | None = None
     scale: Public[Scale | None] = None
     order: Annotated[tuple[str, ...], Field(min_length=1)] | None = None
-    categories: Annotated[Coded, Field(min_length=1)] | None = None
+    categories: Annotated[CategoryList, Field(min_length=1)] | None = None
     hierarchy: Hierarchy | None = None
 
     @property
     def valid(self) -> tuple[str, ...]:
         """The codes that may occur; () where nothing limits them."""
         bottom = () if self.hierarchy is None else self.hierarchy.categories
-        return codes_of(self.categories) or self.order or bottom
+        return list_codes(self.categories) or self.order or bottom
 
     @property
     def missing_codes(self) -> tuple[str, ...]:
@@ -92,7 +92,7 @@ class AttributeDeclaration(Documentation):
             raise ValueError("`decimal` belongs to `scale: numeric`")
         if self.date_format is None:
             return self
-        scale = Scale.TIME if target_of_format(self.date_format) == TIME else Scale.DATE
+        scale = Scale.TIME if choose_target_type(self.date_format) == TIME else Scale.DATE
         if self.scale not in {None, scale} or self.decimal is not None or self.order is not None:
             raise ValueError(f"`date_format` {self.date_format} belongs to `scale: {scale}`, without `order` or `decimal`")
         return self

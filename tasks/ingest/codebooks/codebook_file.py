@@ -12,7 +12,7 @@ from pydantic import BeforeValidator, GetJsonSchemaHandler, TypeAdapter, Validat
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
-from tasks.ingest.codebooks.categories import Coded, Words, codes_of
+from tasks.ingest.codebooks.categories import CategoryList, CategoryText, list_codes
 from tasks.ingest.codebooks.codebook import AttributeSpec, Documentation, index_by_name
 from tasks.microdata.document import read_document, validate_document
 from tasks.microdata.errors import InputError
@@ -25,11 +25,11 @@ class EntryDocumentation(Documentation):
     missing: codes that mean "no value", with the reason (`{"-9": refused}`) or alone (`["-9", "NA"]`).
     """
 
-    missing: Coded = ()
+    missing: CategoryList = ()
 
     @property
     def missing_codes(self) -> tuple[str, ...]:
-        return codes_of(self.missing)
+        return list_codes(self.missing)
 
 
 class CodebookEntry(EntryDocumentation):
@@ -61,8 +61,8 @@ class _MappingForm:
 class CodebookFile(Spec):
     """The content of a codebook file."""
 
-    title: Words | None = None
-    description: Words | None = None
+    title: CategoryText | None = None
+    description: CategoryText | None = None
     attributes: Annotated[tuple[CodebookEntry, ...], BeforeValidator(_entries), _MappingForm()]
 
 

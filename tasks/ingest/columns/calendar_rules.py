@@ -12,10 +12,10 @@ from tasks.ingest.columns.iso_cells import (
     LIKE_CALENDAR,
     UTC_NOTE,
     CalendarKind,
-    kind_of,
+    choose_target_type,
+    find_calendar_kind,
     parse_cells_by_format,
     parse_iso_cells,
-    target_of_format,
     wrong_rows,
 )
 from tasks.ingest.columns.numerals import is_missing_word
@@ -40,7 +40,7 @@ _WORDS: dict[CalendarKind, str] = {
 def type_without_values(spec: AttributeSpec) -> pa.DataType:
     """The logical type of a column in which no cell holds a value."""
     if spec.date_format is not None:
-        return target_of_format(spec.date_format)
+        return choose_target_type(spec.date_format)
     return DATE if spec.scale is Scale.DATE else TIME if spec.scale is Scale.TIME else pa.string()
 
 
@@ -52,7 +52,7 @@ def as_declared(cells: pa.Array, spec: AttributeSpec, label: str) -> Typed:
             raise _not_in_format(cells, wrong, spec, label)
         return values, ("read by the declared `date_format`",)
     scale = Scale.TIME if spec.scale is Scale.TIME else Scale.DATE
-    kind = kind_of(cells)
+    kind = find_calendar_kind(cells)
     if kind is not None and (kind == "time") != (scale is Scale.TIME):
         raise InputError("not-of-scale", f"{label}: column {spec.name}",
                          f"The column is declared {scale} and holds {_WORDS[kind]}.", _ISO[scale],
@@ -65,7 +65,7 @@ def as_declared(cells: pa.Array, spec: AttributeSpec, label: str) -> Typed:
 
 def as_found(cells: pa.Array) -> tuple[pa.Array | None, tuple[str, ...]]:
     """Cells of a column of which nothing is declared; None where they are not all dates, moments or times that exist."""
-    kind = kind_of(cells)
+    kind = find_calendar_kind(cells)
     if kind is None:
         return None, ()
     values = parse_iso_cells(cells, kind)
@@ -82,7 +82,9 @@ def _note_utc_conversion(kind: CalendarKind | None) -> tuple[str, ...]:
 def _not_in_calendar(cells: pa.Array, kind: CalendarKind | None, scale: Scale, column: str, label: str) -> InputError:
     rows = wrong_rows(cells, kind)
     mixed = not rows
-    rows = rows or wrong_rows(cells, kind_of(cells.drop_null()[:1]))  # each cell is right by itself, but not beside the others
+    rows = rows or wrong_rows(
+        cells, find_calendar_kind(cells.drop_null()[:1])
+    )  # each cell is right by itself, but not beside the others
     cell = cells[rows[0]].as_py()
     reason, remedy = _why_mixed() if mixed else _why(cell, kind)
     return InputError(
@@ -100,7 +102,7 @@ def _why_mixed() -> tuple[str, str]:
 
 
 def _why(cell: str, kind: CalendarKind | None) -> tuple[str, str]:
-    if kind is not None or kind_of(pa.array([cell])) is not None:
+    if kind is not None or find_calendar_kind(pa.array([cell])) is not None:
         return "there is no such day or time", "correct the cell, or declare it `missing`"
     if is_missing_word(cell):
         return "it is a word for a missing value", "declare it: `missing: [...]` on the attribute"

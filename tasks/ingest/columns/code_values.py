@@ -9,16 +9,16 @@ import pyarrow as pa
 from tasks.ingest.columns.numerals import INTEGER, NUMBER
 from tasks.microdata.errors import InputError
 
-Value = str | bool | int | float
+CodeValue = str | bool | int | float
 _FLAGS = {"true": True, "1": True, "false": False, "0": False}
 
 
-def values_of(codes: tuple[str, ...], kind: pa.DataType, name: str) -> tuple[Value, ...]:
+def convert_codes(codes: tuple[str, ...], kind: pa.DataType, name: str) -> tuple[CodeValue, ...]:
     """The codes as values of a column's logical type. InputError for codes that no value of the column could equal."""
     if pa.types.is_string(kind):
         return codes
     if pa.types.is_boolean(kind):
-        found: list[Value | None] = [_FLAGS.get(code.lower()) for code in codes]
+        found: list[CodeValue | None] = [_FLAGS.get(code.lower()) for code in codes]
     elif pa.types.is_integer(kind):
         found = [int(code) if re.search(INTEGER, code) else None for code in codes]
     elif pa.types.is_floating(kind):

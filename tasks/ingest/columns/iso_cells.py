@@ -44,7 +44,7 @@ _DAY_OF_STRPTIME = int(pa.scalar(datetime(1900, 1, 1), MOMENT).cast(pa.int64()).
 _DATE_DIRECTIVES, _TIME_DIRECTIVES = frozenset("dmYjbB"), frozenset("HIMSfp")
 
 
-def kind_of(cells: pa.Array) -> CalendarKind | None:
+def find_calendar_kind(cells: pa.Array) -> CalendarKind | None:
     """The kind that all present cells are written as (at least one is present); None where they are not of one kind."""
     present = cells.drop_null()
     return next((kind for kind, pattern in PATTERNS.items() if len(present) and _all(present, pattern)), None)
@@ -101,13 +101,13 @@ def parse_cells_by_format(cells: pa.Array, date_format: str) -> tuple[pa.Array, 
         return cells, _rows(cells, lambda cell: moments[cell] is not None)
     of_text = pa.array(list(moments.values()), type=MOMENT)
     values = of_text.take(pc.index_in(cells, value_set=pa.array(texts, type=pa.string())))
-    target = target_of_format(date_format)
+    target = choose_target_type(date_format)
     if target != TIME:
         return values.cast(target), []
     return pc.subtract(values.cast(pa.int64()), _DAY_OF_STRPTIME).cast(TIME), []
 
 
-def target_of_format(date_format: str) -> pa.DataType:
+def choose_target_type(date_format: str) -> pa.DataType:
     """The logical type that cells of a format hold. Raises ValueError for a format that leaves a date or a time open."""
     given = set(re.findall(r"%(.)", date_format.replace("%%", "")))
     dates, times = given & _DATE_DIRECTIVES, given & _TIME_DIRECTIVES

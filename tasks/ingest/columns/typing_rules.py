@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from tasks.ingest.codebooks.codebook import AttributeSpec
 from tasks.ingest.columns.calendar_rules import as_declared, as_found, type_without_values
-from tasks.ingest.columns.iso_cells import kind_of
+from tasks.ingest.columns.iso_cells import find_calendar_kind
 from tasks.ingest.columns.numerals import COMMA_NUMBER, INTEGER, NUMBER, is_infinity_word, is_missing_word, why_not_a_number
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Scale
@@ -40,8 +40,8 @@ def from_text(column: pa.ChunkedArray, spec: AttributeSpec, label: str) -> tuple
         kind = pa.float64() if _is_numeric(spec) else type_without_values(spec)
         return pa.nulls(len(cells), kind), (*notes, "no cell holds a value")
     if spec.scale in {Scale.DATE, Scale.TIME} or spec.date_format is not None:
-        values, told = as_declared(cells, spec, label)
-        return values, (*notes, *told)
+        values, remarks = as_declared(cells, spec, label)
+        return values, (*notes, *remarks)
     return _numbers_or_text(cells, spec, label, notes)
 
 
@@ -56,9 +56,9 @@ def _numbers_or_text(
         return _doubles(cells, spec, where, notes)
     if spec.scale not in {None, Scale.ORDINAL}:
         return _text(cells, spec, label, notes)
-    values, told = as_found(cells)
-    if values is not None or told:
-        return cells if values is None else values, (*notes, *told)
+    values, remarks = as_found(cells)
+    if values is not None or remarks:
+        return cells if values is None else values, (*notes, *remarks)
     return _text(cells, spec, label, notes)
 
 
@@ -154,7 +154,7 @@ def _not_numeric(cells: pa.Array, number: pa.Array, name: str, label: str) -> In
 def _refuse_almost_dates(cells: pa.Array, texts: list[str], name: str, label: str) -> None:
     words = [text for text in texts if is_missing_word(text)]
     rest = pa.array(set(texts).difference(words), type=pa.string())
-    if words and kind_of(rest) is not None:
+    if words and find_calendar_kind(rest) is not None:
         _refuse_almost(cells, words, "dates or times", name, label)
 
 

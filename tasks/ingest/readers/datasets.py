@@ -84,7 +84,7 @@ def list_datasets() -> tuple[Dataset, ...]:
     return tuple(_describe_dataset(name) for name in DATASETS)
 
 
-def file_of(name: DatasetName) -> Path:
+def find_dataset_file(name: DatasetName) -> Path:
     """The file that holds a table; InputError where a reference table is absent."""
     if name not in REFERENCES:
         return Path(str(importlib.import_module(f"statsmodels.datasets.{name}").__file__)).with_name(f"{name}.csv")
@@ -112,7 +112,7 @@ def read(name: DatasetName) -> RawTable:
     """The table; InputError where a reference table is absent, unreadable, or another version than the literature's."""
     label = f"dataset {name}"
     if name in REFERENCES:
-        return delimited.read(_reference(name, file_of(name)), label)
+        return delimited.read(_reference(name, find_dataset_file(name)), label)
     frame = importlib.import_module(f"statsmodels.datasets.{name}").load_pandas().data
     table = pa.table({str(column): pa.array(frame[column], from_pandas=True) for column in frame.columns})
     return RawTable(table=table, label=label, format="statsmodels", as_text=False)

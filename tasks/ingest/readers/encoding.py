@@ -42,7 +42,7 @@ def _is_damaged_utf8(content: bytes) -> bool:
 
 
 def _guess(content: bytes) -> str | None:
-    beyond_ascii = next(place for place, byte in enumerate(content) if byte > 127)
+    beyond_ascii = next(position for position, byte in enumerate(content) if byte > 127)
     start = max(0, beyond_ascii - _SAMPLE_BYTES // 2)
     matches = list(from_bytes(content[start : start + _SAMPLE_BYTES]))
     if not matches:

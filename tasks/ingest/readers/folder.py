@@ -20,7 +20,7 @@ _LAKES = {"_delta_log": "a Delta Lake table", "metadata": "an Iceberg table", ".
 _ALLOWED = "a folder of Parquet files with one schema, in folders `key=value` or none"
 
 
-def parts(folder: Path, label: str) -> tuple[tuple[str, Path], ...]:
+def list_folder_files(folder: Path, label: str) -> tuple[tuple[str, Path], ...]:
     """The files of the table with their paths inside the folder, sorted by those paths: the order of the table's rows.
 
     Names that begin with `_` or `.` are bookkeeping of the program that wrote the folder, and left out. Raises InputError for a
@@ -75,8 +75,8 @@ def _keys(name: str) -> dict[str, Any]:
     parents = PurePosixPath(name).parent.parts
     written = [part.partition("=")[0] for part in parents if "=" in part]
     schema = pa.schema([(key, pa.string()) for key in dict.fromkeys(written)])
-    said = ds.get_partition_keys(ds.HivePartitioning(schema).parse(f"/{name}"))
-    return {key: said.get(key) for key in schema.names}
+    keys = ds.get_partition_keys(ds.HivePartitioning(schema).parse(f"/{name}"))
+    return {key: keys.get(key) for key in schema.names}
 
 
 def _refuse_other_schema(schema: pa.Schema, first: pa.Schema, same_keys: bool, where: str) -> None:

@@ -11,7 +11,7 @@ from tasks.ingest.codebooks.codebook_file import Codebook, CodebookEntry
 _LONGEST = 300
 
 
-def codebook_of(meta: Any, names: Sequence[str], label: str) -> Codebook:
+def create_codebook(meta: Any, names: Sequence[str], label: str) -> Codebook:
     """Labels of variables and values. Codes that the file calls missing are missing codes; their labels are the reasons."""
     return Codebook(label, tuple(_entry(meta, name) for name in names if len(name) <= _LONGEST))
 

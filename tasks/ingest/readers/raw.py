@@ -67,12 +67,12 @@ def refuse_bad_names(names: Sequence[str], label: str) -> None:
     """
     if not names:
         raise InputError("no-columns", label, "The table has no columns.", "at least one column", "check the file")
-    blank = [str(place) for place, name in enumerate(names, start=1) if not any(map(_is_visible, name))]
+    blank = [str(position) for position, name in enumerate(names, start=1) if not any(map(_is_visible, name))]
     if blank:
         raise InputError("unnamed-column", f"{label}: header", f"Column {', '.join(blank)} has no name.",
                          "a name for every column", "name the column in the header")  # fmt: skip
-    for place, name in enumerate(names, start=1):
-        _refuse_bad_name(name, f"{label}: header, column {place}")
+    for position, name in enumerate(names, start=1):
+        _refuse_bad_name(name, f"{label}: header, column {position}")
     repeated = [name for name, times in Counter(names).items() if times > 1]
     if repeated:
         raise InputError("repeated-column", f"{label}: header", f"{len(repeated)} column name(s) occur more than once.",

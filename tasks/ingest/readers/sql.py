@@ -20,9 +20,9 @@ from sqlalchemy import URL, Connection, Engine, create_engine, make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 from sqlalchemy.pool import NullPool
 
+from tasks.ingest.readers.database_rows import as_columns, sort_by_all_columns
 from tasks.ingest.readers.raw import RawTable, refuse_bad_names
-from tasks.ingest.readers.rows import as_columns, sort_by_all_columns
-from tasks.ingest.readers.statement import check_statement, is_ordered
+from tasks.ingest.readers.sql_statement import check_statement, is_ordered
 from tasks.microdata.errors import InputError
 from tasks.microdata.regular_files import open_regular_file
 
@@ -45,7 +45,7 @@ _READ_ONLY = {
 # the types of PostgreSQL by number: they alone tell what a column without values is
 _POSTGRESQL = {16: pa.bool_(), 20: pa.int64(), 21: pa.int64(), 23: pa.int64(), 700: pa.float64(), 701: pa.float64(),
                1082: pa.date32(), 1083: pa.time64("us"), 1114: pa.timestamp("us"), 1700: pa.float64()}  # fmt: skip
-_SAID_BY_SQLITE = {
+_SQLITE_MESSAGES = {
     "no such table": "there is no such table",
     "no such column": "there is no such column",
     "syntax error": "the statement has a syntax error",
@@ -62,7 +62,7 @@ def read(sql: str, url_env: str, label: str) -> RawTable:
 
     The query runs in a transaction that is rolled back, and that PostgreSQL and SQLite (opened with mode=ro) are told is
     read-only; for other databases a note says that they were not told. A query has no order of its own: its rows are sorted by
-    all columns (`rows.sort_by_all_columns`), unless the statement itself says ORDER BY.
+    all columns (`database_rows.sort_by_all_columns`), unless the statement itself says ORDER BY.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def read(sql: str, url_env: str, label: str) -> RawTable:
                     how=(f"in a {kind} that was rolled back", f"rows {order}"))  # fmt: skip
 
 
-def check(sql: str, url_env: str, label: str) -> None:
+def check_query(sql: str, url_env: str, label: str) -> None:
     """InputError unless the statement is one that reads and the database answers; reads nothing."""
     check_statement(sql, label)
     with _open_connection(url_env, label):
@@ -219,5 +219,5 @@ def _kind(error: Exception) -> str:
     """The kind of a failure, without a word of the message but for what SQLite always says."""
     cause = getattr(error, "orig", None) or error
     if isinstance(cause, sqlite3.Error):
-        return next((words for said, words in _SAID_BY_SQLITE.items() if said in str(cause)), type(cause).__name__)
+        return next((words for message, words in _SQLITE_MESSAGES.items() if message in str(cause)), type(cause).__name__)
     return type(cause).__name__

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyreadstat
 
 from tasks.ingest.readers.file_format import FileFormat
-from tasks.ingest.readers.labels import codebook_of, is_called_missing
+from tasks.ingest.readers.labels import create_codebook, is_called_missing
 from tasks.ingest.readers.raw import RawTable, refuse_bad_names, too_large
 from tasks.microdata.errors import InputError
 from tasks.microdata.regular_files import LARGEST_TABLE
@@ -32,7 +32,7 @@ _BROKEN = (pyreadstat.ReadstatError, pyreadstat.PyreadstatError, ValueError, Ove
 
 
 @dataclass(frozen=True, slots=True)
-class Format:
+class StatisticalFormat:
     """One file format: how it is known and read."""
 
     name: str
@@ -41,14 +41,14 @@ class Format:
     tells_missing: bool = True  # can the reader hand over the values that the file calls missing?
 
 
-_SAV = Format("SPSS", "spss", pyreadstat.read_sav)
-_POR = Format("SPSS portable", "spss", pyreadstat.read_por, tells_missing=False)
-_DTA = Format("Stata", "stata", pyreadstat.read_dta)
-_SAS7BDAT = Format("SAS", "sas", pyreadstat.read_sas7bdat)
-_XPT = Format("SAS transport", "sas", pyreadstat.read_xport, tells_missing=False)
+_SAV = StatisticalFormat("SPSS", "spss", pyreadstat.read_sav)
+_POR = StatisticalFormat("SPSS portable", "spss", pyreadstat.read_por, tells_missing=False)
+_DTA = StatisticalFormat("Stata", "stata", pyreadstat.read_dta)
+_SAS7BDAT = StatisticalFormat("SAS", "sas", pyreadstat.read_sas7bdat)
+_XPT = StatisticalFormat("SAS transport", "sas", pyreadstat.read_xport, tells_missing=False)
 
 
-def format_of(content: bytes) -> Format | None:
+def find_format(content: bytes) -> StatisticalFormat | None:
     """The format that the first bytes of a file tell; None where it is another one."""
     if content.startswith((b"$FL2", b"$FL3")):
         return _SAV
@@ -81,17 +81,19 @@ def read(content: bytes, label: str, *, encoding: str | None = None) -> RawTable
 
     Raises InputError: a damaged file; a time of day of 24 hours or more, or below zero; no columns; no rows.
     """
-    kind = format_of(content)
+    kind = find_format(content)
     if kind is None:
         raise InputError("not-statistical", label, "The file is not what its name says.", "an SPSS, Stata or SAS file",
                          "save it again, or name a text table .csv")  # fmt: skip
     _refuse_truncated(content, kind, label)
     options = {} if encoding is None or kind is _POR else {"encoding": encoding}
-    told = {"user_missing": True} if kind.tells_missing else {}
+    missing_options = {"user_missing": True} if kind.tells_missing else {}
     names = list(_parse_content(content, kind, label, metadataonly=True, **options)[0])
     refuse_bad_names(names, label)
     most = LARGEST_TABLE // (_CELL_BYTES * len(names))  # a few bytes of a compressed file can stand for any number of rows
-    stored, meta = _parse_content(content, kind, label, disable_datetime_conversion=True, row_limit=most + 1, **options, **told)
+    stored, meta = _parse_content(
+        content, kind, label, disable_datetime_conversion=True, row_limit=most + 1, **options, **missing_options
+    )
     if max(map(len, stored.values()), default=0) > most:
         raise too_large(label, "save the rows and columns that are needed")
     calendar = [name for name in stored if _may_be_calendar(meta, name)]
@@ -105,7 +107,7 @@ def read(content: bytes, label: str, *, encoding: str | None = None) -> RawTable
     if table.num_rows == 0:
         raise InputError("no-rows", label, "The table has columns but no rows.", "at least one row", "check the file")
     return RawTable(table=table, label=label, format=kind.name, as_text=False, encoding=meta.file_encoding,
-                    codebook=codebook_of(meta, list(stored), label), column_notes=tuple(notes))  # fmt: skip
+                    codebook=create_codebook(meta, list(stored), label), column_notes=tuple(notes))  # fmt: skip
 
 
 def _blank_missing_values(values: Sequence[Any], name: str, meta: Any) -> tuple[list[Any], int]:
@@ -113,7 +115,7 @@ def _blank_missing_values(values: Sequence[Any], name: str, meta: Any) -> tuple[
     return [None if away else value for value, away in zip(values, gone, strict=True)], sum(gone)
 
 
-def _refuse_truncated(content: bytes, kind: Format, label: str) -> None:
+def _refuse_truncated(content: bytes, kind: StatisticalFormat, label: str) -> None:
     """InputError for what the reader would take for complete: it stops where it has what it wants."""
     if (kind is _XPT and len(content) % _RECORD_BYTES) or (
         content.startswith(b"<stata") and b"</stata_dta>" not in content[-64:]
@@ -121,7 +123,7 @@ def _refuse_truncated(content: bytes, kind: Format, label: str) -> None:
         raise _create_damage_error(kind, label)
 
 
-def _parse_content(content: bytes, kind: Format, label: str, **options: Any) -> tuple[dict[str, list[Any]], Any]:
+def _parse_content(content: bytes, kind: StatisticalFormat, label: str, **options: Any) -> tuple[dict[str, list[Any]], Any]:
     try:
         values, meta = kind.read(io.BytesIO(content), output_format="dict", **options)
     except _BROKEN:
@@ -129,7 +131,7 @@ def _parse_content(content: bytes, kind: Format, label: str, **options: Any) -> 
     return dict(values), meta
 
 
-def _create_damage_error(kind: Format, label: str) -> InputError:
+def _create_damage_error(kind: StatisticalFormat, label: str) -> InputError:
     return InputError("damaged-file", label, f"The {kind.name} file is damaged, or of a kind that is not read.",
                       f"a complete {kind.name} file", "save it again, or declare `source.encoding`")  # fmt: skip
 
@@ -139,7 +141,9 @@ def _may_be_calendar(meta: Any, name: str) -> bool:
     return not is_text and _NUMERIC.match(meta.original_variable_types.get(name) or "") is None
 
 
-def _column(stored: Sequence[Any], converted: Sequence[Any] | None, meta: Any, name: str, where: str, kind: Format) -> pa.Array:
+def _column(
+    stored: Sequence[Any], converted: Sequence[Any] | None, meta: Any, name: str, where: str, kind: StatisticalFormat
+) -> pa.Array:
     if meta.readstat_variable_types.get(name) == "string":
         return pa.array(stored, pa.string())
     types = {type(value) for value in converted or ()} & {datetime.date, datetime.datetime, datetime.time}
@@ -162,7 +166,7 @@ def _refuse_durations(seconds: Sequence[float | None], where: str) -> None:
 
 
 def is_statistical(content: bytes) -> bool:
-    return format_of(content) is not None
+    return find_format(content) is not None
 
 
 FORMAT = FileFormat(name="SPSS, Stata and SAS", suffixes=SUFFIXES, recognise=is_statistical, read=read, options=("encoding",))

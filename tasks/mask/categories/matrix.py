@@ -12,11 +12,11 @@ from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, Ty
 from tasks.microdata.spec import Name
 
 Chances = tuple[tuple[str, float], ...]  # of one true category: released category, probability; in order of the texts
-Rows = tuple[tuple[str, Chances], ...]
+MatrixRows = tuple[tuple[str, Chances], ...]
 SUM_ERROR = 1e-9
 
 
-def chances_of(rows: Rows) -> dict[str, dict[str, float]]:
+def parse_chances(rows: MatrixRows) -> dict[str, dict[str, float]]:
     """The matrix as people write it."""
     return {category: dict(chances) for category, chances in rows}
 
@@ -38,7 +38,7 @@ def _sums_to_one(row: dict[str, float]) -> dict[str, float]:
     return row
 
 
-def _stochastic(rows: Rows) -> Rows:
+def _stochastic(rows: MatrixRows) -> MatrixRows:
     categories = [category for category, _ in rows]
     for _, chances in rows:
         if [released for released, _ in chances] != categories:
@@ -59,6 +59,6 @@ Matrix = Annotated[
     Field(min_length=2),
     AfterValidator(_stochastic),
     BeforeValidator(_from_mapping),
-    PlainSerializer(chances_of),
+    PlainSerializer(parse_chances),
     WithJsonSchema({"type": "object", "minProperties": 2, "additionalProperties": _ROW}),
 ]

@@ -9,15 +9,15 @@ from typing import Annotated, Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from tasks.mask.advice import Fields
 from tasks.mask.categories.invariant import invariant_matrix
-from tasks.mask.categories.matrix import Matrix, chances_of
+from tasks.mask.categories.matrix import Matrix, parse_chances
 from tasks.mask.categories.pram_text import describe_pram, matrix_in_words, suggest_stronger_pram, suggest_weaker_pram
-from tasks.mask.categories.product import CategoryCoding, category_texts, coding_of
+from tasks.mask.categories.product import CategoryCoding, category_texts, create_category_coding
 from tasks.mask.categories.warner import Warner, warner_matrix
 from tasks.mask.external_release.shown_digits import stack_tables
 from tasks.mask.intruder_belief import Belief, DiscreteLikelihood
 from tasks.mask.mask_text import MaskText
+from tasks.mask.shared_advice import Fields
 from tasks.mask.step import Description, IntruderView, MaskContext, MaskingMethod, Randomness
 from tasks.microdata.compiled import njit
 from tasks.microdata.errors import InputError
@@ -97,10 +97,14 @@ class Pram(MaskingMethod):
     @property
     def law(self) -> str:
         """How a released value comes about, in words."""
-        return f"{self._base_law}, then drawn back so that expected frequencies stay" if self.invariant else self._base_law
+        return (
+            f"{self._base_distribution}, then drawn back so that expected frequencies stay"
+            if self.invariant
+            else self._base_distribution
+        )
 
     @property
-    def _base_law(self) -> str:
+    def _base_distribution(self) -> str:
         each = "each combination of values" if self.jointly else "each value"
         if self.retention is not None:
             other = "combination" if self.jointly else "of its categories"
@@ -194,7 +198,7 @@ def randomise(site: MaskContext, spec: Pram) -> Microdata:
         what = f"`{spec.target_attributes[0]}` is the only attribute that the step would draw jointly"
         raise InputError("one-attribute", f"{where}.jointly", what, "two attributes or more", "take `jointly` out")
     for names in spec.units:
-        coding = coding_of(site.schema, site.table, names, f"{where}.attributes")
+        coding = create_category_coding(site.schema, site.table, names, f"{where}.attributes")
         codes = coding.codes(data)
         if (codes == coding.size).any():
             raise _unknown_category(names, site, coding, f"{where}.attributes: {join_with_and(names)}")
@@ -204,13 +208,13 @@ def randomise(site: MaskContext, spec: Pram) -> Microdata:
     return data
 
 
-def _unknown_category(names: tuple[str, ...], site: MaskContext, coding: CategoryCoding, place: str) -> InputError:
+def _unknown_category(names: tuple[str, ...], site: MaskContext, coding: CategoryCoding, location: str) -> InputError:
     if (coding.codes(site.table) == coding.size).any():
         what = f"{join_with_and(names)} holds a category that its declared order does not list"
-        return InputError("unknown-category", place, what, "the categories of `order`", "complete the order")
+        return InputError("unknown-category", location, what, "the categories of `order`", "complete the order")
     what = f"a step before has made a category of {join_with_and(names)} that the source does not have"
     remedy = "put this step before that one, or group the categories in the source"
-    return InputError("made-category", place, what, "the categories of the source", remedy)
+    return InputError("made-category", location, what, "the categories of the source", remedy)
 
 
 def transition_matrix(spec: Pram, categories: tuple[str, ...], *, where: str) -> Floats:
@@ -221,7 +225,7 @@ def transition_matrix(spec: Pram, categories: tuple[str, ...], *, where: str) ->
     Example: epsilon = 1 and two categories: 0.7310586 on the diagonal, 0.2689414 beside it.
     """
     if spec.matrix is not None:
-        return _build_matrix(chances_of(spec.matrix), categories, f"{where}.matrix")
+        return _build_matrix(parse_chances(spec.matrix), categories, f"{where}.matrix")
     if spec.warner is not None:
         return warner_matrix(spec.warner, categories, where=f"{where}.warner")
     return _spread(spec, len(categories))
@@ -273,22 +277,24 @@ def _is_coded_later(view: IntruderView, spec: Pram) -> bool:
 
 def _infer_unit(view: IntruderView, spec: Pram, names: tuple[str, ...]) -> Belief:
     knowledge = view.knowledge
-    before = next((law for law in knowledge.laws if law.names == names), None)
+    before = next((likelihood for likelihood in knowledge.likelihoods if likelihood.names == names), None)
     certain = knowledge.is_certain(names)
     follows = certain and knowledge.complete if spec.invariant else certain or before is not None
     if not follows:
         return knowledge.forget(names)
-    coding = coding_of(view.schema, _holding_categories(view, names), names, "masking")
+    coding = create_category_coding(view.schema, _holding_categories(view, names), names, "masking")
     if not knowledge.complete and spec.matrix is not None and not _fits(spec, coding):
         return knowledge.forget(names)
     own, shown = coding.codes(knowledge.believed), coding.codes(view.released)
     probability = chances(spec, coding, own, where="masking")
     values = Microdata.from_columns(dict(zip(names, coding.columns(np.arange(coding.size)), strict=True)))
-    if before is not None and not _is_of(before, values):
+    if before is not None and not _is_about(before, values):
         return knowledge.forget(names)
-    law = DiscreteLikelihood(names, own, shown, probability if before is None else before.probability @ probability, values)
+    likelihood = DiscreteLikelihood(
+        names, own, shown, probability if before is None else before.probability @ probability, values
+    )
     rest = knowledge.drop_attributes(names)
-    return replace(rest, laws=(*rest.laws, law))
+    return replace(rest, likelihoods=(*rest.likelihoods, likelihood))
 
 
 def _holding_categories(view: IntruderView, names: tuple[str, ...]) -> Microdata:
@@ -305,9 +311,9 @@ def _fits(spec: Pram, coding: CategoryCoding) -> bool:
     return True
 
 
-def _is_of(law: DiscreteLikelihood, values: Microdata) -> bool:
+def _is_about(likelihood: DiscreteLikelihood, values: Microdata) -> bool:
     """Are the categories of a law these? Not where they are those of strata, or were recoded since."""
-    return law.values is not None and law.values.arrow.equals(values.arrow)
+    return likelihood.values is not None and likelihood.values.arrow.equals(values.arrow)
 
 
 def _base(spec: Pram, coding: CategoryCoding, c: int, where: str) -> Floats:

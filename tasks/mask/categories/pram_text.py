@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tasks.mask.advice import JOINTLY, MORE_RISK, Fields, begin_sentence, state_value
 from tasks.mask.categories.warner import Warner, warner_matrix
 from tasks.mask.mask_text import MaskText
+from tasks.mask.shared_advice import JOINTLY, MORE_RISK, Fields, begin_sentence, state_value
 from tasks.microdata.numbers import number
 from tasks.microdata.words import join_with_and
 

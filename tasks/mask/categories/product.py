@@ -31,13 +31,13 @@ class CategoryCoding:
     categories: tuple[pa.Array, ...]
 
     @property
-    def places(self) -> tuple[int, ...]:
+    def sizes(self) -> tuple[int, ...]:
         """How many places each attribute has: its categories and the gap."""
         return tuple(len(categories) + 1 for categories in self.categories)
 
     @property
     def size(self) -> int:
-        return math.prod(self.places)
+        return math.prod(self.sizes)
 
     def codes(self, table: Microdata) -> Integers:
         """Shape (n,): the code of each row; `size` where a value is none of the categories."""
@@ -51,7 +51,7 @@ class CategoryCoding:
 
     def columns(self, codes: Integers) -> tuple[pa.Array, ...]:
         """The values that codes below `size` stand for, one column for each attribute."""
-        parts = np.unravel_index(codes, self.places)
+        parts = np.unravel_index(codes, self.sizes)
         return tuple(
             categories.take(pa.array(part, mask=part == len(categories)))
             for part, categories in zip(parts, self.categories, strict=True)
@@ -63,29 +63,29 @@ class CategoryCoding:
 
     def blocks(self) -> list[Integers]:
         """The codes with the same attributes missing, ascending: first those without a gap, last the one of gaps alone."""
-        parts = [np.arange(places) for places in self.places]
+        parts = [np.arange(locations) for locations in self.sizes]
         present = [(part[:-1], part[-1:]) for part in parts]
-        return [np.ravel_multi_index(np.meshgrid(*chosen, indexing="ij"), self.places).ravel() for chosen in product(*present)]
+        return [np.ravel_multi_index(np.meshgrid(*chosen, indexing="ij"), self.sizes).ravel() for chosen in product(*present)]
 
     def _one(self, code: int) -> tuple[pa.Array, ...]:
         return self.columns(np.array([code], dtype=np.int64))
 
 
-def coding_of(schema: Schema, table: Microdata, names: tuple[str, ...], place: str) -> CategoryCoding:
+def create_category_coding(schema: Schema, table: Microdata, names: tuple[str, ...], location: str) -> CategoryCoding:
     """The categories of the attributes: their declared order, or the values that occur in the table, ascending.
 
     Of several attributes all combinations count, not only those that occur: which occur is a fact about the data, and who
     drew among them alone would publish it, and could promise no epsilon.
 
-    place: of the attributes in the release file. Raises InputError for fewer than 2 or more than 1,000 categories, and for more
-    than 2,000 combinations (gaps counted as one more category).
+    location: of the attributes in the release file. Raises InputError for fewer than 2 or more than 1,000 categories, and for
+    more than 2,000 combinations (gaps counted as one more category).
     """
-    categories = tuple(_categories(schema[name], table, f"{place}: {name}") for name in names)
+    categories = tuple(_categories(schema[name], table, f"{location}: {name}") for name in names)
     coding = CategoryCoding(names, categories)
     if len(names) > 1 and coding.size > MOST_COMBINATIONS:
         what = f"{join_with_and(names)} have {coding.size:,} combinations of categories, a gap counted as one"
         remedy = "draw fewer attributes together, or group their categories in the source"
-        raise InputError("combinations", place, what, f"at most {MOST_COMBINATIONS:,} combinations", remedy)
+        raise InputError("combinations", location, what, f"at most {MOST_COMBINATIONS:,} combinations", remedy)
     return coding
 
 
@@ -94,7 +94,7 @@ def category_texts(categories: pa.Array) -> tuple[str, ...]:
     return tuple(map(_as_text, categories.to_pylist()))
 
 
-def _categories(attribute: Attribute, source: Microdata, place: str) -> pa.Array:
+def _categories(attribute: Attribute, source: Microdata, location: str) -> pa.Array:
     found = pc.unique(source.column(attribute.name).drop_null())
     if attribute.order is None:
         found = found.take(pc.sort_indices(found))
@@ -105,7 +105,7 @@ def _categories(attribute: Attribute, source: Microdata, place: str) -> pa.Array
         remedy = (
             "take it out of the step" if len(found) < 2 else "group its categories in the source, or take it out of the step"
         )
-        raise InputError("categories", place, what, f"2 to {MOST_CATEGORIES:,} categories", remedy)
+        raise InputError("categories", location, what, f"2 to {MOST_CATEGORIES:,} categories", remedy)
     return found
 
 

@@ -9,8 +9,8 @@ from typing import Literal
 import numpy as np
 
 from tasks.mask.categories.pram import Pram, transition_matrix
-from tasks.mask.categories.product import category_texts, coding_of
-from tasks.mask.categories.randomised_response import epsilon_of
+from tasks.mask.categories.product import category_texts, create_category_coding
+from tasks.mask.categories.randomised_response import compute_epsilon
 from tasks.microdata.schema import Schema
 from tasks.microdata.spec import Spec
 from tasks.microdata.table import Floats, Microdata
@@ -44,7 +44,7 @@ def randomisations(source: Microdata, schema: Schema, steps: Iterable[Spec]) -> 
     return tuple(_randomisation(source, schema, name, ours) for name in schema.names if name in names)
 
 
-def epsilon_of_a_record(source: Microdata, schema: Schema, steps: Iterable[Spec]) -> Epsilon | None:
+def compute_record_epsilon(source: Microdata, schema: Schema, steps: Iterable[Spec]) -> Epsilon | None:
     """The epsilon of all cells of one record that PRAM steps draw anew, taken together: the sum over steps and attributes.
 
     Attributes that are drawn together count once, with the epsilon of their combination. It is about those steps and those
@@ -60,7 +60,7 @@ def _randomisation(source: Microdata, schema: Schema, name: str, steps: tuple[Pr
     return Randomisation(
         name,
         _finite(sum(_epsilon(source, schema, *unit) for unit in units)),
-        len(coding_of(schema, source, (name,), "masking").categories[0]),
+        len(create_category_coding(schema, source, (name,), "masking").categories[0]),
         any(step.invariant or _hides_the_truth(_base(source, schema, step, names)) for step, names in units),
         others,
         any(step.invariant for step, _ in units),
@@ -69,12 +69,12 @@ def _randomisation(source: Microdata, schema: Schema, name: str, steps: tuple[Pr
 
 def _epsilon(source: Microdata, schema: Schema, step: Pram, names: tuple[str, ...]) -> float:
     gaps = any(bool(source.missing(name).any()) for name in names)
-    return np.inf if step.invariant else epsilon_of(_base(source, schema, step, names), with_missing=gaps)
+    return np.inf if step.invariant else compute_epsilon(_base(source, schema, step, names), with_missing=gaps)
 
 
 def _base(source: Microdata, schema: Schema, step: Pram, names: tuple[str, ...]) -> Floats:
     """The matrix over the combinations without gaps, as the parameters say, before `invariant` makes another of it."""
-    coding = coding_of(schema, source, names, "masking")
+    coding = create_category_coding(schema, source, names, "masking")
     texts = category_texts(coding.categories[0]) if len(names) == 1 else tuple(map(str, coding.blocks()[0]))
     return transition_matrix(step, texts, where="masking")
 

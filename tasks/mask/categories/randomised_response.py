@@ -12,7 +12,7 @@ from tasks.microdata.table import Floats
 WORST_CONDITION = 1e12  # beyond, the estimate has no correct digit left
 
 
-def epsilon_of(matrix: Floats, *, with_missing: bool = False) -> float:
+def compute_epsilon(matrix: Floats, *, with_missing: bool = False) -> float:
     """The epsilon of local differential privacy of one randomised cell.
 
     Meaning: whatever category is released, no true category makes it more than e^epsilon times as probable as another.

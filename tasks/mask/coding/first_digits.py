@@ -21,12 +21,12 @@ class DigitGrouping(Spec):
     digits: Public[Annotated[int, Field(ge=1, le=MOST_DIGITS)]]
 
 
-def refuse_no_digits(site: MaskContext, name: str, place: str) -> None:
+def refuse_no_digits(site: MaskContext, name: str, location: str) -> None:
     """InputError for a column whose values are not all digits, or whose texts have a declared order."""
     column = site.data.column(name)
     if site.schema[name].order is not None:
         what, allowed = f"`{name}` has a declared order, in which its first digits do not stand", "`map`"
-        raise InputError("ordered-digits", f"{place}.group", what, allowed, "join its categories by `map`")
+        raise InputError("ordered-digits", f"{location}.group", what, allowed, "join its categories by `map`")
     present = column.drop_null()
     if site.data.is_text(name):
         fits = bool(pc.all(pc.match_substring_regex(present, r"\A[0-9]+\z")).as_py()) if len(present) else True
@@ -35,7 +35,7 @@ def refuse_no_digits(site: MaskContext, name: str, place: str) -> None:
     if not fits:
         what = f"`{name}` holds values that are no codes of digits"
         allowed = "codes that are written in digits alone (0110, 9622)"
-        raise InputError("no-digits", f"{place}.group", what, allowed, "join its categories by `map` or `file`")
+        raise InputError("no-digits", f"{location}.group", what, allowed, "join its categories by `map` or `file`")
 
 
 def first_digits(site: MaskContext, name: str, group: DigitGrouping) -> pa.Array:

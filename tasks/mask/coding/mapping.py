@@ -34,7 +34,7 @@ def _from_written(value: object) -> object:
     return tuple(sorted((old, new if isinstance(new, str) else json.dumps(new)) for old, new in found.items()))
 
 
-Pairs = Annotated[
+CategoryPairs = Annotated[
     tuple[tuple[Name, Name], ...],
     Field(min_length=1),
     BeforeValidator(_from_written),
@@ -45,45 +45,45 @@ Pairs = Annotated[
         "additionalProperties": {"type": ["string", "number", "boolean"]},
     }),
 ]  # fmt: skip
-_PAIRS: TypeAdapter[tuple[tuple[str, str], ...]] = TypeAdapter(Pairs)
+_PAIRS: TypeAdapter[tuple[tuple[str, str], ...]] = TypeAdapter(CategoryPairs)
 
 
-def read_mapping(path: Path, place: str) -> tuple[tuple[str, str], ...]:
+def read_mapping(path: Path, location: str) -> tuple[tuple[str, str], ...]:
     """The pairs (category, what it becomes) of a file, sorted.
 
     A `.csv` file has a header `old,new` and is UTF-8; every cell is text. A `.yaml` or `.yml` file holds one mapping.
-    place: where the release file names it. Raises InputError for everything else; a category that stands twice is refused.
+    location: where the release file names it. Raises InputError for everything else; a category that stands twice is refused.
     """
-    _refuse_unreadable(path, place)
+    _refuse_unreadable(path, location)
     try:
         written = _from_csv(path) if path.suffix.lower() == ".csv" else read_document(path).content
         return _PAIRS.validate_python(written, strict=True)
     except ValidationError:
         what = "the file does not map categories to single categories"
-        raise _unfit(path, place, what) from None
+        raise _unfit(path, location, what) from None
     except OSError as error:
-        raise _unfit(path, place, f"the mapping file cannot be read ({error.strerror})", "make it readable") from None
+        raise _unfit(path, location, f"the mapping file cannot be read ({error.strerror})", "make it readable") from None
     except InputError as error:
-        remedy = f"{error.remedy} (in the mapping file that {place} names)"
+        remedy = f"{error.remedy} (in the mapping file that {location} names)"
         raise dataclasses.replace(error, code="mapping-file", allowed=_ALLOWED, remedy=remedy) from None
 
 
 _ALLOWED = "a CSV file with the header `old,new`, or a YAML file with one mapping `old: new`"
 
 
-def _refuse_unreadable(path: Path, place: str) -> None:
+def _refuse_unreadable(path: Path, location: str) -> None:
     if path.suffix.lower() not in (".csv", ".yaml", ".yml"):
-        raise _unfit(path, place, "a mapping is read from a file named *.csv, *.yaml or *.yml", "name another file")
+        raise _unfit(path, location, "a mapping is read from a file named *.csv, *.yaml or *.yml", "name another file")
     try:
         found = path.stat()
     except (OSError, ValueError):  # ValueError: a name that no file can have
         beside = [file.name for file in path.parent.iterdir()] if path.parent.is_dir() else []
         remedy = did_you_mean(path.name, beside, "correct the path; it is relative to the release file")
-        raise InputError("no-such-file", place, "there is no such mapping file", _ALLOWED, remedy, str(path)) from None
+        raise InputError("no-such-file", location, "there is no such mapping file", _ALLOWED, remedy, str(path)) from None
     if not stat.S_ISREG(found.st_mode):
-        raise _unfit(path, place, "this is a folder or a device, not a file", "name a file")
+        raise _unfit(path, location, "this is a folder or a device, not a file", "name a file")
     if found.st_size > LARGEST_BYTES:
-        raise _unfit(path, place, f"the mapping file is larger than {LARGEST_BYTES:,} bytes")
+        raise _unfit(path, location, f"the mapping file is larger than {LARGEST_BYTES:,} bytes")
 
 
 def _from_csv(path: Path) -> dict[str, str]:
@@ -100,5 +100,5 @@ def _from_csv(path: Path) -> dict[str, str]:
     return dict(zip(old, new, strict=True))
 
 
-def _unfit(path: Path, place: str, what: str, remedy: str = "correct the file", value: str | None = None) -> InputError:
-    return InputError("mapping-file", place, what, _ALLOWED, remedy, path.name if value is None else value)
+def _unfit(path: Path, location: str, what: str, remedy: str = "correct the file", value: str | None = None) -> InputError:
+    return InputError("mapping-file", location, what, _ALLOWED, remedy, path.name if value is None else value)

@@ -10,15 +10,15 @@ from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 
-from tasks.mask.advice import JOINTLY, MORE_RISK, Fields
 from tasks.mask.coding.bands import apply_bands, refuse_idle_bands
 from tasks.mask.coding.first_digits import DigitGrouping, first_digits, refuse_no_digits
 from tasks.mask.coding.joined_categories import Become, join_categories, refuse_unfit_mapping
-from tasks.mask.coding.mapping import Pairs, read_mapping
+from tasks.mask.coding.mapping import CategoryPairs, read_mapping
 from tasks.mask.coding.written import Written
 from tasks.mask.intruder_belief import Belief
 from tasks.mask.mask_text import MaskText
 from tasks.mask.repetition import infer_by_repeating_step, infer_by_value_rule
+from tasks.mask.shared_advice import JOINTLY, MORE_RISK, Fields
 from tasks.mask.step import Description, IntruderView, MaskContext, MaskingMethod, MaskStep, Randomness
 from tasks.microdata.by_attribute import MappingForm, WrittenMapping, refuse_other_attributes
 from tasks.microdata.errors import InputError
@@ -59,7 +59,7 @@ class Recode(Spec):
     intervals: Annotated[Annotated[tuple[Written, ...], Field(min_length=1)] | None, PublicField(_bands_in_numbers)] = None
     publish: Literal["midpoint", "lower", "mean", "median"] | None = None
     values: Annotated[tuple[Written, ...], Field(min_length=2)] | None = None
-    map: Annotated[Pairs | None, PublicField(_mapping_in_numbers)] = None
+    map: Annotated[CategoryPairs | None, PublicField(_mapping_in_numbers)] = None
     file: Name | None = None
     group: Public[DigitGrouping | None] = None
     others: Literal["refuse", "keep"] | Become = "refuse"
@@ -235,39 +235,41 @@ def recode(site: MaskContext, spec: Recoding) -> Microdata:
     """
     data = site.data
     for name, one in spec.recode:
-        place = f"{site.where}.recode.{name}"
+        location = f"{site.where}.recode.{name}"
         here = replace(site, data=data)
-        refuse_wrong_way(here, name, one, place)
-        data = _recode_attribute(here, name, one, place, protected=True)
+        refuse_wrong_way(here, name, one, location)
+        data = _recode_attribute(here, name, one, location, protected=True)
         if spec.by is None:
-            _refuse_idle(here.data, data, name, one, place)
+            _refuse_idle(here.data, data, name, one, location)
     return data
 
 
-def refuse_wrong_way(site: MaskContext, name: str, one: Recode, place: str) -> None:
+def refuse_wrong_way(site: MaskContext, name: str, one: Recode, location: str) -> None:
     """InputError for bands of what has no order, a mapping of what is measured, and a mapping that does not fit."""
     scale = site.schema[name].scale
     if one.file is not None:
         what = "the mapping file has not been read"
-        raise InputError("unread-mapping", f"{place}.file", what, "a release file that is loaded as a whole", "load it again")
+        raise InputError(
+            "unread-mapping", f"{location}.file", what, "a release file that is loaded as a whole", "load it again"
+        )
     if one.group is not None:
-        _refuse_ungroupable(site, name, place)
+        _refuse_ungroupable(site, name, location)
         return
     fits = scale in (_MAPPED if one.intervals is None else _BANDED)
     if not fits:
         way, other = ("a mapping", "intervals") if one.intervals is None else ("intervals", "map")
         what, allowed = f"`{name}` is {scale}: it cannot be recoded by {way}", f"`{other}`"
-        raise InputError("wrong-scale", place, what, allowed, f"recode it by `{other}`, or declare its scale", name)
+        raise InputError("wrong-scale", location, what, allowed, f"recode it by `{other}`, or declare its scale", name)
     if one.map is not None:
-        refuse_unfit_mapping(site, name, one.map, one.others, place, unused_is_fine=one.unused == "ignore")
+        refuse_unfit_mapping(site, name, one.map, one.others, location, unused_is_fine=one.unused == "ignore")
 
 
-def _refuse_ungroupable(site: MaskContext, name: str, place: str) -> None:
+def _refuse_ungroupable(site: MaskContext, name: str, location: str) -> None:
     scale = site.schema[name].scale
     if scale not in _MAPPED:
         what, allowed = f"`{name}` is {scale}: its first digits say nothing", "`intervals`, or the scale nominal or code"
-        raise InputError("wrong-scale", place, what, allowed, "recode it by `intervals`, or declare its scale", name)
-    refuse_no_digits(site, name, place)
+        raise InputError("wrong-scale", location, what, allowed, "recode it by `intervals`, or declare its scale", name)
+    refuse_no_digits(site, name, location)
 
 
 _BANDED = frozenset({Scale.NUMERIC, Scale.DATE, Scale.TIME, Scale.ORDINAL})
@@ -280,7 +282,7 @@ def infer(view: IntruderView, spec: Recoding) -> Belief:
     A mapping, a midpoint, a lower limit or a stated value is a rule for single values; a mean or median depends on all records.
     """
     for name, one in spec.recode:
-        again = partial(_recode_attribute, name=name, one=one, place="masking", protected=False)
+        again = partial(_recode_attribute, name=name, one=one, location="masking", protected=False)
         known = infer_by_repeating_step(view, (name,), again) if one.depends_on_all else infer_by_value_rule(view, name, again)
         view = replace(view, knowledge=known)
     return view.knowledge
@@ -297,33 +299,33 @@ def load_mappings(steps: Iterable[AnyStep], base: Path, where: str) -> tuple[Any
     )
 
 
-def _load_step_mappings(step: Any, base: Path, place: str) -> Any:
-    read = ((name, _read(one, base, f"{place}.{name}.file")) for name, one in step.recode)
+def _load_step_mappings(step: Any, base: Path, location: str) -> Any:
+    read = ((name, _read(one, base, f"{location}.{name}.file")) for name, one in step.recode)
     return step.model_copy(update={"recode": tuple(read)})
 
 
-def _read(one: Recode, base: Path, place: str) -> Recode:
+def _read(one: Recode, base: Path, location: str) -> Recode:
     if one.file is None:
         return one
-    pairs = read_mapping((base / one.file).absolute(), place)
+    pairs = read_mapping((base / one.file).absolute(), location)
     return one.model_copy(update={"map": pairs, "file": None, "unused": one.unused or "ignore"})
 
 
-def _recode_attribute(site: MaskContext, name: str, one: Recode, place: str, *, protected: bool) -> Microdata:
+def _recode_attribute(site: MaskContext, name: str, one: Recode, location: str, *, protected: bool) -> Microdata:
     """protected: refuse what would tell the value of one person; the intruder repeats what has been done."""
     if one.group is not None:
         return site.data.replace_column(name, first_digits(site, name, one.group))
     if one.map is not None:
-        return site.data.replace_column(name, join_categories(site.data.column(name), one.map, one.others, place, name))
-    return apply_bands(site, name, one.intervals or (), one.values or one.publish or "median", place, protected=protected)
+        return site.data.replace_column(name, join_categories(site.data.column(name), one.map, one.others, location, name))
+    return apply_bands(site, name, one.intervals or (), one.values or one.publish or "median", location, protected=protected)
 
 
-def _refuse_idle(before: Microdata, after: Microdata, name: str, one: Recode, place: str) -> None:
+def _refuse_idle(before: Microdata, after: Microdata, name: str, one: Recode, location: str) -> None:
     if after.column(name).equals(before.column(name)):
         what = f"recoding changes no value of `{name}`"
-        raise InputError("nothing-recoded", place, what, "fewer values than before", "take the attribute out of the step")
+        raise InputError("nothing-recoded", location, what, "fewer values than before", "take the attribute out of the step")
     if one.intervals is not None:
-        refuse_idle_bands(before, after, name, place)
+        refuse_idle_bands(before, after, name, location)
 
 
 def describe_recoding(step: Recoding) -> MaskText:

@@ -11,13 +11,13 @@ from typing import Annotated, Literal, Self, assert_never
 import numpy as np
 from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema, model_validator
 
-from tasks.mask.advice import JOINTLY, MORE_RISK, Fields, state_values
 from tasks.mask.carrying import carry_bounds, find_bounds
 from tasks.mask.coding.rounding_text import describe_rounding
 from tasks.mask.intruder_belief import Belief, DiscreteLikelihood, GaussianLikelihood, InInterval
 from tasks.mask.mask_text import MaskText
-from tasks.mask.precision import round_to_grid
+from tasks.mask.precision_grid import round_to_grid
 from tasks.mask.repetition import create_mask_context, infer_by_value_rule
+from tasks.mask.shared_advice import JOINTLY, MORE_RISK, Fields, state_values
 from tasks.mask.step import Description, IntruderView, MaskContext, MaskingMethod, Randomness
 from tasks.mask.value_bounds import ValueBounds
 from tasks.microdata.by_attribute import WrittenMapping, refuse_other_attributes
@@ -28,7 +28,7 @@ from tasks.microdata.spec import Name, Public
 from tasks.microdata.table import MOMENT, SECONDS_OF_A_DAY, Booleans, Floats, Integers, Microdata
 from tasks.microdata.words import join_with_and
 
-Kind = Literal["deterministic", "random", "controlled"]
+RoundingKind = Literal["deterministic", "random", "controlled"]
 Base = Annotated[float, Field(gt=0)]
 Bases = Annotated[
     tuple[tuple[Name, Base], ...],
@@ -53,7 +53,7 @@ class Rounding(MaskingMethod):
 
     method: Public[Literal["rounding"]]
     bases: Public[Bases]
-    kind: Public[Kind]
+    kind: Public[RoundingKind]
 
     @model_validator(mode="after")
     def _strata_change_something(self) -> Self:
@@ -111,7 +111,7 @@ class Rounding(MaskingMethod):
 
     @classmethod
     def examples(cls) -> tuple[Self, ...]:
-        kinds: tuple[Kind, ...] = ("deterministic", "random", "controlled")
+        kinds: tuple[RoundingKind, ...] = ("deterministic", "random", "controlled")
         return tuple(cls(method="rounding", bases=(("age", 5.0), ("size", 2.0)), kind=kind) for kind in kinds)
 
     @classmethod
@@ -172,25 +172,25 @@ def round_to_base(site: MaskContext, spec: Rounding) -> Microdata:
     """
     data = site.data
     for name, base in spec.bases:
-        place = f"{site.where}.bases.{name}"
-        before = extract_positions(data, site.schema, name, place)
-        length = _length(site, name, base, place)
+        location = f"{site.where}.bases.{name}"
+        before = extract_positions(data, site.schema, name, location)
+        length = _length(site, name, base, location)
         lower, upper = _multiples(site, name, before, length)
         if spec.by is None:
-            _refuse_idle(name, before, lower, upper, place)
+            _refuse_idle(name, before, lower, upper, location)
         up = _goes_up(before, length, lower < upper, spec.kind, rng=partial(site.draw, name))
         data = data.replace_positions(site.schema[name], np.where(up, upper, lower))
     return data
 
 
-def _refuse_idle(name: str, before: Floats, lower: Floats, upper: Floats, place: str) -> None:
+def _refuse_idle(name: str, before: Floats, lower: Floats, upper: Floats, location: str) -> None:
     if (lower < upper).any():
         return
     if np.array_equal(lower, before, equal_nan=True):
         what = f"all values of `{name}` are multiples of the base: rounding would change nothing"
-        raise InputError("nothing-to-round", place, what, "a base that some value is no multiple of", "take a larger base")
+        raise InputError("nothing-to-round", location, what, "a base that some value is no multiple of", "take a larger base")
     what = f"the base is so large that no value of `{name}` lies between two multiples that can be published"
-    raise InputError("base-too-large", place, what, "a base well inside the range of the column", "take a smaller base")
+    raise InputError("base-too-large", location, what, "a base well inside the range of the column", "take a smaller base")
 
 
 def quotients(values: Floats, base: float) -> Floats:
@@ -212,8 +212,8 @@ def systematic(fractions: Floats, *, rng: np.random.Generator) -> Integers:
     total = float(reached[-1]) if len(order) else 0.0
     n_chosen = round(total)
     start = rng.uniform(max(0.0, n_chosen - total), min(1.0, n_chosen + 1 - total))
-    places = np.searchsorted(reached, np.arange(1, n_chosen + 1) - start, side="left")
-    return np.sort(order[np.minimum(places, len(order) - 1)])
+    locations = np.searchsorted(reached, np.arange(1, n_chosen + 1) - start, side="left")
+    return np.sort(order[np.minimum(locations, len(order) - 1)])
 
 
 def infer(view: IntruderView, spec: Rounding) -> Belief:
@@ -236,7 +236,7 @@ def infer(view: IntruderView, spec: Rounding) -> Belief:
             known = replace(
                 rest,
                 between=(*rest.between, between),
-                laws=(*rest.laws, _infer_likelihood(view, name, base, between)),
+                likelihoods=(*rest.likelihoods, _infer_likelihood(view, name, base, between)),
                 bounds=rest.bounds if moved is None else (*rest.bounds, move_bounds_by_rounding(view, spec, moved)),
             )
         else:
@@ -247,7 +247,7 @@ def infer(view: IntruderView, spec: Rounding) -> Belief:
 
 def _follows_rule(knowledge: Belief, name: str) -> bool:
     """Is the attribute known for certain, or by a law of its values?"""
-    return knowledge.is_certain((name,)) or any(name in law.names and law.values is not None for law in knowledge.laws)
+    return knowledge.is_certain((name,)) or any(name in law.names and law.values is not None for law in knowledge.likelihoods)
 
 
 def move_bounds_by_rounding(view: IntruderView, spec: Rounding, bounds: ValueBounds) -> ValueBounds:
@@ -302,7 +302,7 @@ def _infer_likelihood(view: IntruderView, name: str, base: float, between: InInt
     own = view.knowledge.believed.positions(attribute)
     missing = np.isnan(own)
     up = np.where(missing | (between.low == between.high), 1.0, chance_above(own, length))
-    odd = np.where(missing, 0, _multiple_of(between.high, length) % 2).astype(np.int64)
+    odd = np.where(missing, 0, _round_to_multiple(between.high, length) % 2).astype(np.int64)
     steps = np.linspace(0, 1, _STEPS + 1)
     size = 2 * len(steps) + 2
     probability = np.zeros((size, size))
@@ -310,7 +310,7 @@ def _infer_likelihood(view: IntruderView, name: str, base: float, between: InInt
     probability[1 : size - 2 : 2, :2] = np.column_stack([1 - steps, steps])
     probability[size - 2, 2] = 1.0
     released = view.released.positions(attribute)
-    shown = np.where(np.isnan(released), 2, _multiple_of(released, length) % 2).astype(np.int64)
+    shown = np.where(np.isnan(released), 2, _round_to_multiple(released, length) % 2).astype(np.int64)
     return DiscreteLikelihood(
         (name,), np.where(missing, size - 2, 2 * np.rint(up * _STEPS).astype(np.int64) + odd), shown, probability
     )
@@ -322,17 +322,17 @@ def chance_above(values: Floats, length: float) -> Floats:
     return np.clip(quotient - np.floor(quotient), 1 / _STEPS, 1 - 1 / _STEPS)
 
 
-def _multiple_of(positions: Floats, length: float) -> Floats:
+def _round_to_multiple(positions: Floats, length: float) -> Floats:
     """Of what multiple of the base each position is, a whole number; 0 for a missing one."""
     return np.where(np.isnan(positions), 0.0, np.rint(positions / length))
 
 
-def _length(site: MaskContext, name: str, base: float, place: str) -> float:
+def _length(site: MaskContext, name: str, base: float, location: str) -> float:
     """The base as a difference of positions: moments count in days."""
     length = base / SECONDS_OF_A_DAY if site.data.column(name).type == MOMENT else base
     if round_to_grid(np.array([length]), site.precision[name])[0] != length:
         what = f"the base is no multiple of the precision of `{name}`: its multiples are no values of the column"
-        raise InputError("base-off-the-grid", place, what, "a multiple of the smallest difference that the column can show",
+        raise InputError("base-off-the-grid", location, what, "a multiple of the smallest difference that the column can show",
                          "take a whole base for whole numbers and dates", base)  # fmt: skip
     return length
 
@@ -356,7 +356,9 @@ def _calendar(site: MaskContext, name: str) -> tuple[float, float]:
     return date.min.toordinal() - beginning, date.max.toordinal() - beginning + 1
 
 
-def _goes_up(values: Floats, length: float, open_: Booleans, kind: Kind, *, rng: partial[np.random.Generator]) -> Booleans:
+def _goes_up(
+    values: Floats, length: float, open_: Booleans, kind: RoundingKind, *, rng: partial[np.random.Generator]
+) -> Booleans:
     """Shape (n,): is the multiple above taken? open_: where there are two to choose from."""
     quotient = quotients(values, length)
     fractions = np.where(open_, quotient - np.floor(quotient), 0.0)

@@ -12,14 +12,14 @@ from typing import Annotated, Literal, Self
 import numpy as np
 from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 
-from tasks.mask.advice import JOINTLY, MORE_RISK, Fields
 from tasks.mask.carrying import carry_bounds
-from tasks.mask.coding.centres import centre_of, refuse_few
-from tasks.mask.coding.written import Written, position_of
+from tasks.mask.coding.centres import compute_band_centre, refuse_few
+from tasks.mask.coding.written import Written, parse_position
 from tasks.mask.intruder_belief import Belief, DiscreteLikelihood
 from tasks.mask.mask_text import MaskText
-from tasks.mask.precision import round_to_grid
+from tasks.mask.precision_grid import round_to_grid
 from tasks.mask.repetition import create_mask_context, infer_by_repeating_step, infer_by_value_rule
+from tasks.mask.shared_advice import JOINTLY, MORE_RISK, Fields
 from tasks.mask.step import Description, IntruderView, MaskContext, MaskingMethod, Randomness
 from tasks.mask.value_bounds import ValueBounds
 from tasks.microdata.by_attribute import MappingForm, WrittenMapping, refuse_other_attributes
@@ -217,17 +217,17 @@ def top_bottom_code(site: MaskContext, spec: TopBottomCoding) -> Microdata:
     """
     data = site.data
     for name, limits in spec.limits:
-        place = f"{site.where}.limits.{name}"
+        location = f"{site.where}.limits.{name}"
         here = replace(site, data=data)
-        before = extract_positions(data, site.schema, name, place)
-        ends = _ends(here, name, limits, before, place)
+        before = extract_positions(data, site.schema, name, location)
+        ends = _ends(here, name, limits, before, location)
         if site.schema[name].scale is Scale.ORDINAL and limits.publish == "mean":
             what = f"`{name}` is ordinal, and its categories have no mean"
-            raise InputError("no-mean", f"{place}.publish", what, "limit or median", "publish: median", "mean")
-        _refuse_few(here, before, ends, limits, name, place)
+            raise InputError("no-mean", f"{location}.publish", what, "limit or median", "publish: median", "mean")
+        _refuse_few(here, before, ends, limits, name, location)
         coded = _code_attribute(here, name, limits, before, ends)
         if spec.by is None:
-            _refuse_no_or_all(data, coded, ends, before, name, place)
+            _refuse_no_or_all(data, coded, ends, before, name, location)
         data = coded
     return data
 
@@ -237,7 +237,9 @@ def code_positions(before: Floats, ends: tuple[float, float], publish: str, *, o
     after = before.copy()
     for limit, coded in zip(ends, _flag_coded_values(before, ends), strict=True):
         if coded.any():
-            after[coded] = limit if publish == "limit" else centre_of(before[coded], _centre(publish), ordinal=ordinal)
+            after[coded] = (
+                limit if publish == "limit" else compute_band_centre(before[coded], _centre(publish), ordinal=ordinal)
+            )
     return after
 
 
@@ -248,7 +250,7 @@ def infer(view: IntruderView, spec: TopBottomCoding) -> Belief:
     """
     for name, limits in spec.limits:
         coded, knowledge = partial(_repeat_coding, name=name, limits=limits), view.knowledge
-        by_law = any(name in law.names and law.values is not None for law in knowledge.laws)
+        by_law = any(name in law.names and law.values is not None for law in knowledge.likelihoods)
         if not knowledge.is_certain((name,)) and (limits.depends_on_all or not by_law):
             known = carry_bounds(view, spec, name)
         elif limits.depends_on_all:
@@ -282,7 +284,8 @@ def move_bounds_by_coding(view: IntruderView, spec: TopBottomCoding, bounds: Val
     if bounds.knows_column:
         tails = _flag_coded_values(lowest, (low_bottom, low_top))
         centres = [
-            centre_of(lowest[tail], _centre(limits.publish), ordinal=ordinal) if tail.any() else np.nan for tail in tails
+            compute_band_centre(lowest[tail], _centre(limits.publish), ordinal=ordinal) if tail.any() else np.nan
+            for tail in tails
         ]
         bottom, top = (one if ordinal else round_to_grid(np.array([one]), site.precision[name])[0] for one in centres)
 
@@ -308,21 +311,21 @@ def _code_attribute(site: MaskContext, name: str, limits: CodingLimits, before: 
     return site.data.replace_positions(site.schema[name], after if ordinal else round_to_grid(after, site.precision[name]))
 
 
-def _ends(site: MaskContext, name: str, limits: CodingLimits, before: Floats, place: str) -> tuple[float, float]:
+def _ends(site: MaskContext, name: str, limits: CodingLimits, before: Floats, location: str) -> tuple[float, float]:
     """The bottom and the top limit as positions, infinite where there is none."""
     ascending = np.sort(before[~np.isnan(before)])
     bottom, top = -np.inf, np.inf
     if limits.bottom is not None:
-        bottom = position_of(site, name, limits.bottom, f"{place}.bottom")
+        bottom = parse_position(site, name, limits.bottom, f"{location}.bottom")
     elif limits.bottom_percent is not None and len(ascending):
         bottom = float(ascending[_n_coded(limits.bottom_percent, len(ascending)) - 1])
     if limits.top is not None:
-        top = position_of(site, name, limits.top, f"{place}.top")
+        top = parse_position(site, name, limits.top, f"{location}.top")
     elif limits.top_percent is not None and len(ascending):
         top = float(ascending[-_n_coded(limits.top_percent, len(ascending))])
     if bottom >= top:
         what = f"the bottom and the top limit of `{name}` meet, so that no value is left between them"
-        raise InputError("limits-meet", place, what, "a bottom limit below the top limit", "move one of them")
+        raise InputError("limits-meet", location, what, "a bottom limit below the top limit", "move one of them")
     return bottom, top
 
 
@@ -340,23 +343,23 @@ def _centre(publish: str) -> Literal["mean", "median"]:
 
 
 def _refuse_few(
-    site: MaskContext, before: Floats, ends: tuple[float, float], limits: CodingLimits, name: str, place: str
+    site: MaskContext, before: Floats, ends: tuple[float, float], limits: CodingLimits, name: str, location: str
 ) -> None:
     if limits.publish != "limit":
         for coded in _flag_coded_values(before, ends):
-            refuse_few(site, coded, _centre(limits.publish), name, f"{place}.publish")
+            refuse_few(site, coded, _centre(limits.publish), name, f"{location}.publish")
 
 
 def _refuse_no_or_all(
-    data: Microdata, coded: Microdata, ends: tuple[float, float], before: Floats, name: str, place: str
+    data: Microdata, coded: Microdata, ends: tuple[float, float], before: Floats, name: str, location: str
 ) -> None:
     if coded.column(name).equals(data.column(name)):
         what = f"coding changes no value of `{name}`: none lies beyond the limits"
-        raise InputError("nothing-coded", place, what, "limits within the values", "move a limit, or take the attribute out")
+        raise InputError("nothing-coded", location, what, "limits within the values", "move a limit, or take the attribute out")
     n_present = int((~np.isnan(before)).sum())
     if any(int(beyond.sum()) == n_present for beyond in _flag_coded_values(before, ends)):
         what = f"coding makes all values of `{name}` one: all lie beyond one limit"
-        raise InputError("all-coded", place, what, "limits within the values", "move the limit, or withhold the attribute")
+        raise InputError("all-coded", location, what, "limits within the values", "move the limit, or withhold the attribute")
 
 
 def _list_limits(step: Fields) -> str:

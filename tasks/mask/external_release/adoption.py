@@ -88,7 +88,7 @@ class AdoptionResult:
     """A table masked elsewhere, put beside its source.
 
     data: the published columns, row i being the released form of record `alignment.record[i]`, or of none; of these the rows
-    stand in an order of their own, so that no figure depends on that of the file. `alignment.place` is the row of
+    stand in an order of their own, so that no figure depends on that of the file. `alignment.position` is the row of
     the table as it was given. mechanisms: what was declared, and `Undeclared` for changes that no declaration covers.
     notes: what a reader should know of the table; they hold counts and column names.
     """
@@ -141,10 +141,10 @@ def _adopt_synthetic_table(original: Microdata, given: Microdata, schema: Schema
     refuse_incomparable(data, schema, where="released")
     rows = np.lexsort([encode_jointly(data.column(name))[0] for name in reversed(schema.release_columns)]).astype(np.int64)
     copies = _count_copied_rows(original.select(schema.release_columns), data)
-    told = (f"{copies:,} of the {data.n:,} rows of the released table, which are declared to belong to nobody, are equal in "
+    message = (f"{copies:,} of the {data.n:,} rows of the released table, which are declared to belong to nobody, are equal in "
             "every published column to a record of the source",) if copies else ()  # fmt: skip
     steps = (Synthetic(attributes=schema.release_columns),)
-    return AdoptionResult(data.take(rows), NoAlignment(rows, original.n), steps, (*notes, *told))
+    return AdoptionResult(data.take(rows), NoAlignment(rows, original.n), steps, (*notes, *message))
 
 
 def _count_copied_rows(original: Microdata, data: Microdata) -> int:

@@ -46,8 +46,8 @@ def _nearest_shown(values: Floats, released: Floats) -> Floats:
     shown = np.unique(released[~np.isnan(released)])
     if len(shown) == 0:
         return values
-    place = np.searchsorted(shown, values)
-    below, above = shown[np.clip(place - 1, 0, len(shown) - 1)], shown[np.clip(place, 0, len(shown) - 1)]
+    position = np.searchsorted(shown, values)
+    below, above = shown[np.clip(position - 1, 0, len(shown) - 1)], shown[np.clip(position, 0, len(shown) - 1)]
     nearest = np.where(np.abs(values - below) < np.abs(above - values), below, above)
     same: Floats = np.where(np.abs(nearest - values) <= SAME_TO * np.abs(values), nearest, values)
     return same

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from tasks.mask.groups.block import AttributeBlock, coordinates_of
+from tasks.mask.groups.block import AttributeBlock, compute_coordinates
 from tasks.mask.partitions import mdav
-from tasks.mask.partitions.loss import compute_within_group_loss
+from tasks.mask.partitions.partition_loss import compute_within_group_loss
 
 
 def losses_beside_mdav(blocks: Iterable[AttributeBlock]) -> tuple[float, float]:
@@ -18,7 +18,9 @@ def losses_beside_mdav(blocks: Iterable[AttributeBlock]) -> tuple[float, float]:
     mean; each block and pattern counts by its records. Cost: that of MDAV.
     """
     parts = [
-        (block.k, part, coordinates_of(block.columns, part.rows, part.columns)) for block in blocks for part in block.groups
+        (block.k, part, compute_coordinates(block.columns, part.rows, part.columns))
+        for block in blocks
+        for part in block.groups
     ]
     weights = [len(part.rows) for _, part, _ in parts]
     drawn = [compute_within_group_loss(points, part.of_row) for _, part, points in parts]

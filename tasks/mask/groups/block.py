@@ -14,12 +14,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tasks.mask.fitting import extract_varying_positions, refuse_constant
-from tasks.mask.groups.aggregates import Aggregate
-from tasks.mask.precision import round_to_grid
+from tasks.mask.groups.group_aggregates import Aggregate
+from tasks.mask.precision_grid import round_to_grid
 from tasks.mask.step import MaskContext
 from tasks.microdata.codes import joint_codes
 from tasks.microdata.errors import InputError
-from tasks.microdata.scaling import share_of_pairs_that_differ, standardise_values
+from tasks.microdata.scaling import compute_share_of_unequal_pairs, standardise_values
 from tasks.microdata.schema import CATEGORICAL, Attribute
 from tasks.microdata.table import Floats, Integers, Microdata, encode_jointly
 
@@ -59,7 +59,7 @@ class AttributeBlock:
     groups: list[PatternGroups]
 
 
-def column_of(site: MaskContext, name: str, aggregate: Aggregate, *, standardize: bool) -> BlockColumn:
+def create_block_column(site: MaskContext, name: str, aggregate: Aggregate, *, standardize: bool) -> BlockColumn:
     """One attribute as the partition sees it.
 
     standardize: coordinates are divided by the standard deviation (categories by the share of pairs that differ); otherwise
@@ -88,22 +88,22 @@ def publish_column(data: Microdata, column: BlockColumn, values: Floats, site: M
 
 def _nominal(site: MaskContext, attribute: Attribute, aggregate: Aggregate, *, standardize: bool) -> BlockColumn:
     name = attribute.name
-    place = f"{site.where}.attributes: {name}"
+    location = f"{site.where}.attributes: {name}"
     (codes,) = encode_jointly(site.data.column(name))
     found = pc.unique(site.data.column(name).drop_null())
     categories = found.take(pc.sort_indices(found))
-    refuse_constant(len(categories), name, place)
+    refuse_constant(len(categories), name, location)
     if len(categories) > MOST_CATEGORIES:
         what = f"`{name}` has {len(categories):,} categories"
         remedy = "group its categories before (recoding), or take it out of the step"
-        raise InputError("categories", place, what, f"2 to {MOST_CATEGORIES} categories", remedy)
+        raise InputError("categories", location, what, f"2 to {MOST_CATEGORIES} categories", remedy)
     values = np.where(codes < 0, np.nan, codes.astype(np.float64))
-    weight = 1 / share_of_pairs_that_differ(values) if standardize else 0.5
+    weight = 1 / compute_share_of_unequal_pairs(values) if standardize else 0.5
     coordinates = np.where((codes < 0)[:, None], np.nan, np.sqrt(weight) * (codes[:, None] == np.arange(len(categories))))
     return BlockColumn(attribute, values, coordinates, aggregate, categories)
 
 
-def coordinates_of(columns: list[BlockColumn], rows: Integers, having: list[int]) -> Floats:
+def compute_coordinates(columns: list[BlockColumn], rows: Integers, having: list[int]) -> Floats:
     """Where the rows of a pattern stand, in the columns that they have."""
     return np.column_stack([columns[j].coordinates[rows] for j in having])
 

@@ -10,20 +10,20 @@ from typing import Annotated, Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from tasks.mask.advice import Fields
 from tasks.mask.carrying import carry_bounds
 from tasks.mask.groups import beside_mdav
-from tasks.mask.groups.aggregates import Aggregate, aggregate_groups
+from tasks.mask.groups.adjacent_groups import infer_neighbour_interval
 from tasks.mask.groups.block import (
     AttributeBlock,
     BlockColumn,
     PatternGroups,
-    column_of,
-    coordinates_of,
+    compute_coordinates,
+    create_block_column,
     patterns,
     publish_column,
     refuse_small_patterns,
 )
+from tasks.mask.groups.group_aggregates import Aggregate, aggregate_groups
 from tasks.mask.groups.microaggregation_text import (
     describe_microaggregation,
     describe_repeatable_partition,
@@ -32,14 +32,14 @@ from tasks.mask.groups.microaggregation_text import (
     suggest_smaller_groups,
 )
 from tasks.mask.groups.moved_bounds import move_bounds_by_groups, move_bounds_within_groups
-from tasks.mask.groups.neighbours import infer_neighbour_interval
-from tasks.mask.groups.partition import NAMES, ON_AXES, Partition, partition_records
-from tasks.mask.groups.persons import join_to_k_persons, persons_of
+from tasks.mask.groups.partition_choice import NAMES, ON_AXES, Partition, partition_records
+from tasks.mask.groups.person_groups import find_persons, join_to_k_persons
 from tasks.mask.intruder_belief import Belief, DiscreteLikelihood
 from tasks.mask.mask_text import MaskText
-from tasks.mask.partitions.projection import Axis
+from tasks.mask.partitions.projection import ProjectionAxis
 from tasks.mask.partitions.v_mdav import GAMMA
 from tasks.mask.repetition import infer_by_repeating_step
+from tasks.mask.shared_advice import Fields
 from tasks.mask.step import Description, IntruderView, MaskContext, MaskingMethod, Randomness
 from tasks.mask.value_bounds import ValueBounds
 from tasks.microdata.errors import InputError
@@ -86,7 +86,7 @@ class Microaggregation(MaskingMethod):
     standardize: Public[bool] = True
     count: Public[Literal["persons", "rows"] | None] = Field(None, exclude_if=lambda given: given is None)
     gamma: Public[Annotated[float, Field(ge=0)] | None] = None
-    axis: Public[Axis | None] = None
+    axis: Public[ProjectionAxis | None] = None
 
     @model_validator(mode="after")
     def _blocks_are_a_partition(self) -> Self:
@@ -160,7 +160,7 @@ class Microaggregation(MaskingMethod):
         return law if law.names in [names for names, _ in self.groups] else None
 
     def describe(self, schema: Schema) -> MaskText:
-        return describe_microaggregation(self, {name: aggregate_of(self, schema[name]) for name in self.target_attributes})
+        return describe_microaggregation(self, {name: choose_aggregate(self, schema[name]) for name in self.target_attributes})
 
     def describe_knowledge(self) -> str | None:
         return super().describe_knowledge() or describe_repeatable_partition(self)
@@ -309,14 +309,14 @@ def group_blocks(site: MaskContext, spec: Microaggregation) -> list[AttributeBlo
 def _groups(
     site: MaskContext, columns: list[BlockColumn], spec: Microaggregation, k: int, *, rng: partial[np.random.Generator]
 ) -> list[PatternGroups]:
-    persons = None if spec.count == "rows" else persons_of(site)
+    persons = None if spec.count == "rows" else find_persons(site)
     by_median = all(column.aggregate in ("median", "median category") for column in columns)
     found = []
     for i, (like, having) in enumerate(patterns(columns)):
         rows = like
         if persons is not None:  # equal records of different persons are taken in the persons' order, whatever that of the rows
-            rows = like[np.lexsort((persons[like], *coordinates_of(columns, like, having).T))]
-        points = coordinates_of(columns, rows, having)
+            rows = like[np.lexsort((persons[like], *compute_coordinates(columns, like, having).T))]
+        points = compute_coordinates(columns, rows, having)
         groups = partition_records(
             points,
             k,
@@ -349,25 +349,29 @@ def _columns(site: MaskContext, spec: Microaggregation, names: tuple[str, ...], 
         )
         raise InputError("no-person-key", f"{site.where}.count", what, "an attribute of `role: person`", remedy, spec.count)
     attributes = site.schema.select(names)
-    columns = [column_of(site, one.name, aggregate_of(spec, one), standardize=spec.standardize) for one in attributes]
-    refuse_small_patterns(columns, k, where=site.where, persons=None if spec.count == "rows" else persons_of(site))
+    columns = [
+        create_block_column(site, one.name, choose_aggregate(spec, one), standardize=spec.standardize) for one in attributes
+    ]
+    refuse_small_patterns(columns, k, where=site.where, persons=None if spec.count == "rows" else find_persons(site))
     return columns
 
 
 def _refuse_other_partitions(site: MaskContext, spec: Microaggregation, names: tuple[str, ...]) -> None:
-    place = f"{site.where}.partition"
+    location = f"{site.where}.partition"
     if spec.partition == "optimal_univariate" and len(names) > 1:
         what = f"optimal_univariate groups by a single attribute, and the block has {len(names)}: {join_with_and(names)}"
         remedy = "individual_ranking takes each attribute by itself; `refined` or `mdav` take several together"
-        raise InputError("partition-needs-one-attribute", place, what, "one attribute", remedy, spec.partition)
+        raise InputError("partition-needs-one-attribute", location, what, "one attribute", remedy, spec.partition)
     nominal = [name for name in names if site.schema[name].scale in CATEGORICAL]
     if spec.partition in ON_AXES and nominal:
         what = f"{spec.partition} orders the records, and `{nominal[0]}` has no order"
         allowed = "numeric or ordinal attributes, dates or times"
-        raise InputError("partition-needs-order", place, what, allowed, "use mdav, or mask it in another step", spec.partition)
+        raise InputError(
+            "partition-needs-order", location, what, allowed, "use mdav, or mask it in another step", spec.partition
+        )
 
 
-def aggregate_of(spec: Microaggregation, attribute: Attribute) -> Aggregate:
+def choose_aggregate(spec: Microaggregation, attribute: Attribute) -> Aggregate:
     """What replaces the values of an attribute."""
     if spec.aggregate == "plurality" or attribute.scale in CATEGORICAL:
         return "plurality"

@@ -6,10 +6,10 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from tasks.mask.advice import MORE_RISK, Fields
-from tasks.mask.groups.aggregates import Aggregate
-from tasks.mask.groups.partition import NAMES
+from tasks.mask.groups.group_aggregates import Aggregate
+from tasks.mask.groups.partition_choice import NAMES
 from tasks.mask.mask_text import MaskText
+from tasks.mask.shared_advice import MORE_RISK, Fields
 from tasks.microdata.words import join_with_and
 
 if TYPE_CHECKING:

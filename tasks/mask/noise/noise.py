@@ -8,14 +8,14 @@ from typing import Literal, Self
 import numpy as np
 import pyarrow as pa
 
-from tasks.mask.advice import JOINTLY, MORE_RISK, Fields, state_value
 from tasks.mask.fitting import extract_varying_positions
 from tasks.mask.intruder_belief import Belief, DiscreteLikelihood
 from tasks.mask.mask_text import MaskText
-from tasks.mask.noise.bounds import move_bounds_by_noise, spread_ranks_by_noise
-from tasks.mask.noise.following import infer
-from tasks.mask.noise.law import Kind, contraction, correlation_of, noisy, spread_of
-from tasks.mask.precision import grid_step, round_to_grid
+from tasks.mask.noise.noise_bounds import move_bounds_by_noise, spread_ranks_by_noise
+from tasks.mask.noise.noise_distribution import NoiseKind, compute_correlation, compute_standard_deviations, contraction, noisy
+from tasks.mask.noise.noise_inference import infer
+from tasks.mask.precision_grid import grid_step, round_to_grid
+from tasks.mask.shared_advice import JOINTLY, MORE_RISK, Fields, state_value
 from tasks.mask.step import Description, IntruderView, MaskContext, MaskingMethod, Randomness
 from tasks.mask.value_bounds import ValueBounds
 from tasks.microdata.errors import InputError
@@ -44,7 +44,7 @@ class Noise(MaskingMethod):
     """
 
     method: Public[Literal["noise"]]
-    kind: Public[Kind]
+    kind: Public[NoiseKind]
     sd_percent: Public[Percent]
 
     @property
@@ -164,17 +164,17 @@ def add_noise(site: MaskContext, spec: Noise) -> Microdata:
 
 
 def _positions(site: MaskContext, name: str, spec: Noise) -> Floats:
-    place = f"{site.where}.attributes: {name}"
+    location = f"{site.where}.attributes: {name}"
     positions = extract_varying_positions(site.data, site.schema, name, site.where)
     if site.data.column(name).type == pa.bool_():
         what, allowed = f"`{name}` is true or false: noise would make other numbers of it", "numbers or dates"
-        raise InputError("wrong-scale", place, what, allowed, "declare it nominal, and randomise it (`method: pram`)")
+        raise InputError("wrong-scale", location, what, allowed, "declare it nominal, and randomise it (`method: pram`)")
     if spec.kind == "multiplicative" and site.schema[name].scale is Scale.DATE:
         what = f"`{name}` holds dates: a factor would depend on the day that counts as 0"
         remedy = "take another kind of noise for it"
-        raise InputError("wrong-scale", place, what, "numeric attributes", remedy)
+        raise InputError("wrong-scale", location, what, "numeric attributes", remedy)
     with np.errstate(over="ignore", invalid="ignore"):
-        spread, step = float(spread_of(positions[:, np.newaxis])[0]), grid_step(site.precision[name])
+        spread, step = float(compute_standard_deviations(positions[:, np.newaxis])[0]), grid_step(site.precision[name])
     if spread * spec.share < LEAST_STEPS * step:
         raise _create_noise_under_grid_error(name, 100 * LEAST_STEPS * step / spread, spec, site.where)
     return positions
@@ -192,7 +192,7 @@ def _refuse_unknown_correlations(positions: Floats, spec: Noise, where: str) -> 
     if spec.kind not in ("correlated", "variance_restoring") or positions.shape[1] == 1:
         return
     with np.errstate(over="ignore", invalid="ignore"):
-        unknown = bool(np.isnan(correlation_of(positions)).any())
+        unknown = bool(np.isnan(compute_correlation(positions)).any())
     if unknown:
         what = "the correlations are not known: the records that have all of the attributes are fewer than two, or agree"
         allowed = "attributes that differ among the records that have all of them"
@@ -201,19 +201,19 @@ def _refuse_unknown_correlations(positions: Floats, spec: Noise, where: str) -> 
 
 
 def _publish_column(data: Microdata, site: MaskContext, name: str, values: Floats, missing: np.ndarray) -> Microdata:
-    place = f"{site.where}.attributes: {name}"
+    location = f"{site.where}.attributes: {name}"
     if not np.isfinite(values[~missing]).all():
-        raise _not_held(name, place)
+        raise _not_held(name, location)
     try:
         return data.replace_positions(site.schema[name], round_to_grid(values, site.precision[name]))
     except (ValueError, OverflowError):
-        raise _not_held(name, place) from None  # the cause names a value
+        raise _not_held(name, location) from None  # the cause names a value
 
 
-def _not_held(name: str, place: str) -> InputError:
+def _not_held(name: str, location: str) -> InputError:
     what = f"with noise `{name}` holds what cannot be published: a number too large, or a date outside the years 1 to 9999"
     remedy = "declare placeholders such as 9999-12-31 as missing, add less noise, or take it out of the step"
-    return InputError("noise-out-of-range", place, what, "values well inside what the column can hold", remedy)
+    return InputError("noise-out-of-range", location, what, "values well inside what the column can hold", remedy)
 
 
 _KINDS = {

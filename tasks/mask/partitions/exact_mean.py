@@ -39,7 +39,7 @@ def convert_to_fixed_point(points: Floats) -> FixedPoint:
     return FixedPoint(whole.astype(np.int64), rest.astype(np.int64), np.ldexp(1.0, exponent - bits), bits)
 
 
-def sums_of(numbers: FixedPoint) -> Integers:
+def compute_sums(numbers: FixedPoint) -> Integers:
     """The sums of both parts over all records, shape (2, p)."""
     return np.stack([numbers.whole.sum(axis=0), numbers.rest.sum(axis=0)])
 
@@ -54,7 +54,7 @@ def take_away(sums: Integers, numbers: FixedPoint, records: Integers) -> None:
 
 
 @njit
-def mean_of(sums: Integers, count: int, numbers: FixedPoint) -> Floats:
+def compute_mean(sums: Integers, count: int, numbers: FixedPoint) -> Floats:
     """The mean of the `count` records still in the sums, shape (p,), rounded at its end only.
 
     It is within one last place of the exact mean of the integers or, nearer to 0, within 2^-(2 bits) of the column's largest.

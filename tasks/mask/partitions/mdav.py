@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tasks.mask.partitions.exact_mean import FixedPoint, convert_to_fixed_point, mean_of, sums_of, take_away
-from tasks.mask.partitions.removable_tree import FARTHEST, NEAREST, build_tree, remove, search
+from tasks.mask.partitions.exact_mean import FixedPoint, compute_mean, compute_sums, convert_to_fixed_point, take_away
+from tasks.mask.partitions.removable_tree import FARTHEST, NEAREST, build_tree, remove_records, search_nearest
 from tasks.microdata.compiled import njit
 from tasks.microdata.table import Floats, Integers
 
@@ -43,7 +43,7 @@ def partition(points: Floats, k: int) -> Integers:
     ordered = np.ascontiguousarray(points[canonical])
     numbers = convert_to_fixed_point(ordered)
     groups = np.empty(n, dtype=np.int64)
-    groups[canonical] = _mdav(ordered, numbers, sums_of(numbers), k)
+    groups[canonical] = _mdav(ordered, numbers, compute_sums(numbers), k)
     return groups
 
 
@@ -60,13 +60,13 @@ def _mdav(points: Floats, numbers: FixedPoint, sums: Integers, k: int) -> Intege
     while left >= 2 * k:
         if 2 * left < in_tree:
             tree, in_tree = build_tree(points, np.flatnonzero(groups < 0)), left
-        reference = mean_of(sums, left, numbers)
+        reference = compute_mean(sums, left, numbers)
         for _ in range(2 if left >= 3 * k else 1):
-            reference = points[search(tree, reference, 1, FARTHEST)[0][0]]
-            group = search(tree, reference, k, NEAREST)[0]
+            reference = points[search_nearest(tree, reference, 1, FARTHEST)[0][0]]
+            group = search_nearest(tree, reference, k, NEAREST)[0]
             groups[group] = formed
             take_away(sums, numbers, group)
-            remove(tree, group)
+            remove_records(tree, group)
             left -= k
             formed += 1
     groups[groups < 0] = formed

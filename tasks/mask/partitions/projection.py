@@ -24,12 +24,12 @@ import numpy as np
 from tasks.mask.partitions.cut import cut_along, scale_to_unit
 from tasks.microdata.table import Floats, Integers
 
-Axis = Literal["first_principal_component", "sum_of_z_scores"]
+ProjectionAxis = Literal["first_principal_component", "sum_of_z_scores"]
 _EQUAL = 1e-9  # relative; eigenvalues that differ by less are one, because rounding alone can part them so far
 _DECIMALS = 12  # of a loading; the last bits differ between linear algebra libraries, and must not decide between equals
 
 
-def partition(points: Floats, k: int, *, axis: Axis) -> Integers:
+def partition(points: Floats, k: int, *, axis: ProjectionAxis) -> Integers:
     """Order records along one axis and cut the order where the loss over all attributes is smallest.
 
     Formula in words: the score of a record is its coordinate on the first principal component of the covariance matrix of
@@ -59,7 +59,7 @@ def partition(points: Floats, k: int, *, axis: Axis) -> Integers:
     return groups
 
 
-def _scores(records: Floats, axis: Axis) -> Floats:
+def _scores(records: Floats, axis: ProjectionAxis) -> Floats:
     match axis:
         case "first_principal_component":
             return _project_on_first_component(records)

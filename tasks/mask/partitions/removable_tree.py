@@ -28,7 +28,7 @@ class KdTree(NamedTuple):
     """Nodes are numbered from the root 0, the children of i are 2i + 1 and 2i + 2. A named tuple: compiled code takes those.
 
     coordinates: shape (leaves, p, capacity), the records of a leaf beside each other, those left in front.
-    members: shape (leaves, capacity), their numbers. left: shape (leaves,), how many are left. place: shape (n,), where a
+    members: shape (leaves, capacity), their numbers. left: shape (leaves,), how many are left. position: shape (n,), where a
     record lies in `members`, row by row. low, high: shape (nodes, p), the box round the records left below a node. first: shape
     (nodes,), the smallest number among them, n if there is none. centre: shape (p,), the mean of the records at the start.
     squares: shape (leaves, capacity), squared distances from it. reach: shape (nodes,), the largest of those left.
@@ -37,7 +37,7 @@ class KdTree(NamedTuple):
     coordinates: Floats
     members: Integers
     left: Integers
-    place: Integers
+    position: Integers
     low: Floats
     high: Floats
     first: Integers
@@ -71,8 +71,8 @@ def build_tree(points: Floats, records: Integers) -> KdTree:
     )
     order = _split_into_leaves(points, records, leaves)
     for leaf in range(leaves):
-        for place in range(len(order) * leaf // leaves, len(order) * (leaf + 1) // leaves):
-            _put(tree, points, order[place], leaf)
+        for position in range(len(order) * leaf // leaves, len(order) * (leaf + 1) // leaves):
+            _put(tree, points, order[position], leaf)
     for node in range(nodes - 1, -1, -1):
         _tighten(tree, node)
     return tree
@@ -95,7 +95,7 @@ def _put(tree: KdTree, points: Floats, record: int, leaf: int) -> None:
         tree.coordinates[leaf, j, slot] = points[record, j]
         tree.squares[leaf, slot] += step * step
     tree.members[leaf, slot] = record
-    tree.place[record] = leaf * tree.members.shape[1] + slot
+    tree.position[record] = leaf * tree.members.shape[1] + slot
     tree.left[leaf] += 1
 
 
@@ -123,14 +123,14 @@ def _widest(points: Floats, part: Integers) -> Floats:
         if high - low > widest:
             column, widest = j, high - low
     values = np.empty(len(part))
-    for place in range(len(part)):
-        values[place] = points[part[place], column]
+    for position in range(len(part)):
+        values[position] = points[part[position], column]
     return values
 
 
 @njit
 def _select(values: Floats, records: Integers, middle: int) -> None:
-    """Hoare's selection, in place: no value before place `middle` is above one from there on."""
+    """Hoare's selection, in position: no value before place `middle` is above one from there on."""
     low, high = 0, len(values) - 1
     while low < high:
         one, two, three = values[low], values[(low + high) // 2], values[high]
@@ -166,7 +166,7 @@ def _tighten(tree: KdTree, node: int) -> None:
 
 @njit
 def _tighten_leaf(tree: KdTree, node: int, leaf: int) -> None:
-    first, reach = len(tree.place), 0.0
+    first, reach = len(tree.position), 0.0
     for slot in range(tree.left[leaf]):
         first, reach = min(first, tree.members[leaf, slot]), max(reach, tree.squares[leaf, slot])
     tree.first[node], tree.reach[node] = first, reach
@@ -179,11 +179,11 @@ def _tighten_leaf(tree: KdTree, node: int, leaf: int) -> None:
 
 
 @njit(infinite={"tree.low": _EMPTY, "tree.high": _EMPTY})
-def remove(tree: KdTree, records: Integers) -> None:
+def remove_records(tree: KdTree, records: Integers) -> None:
     """Take records away. Cost: O(p log n) for each, and that of a pass over its leaf."""
     leaves, capacity = tree.members.shape
     for i in records:
-        leaf = tree.place[i] // capacity
+        leaf = tree.position[i] // capacity
         _drop(tree, i, leaf)
         node = leaf + leaves - 1
         _tighten(tree, node)
@@ -195,16 +195,16 @@ def remove(tree: KdTree, records: Integers) -> None:
 @njit
 def _drop(tree: KdTree, record: int, leaf: int) -> None:
     tree.left[leaf] -= 1
-    slot, last = tree.place[record] % tree.members.shape[1], tree.left[leaf]
+    slot, last = tree.position[record] % tree.members.shape[1], tree.left[leaf]
     other = tree.members[leaf, last]
     tree.members[leaf, slot], tree.squares[leaf, slot] = other, tree.squares[leaf, last]
-    tree.place[other], tree.place[record] = tree.place[record], -1
+    tree.position[other], tree.position[record] = tree.position[record], -1
     for j in range(len(tree.centre)):
         tree.coordinates[leaf, j, slot] = tree.coordinates[leaf, j, last]
 
 
 @njit(infinite={"tree.low": _EMPTY, "tree.high": _EMPTY})
-def search(tree: KdTree, reference: Floats, k: int, direction: float) -> tuple[Integers, Floats]:
+def search_nearest(tree: KdTree, reference: Floats, k: int, direction: float) -> tuple[Integers, Floats]:
     """The k nearest or farthest of the records left, of equally near or far ones those with the smallest numbers.
 
     reference: shape (p,). k: >= 1. direction: NEAREST or FARTHEST.
@@ -213,7 +213,7 @@ def search(tree: KdTree, reference: Floats, k: int, direction: float) -> tuple[I
     records are left, n and infinity fill up.
     """
     leaves, capacity = tree.members.shape
-    nobody = len(tree.place)
+    nobody = len(tree.position)
     keys, found = np.full(k, np.inf), np.full(k, nobody, dtype=np.int64)
     scratch = np.empty(capacity)
     stack, bounds = np.zeros(64, dtype=np.int64), np.full(64, -np.inf)
@@ -237,7 +237,7 @@ def search(tree: KdTree, reference: Floats, k: int, direction: float) -> tuple[I
 
 @njit
 def _compute_bound(tree: KdTree, node: int, reference: Floats, direction: float) -> float:
-    if tree.first[node] == len(tree.place):
+    if tree.first[node] == len(tree.position):
         return np.inf
     return _least(tree, node, reference) if direction == NEAREST else -_most(tree, node, reference)
 
@@ -269,9 +269,9 @@ def _scan(tree: KdTree, leaf: int, reference: Floats, direction: float, scratch:
     left, last = tree.left[leaf], len(keys) - 1
     scratch[:left] = 0.0
     for j in range(len(reference)):
-        values, place = tree.coordinates[leaf, j], reference[j]
+        values, position = tree.coordinates[leaf, j], reference[j]
         for slot in range(left):
-            step = values[slot] - place
+            step = values[slot] - position
             scratch[slot] += step * step
     for slot in range(left):
         key, record = direction * scratch[slot], tree.members[leaf, slot]

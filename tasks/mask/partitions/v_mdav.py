@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from tasks.mask.partitions import mdav
-from tasks.mask.partitions.exact_mean import convert_to_fixed_point, mean_of, sums_of
-from tasks.mask.partitions.removable_tree import NEAREST, KdTree, build_tree, remove, search
+from tasks.mask.partitions.exact_mean import compute_mean, compute_sums, convert_to_fixed_point
+from tasks.mask.partitions.removable_tree import NEAREST, KdTree, build_tree, remove_records, search_nearest
 from tasks.microdata.compiled import njit
 from tasks.microdata.table import Floats, Integers
 
@@ -50,7 +50,7 @@ def partition(points: Floats, k: int, gamma: float = GAMMA) -> Integers:
     canonical = mdav.lexicographic(points)
     ordered = np.ascontiguousarray(points[canonical])
     numbers = convert_to_fixed_point(ordered)
-    groups = _v_mdav(ordered, _outermost_first(ordered, mean_of(sums_of(numbers), n, numbers)), k, gamma)
+    groups = _v_mdav(ordered, _outermost_first(ordered, compute_mean(compute_sums(numbers), n, numbers)), k, gamma)
     result = np.empty(n, dtype=np.int64)
     result[canonical] = _assign_last_records(ordered, groups, k)
     return result
@@ -58,8 +58,8 @@ def partition(points: Floats, k: int, gamma: float = GAMMA) -> Integers:
 
 def _outermost_first(points: Floats, centre: Floats) -> Integers:
     squares = np.zeros(len(points))
-    for column, place in zip(points.T, centre, strict=True):
-        squares += (column - place) ** 2
+    for column, coordinate in zip(points.T, centre, strict=True):
+        squares += (column - coordinate) ** 2
     return np.argsort(-squares, kind="stable")
 
 
@@ -73,7 +73,7 @@ def _v_mdav(points: Floats, seeds: Integers, k: int, gamma: float) -> Integers:
         while groups[seed] < 0 and left >= k:
             if 2 * left < in_tree:
                 tree, in_tree = build_tree(points, np.flatnonzero(groups < 0)), left
-            members = _grow_group(tree, points, search(tree, points[seed], k, NEAREST)[0], gamma)
+            members = _grow_group(tree, points, search_nearest(tree, points[seed], k, NEAREST)[0], gamma)
             groups[members] = formed
             left -= len(members)
             formed += 1
@@ -83,29 +83,29 @@ def _v_mdav(points: Floats, seeds: Integers, k: int, gamma: float) -> Integers:
 @njit
 def _grow_group(tree: KdTree, points: Floats, core: Integers, gamma: float) -> Integers:
     """The group of k records with those that join it; all of them are taken from the tree."""
-    remove(tree, core)
+    remove_records(tree, core)
     k = len(core)
     members, nearest, distance = np.empty(2 * k - 1, dtype=np.int64), np.empty(2 * k - 1, dtype=np.int64), np.empty(2 * k - 1)
     members[:k] = core
     size, known = k, 0
     while size < 2 * k - 1:
         for at in range(known, size):
-            found, keys = search(tree, points[members[at]], 1, NEAREST)
+            found, keys = search_nearest(tree, points[members[at]], 1, NEAREST)
             nearest[at], distance[at] = found[0], keys[0]
         known, joins = size, _first_of_least(nearest[:size], distance[:size])
         candidate, inward = nearest[joins], distance[joins]
         if candidate == len(points):
             break
         # the candidate finds itself first, at distance 0
-        outward = search(tree, points[candidate], 2, NEAREST)[1][1]
+        outward = search_nearest(tree, points[candidate], 2, NEAREST)[1][1]
         if not np.sqrt(inward) < gamma * np.sqrt(outward):
             break
         members[size] = candidate
-        remove(tree, members[size : size + 1])
+        remove_records(tree, members[size : size + 1])
         size += 1
         for at in range(known):
             if nearest[at] == candidate:
-                found, keys = search(tree, points[members[at]], 1, NEAREST)
+                found, keys = search_nearest(tree, points[members[at]], 1, NEAREST)
                 nearest[at], distance[at] = found[0], keys[0]
     return members[:size]
 
@@ -133,10 +133,10 @@ def _assign_last_records(points: Floats, groups: Integers, k: int) -> Integers:
     return groups
 
 
-def _squares_from_means(points: Floats, groups: Integers, place: Floats) -> Floats:
+def _squares_from_means(points: Floats, groups: Integers, coordinate: Floats) -> Floats:
     grouped = groups >= 0
     sizes = np.bincount(groups[grouped])
     squares = np.zeros(len(sizes))
-    for column, value in zip(points.T, place, strict=True):
+    for column, value in zip(points.T, coordinate, strict=True):
         squares += (np.bincount(groups[grouped], weights=column[grouped]) / sizes - value) ** 2
     return squares

@@ -41,14 +41,14 @@ def permute_by_rank(site: MaskContext, names: tuple[str, ...], giver: RankAssign
     for name in names:
         positions = extract_varying_positions(data, site.schema, name, site.where)
         rows = np.flatnonzero(~np.isnan(positions))
-        by_rank = rows[order_of(positions[rows], rng=rng)]
+        by_rank = rows[order_by_rank(positions[rows], rng=rng)]
         source = np.arange(data.n)
         source[by_rank] = by_rank[giver(name, len(rows), rng)]
         data = data.replace_column(name, data.column(name).take(pa.array(source)))
     return data
 
 
-def order_of(values: Floats, *, rng: np.random.Generator) -> Integers:
+def order_by_rank(values: Floats, *, rng: np.random.Generator) -> Integers:
     """Shape (n,): the rows from the lowest value to the highest, equal ones in random order. values: shape (n,), no NaN."""
     shuffled = rng.permutation(len(values))
     # stable: how a faster sort leaves ties depends on the processor, and a replay must give the same release

@@ -26,7 +26,7 @@ def exchange_ranks(window: int, uniforms: Floats) -> Integers:
         below = _count_through(counts, rank)
         candidates = _count_through(counts, min(n - 1, rank + window)) - below
         if candidates > 0:
-            chosen = _rank_of(counts, below + min(int(uniforms[rank] * candidates), candidates - 1))
+            chosen = _find_rank(counts, below + min(int(uniforms[rank] * candidates), candidates - 1))
             partner[rank], partner[chosen] = chosen, rank
             _take(counts, waiting, chosen)
     return partner
@@ -56,8 +56,8 @@ def exchange_in_buckets(begins: Integers, uniforms: Floats) -> Integers:
             first += 1
         if first < p:
             bucket = _draw_bucket(left, first, uniforms[rank, 0])
-            place = min(int(uniforms[rank, 1] * left[bucket]), left[bucket] - 1)
-            chosen = _rank_of(counts, _count_through(counts, begins[bucket] - 1) + place)
+            position = min(int(uniforms[rank, 1] * left[bucket]), left[bucket] - 1)
+            chosen = _find_rank(counts, _count_through(counts, begins[bucket] - 1) + position)
             partner[rank], partner[chosen] = chosen, rank
             _take(counts, waiting, chosen)
             left[bucket] -= 1
@@ -124,11 +124,11 @@ def _nearest(counts: Integers, left: int, target: int) -> int:
     """The waiting rank nearest to `target`, of `left` waiting ones."""
     through = _count_through(counts, target)
     if through == 0:
-        return _rank_of(counts, 0)
-    below = _rank_of(counts, through - 1)
+        return _find_rank(counts, 0)
+    below = _find_rank(counts, through - 1)
     if through == left or below == target:
         return below
-    above = _rank_of(counts, through)
+    above = _find_rank(counts, through)
     return below if target - below < above - target else above
 
 
@@ -160,7 +160,7 @@ def _count_through(counts: Integers, rank: int) -> int:
 
 
 @njit
-def _rank_of(counts: Integers, skip: int) -> int:
+def _find_rank(counts: Integers, skip: int) -> int:
     """The rank of the waiting value that has `skip` waiting values below it."""
     node, step = 0, 1
     while 2 * step < len(counts):

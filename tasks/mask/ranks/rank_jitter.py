@@ -9,11 +9,10 @@ from typing import Literal, Self
 
 import numpy as np
 
-from tasks.mask.advice import JOINTLY, Fields, begin_sentence, suggest_distance
 from tasks.mask.carrying import follow_blocks
 from tasks.mask.intruder_belief import Belief, DiscreteLikelihood
 from tasks.mask.mask_text import MaskText
-from tasks.mask.rank_law import LEAST, MOST_BLOCKS, blocks_of, code_by_rank
+from tasks.mask.rank_law import LEAST, MOST_BLOCKS, code_by_rank, find_block_starts
 from tasks.mask.ranks.by_rank import (
     KEPT_COLUMNS,
     check_window,
@@ -23,7 +22,8 @@ from tasks.mask.ranks.by_rank import (
     permute_by_rank,
     ranks_in,
 )
-from tasks.mask.ranks.jitter_law import jitter_law
+from tasks.mask.ranks.jitter_distribution import compute_displacement_distribution
+from tasks.mask.shared_advice import JOINTLY, Fields, begin_sentence, suggest_distance
 from tasks.mask.step import Description, IntruderView, MaskContext, MaskingMethod, Randomness
 from tasks.mask.value_bounds import ValueBounds
 from tasks.microdata.numbers import SPACE, number
@@ -84,7 +84,9 @@ class RankJitter(MaskingMethod):
     def spread_ranks(self, view: IntruderView, law: DiscreteLikelihood) -> DiscreteLikelihood | None:
         if law.begins is None or view.window_at_most is not None:
             return None
-        return follow_blocks(law, jitter_law(half_width(self.window_percent, int(law.begins[-1])), law.begins))
+        return follow_blocks(
+            law, compute_displacement_distribution(half_width(self.window_percent, int(law.begins[-1])), law.begins)
+        )
 
     def describe(self, schema: Schema) -> MaskText:
         return describe_rank_jitter(self)
@@ -119,8 +121,8 @@ DESCRIPTION = Description(
 def jitter(site: MaskContext, spec: RankJitter) -> Microdata:
     """Shake the ranks by uniform noise and hand out the sorted values by the new order.
 
-    Meaning: the column keeps exactly its values, and who holds which is blurred; unlike a swap it does not exchange pairs, so
-    that who finds one record's image has not found a second one. That does not make it safe: see below.
+    Meaning: the column keeps exactly its values, and somebody who has which is blurred; unlike a swap it does not exchange
+    pairs, so that who finds one record's image has not found a second one. That does not make it safe: see below.
     Formula in words: sort the n present values (equal ones in random order); to rank i add a number drawn from U(-w, w),
     w = window_percent * n / 100; the record whose sum is the j-th smallest receives the value of rank j; undo the sorting.
     Attributes are shaken independently. Missing values stay missing.
@@ -175,10 +177,10 @@ def infer(view: IntruderView, spec: RankJitter) -> Belief:
     """What the step lets an intruder conclude who knows it.
 
     For sure: `infer_rank_intervals`, the reach being `furthest`. Beyond that the law of how many ranks values move,
-    `jitter_law`, between blocks of ranks. Blocks are the column's distinct values, or neighbours of them together where there
-    are more than 512 (in strata: 1,024 in all); equal values are in random order, so that one of them has any of their ranks.
-    The column is the released one or the one they hold, whichever is fuller: where records were left out the law is an
-    approximation. Who has only a bound on the window knows no law.
+    `compute_displacement_distribution`, between blocks of ranks. Blocks are the column's distinct values, or neighbours of them
+    together where there are more than 512 (in strata: 1,024 in all); equal values are in random order, so that one of them has
+    any of their ranks. The column is the released one or the one they hold, whichever is fuller: where records were left out
+    the law is an approximation. Who has only a bound on the window knows no law.
     """
     window = get_window_bound(view, spec.window_percent)
     knowledge = infer_rank_intervals(view, spec, lambda n: furthest(window, n))
@@ -186,11 +188,11 @@ def infer(view: IntruderView, spec: RankJitter) -> Belief:
         return knowledge
     carried = {part.name for part in knowledge.bounds}
     bounded = {part.name for part in knowledge.between} - carried
-    laws = [_infer_likelihood(view, knowledge, spec, name) for name in spec.target_attributes if name in bounded]
+    likelihoods = [_infer_likelihood(view, knowledge, spec, name) for name in spec.target_attributes if name in bounded]
     for name in spec.target_attributes:
         if name in carried and view.knowledge.complete and view.knowledge.is_certain((name,)):
-            laws.append(_infer_rank_likelihood(view, spec, name))
-    return replace(knowledge, laws=(*knowledge.laws, *laws))
+            likelihoods.append(_infer_rank_likelihood(view, spec, name))
+    return replace(knowledge, likelihoods=(*knowledge.likelihoods, *likelihoods))
 
 
 def _infer_rank_likelihood(view: IntruderView, spec: RankJitter, name: str) -> DiscreteLikelihood:
@@ -198,7 +200,7 @@ def _infer_rank_likelihood(view: IntruderView, spec: RankJitter, name: str) -> D
     law = _infer_likelihood(view, view.knowledge, spec, name)
     own, shown = (table.positions(view.schema[name]) for table in (view.knowledge.believed, view.released))
     column = np.sort(own[~np.isnan(own)])
-    begins = blocks_of(column, _count_blocks(view))
+    begins = find_block_starts(column, _count_blocks(view))
     return replace(law, own=_block(own, column, begins), shown=code_by_rank(shown, begins), begins=begins)
 
 
@@ -207,11 +209,13 @@ def _infer_likelihood(view: IntruderView, knowledge: Belief, spec: RankJitter, n
     columns = [table.positions(attribute) for table in (knowledge.believed, view.released)]
     values = [column[~np.isnan(column)] for column in columns]
     column = np.sort(max(values, key=len))
-    begins = blocks_of(column, _count_blocks(view))
+    begins = find_block_starts(column, _count_blocks(view))
     b = len(begins) - 1
     probability = np.zeros((b + 2, b + 2))
     if b:
-        probability[:b, :b] = np.maximum(jitter_law(half_width(spec.window_percent, len(column)), begins), LEAST)
+        probability[:b, :b] = np.maximum(
+            compute_displacement_distribution(half_width(spec.window_percent, len(column)), begins), LEAST
+        )
     probability[b, b] = 1.0
     own, shown = (_block(positions, column, begins) for positions in columns)
     return DiscreteLikelihood((name,), own, shown, probability)

@@ -8,7 +8,6 @@ from typing import Annotated, Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from tasks.mask.advice import JOINTLY, Fields, begin_sentence, suggest_distance
 from tasks.mask.intruder_belief import Belief
 from tasks.mask.mask_text import MaskText
 from tasks.mask.ranks.by_rank import (
@@ -22,6 +21,7 @@ from tasks.mask.ranks.by_rank import (
     window_ranks,
 )
 from tasks.mask.ranks.exchange import exchange_in_buckets, exchange_near, exchange_ranks, normal_targets
+from tasks.mask.shared_advice import JOINTLY, Fields, begin_sentence, suggest_distance
 from tasks.mask.step import Description, IntruderView, MaskContext, MaskingMethod, Randomness
 from tasks.mask.value_bounds import ValueBounds
 from tasks.microdata.errors import InputError
@@ -149,7 +149,7 @@ DESCRIPTION = Description(
 def rank_swap(site: MaskContext, spec: RankSwapping) -> Microdata:
     """Exchange values in pairs chosen by their ranks, in each attribute independently.
 
-    Meaning: the column keeps exactly its values, and who holds which is blurred.
+    Meaning: the column keeps exactly its values, and somebody who has which is blurred.
     Formula in words: sort the n present values (equal ones in random order); from the lowest up, exchange each value that was
     not exchanged yet with another such value, above it; undo the sorting. Missing values stay missing. Which one:
     - classic: uniformly among those in the next w = floor(window_percent * n / 100) ranks; if there is none, it stays.

@@ -9,11 +9,11 @@ from typing import Literal, Self
 import numpy as np
 import pyarrow as pa
 
-from tasks.mask.advice import Fields
 from tasks.mask.carrying import carry_bounds
 from tasks.mask.intruder_belief import Belief, DiscreteLikelihood
 from tasks.mask.mask_text import MaskText
-from tasks.mask.ranks.by_rank import KEPT_COLUMNS, order_of
+from tasks.mask.ranks.by_rank import KEPT_COLUMNS, order_by_rank
+from tasks.mask.shared_advice import Fields
 from tasks.mask.step import Description, IntruderView, MaskContext, MaskingMethod, MaskStep, Randomness
 from tasks.mask.value_bounds import ValueBounds, move_by_ranks
 from tasks.microdata.errors import InputError
@@ -108,8 +108,9 @@ DESCRIPTION = Description(
 def map_back(site: MaskContext, spec: ReverseMapping) -> Microdata:
     """Replace each value by the source's value of the same rank.
 
-    Meaning: the column keeps exactly its values, as after a swap, but who holds which is decided by the steps before. After
-    joint microaggregation all records of a group have the same means, so that the values at the ranks of each mean go to them
+    Meaning: the column keeps exactly its values, as after a swap, but somebody who has which is decided by the steps before.
+    After joint microaggregation all records of a group have the same means, so that the values at the ranks of each mean go to
+    them
     in random order: of k rows of the group each is each record's with the same chance, whatever somebody knows who lacks the
     seed (of the masked attributes; what is published as it is tells more). A swap or jitter of many attributes has no such
     bound. It loses more than the means alone, because the values spread again.
@@ -129,20 +130,22 @@ def map_back(site: MaskContext, spec: ReverseMapping) -> Microdata:
     """
     data, rng = site.data, site.draw()
     for name in spec.target_attributes:
-        place = f"{site.where}.attributes: {name}"
-        now, source = (extract_positions(one, site.schema, name, place) for one in (data, site.source))
-        _refuse_unfit(now, source, name, place)
+        location = f"{site.where}.attributes: {name}"
+        now, source = (extract_positions(one, site.schema, name, location) for one in (data, site.source))
+        _refuse_unfit(now, source, name, location)
         rows = np.flatnonzero(~np.isnan(now))
         taken = np.arange(data.n)
-        taken[rows[order_of(now[rows], rng=rng)]] = rows[np.argsort(source[rows], kind="stable")]
+        taken[rows[order_by_rank(now[rows], rng=rng)]] = rows[np.argsort(source[rows], kind="stable")]
         data = data.replace_column(name, site.source.column(name).take(pa.array(taken)))
     return data
 
 
-def _refuse_unfit(now: Floats, source: Floats, name: str, place: str) -> None:
+def _refuse_unfit(now: Floats, source: Floats, name: str, location: str) -> None:
     if (np.isnan(now) != np.isnan(source)).any():
         what = f"`{name}` is missing in other rows than in the source, so that ranks do not correspond"
-        raise InputError("other-rows-missing", place, what, "steps that keep missing values", "put this step before that one")
+        raise InputError(
+            "other-rows-missing", location, what, "steps that keep missing values", "put this step before that one"
+        )
 
 
 def refuse_first(steps: Sequence[MaskStep], where: str) -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tasks.microdata.table import Microdata
-from tasks.report.charts.editions import Rule, compute_bar_share
+from tasks.report.charts.editions import DrawingRule, compute_bar_share
 
 STARTS = (1, 2, 3, 5, 10, 20, 50, 100, 1000)
 
@@ -34,7 +34,7 @@ class Candidates:
     brackets: tuple[Bracket, ...]
 
 
-def candidates(attack: str, outcomes: Microdata, rule: Rule) -> Candidates:
+def candidates(attack: str, outcomes: Microdata, rule: DrawingRule) -> Candidates:
     """The sizes in the `candidates` column of the outcomes, one row per scored target. A target without any candidate is in no
     bracket.
 
@@ -44,7 +44,7 @@ def candidates(attack: str, outcomes: Microdata, rule: Rule) -> Candidates:
     ends = (*(start - 1 for start in STARTS[1:]), None)
     shares = [float(np.mean((sizes >= start) & (sizes <= (np.inf if end is None else end)))) if len(sizes) else 0.0
               for start, end in zip(STARTS, ends, strict=True)]  # fmt: skip
-    used = max((place for place, share in enumerate(shares) if share), default=-1) + 1
+    used = max((position for position, share in enumerate(shares) if share), default=-1) + 1
     brackets = tuple(
         Bracket(start, end, share if rule.exact else compute_bar_share(round(share * outcomes.n), outcomes.n, rule))
         for start, end, share in zip(STARTS[:used], ends[:used], shares[:used], strict=True)

@@ -138,7 +138,7 @@ def printable(text: str) -> str:
     return " ".join(visible.split())
 
 
-def width_of(text: str, size: float = TEXT) -> float:
+def estimate_text_width(text: str, size: float = TEXT) -> float:
     """About how many units a line takes."""
     return _cells(text) * CHARACTER * size / TEXT
 

@@ -9,11 +9,11 @@ import numpy as np
 from tasks.microdata.alignment import NoAlignment, RowAlignment
 from tasks.microdata.schema import Schema
 from tasks.microdata.table import Microdata
-from tasks.microdata.units import units_of
+from tasks.microdata.units import find_units
 from tasks.report.charts.candidates import Candidates, candidates
 from tasks.report.charts.distributions import DistributionChart, distribution
-from tasks.report.charts.editions import RULES, Edition, Rule
-from tasks.report.charts.precision import Precision, precision
+from tasks.report.charts.editions import RULES, DrawingRule, Edition
+from tasks.report.charts.precision import PrecisionCoverage, precision
 from tasks.report.charts.relations import Relations, relations
 from tasks.report.charts.reliability import ReliabilityCurve, create_reliability_curve
 from tasks.report.charts.roc_chart import RocChart
@@ -27,7 +27,7 @@ class ChartData:
     distributions: tuple[DistributionChart, ...] = ()
     relations: Relations = field(default_factory=Relations)
     candidates: tuple[Candidates, ...] = ()
-    precision: tuple[Precision, ...] = ()
+    precision: tuple[PrecisionCoverage, ...] = ()
     reliability: tuple[ReliabilityCurve, ...] = ()
     membership: tuple[RocChart, ...] = ()
 
@@ -66,11 +66,11 @@ def chart_data(
     )
 
 
-def create_chart_rule(original: Microdata, schema: Schema, edition: Edition) -> Rule:
+def create_chart_rule(original: Microdata, schema: Schema, edition: Edition) -> DrawingRule:
     """How finely an edition is drawn where a person may have several rows."""
-    return replace(RULES[edition], least=RULES[edition].least * most_rows_of_a_person(original, schema))
+    return replace(RULES[edition], least=RULES[edition].least * count_most_rows_of_a_person(original, schema))
 
 
-def most_rows_of_a_person(original: Microdata, schema: Schema) -> int:
+def count_most_rows_of_a_person(original: Microdata, schema: Schema) -> int:
     """How many rows the person with most rows has; 1 where the table has no person key."""
-    return int(np.bincount(units_of(original, schema).of_row, minlength=1).max()) or 1
+    return int(np.bincount(find_units(original, schema).of_row, minlength=1).max()) or 1

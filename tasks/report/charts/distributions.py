@@ -19,14 +19,14 @@ import pyarrow.compute as pc
 from tasks.microdata.schema import CATEGORICAL, MEASURED, Attribute, Scale
 from tasks.microdata.table import Floats, Integers, Microdata
 from tasks.report.charts.bounds import bounds, format_bound, mark_text, places
-from tasks.report.charts.editions import Rule, compute_bar_share
+from tasks.report.charts.editions import DrawingRule, compute_bar_share
 from tasks.report.charts.pooling import Span, enough, pool_bars
 
 MOST_CATEGORIES = 12
 MOST_LEVELS = 24
 OTHER = "all other"
 ALL = "all values"
-Counts = tuple[list[int], list[int]]  # before and after, by place
+BarCounts = tuple[list[int], list[int]]  # before and after, by place
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class DistributionChart:
     bars: tuple[Bar, ...]
 
 
-def distribution(original: Microdata, released: Microdata, attribute: Attribute, rule: Rule) -> DistributionChart:
+def distribution(original: Microdata, released: Microdata, attribute: Attribute, rule: DrawingRule) -> DistributionChart:
     """The distribution of one published attribute; what the head of this file says of the public edition holds for `rule`.
 
     original: the whole source. released: all released rows, in any order. Cost: O(n log n).
@@ -80,7 +80,7 @@ def _present(values: Floats) -> Floats:
     return values[~np.isnan(values)]
 
 
-def _bins(before: Floats, after: Floats, attribute: Attribute, rule: Rule, whole: bool) -> tuple[Bar, ...]:
+def _bins(before: Floats, after: Floats, attribute: Attribute, rule: DrawingRule, whole: bool) -> tuple[Bar, ...]:
     edges = bounds(np.concatenate([before, after]), attribute.scale, rule.bars, whole=whole)
     n_bars = len(edges) + 1
     counts = _count_places(places(before, edges), n_bars), _count_places(places(after, edges), n_bars)
@@ -106,7 +106,7 @@ def _bin_label(span: Span, texts: list[str], last: list[str], whole: bool) -> st
     return f"{texts[first - 1]} to under {texts[end - 1]}"
 
 
-def _levels(before: Floats, after: Floats, attribute: Attribute, rule: Rule, whole: bool) -> tuple[Bar, ...]:
+def _levels(before: Floats, after: Floats, attribute: Attribute, rule: DrawingRule, whole: bool) -> tuple[Bar, ...]:
     """Codes or ordered texts: those that were released or have enough records are named, the others join the one below."""
     values, counted = np.unique(before, return_counts=True)
     named = np.union1d(after, values[counted >= rule.least])
@@ -128,7 +128,7 @@ def _level_label(span: Span, texts: list[str]) -> str:
     return f"from {texts[first]}" if last == len(texts) - 1 else f"{texts[first]} to {texts[last]}"
 
 
-def _categories(before: pa.Array, after: pa.Array, rule: Rule) -> tuple[Bar, ...]:
+def _categories(before: pa.Array, after: pa.Array, rule: DrawingRule) -> tuple[Bar, ...]:
     """The most frequent categories with enough records; the rest is `other`, which takes in named ones until it has enough.
 
     The public edition names none that a mask took away: which ones were joined is not told (`Recode.public`).
@@ -138,8 +138,8 @@ def _categories(before: pa.Array, after: pa.Array, rule: Rule) -> tuple[Bar, ...
     counts = [_count_categories(column) for column in (before, after)]
     pairs = {name: (counts[0].get(name, 0), counts[1].get(name, 0)) for name in counts[0] | counts[1]}
     ranked = sorted(pairs, key=lambda name: (-pairs[name][0], name))
-    told = [name for name in ranked if rule.exact or pairs[name][1] > 0]
-    named = [name for name in told if enough(*pairs[name], rule.least)][:MOST_CATEGORIES]
+    shown = [name for name in ranked if rule.exact or pairs[name][1] > 0]
+    named = [name for name in shown if enough(*pairs[name], rule.least)][:MOST_CATEGORIES]
     while named and len(named) < len(pairs) and not enough(*_rest(pairs, named), rule.least):
         named.pop()
     totals = [sum(column.values()) for column in counts]
@@ -171,7 +171,9 @@ def _count_places(found: Integers, length: int) -> list[int]:
     return [int(count) for count in np.bincount(found, minlength=length)]
 
 
-def _bars(labels: list[str], starts: list[str], spans: tuple[Span, ...], counts: Counts, rule: Rule) -> tuple[Bar, ...]:
+def _bars(
+    labels: list[str], starts: list[str], spans: tuple[Span, ...], counts: BarCounts, rule: DrawingRule
+) -> tuple[Bar, ...]:
     totals = [sum(column) for column in counts]
     shares = [
         [_share(sum(column[slice(*span)]), total, rule) for column, total in zip(counts, totals, strict=True)] for span in spans
@@ -179,5 +181,5 @@ def _bars(labels: list[str], starts: list[str], spans: tuple[Span, ...], counts:
     return tuple(Bar(label, was, now, start) for label, (was, now), start in zip(labels, shares, starts, strict=True))
 
 
-def _share(count: int, total: int, rule: Rule) -> float:
+def _share(count: int, total: int, rule: DrawingRule) -> float:
     return compute_bar_share(count, total, rule) if total else 0.0

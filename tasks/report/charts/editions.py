@@ -6,14 +6,14 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from tasks.score.rounding import FEW, round_significant
+from tasks.score.figure_rounding import FEW, round_significant
 
 Edition = Literal["public", "internal"]
 _RECORDS_A_STEP = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class DrawingRule:
     """How finely a distribution is drawn.
 
     bars: the most that a measured scale is cut into. least: records of the original that stand behind each bar.
@@ -25,10 +25,13 @@ class Rule:
     exact: bool
 
 
-RULES: dict[Edition, Rule] = {"public": Rule(bars=12, least=10, exact=False), "internal": Rule(bars=24, least=3, exact=True)}
+RULES: dict[Edition, DrawingRule] = {
+    "public": DrawingRule(bars=12, least=10, exact=False),
+    "internal": DrawingRule(bars=24, least=3, exact=True),
+}
 
 
-def compute_bar_share(count: int, total: int, rule: Rule) -> float:
+def compute_bar_share(count: int, total: int, rule: DrawingRule) -> float:
     """The share that a bar shows.
 
     In the public edition it is rounded to 2 significant digits, and to steps of at least 5 records: for a small table two
@@ -37,11 +40,11 @@ def compute_bar_share(count: int, total: int, rule: Rule) -> float:
     """
     if rule.exact or count == 0:
         return count / total
-    step = step_of(total)
+    step = choose_rounding_step(total)
     return round_significant(round(count / total / step) * step, FEW)
 
 
-def step_of(total: int) -> float:
+def choose_rounding_step(total: int) -> float:
     """The smallest of ..., 0.01, 0.02, 0.05, 0.1, ... that is worth 5 records; 1 for fewer than 5."""
     power = 10.0 ** math.floor(math.log10(_RECORDS_A_STEP / total))
     return min(1.0, next(power * one for one in (1, 2, 5, 10) if power * one * total >= _RECORDS_A_STEP))

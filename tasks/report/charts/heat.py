@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tasks.report.charts.canvas import HEAT, INK, LINE, SOFT, TEXT, WIDTH, Sheet, sheet, short, svg, width_of
+from tasks.report.charts.canvas import HEAT, INK, LINE, SOFT, TEXT, WIDTH, Sheet, estimate_text_width, sheet, short, svg
 
 LEVELS = (0.02, 0.05, 0.1)
 LEVEL_TEXTS = ("under 0.02", "to 0.05", "to 0.1", "over 0.1")
@@ -30,7 +30,7 @@ def draw_heat(
             row, column = max(one, other), min(one, other)
             text = f"{names[column]} and {names[row]}: {difference:.3g}"
             drawn.add_bar(column + 0.05, row + 0.05, 0.9, 0.9, text, fc=HEAT[level(difference)], ec=LINE, lw=0.6)
-        marked = range(0, n - 1, 1 if cell >= width_of("10") + 2 else 2)
+        marked = range(0, n - 1, 1 if cell >= estimate_text_width("10") + 2 else 2)
         axes.set_xticks([i + 0.5 for i in marked], [str(i + 1) for i in marked])
         axes.set_yticks([])
         for i, name in enumerate(names):
@@ -45,8 +45,8 @@ def draw_heat(
 def _legend(drawn: Sheet, n: int) -> None:
     left = 4 - _LEFT
     for colour, text in zip(HEAT, LEVEL_TEXTS, strict=True):
-        for shown, ink, size, place in (("\u25a0", colour, 13.0, (left, -45)), (text, INK, TEXT, (left + 15, -44))):
+        for shown, ink, size, text_at in (("\u25a0", colour, 13.0, (left, -45)), (text, INK, TEXT, (left + 15, -44))):
             drawn.axes.annotate(
-                shown, (0, n), place, textcoords="offset points", color=ink, fontsize=size, annotation_clip=False
+                shown, (0, n), text_at, textcoords="offset points", color=ink, fontsize=size, annotation_clip=False
             )
-        left += width_of(text) + 17
+        left += estimate_text_width(text) + 17

@@ -7,7 +7,20 @@ from dataclasses import dataclass
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
-from tasks.report.charts.canvas import AFTER, BEFORE, INK, LINE, SOFT, TEXT, WIDTH, Sheet, sheet, short, svg, width_of
+from tasks.report.charts.canvas import (
+    AFTER,
+    BEFORE,
+    INK,
+    LINE,
+    SOFT,
+    TEXT,
+    WIDTH,
+    Sheet,
+    estimate_text_width,
+    sheet,
+    short,
+    svg,
+)
 
 LEFT = 112.0
 _ONE, _TWO, _HEAD = 22.0, 28.0, 24.0
@@ -42,7 +55,7 @@ def draw_rows(
 ) -> str:
     """The rows as an SVG. percent: are the values shares? line: a level that all rows are compared with."""
     height = sum(row.height for row in rows) + _BOTTOM + 4
-    right = max([20.0, *(width_of(short(row.text, _MOST_TEXT)) + 10 for row in rows)])
+    right = max([20.0, *(estimate_text_width(short(row.text, _MOST_TEXT)) + 10 for row in rows)])
     with sheet(height, left=left, right=right, top=4, bottom=_BOTTOM) as drawn:
         most = _axis(drawn, rows, line, percent=percent)
         tops = [sum(row.height for row in rows[:i]) for i in range(len(rows))]
@@ -93,9 +106,9 @@ def _row(drawn: Sheet, row: BarRow, top: float, most: float) -> None:
             ends = (middle - 9, middle + 9)
             drawn.axes.add_artist(Line2D((mark, mark), ends, color=INK, lw=1.6, ls=style, solid_capstyle="butt", clip_on=False))
     if row.text:
-        place = (most, middle + TEXT * 0.35)
+        text_at = (most, middle + TEXT * 0.35)
         label = drawn.axes.annotate(
-            short(row.text, _MOST_TEXT), place, (6, 0), textcoords="offset points", annotation_clip=False
+            short(row.text, _MOST_TEXT), text_at, (6, 0), textcoords="offset points", annotation_clip=False
         )
         label.set(color=INK, fontsize=TEXT, va="baseline")
 
@@ -104,11 +117,11 @@ def _labels(drawn: Sheet, rows: tuple[BarRow, ...], tops: list[float], left: flo
     for top, row in zip(tops, rows, strict=True):
         heading = not row.values
         shown = short(row.label, WIDTH - 8 if heading else left - 8)
-        place = (4 - left) if heading else -6.0
+        text_at = (4 - left) if heading else -6.0
         label = drawn.axes.annotate(
             shown,
             (0, top + row.height / 2),
-            (place, -TEXT * 0.35 - (3 if heading else 0)),
+            (text_at, -TEXT * 0.35 - (3 if heading else 0)),
             textcoords="offset points",
             color=INK if heading else SOFT,
             fontsize=TEXT,

@@ -1,4 +1,4 @@
-"""The chart of the rate by what the intruder knows: one attribute, two, ..., all of the declared intruder's.
+"""The data of the chart of the re-identification rate by how many attributes the intruder knows.
 
 What it may tell: rates of attacks, which are public as they are.
 """

@@ -12,8 +12,8 @@ import numpy as np
 
 from tasks.attack.linkage.assertable_links import precision_curve
 from tasks.microdata.table import Microdata
-from tasks.report.charts.editions import Rule
-from tasks.score.rounding import FEW, round_significant
+from tasks.report.charts.editions import DrawingRule
+from tasks.score.figure_rounding import FEW, round_significant
 
 COVERAGES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 
@@ -27,26 +27,30 @@ class Asserted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Precision:
+class PrecisionCoverage:
     """One attack's curve by the declared intruder, coverage ascending; no points where no link has a margin."""
 
     attack: str
     points: tuple[Asserted, ...]
 
 
-def precision(attack: str, outcomes: Microdata, rule: Rule) -> Precision:
+def precision(attack: str, outcomes: Microdata, rule: DrawingRule) -> PrecisionCoverage:
     """The curve of `linkage.assertable_links` at round coverages: of each the last point that does not exceed it, and of the
     last all.
 
     Example: of ten links the five surest are right and no other: 1 up to a coverage of 50 %, one half at 100 %.
     """
     if not {"margin", "named_right"} <= set(outcomes.names):
-        return Precision(attack=attack, points=())
+        return PrecisionCoverage(attack=attack, points=())
     curve = precision_curve(outcomes.floats("margin"), np.asarray(outcomes.floats("named_right") == 1))
-    places = np.searchsorted(curve.coverage, np.array(COVERAGES) + 1e-12, side="right") - 1
-    kept = [place for place in np.unique(places[places >= 0]) if round(curve.coverage[place] * outcomes.n) >= rule.least]
-    pairs = [(float(curve.coverage[place]), float(curve.precision[place])) for place in kept]
-    return Precision(
+    positions = np.searchsorted(curve.coverage, np.array(COVERAGES) + 1e-12, side="right") - 1
+    kept = [
+        position
+        for position in np.unique(positions[positions >= 0])
+        if round(curve.coverage[position] * outcomes.n) >= rule.least
+    ]
+    pairs = [(float(curve.coverage[position]), float(curve.precision[position])) for position in kept]
+    return PrecisionCoverage(
         attack=attack,
         points=tuple(Asserted(*(one if rule.exact else round_significant(one, FEW) for one in pair)) for pair in pairs),
     )

@@ -1,7 +1,7 @@
 """The chart of what became of the rank correlations.
 
 What it may tell: with the release's correlation an exact difference gives the original's (up to a sign). The public edition
-has differences alone, with 2 digits and at most 3 decimals as `score.rounding` says.
+has differences alone, with 2 digits and at most 3 decimals as `score.figure_rounding` says.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import pandas as pd
 
 from tasks.microdata.schema import MEASURED, Scale, Schema
 from tasks.microdata.table import Microdata
-from tasks.report.charts.editions import Rule
-from tasks.score.rounding import DECIMALS, FEW, round_significant
+from tasks.report.charts.editions import DrawingRule
+from tasks.score.figure_rounding import DECIMALS, FEW, round_significant
 
 MOST_ATTRIBUTES = 15
 
@@ -44,7 +44,7 @@ class Relations:
     n_attributes: int = 0
 
 
-def relations(original: Microdata, masked: Microdata, schema: Schema, touched: frozenset[str], rule: Rule) -> Relations:
+def relations(original: Microdata, masked: Microdata, schema: Schema, touched: frozenset[str], rule: DrawingRule) -> Relations:
     """Spearman's rank correlations before and after, of measured and ordinal attributes, over the records that have both.
 
     original, masked: the same records, or two tables of their own. touched: the attributes that a mask named.
@@ -71,7 +71,7 @@ def _most_changed(names: list[str], pairs: dict[tuple[str, str], tuple[float, fl
     return tuple(name for name in names if name in most)
 
 
-def _pair(one: str, other: str, before: float, after: float, rule: Rule) -> Pair:
+def _pair(one: str, other: str, before: float, after: float, rule: DrawingRule) -> Pair:
     difference = abs(after - before)
     if math.isnan(difference):
         return Pair(one, other, None)

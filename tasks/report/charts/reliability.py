@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from tasks.microdata.table import Microdata
-from tasks.report.charts.editions import Rule
-from tasks.score.rounding import FEW, round_significant
+from tasks.report.charts.editions import DrawingRule
+from tasks.score.figure_rounding import FEW, round_significant
 
 PARTS = 10
 
@@ -33,7 +33,7 @@ class ReliabilityCurve:
     points: tuple[ReliabilityPoint, ...]
 
 
-def create_reliability_curve(attack: str, outcomes: Microdata, rule: Rule) -> ReliabilityCurve:
+def create_reliability_curve(attack: str, outcomes: Microdata, rule: DrawingRule) -> ReliabilityCurve:
     """The targets by tenths of what the guess claims: of each tenth with enough targets the mean claim and the mean credit.
 
     Example: claims of 0.5 for guesses of which 4 in 5 are right: one point (0.5, 0.8).

@@ -13,10 +13,10 @@ from matplotlib.ticker import NullLocator
 
 from tasks.microdata.table import Booleans, Floats
 from tasks.report.charts.canvas import AFTER, INK, LINE, SOFT, TEXT, sheet, svg
-from tasks.report.charts.editions import Rule
+from tasks.report.charts.editions import DrawingRule
 from tasks.report.charts.horizontal_bars import tick_text
+from tasks.score.figure_rounding import FEW, round_significant
 from tasks.score.membership.roc_curve import compute_roc_curve
-from tasks.score.rounding import FEW, round_significant
 
 RATES = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 HEIGHT = 185.0
@@ -39,15 +39,15 @@ class RocChart:
     points: tuple[RocPoint, ...]
 
 
-def create_roc_chart(attack: str, scores: Floats, member: Booleans, rule: Rule) -> RocChart:
+def create_roc_chart(attack: str, scores: Floats, member: Booleans, rule: DrawingRule) -> RocChart:
     """The curve at round shares of the others: of each the last point that does not exceed it.
 
     Example: three members above all others: 100 % from the first share that 10 others make up.
     """
     found = compute_roc_curve(scores, member)
     allowed = [rate for rate in RATES if round(rate * found.others[-1]) >= rule.least]
-    places = np.searchsorted(found.false_positive_rates, np.array(allowed) + 1e-12, side="right") - 1
-    pairs = [(rate, float(found.true_positive_rates[place])) for rate, place in zip(allowed, places, strict=True)]
+    positions = np.searchsorted(found.false_positive_rates, np.array(allowed) + 1e-12, side="right") - 1
+    pairs = [(rate, float(found.true_positive_rates[position])) for rate, position in zip(allowed, positions, strict=True)]
     points = (RocPoint(rate, hit if rule.exact else round_significant(hit, FEW)) for rate, hit in pairs)
     return RocChart(attack=attack, points=tuple(points))
 

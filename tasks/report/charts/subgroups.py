@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tasks.microdata.estimate import Estimate
-from tasks.report.charts.editions import Rule
+from tasks.report.charts.editions import DrawingRule
+from tasks.score.figure_rounding import WITHHELD
 from tasks.score.measures.linkage import REIDENTIFICATION, SUBGROUP_REIDENTIFICATION
 from tasks.score.policy import DECLARED
-from tasks.score.rounding import WITHHELD
 
 MOST_ATTRIBUTES = 12
 MEASURE = SUBGROUP_REIDENTIFICATION.name
@@ -45,7 +45,7 @@ class Subgroups:
     overall_is_lower_bound: bool = False
 
 
-def subgroups(estimates: tuple[Estimate, ...], rule: Rule) -> Subgroups:
+def subgroups(estimates: tuple[Estimate, ...], rule: DrawingRule) -> Subgroups:
     """The declared intruder's largest rate in each subgroup, among the attacks run."""
     own = [one for one in estimates if one.intruder == DECLARED and (one.value is not None or one.reason == WITHHELD)]
     found = [one for one in own if one.measure == MEASURE and one.attribute is not None and one.subgroup is not None]

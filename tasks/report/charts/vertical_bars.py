@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tasks.report.charts.canvas import AFTER, BEFORE, LINE, SOFT, WIDTH, Sheet, printable, sheet, svg, width_of
+from tasks.report.charts.canvas import AFTER, BEFORE, LINE, SOFT, WIDTH, Sheet, estimate_text_width, printable, sheet, svg
 from tasks.report.charts.horizontal_bars import axis_ticks, tick_text
 
 HEIGHT = 150.0
@@ -35,7 +35,7 @@ def draw_columns(columns: tuple[BarPair, ...], *, between: bool, key: str, title
         axes.set_axisbelow(True)
         _bars(drawn, columns)
         shown = _marks([printable(one.mark) for one in columns], between)
-        axes.set_xticks([place for place, _ in shown], [text for _, text in shown])
+        axes.set_xticks([position for position, _ in shown], [text for _, text in shown])
         return svg(drawn, key=key, title=title, description=description)
 
 
@@ -45,10 +45,10 @@ def _bars(drawn: Sheet, columns: tuple[BarPair, ...]) -> None:
         f"{tick_text(round(one.released, 4), percent=True)} after"
         for one in columns
     ]
-    for place, (one, text) in enumerate(zip(columns, texts, strict=True)):
-        drawn.add_bar(place - 0.46, 0, 0.92, one.original, text, fc=BEFORE, ec=SOFT, lw=0.7)
-    for place, (one, text) in enumerate(zip(columns, texts, strict=True)):
-        drawn.add_bar(place - 0.23, 0, 0.46, one.released, text, fc=AFTER, ec=AFTER, lw=0)
+    for position, (one, text) in enumerate(zip(columns, texts, strict=True)):
+        drawn.add_bar(position - 0.46, 0, 0.92, one.original, text, fc=BEFORE, ec=SOFT, lw=0.7)
+    for position, (one, text) in enumerate(zip(columns, texts, strict=True)):
+        drawn.add_bar(position - 0.23, 0, 0.46, one.released, text, fc=AFTER, ec=AFTER, lw=0)
 
 
 def _marks(marks: list[str], between: bool) -> list[tuple[float, str]]:
@@ -57,10 +57,10 @@ def _marks(marks: list[str], between: bool) -> list[tuple[float, str]]:
     shown: list[tuple[float, str]] = []
     end = -_BESIDE_ZERO
     for i, text in enumerate(marks):
-        place = i - 0.5 if between else float(i)
-        centre = (place + 0.5) * step
-        half = width_of(text) / 2
+        position = i - 0.5 if between else float(i)
+        centre = (position + 0.5) * step
+        half = estimate_text_width(text) / 2
         if text and centre - half >= end + (_GAP if shown else 0) and centre + half <= WIDTH - _LEFT:
-            shown.append((place, text))
+            shown.append((position, text))
             end = centre + half
     return shown

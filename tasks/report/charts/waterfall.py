@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from matplotlib.ticker import MaxNLocator
 
-from tasks.report.charts.canvas import AFTER, BEFORE, INK, LINE, SOFT, TEXT, Sheet, sheet, short, svg, width_of
+from tasks.report.charts.canvas import AFTER, BEFORE, INK, LINE, SOFT, TEXT, Sheet, estimate_text_width, sheet, short, svg
 
 _ROW, _BAR, _BOTTOM, _LEFT = 22.0, 10.0, 40.0, 128.0
 
@@ -28,7 +28,7 @@ class Fall:
 
 def draw_waterfall(falls: tuple[Fall, ...], *, key: str, title: str, description: str, below: str) -> str:
     """The bars as an SVG, one under the other, each beginning where the last one ended; the line is at even odds."""
-    right = max(width_of(fall.text) for fall in falls) + 12
+    right = max(estimate_text_width(fall.text) for fall in falls) + 12
     height = _ROW * len(falls) + _BOTTOM + 4
     with sheet(height, left=_LEFT, right=right, top=4, bottom=_BOTTOM) as drawn:
         axes = drawn.axes
@@ -42,8 +42,8 @@ def draw_waterfall(falls: tuple[Fall, ...], *, key: str, title: str, description
         axes.set_axisbelow(True)
         axes.set_ylim(_ROW * len(falls), 0)
         axes.set_yticks([])
-        for place, fall in enumerate(falls):
-            _fall(drawn, fall, _ROW * (place + 0.5), ticks[-1])
+        for position, fall in enumerate(falls):
+            _fall(drawn, fall, _ROW * (position + 0.5), ticks[-1])
         axes.axvline(0, color=INK, lw=1.2, clip_on=False)
         axes.annotate(below, (0, 0), (0, -34), xycoords="axes fraction", textcoords="offset points", color=SOFT, fontsize=TEXT)
         return svg(drawn, key=key, title=title, description=description)

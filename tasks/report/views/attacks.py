@@ -10,17 +10,19 @@ from tasks.attack.omissions import Omission
 from tasks.attack.outcomes.outcome import AttackResult
 from tasks.microdata.alignment import ROWS_OF_NOBODY
 from tasks.microdata.estimate import Estimate
-from tasks.microdata.numbers import format_with_unit, number, share
+from tasks.microdata.numbers import format_share, format_with_unit
 from tasks.report.charts.editions import Edition
 from tasks.report.charts.knowledge import KNOWING
 from tasks.report.content import Content, extra_knowledge, is_insider, parse_external_file
-from tasks.report.views.fully_synthetic import settings_of_nobody
+from tasks.report.kinds import find_report
 from tasks.report.views.learned import LearnedView, create_learned_view
 from tasks.report.views.probable import ProbableView, probable_view
-from tasks.report.views.residual import gain_over_baselines
-from tasks.report.views.rows import Bar, FigureRow, TextRow, figure_text, people_text, unit_of
+from tasks.report.views.rows import Bar, FigureRow, TextRow, figure_text, people_text
+from tasks.report.views.table_risks import gain_over_baselines
+from tasks.report.wording.figure_formats import caution, unit_of
 from tasks.report.wording.meanings import meaning
-from tasks.report.wording.sentences import attack_title, caution, expand_code_names, intruder_in_words, linkage_settings
+from tasks.report.wording.names import attack_title, expand_code_names, intruder_in_words
+from tasks.report.wording.sentence import say
 from tasks.score.catalogue import LINKAGE
 from tasks.score.measures.linkage import GROUPS_EXPOSED, LINKED_VALUE_CONTROL, LINKED_VALUE_DISCLOSED, REIDENTIFICATION
 from tasks.score.policy import DECLARED
@@ -74,7 +76,7 @@ def idle_attacks(content: Content) -> tuple[TextRow, ...]:
     ]
     silent = [
         TextRow(
-            head=_format_attack_title(result),
+            head=say("figures.attack", method=result.method, name=result.attack),
             cells=(intruder_in_words(result.intruder), result.status.replace("_", " "), result.reason or "no reason was given"),
         )
         for result in content.attacks
@@ -96,12 +98,12 @@ def _attack_view(content: Content, results: list[AttackResult]) -> AttackView:
     measured = [name for name in RATES if any(one.measure == name and one.status == "ok" for one in others)]
     in_files = [name for name in RATES if any(one.measure == name for one in of_files)]
     return AttackView(
-        title=_format_attack_title(own),
+        title=say("figures.attack", method=own.method, name=own.attack),
         id=own.attack,
         infers=expand_code_names(own.infers),
         knows_data=own.knows_data,
         knows_mechanism=expand_code_names(own.knows_mechanism),
-        settings=settings_of_nobody(own) if content.of_nobody else linkage_settings(own),
+        settings=find_report(content).describe_settings(own),
         rates=tuple(
             _rate_row(one, content.edition, content.context.unit)
             for one in figures
@@ -118,11 +120,6 @@ def _attack_view(content: Content, results: list[AttackResult]) -> AttackView:
         learned=None if own.learned is None else create_learned_view(own.learned),
         probable=None if own.probable is None else probable_view(own.probable, content, own.attack),
     )
-
-
-def _format_attack_title(result: AttackResult) -> str:
-    title = attack_title(result.method)
-    return title if result.attack == result.method else f"{title} \u201c{result.attack}\u201d"
 
 
 def _rate_row(one: Estimate, edition: Edition, unit: str | None) -> FigureRow:
@@ -173,7 +170,7 @@ def _value_rows(content: Content, figures: list[Estimate]) -> ValueRows:
                 figure_text(one),
                 _baseline(one),
                 figure_text(controls.get((one.intruder, one.attribute))),
-                _gain(content, one),
+                say("attacks.gain", points=100 * gain_over_baselines(content, one)),
             ),
         )
         for one in told
@@ -202,20 +199,8 @@ def _format_gain_cell(content: Content, told: list[Estimate], intruder: str, att
     one = next((one for one in told if (one.intruder, one.attribute) == (intruder, attribute)), None)
     if one is None:
         return "known" if attribute in list_columns(intruder, content.schema.names) else "\u2013"
-    points = _points(content, one)
-    return f"{figure_text(one)} ({f'+{points}' if points else 'no gain'})"
-
-
-def _gain(content: Content, one: Estimate) -> str:
-    points = _points(content, one)
-    return f"{points} points" if points else "none"
-
-
-def _points(content: Content, one: Estimate) -> str:
-    """The gain over both baselines in percentage points; empty where there is none."""
-    gain = gain_over_baselines(content, one)
-    return number(100 * gain, 2) if gain > 0 else ""
+    return say("attacks.told_with_gain", figure=figure_text(one), points=100 * gain_over_baselines(content, one))
 
 
 def _baseline(one: Estimate) -> str:
-    return "\u2013" if one.chance is None else share(one.chance)
+    return "\u2013" if one.chance is None else format_share(one.chance)

@@ -5,18 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from textwrap import shorten
 
-from tasks.mask.categories.marginals import EstimatedShare, EstimatedShares
-from tasks.microdata.numbers import count, number, share
+from tasks.mask.categories.original_shares import EstimatedShare, EstimatedShares
+from tasks.microdata.numbers import format_share, number
 from tasks.microdata.words import join_with_and
 from tasks.report.content import Content
 from tasks.report.views.rows import TextRow
+from tasks.report.wording.sentence import say
 
-TOLD = (
-    "The original shares among the released records, estimated without bias from the counts in the release and the rule above: "
-    "anybody who has the release can do so, and the "
-    "figures tell nothing more. Estimates are not cut off at 0 and 100\u202f%. Standard errors are those of the draw alone; "
-    "the larger the condition number, the more the error of the draw is enlarged."
-)
 HEADS = ("In the release", "Estimated original", "Standard error (points)")
 _LONGEST = 60
 
@@ -38,31 +33,18 @@ def create_estimated_views(content: Content) -> tuple[EstimatedView, ...]:
 
 def _view(one: EstimatedShares) -> EstimatedView:
     names = join_with_and(one.attributes)
-    kind = "categories" if len(one.attributes) == 1 else "combinations"
     if one.condition_number is None:
-        nothing = f"{names}: the release says nothing of the original frequencies of its {count(one.n_categories)} {kind}"
-        return EstimatedView(names=names, summary=nothing, rows=(), note="")
-    summary = f"{names}: {count(one.n_categories)} {kind}, condition number {number(one.condition_number)}"
-    return EstimatedView(names=names, summary=summary, rows=tuple(map(_row, one.shares)), note=_not_listed(one, kind))
+        return EstimatedView(names=names, summary=say("estimated.nothing", shares=one), rows=(), note="")
+    unseen = one.n_categories - len(one.shares) - one.n_left_out
+    note = say("estimated.without_gap", shares=one, unseen=unseen, rest=1 - sum(row.estimated for row in one.shares))
+    return EstimatedView(names=names, summary=say("estimated.listed", shares=one), rows=tuple(map(_row, one.shares)), note=note)
 
 
 def _row(one: EstimatedShare) -> TextRow:
     error = "\u2013" if one.standard_error is None else number(100 * one.standard_error)
     head = shorten(" \u00b7 ".join(one.values), _LONGEST, placeholder="\u2026")
-    return TextRow(head=head, cells=(share(one.released), _format_signed_share(one.estimated), error))
+    return TextRow(head=head, cells=(format_share(one.released), _format_signed_share(one.estimated), error))
 
 
 def _format_signed_share(estimate: float) -> str:
-    return share(estimate) if estimate >= 0 else f"\u2212{share(-estimate)}"
-
-
-def _not_listed(one: EstimatedShares, kind: str) -> str:
-    unshown = one.n_categories - len(one.shares) - one.n_left_out
-    parts = (
-        f"{count(one.n_left_out)} rarer ones in the release" * (one.n_left_out > 0),
-        f"{count(unshown)} that the release does not show" * (unshown > 0),
-    )
-    missing = " and ".join(filter(None, parts))
-    rest = 1 - sum(row.estimated for row in one.shares)
-    told = f"Not listed: {missing}; together their {kind} are estimated at {_format_signed_share(rest)}. " if missing else ""
-    return f"{told}From {count(one.n)} records without a gap."
+    return format_share(estimate) if estimate >= 0 else f"\u2212{format_share(-estimate)}"

@@ -8,7 +8,7 @@ from markupsafe import Markup
 
 from tasks.attack.linkage.assertable_links import PRECISION
 from tasks.microdata.estimate import Estimate
-from tasks.microdata.numbers import count, format_with_unit, number, share
+from tasks.microdata.numbers import count, format_share, format_with_unit, number
 from tasks.report.charts.candidates import Candidates, bracket_text
 from tasks.report.charts.distributions import DistributionChart
 from tasks.report.charts.editions import RULES
@@ -17,14 +17,17 @@ from tasks.report.charts.horizontal_bars import BarRow, draw_rows
 from tasks.report.charts.knowledge import KNOWING, KnowledgeCurve, is_knowing, knowledge_curves, parse_attribute_count
 from tasks.report.charts.lines import draw_line, draw_shares
 from tasks.report.charts.losses import Losses, losses
-from tasks.report.charts.precision import Precision
+from tasks.report.charts.precision import PrecisionCoverage
 from tasks.report.charts.relations import Pair
 from tasks.report.charts.subgroups import Subgroups, subgroups
 from tasks.report.charts.vertical_bars import BarPair, draw_columns
 from tasks.report.content import Content, extra_knowledge
-from tasks.report.views.rows import TextRow, mark_bound, share_in_words
+from tasks.report.views.rows import TextRow, share_in_words
+from tasks.report.wording.figure_formats import mark_bound
+from tasks.report.wording.intruders import NOT_DISJOINT, uses_all_true_links
 from tasks.report.wording.meanings import meaning
-from tasks.report.wording.sentences import NOT_DISJOINT, attack_named, attack_title, expand_code_names, uses_all_true_links
+from tasks.report.wording.names import attack_named, expand_code_names
+from tasks.report.wording.sentence import Sentence, say
 from tasks.score.measures.linkage import KNOWN_LINKS, KNOWN_REIDENTIFICATION, REIDENTIFICATION
 from tasks.score.policy import DECLARED, INSIDER, cannot_fail
 from tasks.score.public_shares import FEWEST
@@ -54,17 +57,17 @@ def summary_figure(content: Content) -> Figure | None:
     rungs = _rungs(content)
     if not rungs:
         return None
-    title = f"{meaning(RATE, content.counts).title} by what the intruder knows"
+    title = say("figures.by_knowledge", rate=meaning(RATE, content.counts).title)
     limits = {DECLARED: _limit(content, DECLARED), INSIDER: _limit(content, INSIDER)}
     rows = tuple(
-        BarRow(label, (one.value or 0.0,), mark_bound(one, share(one.value or 0.0)), limits.get(who), one.chance)
+        BarRow(label, (one.value or 0.0,), mark_bound(one, format_share(one.value or 0.0)), limits.get(who), one.chance)
         for label, who, one in rungs
     )
     cells = tuple(TextRow(head=row.label, cells=(row.text, _limit_text(row.limit))) for row in rows)
-    said = f"{content.counts} linked to the right person; each bar is the worst over the attacks run"
-    drawn = draw_rows(rows, key="chart-summary", title=title, description=_describe_bar_rows(rows), percent=True, left=150)
-    return Figure(key="chart-summary", caption=f"{said[:1].upper()}{said[1:]}", svg=safe(drawn), first="Who knows",
-                  heads=("Linked", "Limit"), rows=cells)  # fmt: skip
+    drawn = draw_rows(rows, key="chart-summary", title=title, description=say("figures.bars", bars=rows), percent=True,
+                      left=150)  # fmt: skip
+    return Figure(key="chart-summary", caption=say("figures.worst_bars", counts=content.counts), svg=safe(drawn),
+                  first="Knowledge", heads=("Linked", "Limit"), rows=cells)  # fmt: skip
 
 
 def distribution_figures(content: Content) -> tuple[Figure, ...]:
@@ -89,15 +92,16 @@ def relation_figures(content: Content) -> tuple[Figure, ...]:
         return ()
     places = {name: i for i, name in enumerate(found.attributes)}
     defined = {(places[one.one], places[one.other]): one.difference for one in found.pairs if one.difference is not None}
-    title = "How far each rank correlation moved"
-    largest = max(defined.values(), default=0.0)
-    most = _format_difference(largest)
-    text = f"{len(defined)} pairs of {len(places)} attributes; the largest difference is {most}. Darker is more."
+    title, most = say("figures.moved"), _format_difference(max(defined.values(), default=0.0))
+    text = say("figures.moved_most", pairs=len(defined), attributes=len(places), most=most)
     drawn = draw_heat(found.attributes, defined, key="chart-relations", title=title, description=text)
     exact = content.edition == "internal"
-    rows = tuple(TextRow(head=f"{one.one} and {one.other}", cells=_pair_cells(one, exact=exact)) for one in found.pairs)
+    rows = tuple(
+        TextRow(head=say("figures.pair", one=one.one, other=one.other), cells=_pair_cells(one, exact=exact))
+        for one in found.pairs
+    )
     heads = ("Moved by", *(("Before", "After") if exact else ()))
-    note = _not_all(len(places), found.n_attributes, "attributes that changed most")
+    note = say("figures.not_all_moved", shown=len(places), there=found.n_attributes)
     return (Figure(key="chart-relations", caption=title, svg=safe(drawn), first="Pair", heads=heads, rows=rows, note=note),)
 
 
@@ -128,8 +132,7 @@ def explain_missing_curves(content: Content) -> tuple[str, ...]:
         if result.intruder.startswith(KNOWING) and result.status != "ok" and result.attack not in drawn:
             silent.setdefault(result.attack, result.reason or "no reason was given")
     return tuple(
-        f"No curve for the {attack_named(attack)}, by somebody who knows less: {expand_code_names(reason).rstrip('.')}."
-        for attack, reason in silent.items()
+        say("figures.no_curve", attack=attack, why=expand_code_names(reason).rstrip(".")) for attack, reason in silent.items()
     )
 
 
@@ -147,9 +150,9 @@ def alike_subgroups(content: Content) -> str:
         return ""
     if len(found.subgroups) == 1:
         (only,) = found.subgroups
-        return f"The only subgroup is {only.attribute}, {only.part}: {_rate(only.rate, at_least=only.lower_bound)}."
-    together = "" if found.overall is None else f" Of all {content.counts} together it is {_overall(found)}."
-    return f"In each of the {len(found.subgroups)} subgroups it is {rates.pop()}: none is found more easily.{together}"
+        return say("figures.only_subgroup", attribute=only.attribute, part=only.part, rate=rates.pop())
+    return say("figures.alike", subgroups=len(found.subgroups), rate=rates.pop(), counts=content.counts,
+               overall=_overall(found))  # fmt: skip
 
 
 def _rates_shown(found: Subgroups) -> set[str]:
@@ -157,11 +160,11 @@ def _rates_shown(found: Subgroups) -> set[str]:
 
 
 def _overall(found: Subgroups) -> str:
-    return _rate(found.overall or 0.0, at_least=found.overall_is_lower_bound)
+    return "" if found.overall is None else _rate(found.overall, at_least=found.overall_is_lower_bound)
 
 
 def _rate(value: float, *, at_least: bool) -> str:
-    return f"at least {share(value)}" if at_least else share(value)
+    return f"at least {format_share(value)}" if at_least else format_share(value)
 
 
 def loss_figures(content: Content) -> tuple[Figure, ...]:
@@ -174,17 +177,15 @@ def _rungs(content: Content) -> list[tuple[str, str, Estimate]]:
     knowing = sorted({one.intruder or "" for one in content.figures(RATE) if is_knowing(one)}, key=parse_attribute_count)
     every = -(-len(knowing) // MOST_KNOWING) or 1
     worst = [content.largest(one for one in content.figures(RATE) if one.intruder == name) for name in knowing[::every]]
-    rungs = [(_attributes(parse_attribute_count(one.intruder or "")), KNOWING, one) for one in worst if one is not None]
+    rungs: list[tuple[str, str, Estimate]] = [
+        (say("figures.knows_some", n=parse_attribute_count(one.intruder or "")), KNOWING, one) for one in worst if one
+    ]
     declared, insider = (content.worst(RATE, declared=whose) for whose in (True, False))
     if declared is not None:
-        rungs.append((f"all {len(content.intruder_knowledge)} attributes", DECLARED, declared))
+        rungs.append((say("figures.knows_all", n=len(content.intruder_knowledge)), DECLARED, declared))
     if insider is not None:
-        rungs.append((f"also {extra_knowledge(insider.intruder or '')}", INSIDER, insider))
+        rungs.append((say("figures.knows_more", extra=extra_knowledge(insider.intruder or "")), INSIDER, insider))
     return rungs
-
-
-def _attributes(n: int) -> str:
-    return f"{n} attribute{'' if n == 1 else 's'}"
 
 
 def _limit(content: Content, who: str) -> float | None:
@@ -195,19 +196,13 @@ def _limit(content: Content, who: str) -> float | None:
 
 
 def _limit_text(limit: float | None) -> str:
-    return _DASH if limit is None else f"at most {share(limit)}"
-
-
-def _describe_bar_rows(rows: tuple[BarRow, ...]) -> str:
-    return "; ".join(f"{row.label}: {row.text}" for row in rows if row.values) + "."
+    return _DASH if limit is None else f"at most {format_share(limit)}"
 
 
 def _distribution(one: DistributionChart, key: str, documented: str) -> Figure:
-    part, parts = {"bins": ("Range", "ranges"), "levels": ("Level", "levels"), "categories": ("Category", "categories")}[
-        one.form
-    ]
-    title = f"{one.attribute} before and after"
-    text = f"The shares of {len(one.bars)} {parts} in the original and in the release; the table below has the figures."
+    part = {"bins": "Range", "levels": "Level", "categories": "Category"}[one.form]
+    title = say("figures.before_and_after", attribute=one.attribute)
+    text = say("figures.shares", n=len(one.bars), form=one.form)
     between = one.form == "bins"
     if between or (one.form == "levels" and max(len(bar.label) for bar in one.bars) <= _WIDEST_MARK):
         columns = tuple(BarPair(bar.label, bar.original, bar.released, bar.bound if between else bar.label) for bar in one.bars)
@@ -215,67 +210,61 @@ def _distribution(one: DistributionChart, key: str, documented: str) -> Figure:
     else:
         bars = tuple(BarRow(bar.label, (bar.original, bar.released)) for bar in one.bars)
         drawn = draw_rows(bars, key=key, title=title, description=text, percent=True)
-    rows = tuple(TextRow(head=bar.label, cells=(share(bar.original), share(bar.released))) for bar in one.bars)
+    rows = tuple(TextRow(head=bar.label, cells=(format_share(bar.original), format_share(bar.released))) for bar in one.bars)
     caption, heads = one.attribute, ("Before", "After")
     return Figure(key=key, caption=caption, svg=safe(drawn), first=part, heads=heads, rows=rows, note=documented)
 
 
 def _candidates(content: Content, one: Candidates, key: str) -> Figure:
-    title = f"{attack_title(content.method_of(one.attack))}: candidate sets"
-    bars = tuple(BarRow(bracket_text(bracket), (bracket.share,), share(bracket.share)) for bracket in one.brackets)
-    caption = _title_of(content, one.attack)
-    drawn = draw_rows(bars, key=key, title=title, description=_describe_bar_rows(bars), percent=True, left=88)
+    method = content.method_of(one.attack)
+    bars = tuple(BarRow(bracket_text(bracket), (bracket.share,), format_share(bracket.share)) for bracket in one.brackets)
+    drawn = draw_rows(bars, key=key, title=say("figures.candidate_sets", method=method),
+                      description=say("figures.bars", bars=bars), percent=True, left=88)  # fmt: skip
     rows = tuple(TextRow(head=bar.label, cells=(bar.text,)) for bar in bars)
-    return Figure(
-        key=key, caption=caption, svg=safe(drawn), first="Records in the set", heads=("Share of the targets",), rows=rows
-    )
+    return Figure(key=key, caption=say("figures.attack", method=method, name=one.attack), svg=safe(drawn),
+                  first="Records in the set", heads=("Share of the targets",), rows=rows)  # fmt: skip
 
 
 def _curve(content: Content, curve: KnowledgeCurve, most: float, key: str) -> Figure:
     points = tuple((point.known, point.rate) for point in curve.points)
-    title = f"{attack_title(content.method_of(curve.attack))}: rate by what is known"
+    method = content.method_of(curve.attack)
     rates = {point.known: _rate(point.rate, at_least=point.lower_bound) for point in curve.points}
-    text = "; ".join(f"{known} known: {rate}" for known, rate in rates.items()) + "."
-    drawn = draw_line(points, most=max(most, curve.chance or 0.0), chance=curve.chance, key=key, title=title, description=text,
+    drawn = draw_line(points, most=max(most, curve.chance or 0.0), chance=curve.chance, key=key,
+                      title=say("figures.by_known", method=method), description=say("figures.rates_by_known", rates=rates),
                       below="how many attributes are known")  # fmt: skip
     rows = tuple(TextRow(head=count(known), cells=(rate,)) for known, rate in rates.items())
-    note = "" if curve.chance is None else f"Dotted: blind guessing, {share(curve.chance)}."
-    return Figure(key=key, caption=_title_of(content, curve.attack), svg=safe(drawn), first="Attributes known",
-                  heads=("Linked to the right person",), rows=rows, note=note)  # fmt: skip
+    note = "" if curve.chance is None else say("figures.chance", chance=curve.chance)
+    return Figure(key=key, caption=say("figures.attack", method=method, name=curve.attack), svg=safe(drawn),
+                  first="Attributes known", heads=("Linked to the right person",), rows=rows, note=note)  # fmt: skip
 
 
-def _precision(content: Content, one: Precision, key: str) -> Figure:
+def _precision(content: Content, one: PrecisionCoverage, key: str) -> Figure:
     points = tuple((point.coverage, point.precision) for point in one.points)
-    title = f"{attack_title(content.method_of(one.attack))}: how many of the surest links are right"
-    text = "; ".join(f"of the surest {share(covered)}: {share(right)}" for covered, right in points) + "."
-    drawn = draw_shares(
-        points, aim=PRECISION, key=key, title=title, description=text, below=f"share of the {content.counts}, surest first"
+    method = content.method_of(one.attack)
+    drawn = draw_shares(points, aim=PRECISION, key=key, title=say("figures.surest", method=method),
+                        description=say("figures.surest_right", points=points),
+                        below=say("figures.surest_first", counts=content.counts))  # fmt: skip
+    rows = tuple(TextRow(head=format_share(covered), cells=(format_share(right),)) for covered, right in points)
+    return Figure(key=key, caption=say("figures.attack", method=method, name=one.attack), svg=safe(drawn),
+                  first="Surest links, of all", heads=("Right",), rows=rows,
+                  note=_describe_assertions(content, one.attack))  # fmt: skip
+
+
+def _describe_assertions(content: Content, attack: str) -> Sentence:
+    """What an intruder can assert who has learned from other people from which margin on links are right."""
+    links, right = (
+        next((one for one in content.figures(measure.name) if (one.attack, one.intruder) == (attack, DECLARED)), None)
+        for measure in (KNOWN_LINKS, KNOWN_REIDENTIFICATION)
     )
-    rows = tuple(TextRow(head=share(covered), cells=(share(right),)) for covered, right in points)
-    return Figure(key=key, caption=_title_of(content, one.attack), svg=safe(drawn), first="Surest links, of all",
-                  heads=("Right",), rows=rows, note=_claims(content, one.attack))  # fmt: skip
-
-
-def _claims(content: Content, attack: str) -> str:
-    """What an intruder asserts who has learned from other people from which margin on their links are right."""
-    found = {
-        name: one
-        for name in (KNOWN_LINKS.name, KNOWN_REIDENTIFICATION.name)
-        for one in content.figures(name)
-        if one.attack == attack and one.intruder == DECLARED
-    }
-    dotted, others = f"Dotted: {share(PRECISION)} right.", f"By margins learned from other {content.counts}"
-    if len(found) < 2:
-        return dotted
-    links, right = found[KNOWN_LINKS.name], found[KNOWN_REIDENTIFICATION.name]
+    if links is None or right is None:
+        return say("figures.aim", precision=PRECISION)
     if not links.value:
-        return f"{dotted} {others} nothing can be asserted."
-    nobody = f" {NOT_DISJOINT}" if uses_all_true_links(content, attack) else ""
-    if content.edition == "public":  # two classes have no ratio
-        said, rightly = (share_in_words(one, content.edition) for one in (links, right))
-        return f"{dotted} {others}, {said} can be asserted; rightly {rightly} of all.{nobody}"
-    precision = share((right.value or 0.0) / links.value)
-    return f"{dotted} {others}, {share(links.value)} can be asserted; {precision} of these rightly.{nobody}"
+        return say("figures.none_asserted", precision=PRECISION, counts=content.counts)
+    is_public = content.edition == "public"  # two classes have no ratio
+    return say("figures.asserted", precision=PRECISION, counts=content.counts, of_these=not is_public,
+               links=share_in_words(links, "public") if is_public else format_share(links.value),
+               right=share_in_words(right, "public") if is_public else format_share((right.value or 0.0) / links.value),
+               not_disjoint=NOT_DISJOINT if uses_all_true_links(content, attack) else "")  # fmt: skip
 
 
 def _subgroups(found: Subgroups, content: Content) -> Figure:
@@ -285,7 +274,7 @@ def _subgroups(found: Subgroups, content: Content) -> Figure:
         if one.attribute not in [row.label for row in bars if not row.values]:
             bars.append(BarRow(one.attribute))
         bars.append(BarRow(one.part, (one.rate,), _rate(one.rate, at_least=one.lower_bound)))
-    text = _describe_bar_rows(tuple(bars))
+    text = say("figures.bars", bars=[bar for bar in bars if bar.values])
     drawn = draw_rows(tuple(bars), key="chart-subgroups", title=title, description=text, percent=True,
                       line=found.overall, left=_BESIDE_PARTS)  # fmt: skip
     rows = tuple(
@@ -294,10 +283,8 @@ def _subgroups(found: Subgroups, content: Content) -> Figure:
         for rate in (_rate(one.rate, at_least=one.lower_bound),)
     )
     least = FEWEST if content.edition == "public" else RULES[content.edition].least
-    small = f"{count(found.n_small)} with fewer than {least} {content.counts} not shown." if found.n_small else ""
-    overall = "" if found.overall is None else f"Dashed: all {content.counts} together, {_overall(found)}."
-    shown = len({one.attribute for one in found.subgroups})
-    note = " ".join(filter(None, [overall, small, _not_all(shown, found.n_attributes, "attributes with the largest rates")]))
+    note = say("figures.about_subgroups", overall=_overall(found), small=found.n_small, least=least, counts=content.counts,
+               shown=len({one.attribute for one in found.subgroups}), there=found.n_attributes)  # fmt: skip
     heads = ("Linked to the right person", content.counts.capitalize(), "Attack")
     return Figure(key="chart-subgroups", caption=title, svg=safe(drawn), first="Subgroup", heads=heads, rows=rows, note=note)
 
@@ -309,17 +296,11 @@ def _losses(one: Losses, key: str) -> Figure:
         text_of = {loss.attribute: number(loss.value) for loss in one.losses}
     scale = 0.01 if one.unit == "percent" else 1.0
     bars = tuple(BarRow(loss.attribute, (loss.value * scale,), text_of[loss.attribute]) for loss in one.losses)
-    drawn = draw_rows(
-        bars, key=key, title=f"{title} by attribute", description=_describe_bar_rows(bars), percent=one.unit != "sqrt(2) sd"
-    )
+    drawn = draw_rows(bars, key=key, title=say("figures.by_attribute", measure=title),
+                      description=say("figures.bars", bars=bars), percent=one.unit != "sqrt(2) sd")  # fmt: skip
     rows = tuple(TextRow(head=bar.label, cells=(bar.text,)) for bar in bars)
-    note = _not_all(len(bars), one.n_attributes, "attributes with the largest losses")
+    note = say("figures.not_all_losses", shown=len(bars), there=one.n_attributes)
     return Figure(key=key, caption=title, svg=safe(drawn), first="Attribute", heads=(title,), rows=rows, note=note)
-
-
-def _title_of(content: Content, attack: str) -> str:
-    method = content.method_of(attack)
-    return attack_title(method) if attack == method else f"{attack_title(method)} \u201c{attack}\u201d"
 
 
 def _pair_cells(pair: Pair, *, exact: bool) -> tuple[str, ...]:
@@ -331,10 +312,6 @@ def _pair_cells(pair: Pair, *, exact: bool) -> tuple[str, ...]:
 
 def _format_difference(difference: float) -> str:
     return f"{difference:.3g}" if difference else "under 0.0005"
-
-
-def _not_all(shown: int, there: int, which: str) -> str:
-    return "" if shown >= there else f"The {shown} of {there} {which} are shown."
 
 
 def safe(drawn: str) -> Markup:

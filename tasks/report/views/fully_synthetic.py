@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tasks.attack.outcomes.outcome import AttackResult
 from tasks.microdata.estimate import Estimate
 from tasks.microdata.numbers import format_with_unit
 from tasks.report.content import Content, extra_knowledge
 from tasks.report.views.missing_limits import NO_LINE, is_limited
-from tasks.report.views.rows import FigureRow, figure_text, share_in_words, unit_of
+from tasks.report.views.rows import FigureRow, figure_text, share_in_words
+from tasks.report.wording.figure_formats import unit_of
 from tasks.report.wording.meanings import meaning
 from tasks.report.wording.sentence import Sentence, say
 from tasks.score.measures.disclosure import REPLICATED_UNIQUES, UNIQUES_RELEASED
@@ -18,13 +18,10 @@ from tasks.score.policy import DECLARED
 
 UNIQUES = (UNIQUES_RELEASED.name, REPLICATED_UNIQUES.name)
 VALUE = LINKED_VALUE_DISCLOSED.name
-NO_INTERVALS = "Whether a released value is near a person's own has no answer here: no row is a person's."
 
 
 def nobody_in_words(content: Content) -> tuple[Sentence, ...]:
-    """The sentences at the head of the report: whose the rows are, what was not measured, and what was; else empty."""
-    if not content.of_nobody:
-        return ()
+    """The sentences at the head of the report: whose the rows are, what was not measured, and what was."""
     return (
         say("fully_synthetic.belong_to_nobody", rows=content.rows_out, tool=content.tool, records=content.rows_in),
         say("fully_synthetic.not_measured"),
@@ -34,8 +31,6 @@ def nobody_in_words(content: Content) -> tuple[Sentence, ...]:
 
 def describe_synthetic_results(content: Content) -> Iterator[Sentence]:
     """What was found, in sentences: confidential values, by the declared intruder and the worst insider, and uniques."""
-    if not content.of_nobody:
-        return
     told = list(content.figures(VALUE))
     for declared in (True, False):
         some = [one for one in told if (one.intruder == DECLARED) is declared]
@@ -53,8 +48,6 @@ def describe_synthetic_results(content: Content) -> Iterator[Sentence]:
 
 def not_limited_of_nobody(content: Content) -> Iterator[Sentence]:
     """Sentences on figures beyond what chance or people alike explain that no policy line limits."""
-    if not content.of_nobody:
-        return
     worst = content.largest(content.figures(VALUE, declared=True), by=lambda one: _gain(content, one))
     if worst is not None and _gain(content, worst) > 0 and not is_limited(content, worst):
         yield _value_in_words(content, worst, NO_LINE)
@@ -63,28 +56,13 @@ def not_limited_of_nobody(content: Content) -> Iterator[Sentence]:
         yield _uniques_in_words(content, found[0], NO_LINE)
 
 
-def limits_of_nobody(content: Content) -> Iterator[Sentence]:
+def limits_of_nobody() -> tuple[Sentence, ...]:
     """What the report rests on that no program can find out."""
-    if content.of_nobody:
-        yield say("fully_synthetic.declared_so")
-        yield say("fully_synthetic.kept_by_synthesis")
-
-
-def settings_of_nobody(result: AttackResult) -> str:
-    """How the figures of an attack are counted."""
-    scale = {
-        "release": "both files are scaled by the release's mean and standard deviation",
-        "original": "both files are scaled by the original's mean and standard deviation",
-        "own": "each file is scaled by its own mean and standard deviation",
-    }[result.scale_by or "release"]
-    way = "each released row looks for the records" if result.direction == "to_original" else "each record looks for the rows"
-    return f"Direction: {way} nearest to it. Scale: {scale}. Credit: of g values that are most frequent each earns 1/g."
+    return say("fully_synthetic.declared_so"), say("fully_synthetic.kept_by_synthesis")
 
 
 def unique_rows(content: Content) -> tuple[FigureRow, ...]:
     """The measures of uniques, over all quasi-identifiers and over those that the release file asks for."""
-    if not content.of_nobody:
-        return ()
     figures = [one for one in content.estimates if one.measure in UNIQUES]
     return tuple(
         FigureRow(

@@ -8,15 +8,15 @@ from typing import Any
 from tasks.attack.insiders import SETS_PER_COLUMN, largest_complete_size, list_columns
 from tasks.attack.threat import INSIDER_ROLES
 from tasks.microdata.estimate import Estimate
-from tasks.microdata.numbers import count, share
+from tasks.microdata.numbers import count, format_share
 from tasks.microdata.words import join_with_and
 from tasks.report.charts.lines import draw_line
 from tasks.report.content import Content, is_insider
 from tasks.report.views.figures import RATE, Figure, safe
 from tasks.report.views.rows import TextRow, bounds_text, figure_text
 from tasks.report.wording.meanings import meaning
+from tasks.report.wording.names import attack_named
 from tasks.report.wording.sentence import Sentence, say
-from tasks.report.wording.sentences import attack_named
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,17 +55,16 @@ def insider_figures(content: Content) -> tuple[Figure, ...]:
     points = tuple((len(one.columns), one.figure.value or 0.0) for one in rungs if one.columns)
     if len(points) < 2:
         return ()
-    title = f"{meaning(RATE, content.counts).title} of the worst insider by what they know"
-    text = "; ".join(f"{known} known: {share(rate)}" for known, rate in points) + "."
+    title = say("insider_curve.title", rate=meaning(RATE, content.counts).title)
+    text = say("figures.rates_by_known", rates={known: format_share(rate) for known, rate in points})
     chance = rungs[-1].figure.chance
     key, most = "chart-insiders", max(rate for _, rate in points)
     drawn = draw_line(points, most=max(most, chance or 0.0), chance=chance, key=key, title=title, description=text,
                       below="how many other published columns are known")  # fmt: skip
     rows = tuple(TextRow(head=count(len(one.columns)), cells=_cells(content, one)) for one in rungs)
-    dotted = "" if chance is None else f"Dotted: blind guessing, {share(chance)}. "
-    return (Figure(key=key, caption="Worst insider, by the number of columns known", svg=safe(drawn), first="Columns known",
+    return (Figure(key=key, caption=say("insider_curve.caption"), svg=safe(drawn), first="Columns known",
                    heads=("Linked to the right person", "Bounds", "Columns", "Attack", "Sets tried"), rows=rows,
-                   note=f"{dotted}{sets_in_words(content)}"),)  # fmt: skip
+                   note=say("insider_curve.note", chance=chance, sets=sets_in_words(content))),)  # fmt: skip
 
 
 def curve_in_words(content: Content) -> str:
@@ -90,14 +89,11 @@ def complete_size(content: Content) -> int | None:
     return largest_complete_size(content.intruder.insiders_know, len(_list_extra_columns(content)))
 
 
-def columns_as_published(content: Content, insider: str) -> str:
+def columns_as_published(content: Content, insider: str) -> Sentence:
     """The columns that an insider knows, and which of them are masked: `vote and party, which are published unchanged`."""
     names = list_columns(insider, content.schema.names)
-    verb, masked = "is" if len(names) == 1 else "are", [name for name in names if name in content.masking_targets]
-    fate = f"which {verb} masked too" if len(masked) == len(names) else f"which {verb} published unchanged"
-    if 0 < len(masked) < len(names):
-        fate = f"of which {join_with_and(masked)} {'is' if len(masked) == 1 else 'are'} masked too"
-    return f"{join_with_and(names)}, {fate}"
+    masked = [name for name in names if name in content.masking_targets]
+    return say("insider_curve.as_published", names=names, masked=masked)
 
 
 def curve_as_json(content: Content) -> list[dict[str, Any]] | None:
@@ -122,7 +118,7 @@ def curve_as_json(content: Content) -> list[dict[str, Any]] | None:
 def _cells(content: Content, rung: Rung) -> tuple[str, ...]:
     one = rung.figure
     names = join_with_and(rung.columns) or "none: the declared intruder"
-    return (share(one.value or 0.0), bounds_text(one) or "\u2013", names, attack_named(one.attack), count(rung.tried))
+    return (format_share(one.value or 0.0), bounds_text(one) or "\u2013", names, attack_named(one.attack), count(rung.tried))
 
 
 def _list_extra_columns(content: Content) -> tuple[str, ...]:

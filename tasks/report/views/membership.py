@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tasks.attack.membership.methods import MembershipResult
+from tasks.attack.membership.methods import MEANS, TITLES, MembershipResult
 from tasks.microdata.estimate import Estimate
-from tasks.microdata.numbers import count, format_limit, format_with_unit, number, share
-from tasks.microdata.words import join_with_and
+from tasks.microdata.numbers import count, format_share, format_with_unit, number
 from tasks.report.charts.roc_chart import RocChart, draw_roc_curve, drawable
 from tasks.report.content import Content
 from tasks.report.views.figures import Figure, safe
-from tasks.report.views.rows import Bar, FigureRow, TextRow, bounds_text, figure_text, unit_of
-from tasks.report.wording.meanings import meaning
-from tasks.report.wording.membership import FILE, MEANS, MODEL, PARTS, TITLES, MembershipWording, find_attack_wording
-from tasks.report.wording.sentences import attack_named
+from tasks.report.views.rows import Bar, FigureRow, TextRow, bounds_text, figure_text
+from tasks.report.wording.figure_formats import unit_of
+from tasks.report.wording.meanings import THE_FILE, meaning
+from tasks.report.wording.sentence import Sentence, say
 from tasks.score.measures.membership import (
     MEMBERSHIP_ADVANTAGE,
     MEMBERSHIP_AUC,
@@ -62,30 +61,31 @@ class MembershipView:
     curve: tuple[Figure, ...]
 
 
-def get_membership_wording(content: Content) -> MembershipWording:
-    """What the attacks ask about: who is in the file, or in the training set of the model."""
-    return FILE if content.model is None else MODEL
+def name_membership(content: Content) -> str:
+    """What members are in: the file, or the training set of the model."""
+    return THE_FILE if content.kind.is_table else "the training set of the model"
 
 
-def membership_intro(content: Content) -> tuple[str, ...]:
+def membership_intro(content: Content) -> tuple[Sentence, ...]:
     """Whom the attacks were asked about; empty where none was run."""
     if not content.membership:
         return ()
-    asked = get_membership_wording(content)
+    of_model = content.model is not None
+    asks = say("membership.asks", of_model=of_model)
     if content.outside is not None:
-        return asked.asks, f"{count(content.outside)} {asked.outside}", *_how_many(content, content.outside)
+        others = say("membership.outside", rows=content.outside, of_model=of_model)
+        return asks, others, *_how_many(content, content.outside)
     if content.control is None:
-        return asked.asks, asked.rehearsed
-    return asked.asks, f"{count(content.control)} {asked.set_aside}", *_how_many(content, content.control)
+        return asks, say("membership.rehearsed", of_model=of_model)
+    set_aside = say("membership.set_aside", rows=content.control, of_model=of_model)
+    return asks, set_aside, *_how_many(content, content.control)
 
 
-def _how_many(content: Content, there: int) -> tuple[str, ...]:
+def _how_many(content: Content, there: int) -> tuple[Sentence, ...]:
     """How many were asked about, where these are not all who are known not to be in it."""
     few = fewest_others(content)
     counts = next((one.counts for one in content.figures(AUC)), "records")
-    if few is None or few == there:
-        return ()
-    return (f"Asked about were {count(few)} {counts} that are not in it, and as many that are.",)
+    return () if few is None or few == there else (say("membership.asked_about", few=few, counts=counts),)
 
 
 def fewest_others(content: Content) -> int | None:
@@ -104,29 +104,17 @@ def worst_of_membership(content: Content) -> str:
     answers = None if worst is None else _answers(content, worst.attack or "")
     if worst is None or answers is None:
         return ""
-    asked = get_membership_wording(content)
-    rehearsed = f" (rehearsed: {asked.in_short})" if content.is_membership_rehearsal else ""
-    return (
-        f"Whether somebody is in {asked.noun}{rehearsed}: of 100 people who are, the {attack_named(worst.attack)} takes "
-        f"{answers[0]} for members, and of 100 who are not {answers[1]}: the worst found among the attacks run. "
-        f"{_failure(content) or _so(content, worst.value or 0.0)}"
-    )
-
-
-def _failure(content: Content) -> str:
-    """Which attacks failed, so that the worst of the others tells little; empty where none did."""
     failed = [one for one in content.estimates if one.measure == AUC and one.status == "failed"]
-    if not failed:
-        return ""
-    attacks = join_with_and(attack_named(one.attack) for one in failed)
-    return f"That is not to be relied on: the {attacks} failed ({failed[0].reason})."
+    return say("membership.worst", of_model=content.model is not None, is_rehearsed=content.is_membership_rehearsal,
+               attack=worst.attack, takes=answers, advantage=worst.value or 0.0, failed=[one.attack for one in failed],
+               reason=failed[0].reason if failed else None)  # fmt: skip
 
 
 def describe_most_exposed(content: Content) -> str:
     """Which parts of the people stand out to the attack that tells members best; empty where none ran."""
     worst = _worst(content)
     told = () if worst is None else _describe_exposed_parts([one for one in content.estimates if one.attack == worst.attack])
-    return "" if worst is None or not told else f"To the {attack_named(worst.attack)}: {' '.join(told)}"
+    return "" if worst is None or not told else say("membership.most_exposed", attack=worst.attack, parts=told)
 
 
 def anchor(place: int) -> str:
@@ -135,7 +123,7 @@ def anchor(place: int) -> str:
 
 
 def title_of(result: MembershipResult) -> str:
-    return find_attack_wording(TITLES, result.attack, result.method) or result.method
+    return TITLES.get(result.attack, TITLES.get(result.method, result.method))
 
 
 def silence(content: Content, result: MembershipResult) -> str:
@@ -147,7 +135,7 @@ def silence(content: Content, result: MembershipResult) -> str:
         return ""
     else:
         status, reason = result.status, result.reason
-    return f"{status.replace('_', ' ')}: {reason or 'no reason was given'}"
+    return say("membership.no_figures", status=status, reason=reason)
 
 
 def _worst(content: Content) -> Estimate | None:
@@ -158,15 +146,15 @@ def _view(content: Content, result: MembershipResult, place: int) -> MembershipV
     figures = [one for one in content.estimates if one.attack == result.attack]
     silent = silence(content, result)
     ran = not silent
-    noun = get_membership_wording(content).noun
+    noun = name_membership(content)
     return MembershipView(
         title=title_of(result),
         id=result.attack,
         anchor=anchor(place),
         infers=result.infers,
         knows=result.knows,
-        means=find_attack_wording(MEANS, result.attack, result.method) or "",
-        imitations=f"It used {count(result.shadows)} imitations of the model (shadow models)." if result.shadows else "",
+        means=MEANS.get(result.attack, MEANS.get(result.method, "")),
+        imitations=say("membership.imitations", shadows=result.shadows) if result.shadows else "",
         silent=silent,
         plain=_plain(content, result.attack) if ran else "",
         rates=tuple(_row(one, noun) for name in RATES for one in figures if one.measure == name and _is_reportable(one))
@@ -192,10 +180,8 @@ def _plain(content: Content, attack: str) -> str:
     if answers is None:
         return ""
     advantage = next(one.value or 0.0 for one in content.figures(ADVANTAGE) if one.attack == attack)
-    return (
-        f"of 100 people who are in {get_membership_wording(content).noun} it takes {answers[0]} for members, and of 100 who "
-        f"are not, {answers[1]}. {_so(content, advantage)}"
-    )
+    of_model = content.model is not None
+    return say("membership.for_one_respondent", of_model=of_model, takes=answers, advantage=advantage)
 
 
 def _answers(content: Content, attack: str) -> tuple[int, int] | None:
@@ -205,24 +191,15 @@ def _answers(content: Content, attack: str) -> tuple[int, int] | None:
     return None if recall is None or advantage is None else (round(100 * recall), round(100 * (recall - advantage)))
 
 
-def _so(content: Content, advantage: float) -> str:
-    if abs(advantage) < _HARDLY:
-        return "It tells hardly more than a coin."
-    return f"Whoever is told by it that somebody is in {get_membership_wording(content).noun} knows more than before."
-
-
-_HARDLY = 0.1
-
-
 def _row(one: Estimate, noun: str) -> FigureRow:
     words = meaning(one.measure, one.counts, noun)
     rate = dict(one.parameters).get("false_positive_rate")
-    title = words.title if rate is None else f"{words.title}, wrong about {format_limit(rate, 'share')} of the others"
-    chance = "" if one.chance is None or one.value is None else share(one.chance)
+    title = words.title if rate is None else say("membership.at_rate", title=words.title, rate=rate)
+    chance = "" if one.chance is None or one.value is None else format_share(one.chance)
     bar = None if one.value is None else Bar(max(100 * one.value, 0.0), chance=None if one.chance is None else 100 * one.chance)
     if one.value is None:
-        reason = f"{(one.reason or one.status)[:1].upper()}{(one.reason or one.status)[1:]}."
-        return FigureRow(title=title, sentence=f"{words.sentence} {reason}", value="\u2013", chance="")
+        sentence = say("membership.without_value", sentence=words.sentence, reason=one.reason or one.status)
+        return FigureRow(title=title, sentence=sentence, value="\u2013", chance="")
     value = format_with_unit(one.value, unit_of(one))
     return FigureRow(title=title, sentence=words.sentence, value=value, note=bounds_text(one), chance=chance, bar=bar)
 
@@ -243,31 +220,32 @@ def _times(one: Estimate) -> float:
 
 
 def _create_exposure_row(one: Estimate) -> TextRow:
-    cells = (figure_text(one), share(one.chance or 0.0), number(_times(one), 2))
+    cells = (figure_text(one), format_share(one.chance or 0.0), number(_times(one), 2))
     return TextRow(head=f"{one.attribute}: {one.subgroup}", cells=cells)
 
 
-def _describe_exposed_parts(figures: list[Estimate]) -> tuple[str, ...]:
+def _describe_exposed_parts(figures: list[Estimate]) -> tuple[Sentence, ...]:
     """Which parts of the people stand out among those whom the attack is surest of; empty where there are none."""
     told = _sort_parts_by_exposure(figures)
     if not told:
         reasons = dict.fromkeys(one.reason for one in figures if one.measure == SHARE and one.reason)
-        return tuple(f"Not told by part of the people: {reason}." for reason in list(reasons)[:1])
+        return tuple(say("membership.parts_not_told", reason=reason) for reason in list(reasons)[:1])
     clear = [one for one in told if one.chance is not None and one.low is not None and one.low > one.chance]
-    named = tuple(
-        f"{PARTS[one.subgroup or '']} {one.attribute} are {share(one.chance or 0.0)} of the members and "
-        f"{share(one.value or 0.0)} of those whom the attack is surest of."
+    sentences = [
+        say("membership.exposed_part", part=one.subgroup, attribute=one.attribute, of_members=one.chance or 0.0,
+            of_surest=one.value or 0.0)
         for one in clear[:_MOST_NAMED]
-    )
-    more = len(clear) - len(named)
-    others = (f"{count(more)} other part{'s stand' if more > 1 else ' stands'} out too.",) if more else ()
-    none = () if clear else ("No part of the people stands out clearly among those whom the attack is surest of.",)
-    area = next((one.low for one in figures if one.measure == AUC and one.low is not None), 1.0)
-    return (*named, *others, *none, *((_NO_REASON,) if area <= _COIN else ()))
+    ]  # fmt: skip
+    if len(clear) > _MOST_NAMED:
+        sentences.append(say("membership.other_exposed_parts", more=len(clear) - _MOST_NAMED))
+    if not clear:
+        sentences.append(say("membership.no_exposed_part"))
+    if any(one.measure == AUC and one.low is not None and one.low <= _COIN for one in figures):
+        sentences.append(say("membership.maybe_a_coin"))
+    return tuple(sentences)
 
 
 _COIN = 0.5
-_NO_REASON = "On the whole the attack may do no better than a coin: that it is sure of somebody need not mean that it is right."
 
 
 def _curves(content: Content) -> tuple[RocChart, ...]:
@@ -275,12 +253,10 @@ def _curves(content: Content) -> tuple[RocChart, ...]:
 
 
 def _curve(one: RocChart, result: MembershipResult, place: int) -> Figure:
-    title = f"{title_of(result)}: members noticed, by how many others are taken for members"
-    rows = tuple(TextRow(head=share(point.others), cells=(share(point.members),)) for point in one.points)
-    text = "; ".join(f"{row.head} of the others: {row.cells[0]} of the members" for row in rows) + "."
+    title = say("membership.curve", title=title_of(result))
+    rows = tuple(TextRow(head=format_share(point.others), cells=(format_share(point.members),)) for point in one.points)
+    text = say("membership.curve_points", points=[(row.head, row.cells[0]) for row in rows])
     key = f"chart-membership-{place}"
     drawn = draw_roc_curve(one.points, key=key, title=title, description=text)
-    note = "Logarithmic axes. Dotted: guessing. The left end shows whether single people are given away for sure."
-    if any(not point.members for point in one.points):
-        note += " Where no member is noticed there is no line."
+    note = say("membership.curve_note", has_gap=any(not point.members for point in one.points))
     return Figure(key=key, caption=title, svg=safe(drawn), first="Others", heads=("Members",), rows=rows, note=note)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tasks.microdata.estimate import Estimate
-from tasks.microdata.numbers import SPACE, count, format_limit, format_with_unit, share
+from tasks.microdata.numbers import count, format_limit, format_share, format_with_unit
 from tasks.microdata.words import join_with_and
 from tasks.report.content import Content
 from tasks.report.views.membership import (
@@ -15,14 +15,16 @@ from tasks.report.views.membership import (
     anchor,
     describe_most_exposed,
     fewest_others,
-    get_membership_wording,
+    name_membership,
     silence,
     title_of,
 )
-from tasks.report.views.rows import bounds_text, unit_of
+from tasks.report.views.rows import bounds_text
+from tasks.report.wording.figure_formats import unit_of
 from tasks.report.wording.meanings import meaning
+from tasks.report.wording.sentence import say
 from tasks.score.measures.membership import FALSE_POSITIVE_RATES, MEMBERSHIP_TRUE_POSITIVE_RATE
-from tasks.score.membership.estimates import others_needed
+from tasks.score.membership.membership_estimates import others_needed
 
 LEFT_END = MEMBERSHIP_TRUE_POSITIVE_RATE.name
 NOT_ESTIMABLE = "not estimable"
@@ -73,7 +75,7 @@ class _Column:
     def chance(self) -> str:
         if self.rates:
             return join_with_and([format_limit(rate, "share") for rate in self.rates])
-        return next((share(one.chance) for one in self.figures if one.chance is not None), "\u2013")
+        return next((format_share(one.chance) for one in self.figures if one.chance is not None), "\u2013")
 
 
 def membership_summary(content: Content) -> Summary | None:
@@ -132,24 +134,21 @@ def _deciding(content: Content) -> set[str | None]:
 
 
 def _notes(content: Content, columns: tuple[_Column, ...]) -> Iterator[tuple[str, str]]:
-    noun = get_membership_wording(content).noun
     yield from ((column.head, _meaning(content, column.measure)) for column in columns if not column.rates)
     if any(column.rates and column.figures for column in columns):
         yield "Noticed at so many false alarms", _meaning(content, LEFT_END)
     silent = next((column.rates for column in columns if column.rates and not column.figures), ())
     if silent:
-        needed = join_with_and([f"{count(others_needed(rate))} for {format_limit(rate, 'share')}" for rate in silent])
-        few = fewest_others(content)
-        there = "" if few is None else f"; the attacks were asked about {count(few)}"
+        needed = [say("membership.needed", others=others_needed(rate), rate=rate) for rate in silent]
         yield (
             "Not estimable",
-            f"How many members are noticed where so few others are mistaken for members takes people who are not in {noun}, at "
-            f"least {needed}{there}.",
-        )
+            say("membership.not_estimable", of_model=content.model is not None, needed=needed,
+                asked_about=fewest_others(content)),
+        )  # fmt: skip
     if any(one.id in _deciding(content) for column in columns for one in column.figures):
-        yield "Decides", f"The figure by whose one-sided 95{SPACE}% bound a line of the policy was decided."
+        yield "Decides", say("membership.decides")
     yield from (("Most exposed", text) for text in (describe_most_exposed(content),) if text)
 
 
 def _meaning(content: Content, measure: str) -> str:
-    return meaning(measure, content.counts, get_membership_wording(content).noun).sentence
+    return meaning(measure, content.counts, name_membership(content)).sentence

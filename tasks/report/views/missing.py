@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tasks.microdata.numbers import count
-from tasks.microdata.words import join_with_and
 from tasks.report.content import Content
 from tasks.report.mask_description import describe_mask
+from tasks.report.wording.sentence import say
 
 
 def missing_in_words(content: Content) -> tuple[str, ...]:
@@ -19,14 +19,8 @@ def missing_in_words(content: Content) -> tuple[str, ...]:
     if content.of_nobody:
         return tuple(dict.fromkeys(_treatments(content, set(masked))))
     exact = content.edition == "internal" or _gaps_are_released(content)
-    counts = join_with_and(
-        f"{name} ({count(missing[name])} of {count(content.rows_read)})" if exact else name for name in masked
-    )
-    told = (
-        f"Missing values stay missing in the release and are visible there: {counts}. Whoever knows that a person gave no "
-        "answer can look for the gap."
-    )
-    return (told, *dict.fromkeys(_treatments(content, set(masked))))
+    gaps = [f"{name} ({count(missing[name])} of {count(content.rows_read)})" if exact else name for name in masked]
+    return (say("missing.gaps_stay", gaps=gaps), *dict.fromkeys(_treatments(content, set(masked))))
 
 
 def _gaps_are_released(content: Content) -> bool:

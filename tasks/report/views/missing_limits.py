@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from tasks.microdata.estimate import Estimate
 from tasks.report.content import Content
+from tasks.report.wording.intruders import somebody
 from tasks.report.wording.sentence import Sentence, say
-from tasks.report.wording.sentences import somebody
 from tasks.score.measures.disclosure import K_ANONYMITY
 from tasks.score.measures.linkage import MAX_RECORD_RISK
 from tasks.score.policy import PolicyLine, cannot_fail, is_by

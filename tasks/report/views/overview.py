@@ -2,45 +2,52 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from tasks.ingest.methods import ColumnReport
 from tasks.microdata.alignment import ROWS_OF_NOBODY
 from tasks.microdata.estimate import Estimate
-from tasks.microdata.numbers import SPACE, count, format_against_limit, format_limit, format_with_unit, number, share
+from tasks.microdata.numbers import SPACE, count, format_against_limit, format_share, format_with_unit, number
+from tasks.microdata.schema import Attribute, Role
 from tasks.microdata.words import join_with_and
 from tasks.report.content import Content
+from tasks.report.kinds import find_report
 from tasks.report.mask_description import describe_mask
-from tasks.report.views.rows import Bar, FigureRow, TextRow, figure_text, mark_bound, nearly_none, people_text, unit_of
-from tasks.report.wording.meanings import MEANINGS, meaning
-from tasks.report.wording.sentences import (
+from tasks.report.views.policy_lines import (
     DECISIONS,
-    ROLES,
-    WORST_CASE,
-    attack_named,
-    caution,
+    describe_bound_source,
+    describe_caution,
     describe_deciding_bound,
-    describe_figure_source,
-    expand_code_names,
+    describe_demand,
     format_deciding_figure,
-    intruder_in_words,
+    name_limit_unit,
     reason_in_words,
     requirement,
-    uses_all_true_links,
-    why_unpublished,
 )
+from tasks.report.views.rows import Bar, FigureRow, TextRow, figure_text, people_text
+from tasks.report.wording.figure_formats import mark_bound, nearly_none, unit_of
+from tasks.report.wording.meanings import MEANINGS, meaning
+from tasks.report.wording.names import expand_code_names
+from tasks.report.wording.sentence import Sentence, say
 from tasks.score.catalogue import LOSS, MEASURES
+from tasks.score.figure_rounding import STATISTICS
 from tasks.score.policy import INSIDER, PolicyLine, cannot_fail
-from tasks.score.rounding import STATISTICS
 from tasks.score.verdict import Criterion
 
 MOST_TILES = 4
 MOST_SINGLE = 6
-CANNOT_FAIL = "This limit cannot be broken."
-LEFT_OUT = (
-    "Of columns that the release does not hold as they are, the evidence, the notes and the number of missing values are exact "
-    "counts of the original: they stand in the internal edition alone."
-)
+ROLES = {
+    Role.IDENTIFIER: "identifier",
+    Role.QUASI_IDENTIFIER: "quasi-identifier",
+    Role.CONFIDENTIAL: "confidential",
+    Role.WEIGHT: "sampling weight",
+    Role.PERSON: "person key",
+    Role.GROUP: "group key",
+    Role.DERIVED: "derived",
+    Role.WITHHELD: "withheld",
+    Role.OTHER: "other",
+}
 _DASH = "\u2013"
 
 
@@ -126,23 +133,12 @@ def policy_rows(content: Content) -> tuple[PolicyRow, ...]:
             decision=criterion.decision,
             status=DECISIONS[criterion.decision],
             found=format_deciding_figure(criterion, content.counts_behind(criterion)),
-            who=_describe_bound_source(content, criterion),
-            note=" ".join(filter(None, [CANNOT_FAIL * cannot_fail(line), _caution(content, criterion)])),
+            who=describe_bound_source(content, criterion),
+            note=describe_caution(content, criterion, cannot_fail=cannot_fail(line)),
             reason=reason_in_words(line, criterion, content.counts_behind(criterion)),
         )
         for line, criterion in content.lines()
     )
-
-
-def _describe_bound_source(content: Content, criterion: Criterion) -> str:
-    """Whose figure decided; and of a bound, of which figure."""
-    figure, whose = content.figure(criterion.estimate), describe_figure_source(content, criterion)
-    if criterion.deciding_bound not in ("low", "high") or figure is None or figure.value is None:
-        return whose
-    if figure.is_lower_bound and figure.low == figure.value:  # nothing was sampled: the bound is the figure itself
-        return whose
-    bound = f"one-sided 95{SPACE}% bound of {format_with_unit(figure.value, unit_of(figure))}"
-    return f"{bound} {whose}" if whose.startswith("(") else ", ".join(filter(None, [bound, whose]))
 
 
 def attribute_rows(content: Content) -> tuple[AttributeRow, ...]:
@@ -152,12 +148,8 @@ def attribute_rows(content: Content) -> tuple[AttributeRow, ...]:
     masked = {name for step in content.mechanisms for name in step.target_attributes}
     for attribute in content.schema.attributes:
         column = found.get(attribute.name)
-        steps = content.steps_on(attribute.name)
-        treatment = (
-            "; then ".join(describe_mask(step, content.schema).attribute(attribute) for step in steps) or "published as it is"
-        )
-        if not attribute.is_published and not steps:
-            treatment = f"not published: {why_unpublished(attribute, masked)}"
+        steps = [describe_mask(step, content.schema).attribute(attribute) for step in content.steps_on(attribute.name)]
+        why = "" if attribute.is_published else why_unpublished(attribute, masked)
         rows.append(
             AttributeRow(
                 name=attribute.name,
@@ -168,11 +160,19 @@ def attribute_rows(content: Content) -> tuple[AttributeRow, ...]:
                 missing=_missing(content, column),
                 evidence=tuple(map(expand_code_names, attribute.evidence)),
                 notes=() if column is None else column.notes,
-                treatment=treatment,
+                treatment=say("attributes.treatment", steps=steps, why_unpublished=why),
                 published=attribute.is_published,
             )
         )
     return tuple(rows)
+
+
+def why_unpublished(attribute: Attribute, masked: Collection[str] = ()) -> Sentence:
+    """The reason why a column is not in the released table. masked: the attributes that a step masked."""
+    if attribute.is_published:
+        raise ValueError(f"{attribute.name} is published: its role is {attribute.role}")
+    return say("attributes.why_unpublished", role=attribute.role, declared=attribute.decided_by == "declared",
+               derived_from=attribute.derived_from, undoes=bool(set(attribute.derived_from) & set(masked)))  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -267,7 +267,7 @@ def loss_rows(content: Content) -> tuple[FigureRow, ...]:
             sentence=meaning(one.measure, unit=content.context.unit).sentence,
             value=figure_text(one),
             chance="",
-            note=" ".join(filter(None, [meaning(one.measure, unit=content.context.unit).analyst, _sentence(one.reason)])),
+            note=say("attributes.loss", analyst=meaning(one.measure, unit=content.context.unit).analyst, reason=one.reason),
         )
         for one in content.losses()
         if one.reason != ROWS_OF_NOBODY
@@ -287,33 +287,27 @@ def attribute_losses(content: Content) -> tuple[tuple[str, ...], tuple[TextRow, 
 def _tile(content: Content, line: PolicyLine, criterion: Criterion) -> Tile:
     estimate = content.figure(criterion.estimate)
     counts = content.counts_behind(criterion)
-    unit = counts if MEASURES[line.measure].unit == "records" else MEASURES[line.measure].unit
-    bound = "at most" if line.direction == "at_most" else "at least"
+    unit = name_limit_unit(line.measure, counts)
     return Tile(
         title=meaning(line.measure, counts, unit=content.context.unit).title,
         decision=criterion.decision,
         status=DECISIONS[criterion.decision],
         value=_format_estimate_against_limit(estimate, line.limit, unit),
         people="" if estimate is None else people_text(estimate, content.edition),
-        who=_name_figure_source(criterion) or _name_population(line),
-        limit=f"{bound} {format_limit(line.limit, unit)}",
+        who=_name_figure_source(line, criterion),
+        limit=describe_demand(line, counts),
         bound=describe_deciding_bound(criterion, estimate),
         chance=_chance(estimate),
-        note=_caution(content, criterion),
+        note=describe_caution(content, criterion),
         bar=_limit_bar(estimate, line.limit, unit),
     )
 
 
-def _name_figure_source(criterion: Criterion) -> str:
-    """As short as it can be said: who, and by which attack."""
-    asked = criterion.intruder is not None and criterion.estimate is not None
-    who = intruder_in_words(criterion.intruder or "") if asked else ""
-    attack = "" if criterion.attack is None else attack_named(criterion.attack)
-    return ", ".join(filter(None, [criterion.attribute, who, attack]))
-
-
-def _name_population(line: PolicyLine) -> str:
-    return "of people who did not teach it" if MEASURES[line.measure].only_of_model else "of the whole table"
+def _name_figure_source(line: PolicyLine, criterion: Criterion) -> Sentence:
+    """As short as it can be said: who, and by which attack; else of whom."""
+    intruder = criterion.intruder if criterion.estimate is not None else None
+    return say("policy.short_source", attribute=criterion.attribute, intruder=intruder, attack=criterion.attack,
+               of_others=MEASURES[line.measure].only_of_model)  # fmt: skip
 
 
 def _format_estimate_against_limit(estimate: Estimate | None, limit: float, unit: str) -> str:
@@ -330,15 +324,6 @@ def _chance(estimate: Estimate | None) -> str:
     return format_with_unit(estimate.chance, unit_of(estimate))
 
 
-def _caution(content: Content, criterion: Criterion) -> str:
-    """What the reader of a deciding figure must know: `k bounds nothing`, what is not in it, that it is nobody's."""
-    estimate = content.figure(criterion.estimate)
-    if estimate is None or estimate.status != "ok":
-        return ""
-    worst = _sentence(WORST_CASE) if uses_all_true_links(content, estimate.attack) else ""
-    return " ".join(filter(None, [worst, caution(estimate)]))
-
-
 def _limit_bar(estimate: Estimate | None, limit: float, unit: str) -> Bar | None:
     if estimate is None or estimate.value is None or unit != "share":
         return None
@@ -348,16 +333,12 @@ def _limit_bar(estimate: Estimate | None, limit: float, unit: str) -> Bar | None
 def _against_chance(found: list[Estimate]) -> str:
     if not found:
         return _DASH
-    chance = "" if found[0].chance is None else f" (chance {share(found[0].chance)})"
+    chance = "" if found[0].chance is None else f" (chance {format_share(found[0].chance)})"
     return f"{figure_text(found[0])}{chance}"
 
 
 def _is_of(one: Estimate, attribute: str, width: float) -> bool:
     return one.attribute == attribute and dict(one.parameters)["p_percent"] == width
-
-
-def _sentence(text: str | None) -> str:
-    return f"{text[:1].upper()}{expand_code_names(text[1:])}." if text else ""
 
 
 def source_facts(content: Content) -> tuple[tuple[str, str], ...]:
@@ -369,17 +350,13 @@ def source_facts(content: Content) -> tuple[tuple[str, str], ...]:
         ("Encoding", report.encoding),
         ("Delimiter", separators.get(report.delimiter or "", report.delimiter)),
         ("Rows read", count(content.rows_read)),
-        ("Rows that taught the model", count(content.rows_out)) if content.model else _rows_released(content),
+        find_report(content).count_rows(content),
         ("Released to", context.environment + (f": {join_with_and(context.recipients)}" if context.recipients else "")),
     )
     facts = [(term, text) for term, text in (*stated, *_context_facts(content)) if text is not None]
     unstated = [term.lower() for term, text in _context_facts(content) if text is None]
     told = [("Not stated", f"{join_with_and(unstated)}: not assessed")] if unstated else []
     return (*facts, *told)
-
-
-def _rows_released(content: Content) -> tuple[str, str]:
-    return "Rows released", f"{count(content.rows_out)}{'' if content.is_certified else ' would be'}"
 
 
 def _context_facts(content: Content) -> tuple[tuple[str, str | None], ...]:
@@ -389,7 +366,7 @@ def _context_facts(content: Content) -> tuple[tuple[str, str | None], ...]:
         ("Persons", None if content.persons is None else count(content.persons)),
         ("What a row is", context.unit),
         ("Period", context.period),
-        ("Sampling fraction", None if context.sampling_fraction is None else share(context.sampling_fraction)),
+        ("Sampling fraction", None if context.sampling_fraction is None else format_share(context.sampling_fraction)),
         ("Special categories", _format_declared_list(context.special_categories)),
         ("Purpose", context.purpose),
         ("Earlier releases", _format_declared_list(context.prior_releases)),

@@ -1,334 +1,37 @@
-"""What remains: the largest risks in words, what the release is fit for, and what was not assessed at all."""
+"""What remains: the largest risks in words, what the release is fit for, and what was not assessed at all.
+
+What is said depends on what is released; each kind declares its own sentences (`tasks/report/kinds/`).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from textwrap import shorten
-
-from tasks.mask.ranks.rank_jitter import DISPLACEMENTS
-from tasks.mask.ranks.rank_swapping import KNOWN_LIMIT
-from tasks.microdata.estimate import Estimate
-from tasks.microdata.numbers import format_with_unit
-from tasks.microdata.schema import Role
-from tasks.microdata.words import join_with_and
-from tasks.report.content import Content, extra_knowledge, is_insider, parse_external_file
-from tasks.report.views.fully_synthetic import (
-    describe_synthetic_results,
-    limits_of_nobody,
-    nobody_in_words,
-    not_limited_of_nobody,
-)
-from tasks.report.views.insider_curve import columns_as_published, curve_in_words
-from tasks.report.views.membership import worst_of_membership
-from tasks.report.views.missing_limits import NO_LINE, is_limited, not_limited
-from tasks.report.views.model import describe_model_results, limits_of_model, model_in_words, not_limited_of_model
-from tasks.report.views.randomised import describe_randomisation
-from tasks.report.views.rows import CLASSES, format_figure, share_in_words
-from tasks.report.wording.meanings import meaning
-from tasks.report.wording.sentence import Sentence, say
-from tasks.report.wording.sentences import (
-    NOT_DISJOINT,
-    WORST_CASE,
-    expand_code_names,
-    how_bad,
-    somebody,
-    uses_all_true_links,
-    uses_the_masking,
-)
+from tasks.report.content import Content
+from tasks.report.kinds import find_report
+from tasks.report.wording.sentence import say
 
 MEMBERSHIP = "membership inference"
-_LONGEST_REASON = 160
-NOT_IN_LAW = "This is not a determination of anonymity in law."
-_LAW = f"{NOT_IN_LAW} It says what the attacks listed found on {{}}, with the knowledge stated, on the day of issue."
-_WORST = (
-    'Every risk is the worst that the attacks run found with the knowledge stated; "not broken" means not broken by them. A '
-    "stronger attack may exist or appear, and the release is then to be measured again."
-)
 
 
 def residual_risks(content: Content) -> tuple[str, ...]:
-    """The largest remaining risks as sentences, the insiders' figures among them; never empty."""
-    if content.model is not None:
-        return (*model_in_words(content), *describe_model_results(content))
-    told = (
-        *nobody_in_words(content),
-        *describe_synthetic_results(content),
-        *describe_declared_intruder(content),
-        *insiders_in_words(content),
-        *_files(content),
-        *filter(None, (worst_of_membership(content),)),
-        *_describe_asserted_links(content),
-        *(() if content.of_nobody else values_in_words(content)),
-        *_intervals(content),
-        *_describe_unmasked_keys(content),
-        *_pairs_of_swaps(content),
-        *_describe_jitter_attack(content),
-        *describe_randomisation(content),
-        *filter(None, (step.describe_residual_risk() for step in content.mechanisms)),
-        *_not_run(content),
-    )
-    return told or (say("residual.nothing_found"),)
+    """The largest remaining risks as sentences; never empty."""
+    return find_report(content).describe_risks(content) or (say("residual.nothing_found"),)
 
 
 def summary(content: Content) -> tuple[str, ...]:
-    """The sentences under the verdict: what the declared intruder found, and the insider and the file that found most.
-
-    Of rows that belong to nobody that they do, and what could be measured.
-    """
-    if content.model is not None:
-        return (*model_in_words(content), *describe_model_results(content))
-    told, _ = _leading(content)
-    return (*nobody_in_words(content), *describe_synthetic_results(content), *told, *_not_run(content))
+    """The sentences under the verdict: what was found that matters most."""
+    return find_report(content).summarize(content)
 
 
 def describe_unlimited_figures(content: Content) -> tuple[str, ...]:
     """The sentences beside the verdict, under a heading that says so, about alarming figures that no policy line limits."""
-    if content.model is not None:
-        return tuple(not_limited_of_model(content))
-    _, free = _leading(content)
-    return (*free, *(not_limited_of_nobody(content) if content.of_nobody else not_limited(content)))
-
-
-def _leading(content: Content) -> tuple[list[str], list[str]]:
-    """The sentences on the declared intruder and the worst insider: those whose figure a policy line limits, and the rest."""
-    rate = "reidentification"
-    worst = (content.worst(rate, declared=True), _worst_insider(content), content.worst_of_files(rate))
-    sentences = (list(describe_declared_intruder(content))[:1], list(insiders_in_words(content))[:1], list(_files(content))[:1])
-    limited = [one is not None and is_limited(content, one) for one in worst]
-    told = [text for texts, held in zip(sentences, limited, strict=True) for text in texts if held]
-    return told, [text for texts, held in zip(sentences, limited, strict=True) for text in texts if not held]
+    return find_report(content).describe_unlimited(content)
 
 
 def fitness(content: Content) -> tuple[str, ...]:
-    """What the release is fit for, as sentences: the losses measured on the whole table, and `describe_fitness_for_use`."""
-    if content.model is not None:
-        unknown = "Not assessed: fairness, calibration, and how it does on other populations."
-        return (*describe_model_results(content)[1:], unknown)
-    losses = [(one, meaning(one.measure, unit=content.context.unit)) for one in content.losses() if one.value is not None]
-    told = (f"{words.title}: {format_with_unit(one.value or 0.0, one.unit)}. {words.analyst}" for one, words in losses)
-    return (*told, *describe_fitness_for_use(content))
-
-
-def describe_fitness_for_use(content: Content) -> tuple[str, ...]:
-    """Which attributes kept their distributions exactly, and which uses nobody assessed."""
-    untouched = [name for name in content.schema.release_columns if name not in content.masking_targets]
-    fewer = content.absent or content.control is not None
-    where = "among the released records exactly the distribution" if fewer else "exactly the distribution"
-    kept = f"Published unchanged, so that each has {where} it has in the source: {join_with_and(untouched)}."
-    return (
-        *([kept] if untouched else []),
-        "Not assessed: fitness for regression, for prediction, and for analyses of small groups and tails.",
-    )
+    """What the release is fit for, as sentences."""
+    return find_report(content).describe_fitness(content)
 
 
 def list_known_limits(content: Content) -> tuple[str, ...]:
     """What this report does not say, and what it rests on."""
-    if content.model is not None:
-        return (_LAW.format("this model"), _WORST, *limits_of_model(content), _units(content), _random_choices(content),
-                _editions(content))  # fmt: skip
-    return (
-        _LAW.format("this table"),
-        _WORST,
-        *filter(None, (step.describe_knowledge() for step in content.mechanisms)),
-        worst_of_membership(content) or "Membership (whether somebody can tell that a person is in the table) is not assessed.",
-        *limits_of_nobody(content),
-        _participation(content),
-        _units(content),
-        _releases_before(content),
-        _row_order(content),
-        _random_choices(content),
-        _editions(content),
-    )
-
-
-def describe_declared_intruder(content: Content) -> Iterator[str]:
-    worst = content.worst("reidentification", declared=True)
-    exposed = content.worst("records_exposed", declared=True)
-    single = content.worst("max_record_risk", declared=True)
-    if worst is None:
-        return
-    yield say("residual.declared_intruder", who=somebody(content, worst.intruder or "", worst.attack), rate=worst,
-              unit=content.unit, how_bad=how_bad(content, worst), worst_case=_worst_case(content, worst),
-              half=_find_rate_with_half(content, worst))  # fmt: skip
-    if exposed is not None and single is not None:
-        yield say("residual.exposed", exposed=exposed, single=single, unit=content.unit)
-
-
-def _worst_case(content: Content, rate: Estimate) -> str:
-    """That the rate of a learned distance is nobody's; empty for every other."""
-    return WORST_CASE if uses_all_true_links(content, rate.attack) else ""
-
-
-def _find_rate_with_half(content: Content, rate: Estimate) -> float | None:
-    """What somebody with half of the truth reaches by a learned distance."""
-    asked = (rate.attack, rate.intruder)
-    facts = next((one.learned for one in content.attacks if (one.attack, one.intruder) == asked), None)
-    return None if facts is None or facts.held_out is None else facts.held_out.other_half
-
-
-def insiders_in_words(content: Content) -> Iterator[str]:
-    first = _worst_insider(content)
-    if first is None:
-        return
-    worst = how_bad(content, first) if content.is_worst_of_all(first) else ""
-    yield say("residual.insider", knows=columns_as_published(content, first.intruder or ""), rate=first, unit=content.unit,
-              how_bad=worst, uses_masking=uses_the_masking(content, first.attack),
-              worst_case=_worst_case(content, first))  # fmt: skip
-    names = dict.fromkeys(one.intruder for one in content.figures("reidentification", declared=False))
-    others_worst = (_worst_of(content, name) for name in names if name != first.intruder)
-    ranked = sorted(filter(None, others_worst), key=lambda one: -(one.value or 0.0))
-    if content.intruder.insiders is not None:
-        yield curve_in_words(content)
-    elif ranked:
-        others = [f"{format_figure(one)} knowing {extra_knowledge(one.intruder or '')}" for one in ranked]
-        yield say("residual.other_insiders", found=others)
-
-
-def _files(content: Content) -> Iterator[str]:
-    """Who holds an external file, the file that found most first: of how many, and what of those who are in the release."""
-    names = dict.fromkeys(one.intruder for one in content.figures("reidentification") if parse_external_file(one.intruder))
-    for one in sorted(filter(None, (_worst_of(content, name) for name in names)), key=lambda one: -(one.value or 0.0)):
-        there = next((other for other in content.figures("reidentification_present") if _same_attack(one, other)), None)
-        yield say("residual.external_file", file=parse_external_file(one.intruder), rate=one, present=there, unit=content.unit,
-                  worst_case=_worst_case(content, one))  # fmt: skip
-
-
-def _same_attack(one: Estimate, other: Estimate) -> bool:
-    return (one.attack, one.intruder) == (other.attack, other.intruder)
-
-
-def _worst_insider(content: Content) -> Estimate | None:
-    return content.worst("reidentification", declared=False)
-
-
-def _worst_of(content: Content, intruder: str | None) -> Estimate | None:
-    return content.largest(one for one in content.figures("reidentification") if one.intruder == intruder)
-
-
-def _describe_asserted_links(content: Content) -> Iterator[str]:
-    """Links that the declared intruder, and the worst insider, can be sure of."""
-    for declared in (True, False):
-        worst = content.worst("known_reidentification", declared=declared)
-        if worst is None or not worst.value:
-            continue
-        who = somebody(content, worst.intruder or "", worst.attack) if is_insider(worst) else "the declared intruder"
-        yield say("residual.asserted_links", who=who, share_told=share_in_words(worst, content.edition), rate=worst,
-                  by_owner=uses_all_true_links(content, worst.attack), not_disjoint=NOT_DISJOINT,
-                  no_line="" if is_limited(content, worst) else NO_LINE)  # fmt: skip
-
-
-def values_in_words(content: Content) -> Iterator[str]:
-    told = content.figures("linked_value_disclosed", declared=True)
-    worst = content.largest(told, by=lambda one: gain_over_baselines(content, one))
-    if worst is None:
-        return
-    gain = gain_over_baselines(content, worst)
-    if gain <= 0:
-        yield say("residual.no_value_told")
-        return
-    yield say("residual.value_told", told=worst, baseline=(worst.value or 0.0) - gain)
-
-
-def gain_over_baselines(content: Content, disclosed: Estimate) -> float:
-    """How much a disclosed value exceeds the better of its two baselines: the majority guess and the control."""
-    controls = (
-        one.value or 0.0
-        for one in content.figures("linked_value_control")
-        if (one.attack, one.intruder, one.attribute) == (disclosed.attack, disclosed.intruder, disclosed.attribute)
-    )
-    return (disclosed.value or 0.0) - max([disclosed.chance or 0.0, *controls])
-
-
-def _intervals(content: Content) -> Iterator[str]:
-    found = [one for one in content.figures("rank_interval_disclosure") if one.chance is not None]
-    worst = content.largest(found, by=lambda one: (one.value or 0.0) - (one.chance or 0.0))
-    if worst is not None:
-        yield say("residual.interval", told=worst, width=dict(worst.parameters).get("p_percent", 0.0))
-
-
-def _describe_unmasked_keys(content: Content) -> Iterator[str]:
-    unmasked = [name for name in content.schema.find_by_role(Role.QUASI_IDENTIFIER) if name not in content.masking_targets]
-    if unmasked:
-        yield say("residual.unmasked_keys", attributes=unmasked)
-
-
-def _pairs_of_swaps(content: Content) -> Iterator[str]:
-    swapped = {name for step in content.mechanisms if step.method == "rank_swapping" for name in step.target_attributes}
-    if swapped:
-        ran = any(result.method == "consistency" and result.status == "ok" for result in content.attacks)
-        yield say("residual.pairs_of_swaps", limit=KNOWN_LIMIT, ran=ran)
-
-
-def _describe_jitter_attack(content: Content) -> Iterator[str]:
-    if not any(step.method == "rank_jitter" for step in content.mechanisms):
-        return
-    figures = content.figures("reidentification", declared=True)
-    worst = content.largest(one for one in figures if content.method_of(one.attack) == "transparency")
-    yield say("residual.jitter", displacements=DISPLACEMENTS, rate=worst)
-
-
-def _not_run(content: Content) -> Iterator[str]:
-    silent = {one.attack: f"omitted: {_shorten_reason(one.reason)}" for one in content.omissions}
-    for result in content.attacks:
-        if result.status in ("failed", "not_followed"):
-            what = result.status.replace("_", " ")
-            silent.setdefault(result.attack, f"{what}: {_shorten_reason(result.reason or 'no reason was given')}")
-    if silent:
-        yield say("residual.not_run", attacks=silent)
-
-
-def _shorten_reason(reason: str) -> str:
-    """The first sentence of a reason, at most so long that it can stand in brackets."""
-    return shorten(expand_code_names(reason).partition(". ")[0].rstrip("."), _LONGEST_REASON, placeholder="\u2026")
-
-
-def _participation(content: Content) -> Sentence:
-    if content.of_nobody:
-        return say("residual.knowledge_of_nobody")
-    return say("residual.knowledge", records=content.intruder.records, counts=content.counts,
-               participation_known=content.intruder.participation_known,
-               holds_file=any(parse_external_file(one.intruder) for one in content.attacks))  # fmt: skip
-
-
-def _units(content: Content) -> Sentence:
-    if content.persons is None:
-        return say("residual.rows_of_a_table" if content.model is None else "residual.rows_of_a_model")
-    return say("residual.persons", rows=content.rows_in, persons=content.persons, counted=content.counts == "persons")
-
-
-def _row_order(content: Content) -> Sentence:
-    if content.keep_row_order is None:
-        return say("residual.random_order")
-    tried = "row_position" in {result.method for result in content.attacks}
-    return say("residual.kept_order", reason=content.keep_row_order, tried=tried)
-
-
-def _random_choices(content: Content) -> str:
-    if content.model is not None and content.model.trained_on == "elsewhere":
-        return "The model was trained elsewhere; how its random choices were made, and who can repeat them, is not known here."
-    if content.masked_elsewhere:
-        tool = "by means that nobody named" if content.tool is None else f"with {content.tool}"
-        made = "made" if content.of_nobody else "masked"
-        return (
-            f"The table was {made} elsewhere, {tool}. Its method and parameters are known only as they were declared; whether "
-            "there was a seed, how it was drawn and who holds it is not known here."
-        )
-    undone = "repeats the training" if content.model is not None else "undoes the masking"
-    return (
-        "All random choices come from PCG64 with a secret seed of 256 bits. PCG64 is a generator for statistics, not for "
-        f"cryptography. Whoever holds the seed {undone}; it is in none of the published files."
-    )
-
-
-def _editions(content: Content) -> str:
-    if content.edition == "internal":
-        return "This edition has figures at full precision: with the release they give exact statistics of the original."
-    return (
-        f"{CLASSES} Figures that together with the release would give exact statistics of the original are rounded to 2 digits "
-        "and at most 3 decimals; behind each bar of a chart of the original stand at least 10 records, and tails are cut."
-    )
-
-
-def _releases_before(content: Content) -> Sentence:
-    before = content.context.prior_releases
-    return say("residual.no_earlier_release") if before == () else say("residual.earlier_releases", names=before)
+    return find_report(content).list_limits(content)

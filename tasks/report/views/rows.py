@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from tasks.microdata.estimate import Estimate
 from tasks.microdata.numbers import count, format_with_unit
 from tasks.report.charts.editions import Edition
+from tasks.report.wording.figure_formats import format_figure, nearly_none, unit_of
+from tasks.score.figure_rounding import STATISTICS
 from tasks.score.measures.linkage import RECORDS_EXPOSED, REIDENTIFICATION, TRUTH_AMONG_NEAREST
 from tasks.score.public_shares import FEWEST, FIRST, LEAST
-from tasks.score.rounding import STATISTICS
 
 _OF_THE_TARGETS = (REIDENTIFICATION.name, RECORDS_EXPOSED.name, TRUTH_AMONG_NEAREST.name)  # `groups_exposed` counts groups
 CLASSES = (
@@ -47,26 +48,6 @@ class TextRow:
 
     head: str
     cells: tuple[str, ...]
-
-
-def nearly_none(unit: str) -> str:
-    """A 0 that is rounded to three decimals, and may be more."""
-    return format_with_unit(0.0, unit).replace("0", "under 0.0005", 1)
-
-
-def unit_of(one: Estimate) -> str:
-    """The unit of a figure: records are persons where it counts persons."""
-    return one.counts if one.unit == "records" else one.unit
-
-
-def mark_bound(one: Estimate, shown: str) -> str:
-    """A figure as it is shown; of a lower bound `at least` before it."""
-    return f"at least {shown}" if one.is_lower_bound else shown
-
-
-def format_figure(one: Estimate) -> str:
-    """A figure within a sentence: with its unit, and `at least` where it is a lower bound."""
-    return mark_bound(one, format_with_unit(one.value or 0.0, unit_of(one)))
 
 
 def figure_text(one: Estimate | None) -> str:

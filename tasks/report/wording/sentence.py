@@ -8,12 +8,14 @@ from functools import cache
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from jinja2.ext import Extension
 
-from tasks.microdata.numbers import count, format_with_unit, share
+from tasks.microdata.numbers import SPACE, count, format_limit, format_share, format_with_unit, number
 from tasks.microdata.words import join_with_and
-from tasks.report.views.rows import format_figure
-from tasks.report.wording.sentences import attack_named
+from tasks.report.wording.figure_formats import format_figure
+from tasks.report.wording.names import attack_named, attack_title, capitalise, end_as_sentence, intruder_in_words
+from tasks.report.wording.units import add_article, plural
 
 _WRAPPED = re.compile(r"\n +")
+_PERCENT = re.compile(r"(?<=[\d}]) %(?![}\w])")
 
 
 class Sentence(str):
@@ -38,10 +40,15 @@ def say(identity: str, **facts: object) -> Sentence:
 
 
 class _Unwrap(Extension):
-    """An indented line of a template goes on the line before it; texts that are filled in are left as they are."""
+    """An indented line of a template goes on the line before it, and `5 %` has no break; texts that are filled in stay."""
 
     def preprocess(self, source: str, name: str | None, filename: str | None = None) -> str:
-        return _WRAPPED.sub(" ", source)
+        return _PERCENT.sub(f"{SPACE}%", _WRAPPED.sub(" ", source))
+
+
+def format_count(number: int, noun: str) -> str:
+    """Example: 1 attribute; 12 attributes."""
+    return f"{count(number)} {noun if number == 1 else plural(noun)}"
 
 
 @cache
@@ -53,7 +60,9 @@ def _environment() -> Environment:
         extensions=[_Unwrap],
     )
     environment.filters |= {
-        "count": count, "share": share, "names": join_with_and, "attack": attack_named, "figure": format_figure,
+        "article": add_article, "attack": attack_named, "capital": capitalise, "count": count, "count_of": format_count,
+        "figure": format_figure, "intruder": intruder_in_words, "limit": format_limit, "names": join_with_and,
+        "number": number, "sentence": end_as_sentence, "share": format_share, "title": attack_title,
         "unit": format_with_unit,
     }  # fmt: skip
     return environment

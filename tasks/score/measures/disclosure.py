@@ -13,11 +13,11 @@ RANK_INTERVAL_DISCLOSURE = Measure(
     about="attribute",
     chance="the same over all pairs of an original and a masked record (all_pairs)",
     rounding="share",
-    says="share of records whose original value lies within p percent of the ranks around its masked value",
+    says="share of records whose original value lies within p/2 percent of the ranks on either side of its masked value",
     title="Interval disclosure",
     sentence=(
-        "The share of records whose original value lies within so many percent of the ranks around the released value: "
-        "what somebody learns who has found the record."
+        "The share of records whose original value lies in an interval around the released value that is so many percent of "
+        "the ranks wide: what somebody learns who has found the record."
     ),
     takes_p_percent=True,
     has_parameters=True,
@@ -31,10 +31,10 @@ SD_INTERVAL_DISCLOSURE = Measure(
     about="attribute",
     chance="the same over all pairs of an original and a masked record (all_pairs)",
     rounding="share",
-    says="share of records whose original value lies within p percent of a standard deviation around its masked value",
+    says="share of records whose original value is at most p percent of a standard deviation from its masked value",
     title="Interval disclosure in standard deviations",
     sentence=(
-        "The share of records whose original value lies within so many percent of a standard deviation of the released value."
+        "The share of records whose original value is at most so many percent of a standard deviation from the released value."
     ),
     takes_p_percent=True,
     has_parameters=True,

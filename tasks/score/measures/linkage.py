@@ -6,7 +6,7 @@ from tasks.score.measure import Measure
 
 REIDENTIFICATION = Measure(
     name="reidentification",
-    function="tasks.score.linkage.estimate_rates",
+    function="tasks.score.linkage.estimate_linkage_rates",
     unit="share",
     largest=1,
     better="lower",
@@ -42,7 +42,7 @@ POSTERIOR_AT_TRUTH = Measure(
 )
 RECORDS_EXPOSED = Measure(
     name="records_exposed",
-    function="tasks.score.linkage.estimate_rates",
+    function="tasks.score.linkage.estimate_linkage_rates",
     unit="share",
     largest=1,
     better="lower",
@@ -59,7 +59,7 @@ RECORDS_EXPOSED = Measure(
 )
 MAX_RECORD_RISK = Measure(
     name="max_record_risk",
-    function="tasks.score.linkage.estimate_rates",
+    function="tasks.score.linkage.estimate_linkage_rates",
     unit="share",
     largest=1,
     better="lower",
@@ -79,7 +79,7 @@ MAX_RECORD_RISK = Measure(
 )
 TRUTH_AMONG_NEAREST = Measure(
     name="truth_among_nearest",
-    function="tasks.score.linkage.estimate_rates",
+    function="tasks.score.linkage.estimate_linkage_rates",
     unit="share",
     largest=1,
     better="lower",
@@ -93,7 +93,7 @@ TRUTH_AMONG_NEAREST = Measure(
 )
 MEAN_CANDIDATE_SET_SIZE = Measure(
     name="mean_candidate_set_size",
-    function="tasks.score.linkage.estimate_rates",
+    function="tasks.score.linkage.estimate_linkage_rates",
     unit="records",
     better="higher",
     about="table",

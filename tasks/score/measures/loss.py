@@ -1,4 +1,7 @@
-"""Information loss: what an analyst of the release no longer finds."""
+"""Information loss: the declarations of its measures.
+
+Functions: `tasks/score/loss.py`, `association.py`, `category_loss.py`, and `synthetic/` for propensity ratios.
+"""
 
 from __future__ import annotations
 
@@ -138,7 +141,7 @@ RANK_CORRELATION_DIFFERENCE = Measure(
 )
 MARGINAL_DIFFERENCE = Measure(
     name="marginal_difference",
-    function="tasks.score.synthetic.marginals.marginal_difference",
+    function="tasks.score.synthetic.distribution_loss.marginal_difference",
     unit="share",
     largest=1,
     better="lower",
@@ -162,7 +165,7 @@ MARGINAL_DIFFERENCE = Measure(
 )
 LARGEST_MARGINAL_DIFFERENCE = Measure(
     name="largest_marginal_difference",
-    function="tasks.score.synthetic.marginals.marginal_difference",
+    function="tasks.score.synthetic.distribution_loss.marginal_difference",
     unit="share",
     largest=1,
     better="lower",
@@ -177,7 +180,7 @@ LARGEST_MARGINAL_DIFFERENCE = Measure(
 )
 CATEGORIES_LOST = Measure(
     name="categories_lost",
-    function="tasks.score.categories.categories_lost",
+    function="tasks.score.category_loss.categories_lost",
     unit="share",
     largest=1,
     better="lower",
@@ -191,7 +194,7 @@ CATEGORIES_LOST = Measure(
 )
 CATEGORY_ASSOCIATION_DIFFERENCE = Measure(
     name="category_association_difference",
-    function="tasks.score.categories.category_association_difference",
+    function="tasks.score.category_loss.category_association_difference",
     unit="association",
     largest=1,
     better="lower",

@@ -10,7 +10,7 @@ PARTS = (*SUBGROUPS, MISSING)
 
 MEMBERSHIP_AUC = Measure(
     name="membership_auc",
-    function="tasks.score.membership.estimates.estimate_auc",
+    function="tasks.score.membership.membership_estimates.estimate_auc",
     unit="share",
     largest=1,
     better="lower",
@@ -30,7 +30,7 @@ MEMBERSHIP_AUC = Measure(
 )
 MEMBERSHIP_ADVANTAGE = Measure(
     name="membership_advantage",
-    function="tasks.score.membership.estimates.estimate_advantage",
+    function="tasks.score.membership.membership_estimates.estimate_advantage",
     unit="share",
     largest=1,
     smallest=-1.0,
@@ -51,7 +51,7 @@ MEMBERSHIP_ADVANTAGE = Measure(
 )
 MEMBERSHIP_PRECISION = Measure(
     name="membership_precision",
-    function="tasks.score.membership.estimates.estimate_rates",
+    function="tasks.score.membership.membership_estimates.estimate_membership_rates",
     unit="share",
     largest=1,
     better="lower",
@@ -67,7 +67,7 @@ MEMBERSHIP_PRECISION = Measure(
 )
 MEMBERSHIP_RECALL = Measure(
     name="membership_recall",
-    function="tasks.score.membership.estimates.estimate_rates",
+    function="tasks.score.membership.membership_estimates.estimate_membership_rates",
     unit="share",
     largest=1,
     better="lower",
@@ -86,7 +86,7 @@ MEMBERSHIP_RECALL = Measure(
 )
 MEMBERSHIP_F1 = Measure(
     name="membership_f1",
-    function="tasks.score.membership.estimates.estimate_rates",
+    function="tasks.score.membership.membership_estimates.estimate_membership_rates",
     unit="share",
     largest=1,
     better="lower",
@@ -102,7 +102,7 @@ MEMBERSHIP_F1 = Measure(
 )
 MEMBERSHIP_ATTRIBUTE_RISK = Measure(
     name="membership_attribute_risk",
-    function="tasks.score.membership.estimates.estimate_rates",
+    function="tasks.score.membership.membership_estimates.estimate_membership_rates",
     unit="share",
     largest=1,
     better="lower",
@@ -119,7 +119,7 @@ MEMBERSHIP_ATTRIBUTE_RISK = Measure(
 )
 MEMBERSHIP_TRUE_POSITIVE_RATE = Measure(
     name="membership_true_positive_rate",
-    function="tasks.score.membership.estimates.estimate_rate_at_false_positives",
+    function="tasks.score.membership.membership_estimates.estimate_rate_at_false_positives",
     unit="share",
     largest=1,
     better="lower",
@@ -136,7 +136,7 @@ MEMBERSHIP_TRUE_POSITIVE_RATE = Measure(
 )
 SUBGROUP_MEMBERSHIP_AUC = Measure(
     name="subgroup_membership_auc",
-    function="tasks.score.membership.estimates.estimate_subgroup",
+    function="tasks.score.membership.membership_estimates.estimate_subgroup",
     unit="share",
     largest=1,
     better="lower",
@@ -153,7 +153,7 @@ SUBGROUP_MEMBERSHIP_AUC = Measure(
 )
 SUBGROUP_MEMBERSHIP_ADVANTAGE = Measure(
     name="subgroup_membership_advantage",
-    function="tasks.score.membership.estimates.estimate_subgroup",
+    function="tasks.score.membership.membership_estimates.estimate_subgroup",
     unit="share",
     largest=1,
     smallest=-1.0,
@@ -171,7 +171,7 @@ SUBGROUP_MEMBERSHIP_ADVANTAGE = Measure(
 )
 SUBGROUP_SHARE_OF_MOST_EXPOSED = Measure(
     name="subgroup_share_of_most_exposed",
-    function="tasks.score.membership.exposure.share_of_most_exposed",
+    function="tasks.score.membership.exposure.estimate_share_of_most_exposed",
     unit="share",
     largest=1,
     better=None,

@@ -28,12 +28,12 @@ def most_exposed(scores: Floats) -> Floats:
     Example: 20 members, one at 3, four at 2, the others at 1: 1, 1/4 each, 0. All scores equal: 1/10 each.
     """
     room = TOP * len(scores)
-    _, place, counts = np.unique(scores, return_inverse=True, return_counts=True)
+    _, position, counts = np.unique(scores, return_inverse=True, return_counts=True)
     above = counts[::-1].cumsum()[::-1] - counts
-    return np.asarray(np.clip((room - above) / counts, 0.0, 1.0)[place])
+    return np.asarray(np.clip((room - above) / counts, 0.0, 1.0)[position])
 
 
-def share_of_most_exposed(scores: Floats, inside: Booleans) -> tuple[float, Interval]:
+def estimate_share_of_most_exposed(scores: Floats, inside: Booleans) -> tuple[float, Interval]:
     """Of the tenth of the members whom an attack is surest of, the share that belongs to a part of the people.
 
     Meaning: beside the part's share among all members (its chance) it says whom an attack notices. In words: the sum of

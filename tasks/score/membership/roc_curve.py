@@ -58,8 +58,8 @@ def compute_roc_curve(scores: Floats, member: Booleans) -> RocCurve:
 
     scikit-learn's `confusion_matrix_at_thresholds` gives the same counts in ten times the time (1,000 scores).
     """
-    values, place = np.unique(scores, return_inverse=True)
-    counts = (np.bincount(place[of], minlength=len(values))[::-1] for of in (member, ~member))
+    values, position = np.unique(scores, return_inverse=True)
+    counts = (np.bincount(position[of], minlength=len(values))[::-1] for of in (member, ~member))
     members, others = (np.append(0, np.cumsum(of)).astype(np.int64) for of in counts)
     return RocCurve(np.append(np.inf, values[::-1]), members, others)
 

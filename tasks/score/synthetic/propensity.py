@@ -66,12 +66,12 @@ def propensity_ratio(tables: TablePair) -> tuple[Estimate, Estimate]:
     """How much better a logistic regression tells the tables apart than it would by luck (S_pMSE).
 
     Meaning: whoever analyses the release instead of the source gets other results to the degree that the two can be told apart.
-    About 1 for rows drawn at random from the source itself, about 1 + m / n for m rows drawn anew from the population of
-    which the n records are a sample; 10 and more are commonly taken as poor.
+    About 1 for rows drawn at random from the source itself, about 1 + m / n_all for m rows drawn anew from the population of
+    which the n_all records are a sample; 10 and more are commonly taken as poor.
     Formula in words: both tables are put together; a logistic regression gives each row the probability p that it is from the
     release, whose share of all rows is c; the mean of (p - c)^2 is divided by what it would be for rows drawn from the source,
-    c^2 (1 - c)^2 (1/m + 1/n' - 1/n) times the columns of the model, n' of n records having been looked at. The largest value is
-    c (1 - c) over the same: every row is told apart.
+    c^2 (1 - c)^2 (1/m + 1/n - 1/n_all) times the columns of the model, n of n_all records having been looked at. The largest
+    value is c (1 - c) over the same: every row is told apart.
 
     The columns: of what has an order the mid-ranks in both tables together, scaled to -1..1, and their squares; of
     categories one column for each that at least 1 % of the rows have but the most frequent; whether a value is missing. Then
@@ -109,12 +109,12 @@ def tree_propensity_ratio(tables: TablePair) -> tuple[Estimate, Estimate]:
 def refuse_limits_that_cannot_fail(policy: Iterable[PolicyLine], estimates: tuple[Estimate, ...]) -> None:
     """Raises InputError for a limit on a propensity ratio that no table of this size could break."""
     found = {one.measure: one.value for one in estimates}
-    for place, line in enumerate(policy):
+    for position, line in enumerate(policy):
         largest = found.get(LARGEST_RATIO[line.measure].name) if line.measure in LARGEST_RATIO else None
         if largest is not None and line.limit >= largest:
             raise InputError(
                 code="limit-out-of-reach",
-                where=f"policy[{place}].{line.direction}",
+                where=f"policy[{position}].{line.direction}",
                 what=f"with so few rows for its columns {line.measure} cannot exceed {largest:.3g}, so every table would pass",
                 allowed=f"less than {largest:.3g}",
                 remedy="lower the limit, release more rows, or take the line out",
@@ -214,8 +214,8 @@ def _products(columns: tuple[tuple[Floats, ...], ...], most: int) -> Iterator[Fl
 
 def _multiply_columns(one: tuple[Floats, ...], other: tuple[Floats, ...]) -> Iterator[Floats]:
     """The products of the columns of two attributes, those of the first columns of both before the others."""
-    places = ((i, j) for i in range(len(one)) for j in range(len(other)))
-    found = (one[i] * other[j] for i, j in sorted(places, key=lambda place: (sum(place), place)))
+    pairs = ((i, j) for i in range(len(one)) for j in range(len(other)))
+    found = (one[i] * other[j] for i, j in sorted(pairs, key=lambda position: (sum(position), position)))
     yield from (product for product in found if product.min() < product.max())
 
 

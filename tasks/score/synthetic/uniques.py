@@ -14,7 +14,7 @@ from tasks.microdata.schema import Role
 from tasks.microdata.spec import Names, Public, Spec
 from tasks.microdata.suggestion import did_you_mean
 from tasks.microdata.table import Booleans, Floats, Integers
-from tasks.microdata.units import Units, units_of
+from tasks.microdata.units import Units, find_units
 from tasks.score.measure import Measure
 from tasks.score.measures.disclosure import REPLICATED_UNIQUES, UNIQUES_RELEASED
 from tasks.score.table_pair import TablePair
@@ -68,7 +68,7 @@ def uniques(tables: TablePair, names: tuple[str, ...] | None = None) -> tuple[Es
             remedy = did_you_mean(name, known, "take it out of the list, or declare its role")
             what, allowed = "uniques are counted over quasi-identifiers", ", ".join(known) or "none"
             raise InputError("not-a-quasi-identifier", "measures: uniques_released.attributes", what, allowed, remedy, name)
-    units, attribute = units_of(tables.original, tables.schema), None if names is None else several(names)
+    units, attribute = find_units(tables.original, tables.schema), None if names is None else several(names)
     if not (names or known):
         return _nothing(UNIQUES_RELEASED), _nothing(REPLICATED_UNIQUES)
     classes = _classes(tables, names or known)
@@ -121,7 +121,7 @@ def _estimate(
         unit=measure.unit,
         chance=float(-np.expm1(missed).mean()) + 0.0,
         chance_kind="independent_columns",
-        credit="indicator",
+        credit_rule="indicator",
         n_targets=units.n_units,
         counts=units.counts,
     )

@@ -29,20 +29,20 @@ from tasks.mask.ranks.reverse_mapping import ReverseMapping
 from tasks.mask.sampling import Sampling
 from tasks.microdata.errors import AttackFailed, NotApplicable
 from tasks.microdata.randomness import stream
-from tasks.sweep.calibration import null, worlds
-from tasks.sweep.calibration.coverage import intervals_cover
-from tasks.sweep.calibration.findings import CalibrationFinding, Effort, Kind
-from tasks.sweep.calibration.learned import learns_nothing
-from tasks.sweep.calibration.null import finds_nothing
-from tasks.sweep.calibration.planted import finds_what_is_there
-from tasks.sweep.calibration.posterior import claims_hold
-from tasks.sweep.calibration.probable import (
+from tasks.sweep.calibration import null_checks, worlds
+from tasks.sweep.calibration.calibration_findings import CalibrationFinding, CalibrationKind, Effort
+from tasks.sweep.calibration.interval_checks import intervals_cover
+from tasks.sweep.calibration.learned_linkage_checks import learns_nothing
+from tasks.sweep.calibration.null_checks import finds_nothing
+from tasks.sweep.calibration.planted_checks import finds_what_is_there
+from tasks.sweep.calibration.posterior_checks import claims_hold
+from tasks.sweep.calibration.probabilistic_linkage_checks import (
     claims_of_the_model_hold,
     posterior_finds_nothing,
     posterior_is_recounted,
     reads_nothing_off,
 )
-from tasks.sweep.calibration.recount import figures_are_true
+from tasks.sweep.calibration.recount_checks import figures_are_true
 from tasks.sweep.calibration.worlds import Steps
 
 DEFAULT = Effort(seeds=300, samples=800)
@@ -88,7 +88,7 @@ FOLLOWED: dict[str, Steps] = {
         and not any(isinstance(step, method) for steps in _FOLLOWED.values() for step in steps)
     },
 }  # every one of them: those without a scene above by their first example
-LAWS: dict[str, tuple[tuple[str, ...], Steps]] = {
+RANDOM_MASKS: dict[str, tuple[tuple[str, ...], Steps]] = {
     "PRAM": (("grade", "group"), (_PRAM,)),
     "joint PRAM": (("grade", "group"), (_JOINT,)),
     "independent noise": (("size",), (_NOISE,)),
@@ -128,18 +128,18 @@ _OF_NOBODY: tuple[tuple[str, worlds.Make, Steps], ...] = (
     ("other people of the same law", worlds.make_unrelated_world, ()),
     ("other people, 40 % absent", worlds.make_partial_world, ()),
 )
-Run = Callable[[Effort, np.random.Generator], tuple[CalibrationFinding, ...]]
+RunCheck = Callable[[Effort, np.random.Generator], tuple[CalibrationFinding, ...]]
 
 
 @dataclass(frozen=True, slots=True)
 class CalibrationCheck:
-    """One piece of work. kind: what must hold. attack: its method. subject, scene: its names. run: what is done."""
+    """One piece of work. kind: what must hold. attack: its method. subject, setting: its names. run: what is done."""
 
-    kind: Kind
+    kind: CalibrationKind
     attack: str
     subject: str
     scene: str
-    run: Run
+    run: RunCheck
 
 
 def checks(attacks: tuple[str, ...] = ()) -> tuple[CalibrationCheck, ...]:
@@ -163,8 +163,8 @@ def checks(attacks: tuple[str, ...] = ()) -> tuple[CalibrationCheck, ...]:
 
 def _list_plain_checks(spec: Attack) -> Iterator[CalibrationCheck]:
     """The checks of an attack that no list of this file names: with its defaults, by an intruder who knows all attributes."""
-    for scene, make, steps in _OF_NOBODY:
-        yield _null(spec.method, scene, spec, partial(make, null.N, steps))
+    for setting, make, steps in _OF_NOBODY:
+        yield _null(spec.method, setting, spec, partial(make, null_checks.N, steps))
     for share in SHARES:
         yield _create_planted_check(spec.method, "", spec, (), share)
     intervals = partial(_run_intervals, f"{spec.method}, microaggregated", spec, worlds.make_masked_world, (_MICRO,))
@@ -205,49 +205,55 @@ def _distances() -> Iterator[tuple[str, Attack]]:
 def _list_null_checks() -> Iterator[CalibrationCheck]:
     probable = (("probabilistic_linkage", _PROBABLE), ("probabilistic_linkage, one to one", _PROBABLE_TOGETHER))
     for subject, spec in (*_distances(), *_SCHEMAS.items(), *probable):
-        for scene, make, steps in _OF_NOBODY:
-            yield _null(subject, scene, spec, partial(make, null.N, steps))
+        for setting, make, steps in _OF_NOBODY:
+            yield _null(subject, setting, spec, partial(make, null_checks.N, steps))
     yield from _list_probability_checks()
     for mask, steps in FOLLOWED.items():
         yield _null(
-            "transparency", f"rows dealt out, {mask}", _TRANSPARENCY, partial(worlds.make_shuffled_rows_world, null.N, steps)
+            "transparency",
+            f"rows dealt out, {mask}",
+            _TRANSPARENCY,
+            partial(worlds.make_shuffled_rows_world, null_checks.N, steps),
         )
     yield _null(
         "transparency, marginals",
         "rows dealt out, rank jitter",
         _MARGINALS,
-        partial(worlds.make_shuffled_rows_world, null.N, (_JITTER,)),
+        partial(worlds.make_shuffled_rows_world, null_checks.N, (_JITTER,)),
     )
     for mask, steps in EXCHANGED.items():
         yield _null(
-            "consistency", f"rows dealt out, {mask}", _CONSISTENCY, partial(worlds.make_shuffled_rows_world, null.N, steps)
+            "consistency",
+            f"rows dealt out, {mask}",
+            _CONSISTENCY,
+            partial(worlds.make_shuffled_rows_world, null_checks.N, steps),
         )
     yield from _list_learner_checks()
-    yield _null("row_position", "rows shuffled", _POSITION, partial(worlds.make_masked_world, null.N, ()))
-    yield _null("row_position", "rows shuffled, 40 % absent", _POSITION, partial(worlds.make_partial_world, null.N, ()))
+    yield _null("row_position", "rows shuffled", _POSITION, partial(worlds.make_masked_world, null_checks.N, ()))
+    yield _null("row_position", "rows shuffled, 40 % absent", _POSITION, partial(worlds.make_partial_world, null_checks.N, ()))
 
 
-def _null(subject: str, scene: str, spec: Attack, make: null.MakeWorld) -> CalibrationCheck:
-    return CalibrationCheck("null", spec.method, subject, scene, partial(finds_nothing, subject, scene, spec, make))
+def _null(subject: str, setting: str, spec: Attack, make: null_checks.MakeWorld) -> CalibrationCheck:
+    return CalibrationCheck("null", spec.method, subject, setting, partial(finds_nothing, subject, setting, spec, make))
 
 
 def _list_probability_checks() -> Iterator[CalibrationCheck]:
-    for scene, make, steps in _OF_NOBODY:
-        world, subject = partial(make, null.N, steps), "posterior at the truth"
-        nothing = partial(posterior_finds_nothing, subject, scene, _PROBABLE, world)
-        yield CalibrationCheck("null", _PROBABLE.method, subject, scene, nothing)
-        together = partial(posterior_finds_nothing, f"{subject}, one to one", scene, _PROBABLE_TOGETHER, world)
-        yield CalibrationCheck("null", _PROBABLE.method, f"{subject}, one to one", scene, together)
-    subject, scene = "probabilistic_linkage, supervised", "other people of the same law"
-    run = partial(reads_nothing_off, subject, scene, _ORACLE, partial(worlds.make_unrelated_world, null.N, ()))
-    yield CalibrationCheck("null", _ORACLE.method, subject, scene, run)
+    for setting, make, steps in _OF_NOBODY:
+        world, subject = partial(make, null_checks.N, steps), "posterior at the truth"
+        nothing = partial(posterior_finds_nothing, subject, setting, _PROBABLE, world)
+        yield CalibrationCheck("null", _PROBABLE.method, subject, setting, nothing)
+        together = partial(posterior_finds_nothing, f"{subject}, one to one", setting, _PROBABLE_TOGETHER, world)
+        yield CalibrationCheck("null", _PROBABLE.method, f"{subject}, one to one", setting, together)
+    subject, setting = "probabilistic_linkage, supervised", "other people of the same law"
+    run = partial(reads_nothing_off, subject, setting, _ORACLE, partial(worlds.make_unrelated_world, null_checks.N, ()))
+    yield CalibrationCheck("null", _ORACLE.method, subject, setting, run)
 
 
 def _list_learner_checks() -> Iterator[CalibrationCheck]:
     for family, spec in _LEARNED.items():
-        subject, scene = f"learned_linkage, {family}", "other people of the same law"
-        make = partial(worlds.make_unrelated_world, null.N, ())
-        yield CalibrationCheck("null", spec.method, subject, scene, partial(learns_nothing, subject, scene, spec, make))
+        subject, setting = f"learned_linkage, {family}", "other people of the same law"
+        make = partial(worlds.make_unrelated_world, null_checks.N, ())
+        yield CalibrationCheck("null", spec.method, subject, setting, partial(learns_nothing, subject, setting, spec, make))
 
 
 def _list_planted_checks() -> Iterator[CalibrationCheck]:
@@ -264,9 +270,9 @@ def _list_planted_checks() -> Iterator[CalibrationCheck]:
 
 
 def _create_planted_check(subject: str, how: str, spec: Attack, steps: Steps, share: float) -> CalibrationCheck:
-    scene = f"{share:.0%} have a key of their own{how}"
-    run = partial(finds_what_is_there, subject, scene, spec, steps, share)
-    return CalibrationCheck("planted", spec.method, subject, scene, run)
+    setting = f"{share:.0%} have a key of their own{how}"
+    run = partial(finds_what_is_there, subject, setting, spec, steps, share)
+    return CalibrationCheck("planted", spec.method, subject, setting, run)
 
 
 def _list_coverage_checks() -> Iterator[CalibrationCheck]:
@@ -283,8 +289,10 @@ def _list_coverage_checks() -> Iterator[CalibrationCheck]:
         ("probabilistic_linkage, 30 % absent, noise", _PROBABLE, worlds.make_masked_world, sampled),
         ("probabilistic_linkage, persons, noise", _PROBABLE, worlds.make_person_world, (_NOISE,)),
     )
-    for scene, spec, make, steps in scenes:
-        yield CalibrationCheck("coverage", spec.method, "intervals", scene, partial(_run_intervals, scene, spec, make, steps))
+    for setting, spec, make, steps in scenes:
+        yield CalibrationCheck(
+            "coverage", spec.method, "intervals", setting, partial(_run_intervals, setting, spec, make, steps)
+        )
 
 
 def _make_small_world(_: int, steps: Steps, rng: np.random.Generator) -> worlds.World:
@@ -292,22 +300,22 @@ def _make_small_world(_: int, steps: Steps, rng: np.random.Generator) -> worlds.
 
 
 def _run_intervals(
-    scene: str,
+    setting: str,
     spec: Attack,
     make: worlds.Make,
     steps: Steps,
     effort: Effort,
     rng: np.random.Generator,
 ) -> tuple[CalibrationFinding, ...]:
-    return intervals_cover(scene, spec, make(TARGETS, steps, rng), effort, rng)
+    return intervals_cover(setting, spec, make(TARGETS, steps, rng), effort, rng)
 
 
 def _list_posterior_checks() -> Iterator[CalibrationCheck]:
-    for scene, (names, steps) in LAWS.items():
-        yield CalibrationCheck("posterior", "transparency", "claims", scene, partial(claims_hold, scene, names, steps))
-    subject, scene = "probabilistic_linkage, supervised", "independent codes, PRAM"
-    run = partial(claims_of_the_model_hold, subject, scene, _ORACLE)
-    yield CalibrationCheck("posterior", _ORACLE.method, subject, scene, run)
+    for setting, (names, steps) in RANDOM_MASKS.items():
+        yield CalibrationCheck("posterior", "transparency", "claims", setting, partial(claims_hold, setting, names, steps))
+    subject, setting = "probabilistic_linkage, supervised", "independent codes, PRAM"
+    run = partial(claims_of_the_model_hold, subject, setting, _ORACLE)
+    yield CalibrationCheck("posterior", _ORACLE.method, subject, setting, run)
 
 
 def _list_recount_checks() -> Iterator[CalibrationCheck]:

@@ -37,7 +37,7 @@ class World:
 Make = Callable[[int, Steps, np.random.Generator], World]  # of n records, masked by these steps
 
 
-def schema_of(scales: Mapping[str, Scale], roles: Mapping[str, Role] | None = None) -> Schema:
+def create_schema(scales: Mapping[str, Scale], roles: Mapping[str, Role] | None = None) -> Schema:
     """Quasi-identifiers, unless another role is given."""
     given = roles or {}
     return Schema(
@@ -45,7 +45,7 @@ def schema_of(scales: Mapping[str, Scale], roles: Mapping[str, Role] | None = No
     )
 
 
-SCHEMA = schema_of({**KNOWN, CONFIDENTIAL: Scale.NOMINAL}, {CONFIDENTIAL: Role.CONFIDENTIAL})
+SCHEMA = create_schema({**KNOWN, CONFIDENTIAL: Scale.NOMINAL}, {CONFIDENTIAL: Role.CONFIDENTIAL})
 
 
 def people(n: int, rng: np.random.Generator) -> Microdata:
@@ -138,7 +138,7 @@ def make_planted_world(n: int, share: float, steps: Steps, rng: np.random.Genera
     original = Microdata.from_columns(
         {**{name: data.column(name) for name in KNOWN}, **dict.fromkeys(UNIQUE, pa.array(key.tolist()))}
     )
-    schema = schema_of({**KNOWN, **dict.fromkeys(UNIQUE, Scale.NOMINAL)})
+    schema = create_schema({**KNOWN, **dict.fromkeys(UNIQUE, Scale.NOMINAL)})
     done = mask_data(original, schema, steps, rng)
     row, order = np.arange(n), np.arange(n)
     row[rest], order[rest] = rng.permutation(rest), rng.permutation(rest)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 
 from tasks.microdata.table import Floats
-from tasks.sweep.page.content import InfluenceCell, InfluenceTable
+from tasks.sweep.page.page_content import InfluenceCell, InfluenceTable
 from tasks.sweep.results import Results
 from tasks.sweep.sensitivity import Influence as Line
 from tasks.sweep.sensitivity import influences
@@ -43,12 +43,12 @@ def create_influence_table(
     axes = list(dict.fromkeys((line.pipeline, line.axis) for line in lines))
     several = len({pipeline for pipeline, _ in axes}) > 1
     methods = {line.method for line in lines}
-    told = (("eta_squared", _EXACT), ("permutation", _LEARNED))
+    kinds = (("eta_squared", _EXACT), ("permutation", _LEARNED))
     return InfluenceTable(
         parameters=tuple(f"{pipeline}: {labels[path]}" if several else labels[path] for pipeline, path in axes),
         measures=tuple(columns),
         rows=tuple(tuple(_create_influence_cell(column.get(axis)) for column in columns.values()) for axis in axes),
-        says=" ".join([*(words for method, words in told if method in methods), *_describe_chance(lines), _ARROWS]),
+        says=" ".join([*(words for method, words in kinds if method in methods), *_describe_chance(lines), _ARROWS]),
         gaps=tuple(dict.fromkeys(f"{line.pipeline}: {line.reason}" for line in lines if line.share is None and line.reason)),
     )
 

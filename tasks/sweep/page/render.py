@@ -6,20 +6,18 @@ screen as text alone.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
-from base64 import b64encode
 from collections import defaultdict
 from collections.abc import Iterable
 
-from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from tasks.microdata.numbers import count, format_with_unit
 from tasks.microdata.words import join_with_and
-from tasks.sweep.page.columns import as_json
-from tasks.sweep.page.content import InfluenceCell, PageAxis, PageData, RiskUtilityMap, Spread
+from tasks.report.interactive_page import create_environment, render_page
+from tasks.sweep.page.page_columns import serialise_column
+from tasks.sweep.page.page_content import InfluenceCell, PageAxis, PageData, RiskUtilityMap, Spread
 from tasks.sweep.page.still import KINDS, SHAPES, shape, still_map
 
 MOST_ROWS = 60
@@ -28,17 +26,22 @@ LITTLE, CLEAR = 0.02, 0.3
 _NUMBER = re.compile(r"\d+(\.\d+)?")
 
 
-def render(data: PageData) -> str:
+def render_sweep_page(data: PageData) -> str:
     """The page. All texts are escaped. Cost: about a second and 8 MB for 10,000 points."""
-    environment = _environment()
-    style, script = (environment.get_template(name).render(**_drawing()) for name in ("sweep.css", "sweep.js"))
-    policy = (
-        f"default-src 'none'; style-src {_format_csp_hash(style)}; script-src {_format_csp_hash(script)}; "
-        "base-uri 'none'; form-action 'none'"
+    environment = create_environment("tasks.sweep", "page/templates")
+    environment.globals.update(
+        frontier_rows=frontier_rows,
+        reasons=reasons,
+        heat=_heat,
+        share_in_words=_share,
+        rises=_rises,
+        mark=_mark,
+        kinds=KINDS,
+        counted=count,
     )
+    drawing = {"shapes": json.dumps(SHAPES), "kinds": str(KINDS)}
     maps = [Markup(still_map(data, view, f"map-{i}")) for i, view in enumerate(data.views)]  # noqa: S704  escaped by ElementTree
-    parts = {"style": Markup(style), "script": Markup(script), "json": Markup(as_json(data))}  # noqa: S704  ours, or escaped
-    return environment.get_template("sweep.html").render(data=data, policy=policy, maps=maps, **parts)
+    return render_page(environment, "sweep", json=serialise_column(data), drawing=drawing, data=data, maps=maps)
 
 
 def frontier_rows(data: PageData, view: RiskUtilityMap) -> list[dict[str, str]]:
@@ -52,32 +55,34 @@ def frontier_rows(data: PageData, view: RiskUtilityMap) -> list[dict[str, str]]:
 def reasons(data: PageData) -> list[tuple[str, str, str, str]]:
     """Status, reason, how many points, and the first of them, for those that have no figures."""
     found: dict[tuple[str, str], list[int]] = defaultdict(list)
-    for place, (status, reason) in enumerate(zip(data.statuses, data.reasons, strict=True)):
+    for position, (status, reason) in enumerate(zip(data.statuses, data.reasons, strict=True)):
         if status != "ok":
-            found[status, _NUMBER.sub("#", reason)].append(place)
+            found[status, _NUMBER.sub("#", reason)].append(position)
     most = sorted(found.items(), key=lambda one: -len(one[1]))[:MOST_REASONS]
-    return [(status, _alike(data, places), count(len(places)), _first(data, places)) for (status, _), places in most]
+    return [
+        (status, _alike(data, positions), count(len(positions)), _first(data, positions)) for (status, _), positions in most
+    ]
 
 
-def parameters(axes: Iterable[PageAxis], place: int) -> str:
+def parameters(axes: Iterable[PageAxis], position: int) -> str:
     """The parameters of a point in words, e.g. `k = 3, partition = mdav`."""
-    said = [f"{axis.label} = {_value(axis.values[place])}" for axis in axes if axis.values[place] is not None]
-    return ", ".join(said) or "as in the sweep file"
+    axes_text = [f"{axis.label} = {_value(axis.values[position])}" for axis in axes if axis.values[position] is not None]
+    return ", ".join(axes_text) or "as in the sweep file"
 
 
-def _row(data: PageData, view: RiskUtilityMap, place: int, varying: tuple[PageAxis, ...]) -> dict[str, str]:
+def _row(data: PageData, view: RiskUtilityMap, position: int, varying: tuple[PageAxis, ...]) -> dict[str, str]:
     return {
-        "point": str(data.numbers[place]),
-        "pipeline": data.pipelines[place],
-        "parameters": parameters(varying, place),
-        "loss": _spread(data.loss.spread, place, data.loss.unit),
-        "risk": _spread(view.risk, place, view.unit),
-        "policy": {"kept": "kept", "broken": "not kept", "undecided": "undecided", "none": ""}[data.decisions[place]],
+        "point": str(data.numbers[position]),
+        "pipeline": data.pipelines[position],
+        "parameters": parameters(varying, position),
+        "loss": _spread(data.loss.spread, position, data.loss.unit),
+        "risk": _spread(view.risk, position, view.unit),
+        "policy": {"kept": "kept", "broken": "not kept", "undecided": "undecided", "none": ""}[data.decisions[position]],
     }
 
 
-def _spread(spread: Spread, place: int, unit: str) -> str:
-    mean, low, high = (float(one[place]) for one in (spread.mean, spread.low, spread.high))
+def _spread(spread: Spread, position: int, unit: str) -> str:
+    mean, low, high = (float(one[position]) for one in (spread.mean, spread.low, spread.high))
     return (
         format_with_unit(mean, unit)
         if low == high
@@ -89,15 +94,15 @@ def _value(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _alike(data: PageData, places: list[int]) -> str:
+def _alike(data: PageData, positions: list[int]) -> str:
     """The reason of the first, where the others differ in numbers alone."""
-    reasons = {data.reasons[place] for place in places}
-    return data.reasons[places[0]] + (" (the others alike, with other numbers)" if len(reasons) > 1 else "")
+    reasons = {data.reasons[position] for position in positions}
+    return data.reasons[positions[0]] + (" (the others alike, with other numbers)" if len(reasons) > 1 else "")
 
 
-def _first(data: PageData, places: list[int]) -> str:
-    few = [count(data.numbers[place]) for place in places[:5]]
-    return join_with_and(few) if len(places) <= len(few) else ", ".join(few) + ", \u2026"
+def _first(data: PageData, positions: list[int]) -> str:
+    few = [count(data.numbers[position]) for position in positions[:5]]
+    return join_with_and(few) if len(positions) <= len(few) else ", ".join(few) + ", \u2026"
 
 
 def _heat(share: float | None) -> int:
@@ -116,30 +121,6 @@ def _rises(cell: InfluenceCell) -> str:
     return "rising" if cell.direction > 0 else "falling"
 
 
-def _drawing() -> dict[str, str]:
-    return {"shapes": json.dumps(SHAPES), "kinds": str(KINDS)}
-
-
-def _format_csp_hash(content: str) -> str:
-    return f"'sha256-{b64encode(hashlib.sha256(content.encode()).digest()).decode()}'"
-
-
 def _mark(kind: int) -> str:
     """The mark of a pipeline as points of an SVG polygon, ten units wide."""
     return " ".join(f"{10 + 6.5 * x:.1f},{10 - 6.5 * y:.1f}" for x, y in shape(kind))
-
-
-def _environment() -> Environment:
-    loader = ChoiceLoader([PackageLoader("tasks.sweep", "page/templates"), PackageLoader("tasks.report", "templates")])
-    made = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    made.globals.update(
-        frontier_rows=frontier_rows,
-        reasons=reasons,
-        heat=_heat,
-        share_in_words=_share,
-        rises=_rises,
-        mark=_mark,
-        kinds=KINDS,
-        counted=count,
-    )
-    return made

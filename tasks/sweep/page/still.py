@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from tasks.microdata.numbers import format_with_unit
 from tasks.report.charts.canvas import INK, LINE, SOFT, TEXT, Sheet, sheet, short, svg
-from tasks.sweep.page.content import Floats, PageData, RiskUtilityMap
+from tasks.sweep.page.page_content import Floats, PageData, RiskUtilityMap
 
 HEIGHT = 262.0
 MOST_DRAWN = 2_000

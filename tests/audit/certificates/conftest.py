@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 from securesystemslib.signer import CryptoSigner
 
-from tasks.audit.certificates.verification import CertificateVerification, verify_file
+from tasks.audit.certificates.certificate_verification import CertificateVerification, verify_file
 from tasks.audit.ledger.entries import KeyClaim
-from tasks.audit.signing.envelope import STATEMENT, open_envelope, seal
+from tasks.audit.signing.envelope import STATEMENT, open_envelope, sign_envelope
 from tasks.audit.signing.keyring import KeyRecord, Keyring, KnownKey
 from tasks.microdata.table import Microdata
-from tasks.report.statement import columns_of
+from tasks.report.statement import create_column_claims
 from tasks.runtime.artifacts import content_address
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "certificate_v2"
@@ -42,7 +42,7 @@ class Issuer:
         return Keyring((KnownKey.from_record(self.record.model_copy(update=change)),), revoked_certificates)
 
     def seal(self, statement: Any) -> bytes:
-        return seal(statement, STATEMENT, self.signer)
+        return sign_envelope(statement, STATEMENT, self.signer)
 
 
 @pytest.fixture(scope="session")
@@ -108,7 +108,7 @@ def of_table(statement) -> Callable[[Microdata], dict[str, Any]]:
 
     def about(table: Microdata) -> dict[str, Any]:
         value = statement()
-        columns = [column.model_dump() for column in columns_of(table)]
+        columns = [column.model_dump() for column in create_column_claims(table)]
         digests = {"sha256": hashlib.sha256(b"elsewhere").hexdigest(), "content_address": content_address(table)}
         value["predicate"]["claim"]["file"] |= {**digests, "rows": table.n, "columns": columns}
         value["subject"][0]["digest"] = {"sha256": digests["sha256"], "sdcertContent": digests["content_address"]}

@@ -20,7 +20,7 @@ import pyreadstat
 from tasks.microdata.table import Microdata
 from tasks.report.predicate import FileClaim
 from tasks.report.publication import encode
-from tasks.report.statement import columns_of
+from tasks.report.statement import create_column_claims
 from tasks.runtime.artifacts import content_address
 
 Written = tuple[str, bytes]  # the file's name and its bytes
@@ -33,7 +33,7 @@ def claim_of(table: Microdata) -> FileClaim:
         sha256=hashlib.sha256(b"elsewhere").hexdigest(),
         content_address=content_address(table),
         rows=table.n,
-        columns=columns_of(table),
+        columns=create_column_claims(table),
     )
 
 

@@ -14,10 +14,10 @@ from cryptography.hazmat.primitives.serialization import load_pem_public_key
 from securesystemslib.signer import CryptoSigner
 
 from tasks.audit.certificates.approval import ApprovalPredicate, sign_approval
+from tasks.audit.certificates.certificate_verification import verify_file
 from tasks.audit.certificates.revocation import RevocationPredicate, sign_revocation
-from tasks.audit.certificates.verification import verify_file
 from tasks.audit.ledger.entries import KeyClaim
-from tasks.audit.signing.envelope import LARGEST_BYTES, STATEMENT, seal
+from tasks.audit.signing.envelope import LARGEST_BYTES, STATEMENT, sign_envelope
 from tasks.audit.signing.keyring import KeyRecord, Keyring, KnownKey, RevokedCertificate
 from tasks.audit.signing.keys import SigningKey
 from tasks.microdata.canonical import canonical
@@ -158,7 +158,7 @@ def test_blanks_and_order_are_changes(golden, golden_keys):
 
 
 def test_payloads_of_another_type_are_no_certificates(golden, issuer, statement):
-    content = seal(statement(), "application/json", issuer.signer)
+    content = sign_envelope(statement(), "application/json", issuer.signer)
     assert failed(verify_file(golden / "released.csv", content, issuer.keyring, AT)) == ["form"]
 
 
@@ -173,7 +173,7 @@ def test_the_key_must_be_known(golden, golden_keys, issuer, statement, checked):
 
 def test_a_foreign_signature_under_a_known_name_is_bad(golden, issuer, statement):
     """Signed by a stranger, who writes the issuer's key id beside it."""
-    envelope = json.loads(seal(statement(), STATEMENT, CryptoSigner.generate_ed25519()))
+    envelope = json.loads(sign_envelope(statement(), STATEMENT, CryptoSigner.generate_ed25519()))
     envelope["signatures"][0]["keyid"] = issuer.record.claim.key_id
     found = verify_file(golden / "released.csv", canonical(envelope), issuer.keyring, AT)
     assert failed(found) == ["signature"]

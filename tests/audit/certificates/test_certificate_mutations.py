@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.audit.certificates.verification import verify_file
+from tasks.audit.certificates.certificate_verification import verify_file
 
 BITS = 8
 

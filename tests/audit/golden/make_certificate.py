@@ -18,12 +18,12 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from securesystemslib.signer import CryptoSigner
 
-from tasks.audit.signing.envelope import STATEMENT, seal
+from tasks.audit.signing.envelope import STATEMENT, sign_envelope
 from tasks.microdata.canonical import canonical
 from tasks.microdata.table import DATE, MOMENT, TIME, Microdata
 from tasks.report.predicate import PREDICATE_TYPE, STATEMENT_TYPE, Predicate
 from tasks.report.publication import encode
-from tasks.report.statement import columns_of
+from tasks.report.statement import create_column_claims
 from tasks.runtime.artifacts import content_address
 
 ISSUED = "2026-11-21T09:31:00Z"
@@ -62,7 +62,7 @@ def said(released: bytes, documents: dict[str, bytes]) -> dict[str, Any]:
             "known_to_intruder": column.name == "age", "published": True, "published_as_pseudonym": False,
             "published_unmasked": column.name != "age", "derived_from": [], "epsilon": "not assessed",
         }
-        for column in columns_of(table())
+        for column in create_column_claims(table())
     ]  # fmt: skip
     criteria = [
         {
@@ -79,7 +79,7 @@ def said(released: bytes, documents: dict[str, bytes]) -> dict[str, Any]:
             "verdict": "certified", "not_for_publication": False,
             "file": {
                 "name": "released.csv", "sha256": _sha256(released), "content_address": content_address(table()),
-                "rows": table().n, "columns": [column.model_dump() for column in columns_of(table())],
+                "rows": table().n, "columns": [column.model_dump() for column in create_column_claims(table())],
             },
             "policy": {
                 "id": "golden/policy", "version": "2026-2", "author": "disclosure control unit",
@@ -135,7 +135,7 @@ def main(folder: Path) -> None:
     value = {"_type": STATEMENT_TYPE, "subject": subject, "predicateType": PREDICATE_TYPE, "predicate": predicate}
     private = Ed25519PrivateKey.generate()
     pem = private.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
-    envelope = seal(value, STATEMENT, CryptoSigner(private))
+    envelope = sign_envelope(value, STATEMENT, CryptoSigner(private))
     files = {**documents, "released.csv": released, "certificate.json": envelope, "sdcert.pem": pem}
     folder.mkdir()
     for name, content in files.items():

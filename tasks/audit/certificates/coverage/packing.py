@@ -57,8 +57,8 @@ def _list_unexplained_zip(content: bytes, names: Collection[str]) -> Iterator[st
     if end[0] != b"PK\x05\x06" or end[7] != 0 or end[1:5] != (0, 0, 1, 1):
         yield "a comment of the zip archive, bytes behind it, or more members than one"
         return
-    place = end[6]
-    central = _CENTRAL.unpack_from(content, place)
+    offset = end[6]
+    central = _CENTRAL.unpack_from(content, offset)
     _, _, _, flags_again, method_again, _, _, crc, packed_size, size, name_again, extra_again, comment, disk, _, _, at = central
     if central[0] != b"PK\x01\x02" or at or local[0] != b"PK\x03\x04":
         yield "bytes of the zip archive that belong to no member that it lists"
@@ -68,16 +68,16 @@ def _list_unexplained_zip(content: bytes, names: Collection[str]) -> Iterator[st
         yield "flags of the zip archive that are not understood"
     if not _is_whole(content[start:packed_end], method, size):
         yield "bytes behind the packed file, inside its member of the zip archive"
-    tail_ok = _is_descriptor(content[packed_end:place], flags, (crc, packed_size, size))
-    directory_end = place + _CENTRAL.size + name_again + extra_again + comment
-    if disk or directory_end != end_place or end[5] != end_place - place or not tail_ok:
+    tail_ok = _is_descriptor(content[packed_end:offset], flags, (crc, packed_size, size))
+    directory_end = offset + _CENTRAL.size + name_again + extra_again + comment
+    if disk or directory_end != end_place or end[5] != end_place - offset or not tail_ok:
         yield "bytes of the zip archive that belong to no member that it lists"
     sizes_elsewhere = [(0, 0, 0)] * bool(flags & _DESCRIPTOR) + [(crc, 0xFFFFFFFF, 0xFFFFFFFF)] * bool(extra_length)
     if local[6:9] not in ((crc, packed_size, size), *sizes_elsewhere):
         yield "two headers of one member of the zip archive that contradict each other"
     if comment:
         yield "a comment on the member of the zip archive"
-    here = place + _CENTRAL.size
+    here = offset + _CENTRAL.size
     extras = content[start - extra_length : start], content[here + name_again : here + name_again + extra_again]
     if not all(map(_is_harmless_extra, extras)):
         yield "extra fields of the zip archive"
@@ -136,14 +136,14 @@ def is_plain_zstd(content: bytes) -> bool:
     if dictionary or descriptor & 0x18:
         return False
     size_bytes = (1 if single else 0, 2, 4, 8)[descriptor >> 6]
-    place, last = 5 + (0 if single else 1) + size_bytes, 0
+    offset, last = 5 + (0 if single else 1) + size_bytes, 0
     while not last:
-        header = int.from_bytes(content[place : place + _ZSTD_BLOCK_HEADER], "little")
-        if place + _ZSTD_BLOCK_HEADER > len(content):
+        header = int.from_bytes(content[offset : offset + _ZSTD_BLOCK_HEADER], "little")
+        if offset + _ZSTD_BLOCK_HEADER > len(content):
             return False
         last, kind, size = header & 1, header >> 1 & 3, header >> 3
-        place += _ZSTD_BLOCK_HEADER + (1 if kind == 1 else size)
-    return place + (4 if checked else 0) == len(content)
+        offset += _ZSTD_BLOCK_HEADER + (1 if kind == 1 else size)
+    return offset + (4 if checked else 0) == len(content)
 
 
 def is_own_name(name: bytes, names: Collection[str]) -> bool:

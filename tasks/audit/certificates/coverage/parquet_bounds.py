@@ -24,14 +24,14 @@ Bounds = tuple[Any, Any] | None
 
 def check_statistics(pages: Sequence[tuple[Values, int, Struct | None]], whole: Struct | None, element: Struct) -> None:
     """Raises NotExplained where statistics of a page or of the column (`whole`) say what the values do not."""
-    bounds = [bounds_of(values, element) if stated or whole else None for values, _, stated in pages]
+    bounds = [compute_bounds(values, element) if stated or whole else None for values, _, stated in pages]
     for (values, rows, stated), found in zip(pages, bounds, strict=True):
         _check(stated or {}, found, rows - len(values), element)
     missing = sum(rows - len(values) for values, rows, _ in pages)
     _check(whole or {}, merge_bounds(bounds), missing, element)
 
 
-def bounds_of(values: Values, element: Struct) -> Bounds:
+def compute_bounds(values: Values, element: Struct) -> Bounds:
     """The smallest and the largest value; None where there is none, or where the type has no order that is known here."""
     if _is_decimal(element) and isinstance(values, list):
         numbers = [_whole(value) for value in values]
@@ -50,21 +50,21 @@ def merge_bounds(bounds: Iterable[Bounds]) -> Bounds:
     return (min(low for low, _ in present), max(high for _, high in present)) if present else None
 
 
-def is_bound(stored: bytes, place: int, bounds: Bounds, element: Struct) -> bool:
-    """Are these bytes the smallest (`place` 0) or the largest (1) value, as Parquet writes it?"""
+def is_bound(stored: bytes, offset: int, bounds: Bounds, element: Struct) -> bool:
+    """Are these bytes the smallest (`offset` 0) or the largest (1) value, as Parquet writes it?"""
     if bounds is None:
         return False
     if element[1] in (_BYTES, _FIXED):
-        return bool((_whole(stored) if _is_decimal(element) else stored) == bounds[place])
+        return bool((_whole(stored) if _is_decimal(element) else stored) == bounds[offset])
     kind = np.dtype(_NUMBERS[element[1]])
     numbers = np.frombuffer(stored, kind.str.replace("i", "u") if _is_unsigned(element) else kind)
-    return len(numbers) == 1 and bool(numbers[0] == bounds[place])
+    return len(numbers) == 1 and bool(numbers[0] == bounds[offset])
 
 
 def _check(stated: Struct, bounds: Bounds, missing: int, element: Struct) -> None:
-    places = {1: 1, 2: 0, 5: 1, 6: 0}
+    offsets = {1: 1, 2: 0, 5: 1, 6: 0}
     wrong = (
-        not all(is_bound(stated[field], place, bounds, element) for field, place in places.items() if field in stated)
+        not all(is_bound(stated[field], offset, bounds, element) for field, offset in offsets.items() if field in stated)
         or stated.get(3, missing) != missing
         or stated.get(4, 0) < 0
     )

@@ -107,9 +107,9 @@ def _pages_place(column: Struct) -> tuple[int, int]:
 
 def _chunk_places(chunk: Struct) -> Iterator[tuple[int, int]]:
     yield _pages_place(chunk[3])
-    for place, length in ((chunk.get(4), chunk.get(5)), (chunk.get(6), chunk.get(7))):
-        if place is not None:
-            yield place, place + length
+    for offset, length in ((chunk.get(4), chunk.get(5)), (chunk.get(6), chunk.get(7))):
+        if offset is not None:
+            yield offset, offset + length
 
 
 def _fill(parts: list[tuple[int, int]]) -> bool:

@@ -45,9 +45,9 @@ class Leaf:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page of data. place, size: where it lies in the file, with its header. statistics: as it states them."""
+    """A page of data. offset, size: where it lies in the file, with its header. statistics: as it states them."""
 
-    place: int
+    offset: int
     size: int
     rows: int
     values: Values
@@ -63,15 +63,15 @@ def read_pages(content: bytes, start: int, end: int, leaf: Leaf, rows: int) -> l
     pages: list[Page] = []
     dictionary: Values | None = None
     used: set[int] = set()
-    place, left = start, rows
-    while place < end:
-        header, body_at = read_struct(content, place)
+    offset, left = start, rows
+    while offset < end:
+        header, body_at = read_struct(content, offset)
         kind, size = header.get(1), header.get(3, -1)
         if kind not in _SHAPES or not has_shape(header, _SHAPES[kind]) or size < 0 or body_at + size > end:
             raise NotExplained("pages of an unknown kind, or with unknown fields")
         body = content[body_at : body_at + size]
         if kind == _DICTIONARY:
-            if place != start:
+            if offset != start:
                 raise NotExplained("a dictionary that no row uses")
             dictionary = _dictionary(header, body, leaf)
         else:
@@ -83,8 +83,8 @@ def read_pages(content: bytes, start: int, end: int, leaf: Leaf, rows: int) -> l
             coded, encoding, statistics = (_data if kind == _DATA else _data_v2)(header, body, leaf, count)
             present = int(count if coded[1] is None else coded[1].sum())
             values = _decode(coded[0], present, encoding, leaf, dictionary, used)
-            pages.append(Page(place, body_at + size - place, count, values, statistics))
-        place = body_at + size
+            pages.append(Page(offset, body_at + size - offset, count, values, statistics))
+        offset = body_at + size
     if left:
         raise NotExplained("pages with fewer rows than the table")
     if dictionary is not None and len(used) != len(dictionary):
@@ -92,7 +92,7 @@ def read_pages(content: bytes, start: int, end: int, leaf: Leaf, rows: int) -> l
     return pages
 
 
-Coded = tuple[bytes, npt.NDArray[Any] | None]  # the values as stored, and for each row whether it has one
+EncodedValues = tuple[bytes, npt.NDArray[Any] | None]  # the values as stored, and for each row whether it has one
 
 
 def _dictionary(header: Struct, body: bytes, leaf: Leaf) -> Values:
@@ -102,7 +102,7 @@ def _dictionary(header: Struct, body: bytes, leaf: Leaf) -> Values:
     return _plain(_unpack(body, header[2], leaf.codec), stated[1], leaf)
 
 
-def _data(header: Struct, body: bytes, leaf: Leaf, rows: int) -> tuple[Coded, int, Struct | None]:
+def _data(header: Struct, body: bytes, leaf: Leaf, rows: int) -> tuple[EncodedValues, int, Struct | None]:
     stated = header[5]
     if stated.get(4) not in (_RLE, _BIT_PACKED):
         raise NotExplained("pages of an unknown kind, or with unknown fields")
@@ -116,7 +116,7 @@ def _data(header: Struct, body: bytes, leaf: Leaf, rows: int) -> tuple[Coded, in
     return (plain[4 + length :], levels), stated[2], stated.get(5)
 
 
-def _data_v2(header: Struct, body: bytes, leaf: Leaf, rows: int) -> tuple[Coded, int, Struct | None]:
+def _data_v2(header: Struct, body: bytes, leaf: Leaf, rows: int) -> tuple[EncodedValues, int, Struct | None]:
     stated = header[8]
     if stated.get(6) != 0 or stated[1] != stated[3]:
         raise NotExplained("pages of an unknown kind, or with unknown fields")
@@ -157,9 +157,11 @@ def _decode(stored: bytes, count: int, encoding: int, leaf: Leaf, dictionary: Va
             raise NotExplained("pages of an unknown kind, or with unknown fields")
         if not stored and not count:
             return dictionary[:0]
-        places = _all_runs(stored[1:], stored[0], count)
-        used.update(np.unique(places).tolist())
-        return dictionary[places] if isinstance(dictionary, np.ndarray) else [dictionary[place] for place in places.tolist()]
+        offsets = _all_runs(stored[1:], stored[0], count)
+        used.update(np.unique(offsets).tolist())
+        return (
+            dictionary[offsets] if isinstance(dictionary, np.ndarray) else [dictionary[offset] for offset in offsets.tolist()]
+        )
     if encoding == _PLAIN:
         return _plain(stored, count, leaf)
     if encoding == _RLE and leaf.physical == _BOOLEAN:
@@ -190,12 +192,12 @@ def _plain(stored: bytes, count: int, leaf: Leaf) -> Values:
 
 
 def _byte_arrays(stored: bytes, count: int) -> list[bytes]:
-    values, place = [], 0
+    values, offset = [], 0
     for _ in range(count):
-        start = place + 4
-        place = start + int.from_bytes(stored[place:start], "little")
-        values.append(stored[start:place])
-    if place != len(stored):
+        start = offset + 4
+        offset = start + int.from_bytes(stored[offset:start], "little")
+        values.append(stored[start:offset])
+    if offset != len(stored):
         raise NotExplained("bytes in a page that are no value")
     return values
 
@@ -203,26 +205,26 @@ def _byte_arrays(stored: bytes, count: int) -> list[bytes]:
 def _all_runs(stored: bytes, width: int, count: int) -> npt.NDArray[Any]:
     """Numbers of `width` bits in Parquet's mix of runs and packed bits, which fill the bytes."""
     parts: list[npt.NDArray[Any]] = []
-    found, place, byte_width = 0, 0, -(-width // 8)
+    found, offset, byte_width = 0, 0, -(-width // 8)
     if width > _WIDEST:
         raise NotExplained("pages in an encoding that is not examined")
     while found < count:
-        header, place = read_number(stored, place)
+        header, offset = read_number(stored, offset)
         if header & 1:
             length = (header >> 1) * width
-            bits = np.unpackbits(np.frombuffer(stored[place : place + length], np.uint8), bitorder="little")
+            bits = np.unpackbits(np.frombuffer(stored[offset : offset + length], np.uint8), bitorder="little")
             numbers = bits.reshape(-1, width) @ (1 << np.arange(width)) if width else np.zeros((header >> 1) * 8, np.int64)
-            place += length
-            if place > len(stored) or len(numbers) - (count - found) >= 8 or numbers[count - found :].any():
+            offset += length
+            if offset > len(stored) or len(numbers) - (count - found) >= 8 or numbers[count - found :].any():
                 raise NotExplained("bytes in a page that are no value")
         else:
-            number = int.from_bytes(stored[place : place + byte_width], "little")
-            place += byte_width
+            number = int.from_bytes(stored[offset : offset + byte_width], "little")
+            offset += byte_width
             if not 0 < header >> 1 <= count - found or number >> width:
                 raise NotExplained("bytes in a page that are no value")
             numbers = np.full(header >> 1, number)
         parts.append(numbers[: count - found])
         found += len(parts[-1])
-    if place != len(stored):
+    if offset != len(stored):
         raise NotExplained("bytes in a page that are no value")
     return np.concatenate(parts) if parts else np.zeros(0, np.int64)

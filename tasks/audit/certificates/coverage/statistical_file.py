@@ -16,7 +16,7 @@ from typing import Any
 import pandas as pd
 import pyreadstat
 
-from tasks.ingest.readers.statistical import Format, format_of
+from tasks.ingest.readers.statistical import StatisticalFormat, find_format
 
 _TIME_OF_WRITING = re.compile(
     rb"[0-9]{2} ?[A-Z][A-Za-z]{2} ?([0-9]{4}|[0-9]{2})[ :]?[0-9]{2}:[0-9]{2}(:[0-9]{2})?|8/[0-9]{8}6/[0-9]{6}"
@@ -33,7 +33,7 @@ _OLDEST_OF_PANDAS = 114
 
 def list_unexplained_statistical(content: bytes) -> Iterator[str]:
     """What the file holds beside its values, in words. Cost: that of writing it a few times."""
-    kind = format_of(content)
+    kind = find_format(content)
     if kind is None:
         yield "what is not understood"
         return
@@ -56,13 +56,13 @@ def _labels(meta: Any) -> Iterator[str]:
         yield "notes"
 
 
-def _writings(content: bytes, kind: Format, values: Any, meta: Any, formats: dict[str, str]) -> Iterator[bytes]:
+def _writings(content: bytes, kind: StatisticalFormat, values: Any, meta: Any, formats: dict[str, str]) -> Iterator[bytes]:
     """The same values, as each writer at hand writes them."""
     yield from filter(None, (_attempt(write) for write in _writers(content, kind, _frame(values, meta), meta, formats)))
 
 
 def _writers(
-    content: bytes, kind: Format, frame: pd.DataFrame, meta: Any, formats: dict[str, str]
+    content: bytes, kind: StatisticalFormat, frame: pd.DataFrame, meta: Any, formats: dict[str, str]
 ) -> Iterator[Callable[[], bytes]]:
     match kind.name:
         case "SPSS":

@@ -18,79 +18,79 @@ class NotThrift(ValueError):
     """The bytes are no struct of the compact protocol, or are written in a way that no writer uses."""
 
 
-def read_struct(content: bytes, place: int = 0) -> tuple[Struct, int]:
+def read_struct(content: bytes, offset: int = 0) -> tuple[Struct, int]:
     """A struct as a dictionary of its fields by number, and the place behind it. Raises NotThrift."""
     try:
-        return _struct(content, place, 0)
+        return _struct(content, offset, 0)
     except IndexError:
         raise NotThrift("it ends too early") from None
 
 
-def _struct(content: bytes, place: int, depth: int) -> tuple[Struct, int]:
+def _struct(content: bytes, offset: int, depth: int) -> tuple[Struct, int]:
     if depth > _DEEPEST:
         raise NotThrift("too deep")
     fields: Struct = {}
     number = 0
-    while head := content[place]:
-        place += 1
+    while head := content[offset]:
+        offset += 1
         if head >> 4:
             number += head >> 4
         else:
-            number, place = _read_signed(content, place)
+            number, offset = _read_signed(content, offset)
         if number in fields:
             raise NotThrift("a field occurs twice")
         kind = head & 0xF
         if kind in (_TRUE, _FALSE):
             fields[number] = kind == _TRUE
         else:
-            fields[number], place = _value(content, place, kind, depth)
-    return fields, place + 1
+            fields[number], offset = _value(content, offset, kind, depth)
+    return fields, offset + 1
 
 
-def _value(content: bytes, place: int, kind: int, depth: int) -> tuple[Any, int]:
+def _value(content: bytes, offset: int, kind: int, depth: int) -> tuple[Any, int]:
     if kind in (_I16, _I32, _I64):
-        return _read_signed(content, place)
+        return _read_signed(content, offset)
     if kind == _BINARY:
-        length, place = read_number(content, place)
-        if place + length > len(content):
+        length, offset = read_number(content, offset)
+        if offset + length > len(content):
             raise NotThrift("it ends too early")
-        return content[place : place + length], place + length
+        return content[offset : offset + length], offset + length
     if kind == _LIST:
-        return _list(content, place, depth)
+        return _list(content, offset, depth)
     if kind == _STRUCT:
-        return _struct(content, place, depth + 1)
+        return _struct(content, offset, depth + 1)
     if kind in (_TRUE, _FALSE):  # inside a list
-        return content[place] == _TRUE, place + 1
+        return content[offset] == _TRUE, offset + 1
     if kind == _BYTE:
-        return content[place], place + 1
+        return content[offset], offset + 1
     raise NotThrift("a type that Parquet does not use")
 
 
-def _list(content: bytes, place: int, depth: int) -> tuple[list[Any], int]:
-    head = content[place]
-    length, place = (head >> 4, place + 1) if head >> 4 < 15 else read_number(content, place + 1)
-    if length > len(content) - place:
+def _list(content: bytes, offset: int, depth: int) -> tuple[list[Any], int]:
+    head = content[offset]
+    length, offset = (head >> 4, offset + 1) if head >> 4 < 15 else read_number(content, offset + 1)
+    if length > len(content) - offset:
         raise NotThrift("it ends too early")
     values = []
     for _ in range(length):
-        value, place = _value(content, place, head & 0xF, depth + 1)
+        value, offset = _value(content, offset, head & 0xF, depth + 1)
         values.append(value)
-    return values, place
+    return values, offset
 
 
-def read_number(content: bytes, place: int) -> tuple[int, int]:
+def read_number(content: bytes, offset: int) -> tuple[int, int]:
     """A whole number of seven bits a byte, the lowest first, and the place behind it."""
     number = 0
     for count in range(_LONGEST_NUMBER):
-        byte = content[place + count]
+        byte = content[offset + count]
         number |= (byte & 0x7F) << 7 * count
         if byte < 0x80:
             if byte == 0 and count:
                 raise NotThrift("a number is longer than it must be")
-            return number, place + count + 1
+            return number, offset + count + 1
     raise NotThrift("a number is too long")
 
 
-def _read_signed(content: bytes, place: int) -> tuple[int, int]:
-    number, place = read_number(content, place)
-    return number >> 1 ^ -(number & 1), place
+def _read_signed(content: bytes, offset: int) -> tuple[int, int]:
+    number, offset = read_number(content, offset)
+    return number >> 1 ^ -(number & 1), offset

@@ -105,8 +105,8 @@ def _gather(groups: MutablePartition, sites: Sites, i: int, site: int, g: int, r
 @njit
 def _dissolve(groups: MutablePartition, sites: Sites, g: int, temperature: float, rng: np.random.Generator) -> None:
     change = 0.0
-    for place in range(groups.sizes[g] - 1, -1, -1):
-        i = groups.members[g, place]
+    for position in range(groups.sizes[g] - 1, -1, -1):
+        i = groups.members[g, position]
         to = _host(groups, sites, i, rng)
         if to < 0:
             change = np.inf

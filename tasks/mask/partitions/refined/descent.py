@@ -67,8 +67,8 @@ def _best_change(groups: MutablePartition, i: int, g: int) -> tuple[float, int]:
     least, partner = np.inf, -1
     if groups.sizes[groups.group[i]] > groups.k and groups.sizes[g] < 2 * groups.k - 1:
         least = move_change(groups, i, g)
-    for place in range(groups.sizes[g]):
-        change = swap_change(groups, i, groups.members[g, place])
+    for position in range(groups.sizes[g]):
+        change = swap_change(groups, i, groups.members[g, position])
         if change < least:
-            least, partner = change, groups.members[g, place]
+            least, partner = change, groups.members[g, position]
     return least, partner

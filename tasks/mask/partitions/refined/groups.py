@@ -15,7 +15,7 @@ VACANT, TRAILED = 0, 1  # places in `Groups.counts`
 class MutablePartition(NamedTuple):
     """A partition of records, and room for the groups that may still be founded.
 
-    points: shape (n, p). k: the smallest group. group, place: shape (n,), the group of a record and its place there.
+    points: shape (n, p). k: the smallest group. group, position: shape (n,), the group of a record and its place there.
     members: shape (room, 2k); sizes: shape (room,); means: shape (room, p), of each group.
     vacant: shape (room,), a stack of unused group numbers. trail: shape (2k, 2), the last moves: the record and where from.
     counts: shape (2,), how many are on the stack and on the trail.
@@ -24,7 +24,7 @@ class MutablePartition(NamedTuple):
     points: Floats
     k: int
     group: Integers
-    place: Integers
+    position: Integers
     members: Integers
     sizes: Integers
     means: Floats
@@ -33,7 +33,7 @@ class MutablePartition(NamedTuple):
     counts: Integers
 
 
-def groups_of(points: Floats, numbers: Integers, k: int) -> MutablePartition:
+def create_partition(points: Floats, numbers: Integers, k: int) -> MutablePartition:
     """Groups from the number 0..g-1 of each record, of k..2k-1 records each."""
     n, p = points.shape
     room = n // k
@@ -42,8 +42,8 @@ def groups_of(points: Floats, numbers: Integers, k: int) -> MutablePartition:
     vacant, trail = np.zeros(room, dtype=np.int64), np.zeros((2 * k, 2), dtype=np.int64)
     vacant[: room - used] = np.arange(used, room)
     counts = np.array([room - used, 0])
-    group, place = np.empty(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
-    groups = MutablePartition(points, k, group, place, members, sizes, np.zeros((room, p)), vacant, trail, counts)
+    group, position = np.empty(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
+    groups = MutablePartition(points, k, group, position, members, sizes, np.zeros((room, p)), vacant, trail, counts)
     _fill(groups, np.ascontiguousarray(numbers, dtype=np.int64))
     return groups
 
@@ -80,8 +80,8 @@ def _average(groups: MutablePartition, g: int) -> None:
     # from the records themselves, not from the mean before: thousands of moves would add up their rounding
     size, mean = groups.sizes[g], groups.means[g]
     mean[:] = 0.0
-    for place in range(size):
-        point = groups.points[groups.members[g, place]]
+    for position in range(size):
+        point = groups.points[groups.members[g, position]]
         for j in range(len(mean)):
             mean[j] += point[j]
     for j in range(len(mean)):
@@ -91,7 +91,7 @@ def _average(groups: MutablePartition, g: int) -> None:
 @njit
 def _put(groups: MutablePartition, i: int, g: int) -> None:
     groups.members[g, groups.sizes[g]] = i
-    groups.group[i], groups.place[i] = g, groups.sizes[g]
+    groups.group[i], groups.position[i] = g, groups.sizes[g]
     groups.sizes[g] += 1
 
 
@@ -100,8 +100,8 @@ def _take(groups: MutablePartition, i: int) -> None:
     g = groups.group[i]
     groups.sizes[g] -= 1
     last = groups.members[g, groups.sizes[g]]
-    groups.members[g, groups.place[i]] = last
-    groups.place[last] = groups.place[i]
+    groups.members[g, groups.position[i]] = last
+    groups.position[last] = groups.position[i]
 
 
 @njit
@@ -118,8 +118,8 @@ def move(groups: MutablePartition, i: int, to: int) -> None:
 def swap(groups: MutablePartition, i: int, j: int) -> None:
     """Two records of different groups change places."""
     a, b = groups.group[i], groups.group[j]
-    groups.members[a, groups.place[i]], groups.members[b, groups.place[j]] = j, i
-    groups.place[i], groups.place[j] = groups.place[j], groups.place[i]
+    groups.members[a, groups.position[i]], groups.members[b, groups.position[j]] = j, i
+    groups.position[i], groups.position[j] = groups.position[j], groups.position[i]
     groups.group[i], groups.group[j] = b, a
     _average(groups, a)
     _average(groups, b)

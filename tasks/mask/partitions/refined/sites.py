@@ -30,7 +30,7 @@ class Sites(NamedTuple):
     warmth: Floats
 
 
-def sites_of(points: Floats, k: int, width: int) -> Sites:
+def create_sites(points: Floats, k: int, width: int) -> Sites:
     """The sites of records in lexicographic order, each with its `width` nearest. Cost: about O(n log n), more as p grows."""
     opens = np.ones(len(points), dtype=np.bool_)
     opens[1:] = (points[1:] != points[:-1]).any(axis=1)
@@ -40,11 +40,11 @@ def sites_of(points: Floats, k: int, width: int) -> Sites:
     return Sites(np.cumsum(opens) - 1, first, np.diff(first, append=len(points)), near, spread, np.ones(len(first)))
 
 
-def _nearest(places: Floats, width: int) -> tuple[Integers, Floats]:
-    m = len(places)
+def _nearest(coordinates: Floats, width: int) -> tuple[Integers, Floats]:
+    m = len(coordinates)
     if width < 1:
         return np.empty((m, 0), dtype=np.int64), np.empty((m, 0))
-    distances, near = map(np.asarray, cKDTree(places).query(places, width + 1))
+    distances, near = map(np.asarray, cKDTree(coordinates).query(coordinates, width + 1))
     itself = near == np.arange(m)[:, None]
     itself[~itself.any(axis=1), -1] = True  # places nearer to each other than squares can tell
     return near[~itself].reshape(m, width).astype(np.int64), np.square(distances[~itself]).reshape(m, width)

@@ -15,7 +15,7 @@ EDGES = 10  # neighbours of a place that are tried at first
 ENDS = 8  # neighbours of a free end, itself included, in each later round
 
 
-def tour(places: Floats, near: Integers) -> Integers:
+def tour(positions: Floats, near: Integers) -> Integers:
     """The order in which a path visits the places, shape (m,).
 
     Meaning: the shortest edge between near places is taken first, then the next that leaves no place with three edges and
@@ -23,31 +23,31 @@ def tour(places: Floats, near: Integers) -> Integers:
 
     Parameters
     ----------
-    places: shape (m, p), m >= 1, all different. near: shape (m, q), the nearest other places of each, nearest first.
+    positions: shape (m, p), m >= 1, all different. near: shape (m, q), the nearest other places of each, nearest first.
 
     Cost: about O(m log m). Example: the places 0, 5, 1, 6 of a line are visited as 0, 1, 5, 6 or from the other end.
     """
-    edges = np.full((len(places), 2), -1)
-    fragment = np.arange(len(places))
-    left = len(places)
-    tails = np.repeat(np.arange(len(places)), min(EDGES, near.shape[1]))
+    edges = np.full((len(positions), 2), -1)
+    fragment = np.arange(len(positions))
+    left = len(positions)
+    tails = np.repeat(np.arange(len(positions)), min(EDGES, near.shape[1]))
     heads = near[:, :EDGES].ravel()
     while left > 1:
-        lengths = np.square(places[tails] - places[heads]).sum(axis=1)
+        lengths = np.square(positions[tails] - positions[heads]).sum(axis=1)
         left -= _join_fragments(np.argsort(lengths, kind="stable"), tails, heads, edges, fragment)
         ends = np.flatnonzero(edges[:, 1] < 0)
         width = min(ENDS, len(ends))
         tails = np.repeat(ends, width)
-        heads = ends[cKDTree(places[ends]).query(places[ends], width)[1].ravel()]
+        heads = ends[cKDTree(positions[ends]).query(positions[ends], width)[1].ravel()]
     return _walk(edges)
 
 
 @njit
-def _fragment_of(fragment: Integers, place: int) -> int:
-    while fragment[place] != place:
-        fragment[place] = fragment[fragment[place]]
-        place = fragment[place]
-    return place
+def _find_fragment(fragment: Integers, position: int) -> int:
+    while fragment[position] != position:
+        fragment[position] = fragment[fragment[position]]
+        position = fragment[position]
+    return position
 
 
 @njit
@@ -57,7 +57,7 @@ def _join_fragments(order: Integers, tails: Integers, heads: Integers, edges: In
         a, b = tails[e], heads[e]
         if edges[a, 1] >= 0 or edges[b, 1] >= 0:
             continue
-        one, other = _fragment_of(fragment, a), _fragment_of(fragment, b)
+        one, other = _find_fragment(fragment, a), _find_fragment(fragment, b)
         if one != other:
             fragment[one] = other
             edges[a, 0 if edges[a, 0] < 0 else 1] = b

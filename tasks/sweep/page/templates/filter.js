@@ -1,99 +1,63 @@
-  const mask = new Uint8Array(n).fill(1);
-  let shown = n;
-  const fields = new Map();
+  const mask = new Uint8Array(n).fill(1), fields = new Map();
+  let passing = [];
 
-  const sieve = () => {
+  const limit = (key, range) => range ? state.filters.set(key, range) : state.filters.delete(key);
+  const filter = () => {
     mask.fill(1);
     for (const [key, [low, high]] of state.filters) {
       const at = columns.get(key).at;
       for (let i = 0; i < n; i++) if (!(at[i] >= low && at[i] <= high)) mask[i] = 0;
     }
-    shown = 0;
-    for (let i = 0; i < n; i++) shown += mask[i];
-  };
-  const passing = () => {
-    const found = [];
-    for (let i = 0; i < n; i++) if (mask[i]) found.push(i);
-    return found;
-  };
-  const filter = () => {
-    sieve();
-    for (const refill of fields.values()) refill();
-    state.page = 0;
+    passing = Array.from(mask.keys()).filter((i) => mask[i]);
+    for (const [key, refill] of fields) refill(state.filters.get(key));
     draw_map();
     draw_lines();
-    sort_table();
-    const words = shown === n ? `${counted(n)} points` : `${counted(shown)} of ${counted(n)} points`;
+    table.show(passing);
+    const all = passing.length === n, words = all ? `${counted(n)} points` : `${counted(passing.length)} of ${counted(n)} points`;
+    const unplaced = passing.filter((i) => !placed(i)).length;
     one("count").textContent = words;
-    const unplaced = passing().filter((i) => !placed(i)).length;
-    one("shown").textContent = `${words}${shown === n ? "" : " pass the filters"}${unplaced ? `; ${counted(unplaced)} of them have no risk or loss to place them by` : ""}`;
+    one("shown").textContent = `${words}${all ? "" : " pass the filters"}${unplaced ? `; ${counted(unplaced)} of them have no risk or loss to place them by` : ""}`;
     for (const clear of document.querySelectorAll(".clear")) clear.hidden = state.filters.size === 0;
   };
-  const limit = (key, range) => {
-    if (range) state.filters.set(key, range);
-    else state.filters.delete(key);
-  };
+  const filter_by = (key, range) => { limit(key, range); filter(); };
   const unlimit = () => { state.filters.clear(); filter(); };
 
   const choice = (column) => {
-    const label = make("label", column.label), select = make("select"), values = distinct(column);
-    select.append(make("option", "all", {value: ""}), ...values.map((value) => make("option", said(column, value), {value})));
-    const several = make("option", "several", {value: "several", hidden: ""});
-    select.append(several);
-    select.addEventListener("change", () => {
-      limit(column.key, select.value === "" ? null : [Number(select.value), Number(select.value)]);
-      filter();
-    });
-    fields.set(column.key, () => {
-      const range = state.filters.get(column.key);
-      select.value = !range ? "" : range[0] === range[1] ? String(range[0]) : "several";
-    });
-    label.append(select);
-    return label;
+    const values = distinct(column).map((value) => make("option", said(column, value), {value}));
+    const select = make("select", [make("option", "all", {value: ""}), ...values, make("option", "several", {value: "several", hidden: ""})]);
+    select.addEventListener("change", () => filter_by(column.key, select.value === "" ? null : [Number(select.value), Number(select.value)]));
+    fields.set(column.key, (range) => { select.value = !range ? "" : range[0] === range[1] ? range[0] : "several"; });
+    return make("label", [column.label, select]);
   };
   const range = (column) => {
-    const scale = factor(column.unit), unit = NAMED[column.unit] ? `, ${NAMED[column.unit]}` : "";
-    const group = make("div", "", {class: "range", role: "group"}), name = make("span"), both = make("span");
-    const inputs = ["from", "to"].map((word) => make("input", "", {type: "number", step: "any", placeholder: word}));
-    const read = () => {
-      const [low, high] = inputs.map((input) => input.value === "" ? null : Number(input.value) / scale);
-      const slack = (bound) => 1e-9 * Math.abs(bound);
-      limit(column.key, low === null && high === null ? null : [low === null ? -Infinity : low - slack(low), high === null ? Infinity : high + slack(high)]);
-      filter();
-    };
-    for (const input of inputs) input.addEventListener("change", read);
-    fields.set(column.key, () => {
-      name.textContent = column.label + unit;
-      inputs.forEach((input, end) => input.setAttribute("aria-label", `${column.label}${unit}, ${end ? "to" : "from"}`));
-      group.setAttribute("aria-label", column.label);
-      const now = state.filters.get(column.key) ?? [-Infinity, Infinity];
-      inputs.forEach((input, end) => { input.value = Number.isFinite(now[end]) ? Number((now[end] * scale).toPrecision(5)) : ""; });
+    const inputs = ["from", "to"].map((placeholder) => make("input", "", {type: "number", step: "any", placeholder}));
+    const name = make("span"), group = make("div", [name, make("span", inputs)], {class: "range", role: "group"});
+    group.addEventListener("change", () => {
+      const bounds = inputs.map(({value}, end) => value === "" ? (end ? Infinity : -Infinity) : Number(value) / factor(column.unit));
+      const [low, high] = bounds.map((bound, end) => Number.isFinite(bound) ? bound + (end ? 1e-9 : -1e-9) * Math.abs(bound) : bound);
+      filter_by(column.key, low === -Infinity && high === Infinity ? null : [low, high]);
     });
-    both.append(...inputs);
-    group.append(name, both);
+    fields.set(column.key, (now = [-Infinity, Infinity]) => {
+      name.textContent = column.label + (NAMED[column.unit] ? `, ${NAMED[column.unit]}` : "");
+      group.setAttribute("aria-label", column.label);
+      inputs.forEach((input, end) => {
+        input.setAttribute("aria-label", `${name.textContent}, ${end ? "to" : "from"}`);
+        input.value = Number.isFinite(now[end]) ? Number((now[end] * factor(column.unit)).toPrecision(5)) : "";
+      });
+    });
     return group;
   };
-  const field = (column) => column.levels || distinct(column).length <= 12 && column.path ? choice(column) : range(column);
-  const tick = (column, words) => {
-    const label = make("label", "", {class: "check"}), box = make("input", "", {type: "checkbox"});
-    box.addEventListener("change", () => { limit(column.key, box.checked ? [1, 1] : null); filter(); });
-    fields.set(column.key, () => { box.checked = state.filters.has(column.key); });
-    label.append(box, words);
-    return label;
+  const tick = (column) => {
+    const box = make("input", "", {type: "checkbox"});
+    box.addEventListener("change", () => filter_by(column.key, box.checked ? [1, 1] : null));
+    fields.set(column.key, (range) => { box.checked = Boolean(range); });
+    return make("label", [box, column.label.toLowerCase()], {class: "check"});
   };
-  const folded = (title, parts) => {
-    const details = make("details"), room = make("div");
-    details.append(make("summary", title), room);
-    room.append(...parts);
-    return details;
-  };
+  const field = (column) => column.levels || column.path && distinct(column).length <= 12 ? choice(column) : range(column);
+  const folded = (title, fields) => fields.length ? [make("details", [make("summary", title), make("div", fields)])] : [];
   const build_filters = () => {
-    const measures = figures.filter((figure) => figure.main), form = one("filters");
-    form.append(field(pipeline), field(status), field(policy), range(risk), range(loss), tick(frontier, "on the frontier"));
-    form.append(button("Clear", unlimit, {class: "clear"}));
-    if (varying.length) form.append(varying.length > 4 ? folded("By parameters", varying.map(field)) : "");
-    if (varying.length <= 4) form.append(...varying.map(field));
-    if (measures.length) form.append(folded("By measures", measures.map(range)));
-    form.addEventListener("submit", (event) => event.preventDefault());
-    for (const clear of document.querySelectorAll("button.plain.clear")) clear.addEventListener("click", unlimit);
+    one("filters").append(field(pipeline), field(status), field(policy), range(risk), range(loss), tick(frontier), button("Clear", unlimit, {class: "clear"}),
+      ...(varying.length > 4 ? folded("By parameters", varying.map(field)) : varying.map(field)), ...folded("By measures", measures.map(range)));
+    listen("filters", "submit", (event) => event.preventDefault());
+    document.querySelector("button.plain.clear").addEventListener("click", unlimit);
   };

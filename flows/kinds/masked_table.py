@@ -1,0 +1,156 @@
+"""A table whose rows belong to people: it is attacked by linkage and membership, scored and described."""
+
+from __future__ import annotations
+
+import flows.environment  # noqa: F401  # prepares the process before Prefect is imported
+
+# isort: split
+from flows.kinds.base import AttackResults, KindFlow, MadeRelease, ReleaseJob
+from flows.release import ReleaseSpec
+from flows.run.certificate import ReleasedFile
+from flows.run.publish import sha256
+from flows.run.stage_runner import ReleaseArtifacts, store_part
+from tasks.attack.insiders import compute_rate
+from tasks.attack.membership.inference import find_scored_linkage
+from tasks.attack.membership.methods import AnyTableAttack, attack_name
+from tasks.attack.outputs import AttackOutputs, MembershipOutputs
+from tasks.attack.task import attack_release, infer_membership
+from tasks.attack.threat import Intruder, find_larger_insiders, intruders
+from tasks.microdata.refs import RecordRef, TableRef
+from tasks.microdata.schema import Schema
+from tasks.report.kinds.masked_table import MASKED_TABLE_REPORT
+from tasks.report.outputs import ReportOutputs
+from tasks.report.publication import encode, name_released_file
+from tasks.report.statement import create_column_claims
+from tasks.report.task import write_report
+from tasks.runtime.artifacts import Store, content_address
+from tasks.score.release_figures import Score
+from tasks.score.task import score_release
+
+
+def list_attempt_parts(_: ReleaseSpec) -> tuple[str, ...]:
+    """Nothing but the masking is attempted."""
+    return ()
+
+
+def make_table(job: ReleaseJob) -> MadeRelease:
+    return MadeRelease(job.masked.require_table()["released"])
+
+
+def attack_table(job: ReleaseJob, _: MadeRelease) -> AttackResults:
+    """What linkage finds, and what the attacks say that infer who is in the file."""
+    return AttackResults(run_attacks(job), run_membership_attacks(job))
+
+
+def run_attacks(job: ReleaseJob) -> list[AttackOutputs]:
+    """Every attack by every intruder, side by side; the order of the results is the order of the plan.
+
+    Where insiders know so much that not all sets of columns are tried, those with the worst set so far attack in rounds after.
+    """
+    store, release, masked, table = Store(), job.release, job.masked, job.masked.require_table()
+    schema = store.record(masked.schema, Schema)
+    released = store.table(table["released"]) if release.kind.has_owners else None  # no knowledge curve of rows of nobody
+    attackers: list[tuple[Intruder, TableRef | None]] = [(one, None) for one in intruders(release.intruder, schema, released)]
+    attackers += job.files
+    results: list[AttackOutputs] = []
+    rates: dict[str, float] = {}
+    while attackers:
+        jobs = [(intruder, file, attack) for intruder, file in attackers for attack in release.attacks_to_run]
+        calls = {
+            f"attack {attack.attack_id} ({intruder.name})": attack_release.bind(
+                data=masked.data,
+                masked=table["masked"],
+                alignment=table["alignment"],
+                schema=masked.schema,
+                mechanisms=masked.mechanisms,
+                plan=store_part(attack),
+                intruder=store_part(intruder),
+                share=release.intruder.targets,
+                draw=masked.draw,
+                file=file,
+            )
+            for intruder, file, attack in jobs
+        }
+        outputs = job.runner.run_all("attack", calls)
+        results += outputs
+        if release.intruder.insiders is not None:
+            for (intruder, _, _), one in zip(jobs, outputs, strict=True):
+                rate = compute_rate(store.table(one["outcomes"]) if "outcomes" in one else None)
+                rates[intruder.name] = max(rate, rates.get(intruder.name, 0.0))
+        attackers = [(one, None) for one in find_larger_insiders(release.intruder, schema, rates)]
+    return results
+
+
+def run_membership_attacks(job: ReleaseJob) -> list[MembershipOutputs]:
+    """What every attack that infers who is in the file says of the people, side by side."""
+    if job.people is None:
+        return []
+    calls = {}
+    for attack in job.release.membership_attacks:
+        if isinstance(attack, AnyTableAttack):
+            linkage = find_scored_linkage(attack, job.release.attacks_to_run)
+            calls[f"membership {attack_name(attack)}"] = infer_membership.bind(
+                people=job.people,
+                schema=job.masked.schema,
+                plan=store_part(attack),
+                linkage=None if linkage is None else store_part(linkage),
+            )
+    return job.runner.run_all("membership", calls)
+
+
+def score_table(job: ReleaseJob, found: AttackResults) -> RecordRef[Score]:
+    """Risk and loss of the released table, and the verdict of the policy."""
+    release, table = job.release, job.masked.require_table()
+    call = score_release.bind(
+        data=job.masked.data,
+        masked=table["masked"],
+        alignment=table["alignment"],
+        schema=job.masked.schema,
+        mechanisms=job.masked.mechanisms,
+        results=found.results,
+        measures=store_part(release.measures, tuple),
+        policy=store_part(release.policy, tuple),
+        members=found.members,
+        people=job.people,
+        omit=store_part(release.omit, tuple),
+    )
+    return job.runner.run("score", call)["score"]
+
+
+def report_table(job: ReleaseJob, _: MadeRelease, found: AttackResults, score: RecordRef[Score]) -> ReportOutputs:
+    """The report for the public, and the one for the steward."""
+    table = job.masked.require_table()
+    call = write_report.bind(
+        plan=store_part(job.release.report_plan),
+        data=job.masked.data,
+        validation=job.source["report"],
+        schema=job.masked.schema,
+        masked=table["masked"],
+        released=table["released"],
+        alignment=table["alignment"],
+        mechanisms=job.masked.mechanisms,
+        results=found.results,
+        score=score,
+        members=found.members,
+        people=job.people,
+        control=job.masked.control,
+    )
+    return job.runner.run("report", call)
+
+
+def create_table_file(made: ReleaseArtifacts, release: ReleaseSpec) -> ReleasedFile:
+    table = Store().table(TableRef(made.released))
+    name, content = name_released_file(release.publish.format), encode(table, release.publish.format)
+    return ReleasedFile(name, content, sha256(content), content_address(table), table.n, create_column_claims(table))
+
+
+MASKED_TABLE_FLOW = KindFlow(
+    wording=MASKED_TABLE_REPORT,
+    list_attempt_parts=list_attempt_parts,
+    make=make_table,
+    made_by=("mask",),
+    attack=attack_table,
+    score=score_table,
+    report=report_table,
+    create_file=create_table_file,
+)

@@ -1,0 +1,59 @@
+"""Which partition groups the records of a block."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal, assert_never
+
+import numpy as np
+
+from tasks.mask.partitions import mdav, projection, randomised_partition, univariate, v_mdav
+from tasks.mask.partitions.refined import refined_partition as refined
+from tasks.microdata.table import Floats, Integers
+
+Partition = Literal["mdav", "v_mdav", "refined", "randomised", "optimal_univariate", "individual_ranking", "projection"]
+UNIVARIATE: tuple[Partition, ...] = ("optimal_univariate", "individual_ranking")
+ON_AXES: tuple[Partition, ...] = (*UNIVARIATE, "projection")  # these order the records, so they need attributes with an order
+
+NAMES: dict[Partition, str] = {
+    "mdav": "MDAV",
+    "v_mdav": "V-MDAV",
+    "refined": "the refined partition",
+    "randomised": "a randomised partition",
+    "optimal_univariate": "the optimal univariate partition",
+    "individual_ranking": "individual ranking",
+    "projection": "projection to one axis",
+}
+
+
+def partition_records(
+    points: Floats,
+    k: int,
+    partition: Partition,
+    *,
+    by_median: bool,
+    gamma: float,
+    axis: projection.ProjectionAxis,
+    rng: Callable[[], np.random.Generator],
+) -> Integers:
+    """Shape (n,): the group 0..g-1 of each record; all groups have k..2k-1 records.
+
+    points: shape (n, p), coordinates without NaN, n >= k; p = 1 for the univariate partitions.
+    by_median: are the values replaced by medians? Then the univariate partitions minimise absolute deviations, else squares.
+    gamma, axis: of `v_mdav` and `projection`. rng: asked by partitions that draw at random, and by no other.
+    """
+    match partition:
+        case "mdav":
+            return mdav.partition(points, k)
+        case "v_mdav":
+            return v_mdav.partition(points, k, gamma)
+        case "refined":
+            return refined.partition(points, k)
+        case "randomised":
+            return randomised_partition.partition(points, k, rng=rng())
+        case "optimal_univariate" | "individual_ranking":
+            return univariate.partition(points[:, 0], k, cost="absolute" if by_median else "squared")
+        case "projection":
+            return projection.partition(points, k, axis=axis)
+        case _:
+            assert_never(partition)
