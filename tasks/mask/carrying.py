@@ -8,13 +8,13 @@ import numpy as np
 from scipy.special import ndtri
 
 from tasks.mask.intruder_belief import Belief, DiscreteLikelihood, InInterval
-from tasks.mask.rank_law import LEAST, MOST_BLOCKS, blur_ranks, code_by_rank, find_block_starts
+from tasks.mask.rank_law import LEAST, MOST_BLOCKS, blur_ranks, code_by_rank, find_block_starts, spread_over_ranks
 from tasks.mask.step import IntruderView, MaskStep
 from tasks.mask.value_bounds import ValueBounds
 from tasks.microdata.schema import CATEGORICAL
 from tasks.microdata.table import Floats
 
-_FEW_RANKS = 0.03  # of all, that bounds leave on average: then a value is taken to stand at its rank
+_MOST_RANKS = 0.9  # of all, that bounds leave on average: beyond, they say nothing of the rank
 ERRING = 1e-7  # of all statements of one noise step together; so that ten such steps err with 1e-6
 
 
@@ -29,7 +29,7 @@ def carry_bounds(view: IntruderView, step: MaskStep, name: str) -> Belief:
     if bounds is None or moved is None:
         return view.knowledge.forget((name,))
     laws = [law for law in view.knowledge.likelihoods if law.begins is not None and law.names == (name,)]
-    first = None if laws else _law_of_noisy_ranks(view, name) or _law_of_known_ranks(view, bounds)
+    first = None if laws else _law_of_noisy_ranks(view, name) or create_law_of_bounded_ranks(view, bounds)
     spread = [step.spread_ranks(view, law) for law in (laws if first is None else [first])]
     rest = view.knowledge.drop_attributes((name,))
     return replace(
@@ -64,16 +64,33 @@ def _law_of_noisy_ranks(view: IntruderView, name: str) -> DiscreteLikelihood | N
     return _create_rank_law(name, own, shown, blur_ranks(column, find_block_starts(column, MOST_BLOCKS), spread))
 
 
-def _law_of_known_ranks(view: IntruderView, bounds: ValueBounds) -> DiscreteLikelihood | None:
-    """That a value stands at its rank, where bounds leave it few others, as after random rounding; None: they leave more."""
+def create_law_of_bounded_ranks(view: IntruderView, bounds: ValueBounds) -> DiscreteLikelihood | None:
+    """That a value stands at any of the ranks that its bounds leave, as after random rounding or a swap; None: they leave all.
+
+    Each rank counts as equally probable, and the records of one block have the ranks of their average.
+    """
     if bounds.lowest is None or not len(bounds.lowest) or view.knowledge.is_certain((bounds.name,)):
         return None
     first, last = bounds.find_ranks()
-    if (last - first).mean() > _FEW_RANKS * len(bounds.lowest):
+    there, shown = first >= 0, view.released.positions(view.schema[bounds.name])
+    if not there.any() or (last - first)[there].mean() > _MOST_RANKS * len(bounds.lowest):
         return None
-    own, shown = (bounds.low + bounds.high) / 2, view.released.positions(view.schema[bounds.name])
-    column = np.sort(own[~np.isnan(own)])
-    return _create_rank_law(bounds.name, own, shown, np.eye(len(find_block_starts(column, MOST_BLOCKS)) - 1))
+    # at its rank among all that lie so: a column of many equal bounds, as after rounding, has few blocks
+    own = np.where(there, np.clip(believed_positions(view, bounds), bounds.low, bounds.high), np.nan)
+    begins = find_block_starts(np.sort(own[there]), MOST_BLOCKS)
+    b, block = len(begins) - 1, code_by_rank(own, begins)
+    n_records = np.maximum(np.bincount(block[there], minlength=b), 1)
+    lows, highs = (np.bincount(block[there], weights=ends[there], minlength=b) / n_records for ends in (first, last + 1.0))
+    return _create_rank_law(bounds.name, own, shown, spread_over_ranks(lows, highs, begins))
+
+
+def believed_positions(view: IntruderView, bounds: ValueBounds) -> Floats:
+    """What each record was last known to hold, or the middle of its bounds where its values are classes by now."""
+    try:
+        own = view.knowledge.believed.positions(view.schema[bounds.name])
+    except TypeError:
+        return (bounds.low + bounds.high) / 2
+    return np.where(np.isnan(own), (bounds.low + bounds.high) / 2, own)
 
 
 def _create_rank_law(name: str, own: Floats, shown: Floats, kernel: Floats) -> DiscreteLikelihood:

@@ -34,6 +34,17 @@ def code_by_rank(positions: Floats, begins: Integers) -> Integers:
     return np.where(missing, b, np.minimum(block, b - 1))
 
 
+def spread_over_ranks(lows: Floats, highs: Floats, begins: Integers) -> Floats:
+    """Shape (b, b): the chance that a value stands in block c whose rank is equally probable from lows[a] up to highs[a].
+
+    Example: ranks 1 up to 3, and blocks of ranks 0, 1 and 2, 3: chances 1/2 and 1/2.
+    """
+    low, high = np.clip(lows, 0, begins[-1] - 1)[:, np.newaxis], np.clip(highs, 1, begins[-1])[:, np.newaxis]
+    common = np.maximum(np.minimum(high, begins[1:]) - np.maximum(low, begins[:-1]), 0.0)
+    kernel: Floats = common / common.sum(axis=1, keepdims=True)
+    return kernel
+
+
 def blur_ranks(column: Floats, begins: Integers, spread: float) -> Floats:
     """Shape (b, b): the chance that a value of block a stands in block c once normal noise was added to the column.
 

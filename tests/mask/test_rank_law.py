@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
+from tasks.attack.linkage.distance_linkage import DistanceLinkage, link_by_distance
 from tasks.attack.transparency.transparency import link_by_mechanism
 from tasks.mask.coding.rounding import Rounding
 from tasks.mask.coding.top_bottom_coding import TopBottomCoding
 from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.mask.methods import infer_belief, mask
 from tasks.mask.noise.noise import Noise
-from tasks.mask.rank_law import blur_ranks, code_by_rank
+from tasks.mask.rank_law import blur_ranks, code_by_rank, spread_over_ranks
 from tasks.mask.ranks.rank_jitter import RankJitter
 from tasks.mask.ranks.rank_swapping import RankSwapping
 from tasks.mask.ranks.reverse_mapping import ReverseMapping
@@ -41,6 +42,10 @@ def steps_of(names):
 
 
 class TestByHand:
+    def test_a_value_stands_at_any_of_its_ranks(self):
+        kernel = spread_over_ranks(np.array([1.0, -3]), np.array([3.0, 9]), np.array([0, 2, 4]))
+        np.testing.assert_allclose(kernel, 0.5)
+
     def test_two_values_change_places(self):
         # the cut is at 0.5, half a standard deviation from either
         np.testing.assert_allclose(blur_ranks(np.array([0.0, 1.0]), np.arange(3), 1.0)[0, 1], ndtr(-0.5), atol=1e-3)
@@ -106,8 +111,25 @@ def test_a_small_step_after_jitter_hides_nothing(table, second):
     assert found("jitter", second) > found("jitter") - 0.04
 
 
-def test_a_swap_ends_the_law(table):
+def test_a_swap_of_buckets_ends_the_law(table):
     data, schema = table({"v": np.random.default_rng(1).permutation(60)})
-    steps = tuple(steps_of(("v",))[name] for name in ("jitter", "swap"))
+    buckets = RankSwapping(method="rank_swapping", attributes=("v",), variant="p_buckets", buckets=4)
+    steps = (steps_of(("v",))["jitter"], buckets)
     knowledge = infer_belief(data, mask(data, schema, steps, seed=SEED, path=()).data, schema, steps)
-    assert (knowledge.likelihoods, [part.name for part in knowledge.between]) == ((), ["v"])
+    assert (knowledge.likelihoods, knowledge.unclear) == ((), ("v",))
+
+
+@pytest.mark.parametrize("chain", [("swap", "noise"), ("jitter", "swap"), ("at random", "jitter")], ids=" then ".join)
+def test_bounds_of_ranks_are_weighed(table, chain):
+    rng = np.random.default_rng(11)
+    names = tuple("abcd")
+    data, schema = table({name: rng.normal(size=250).round(6) for name in names})
+    at_random = Rounding.model_validate({"method": "rounding", "bases": dict.fromkeys(names, 0.25), "kind": "random"})
+    steps = {**steps_of(names), "at random": at_random}
+    done = mask(data, schema, tuple(steps[name] for name in chain), seed=SEED, path=())
+    links, knowledge = link_by_mechanism(data, done.data, schema, done.mechanisms, names)
+    everybody = np.arange(250)
+    assert not links.rules_out(everybody, everybody).any()
+    assert {name for law in knowledge.likelihoods for name in law.names} == set(names)
+    nearest = link_by_distance(data, done.data, schema, DistanceLinkage(method="distance_linkage"), names)
+    assert links.guesses(everybody).credit(everybody).mean() > 1.15 * nearest.guesses(everybody).credit(everybody).mean()

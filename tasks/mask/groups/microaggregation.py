@@ -34,6 +34,7 @@ from tasks.mask.groups.microaggregation_text import (
 from tasks.mask.groups.moved_bounds import move_bounds_by_groups, move_bounds_within_groups
 from tasks.mask.groups.partition_choice import NAMES, ON_AXES, Partition, partition_records
 from tasks.mask.groups.person_groups import find_persons, join_to_k_persons
+from tasks.mask.groups.unrepeatable_groups import infer_unknown_groups
 from tasks.mask.intruder_belief import Belief, DiscreteLikelihood
 from tasks.mask.mask_text import MaskText
 from tasks.mask.partitions.projection import ProjectionAxis
@@ -265,6 +266,7 @@ def infer(view: IntruderView, spec: Microaggregation) -> Belief:
     A randomised partition they cannot repeat without the seed: nothing sound follows, and only the distance is left to them.
     Who does not hold all records cannot repeat any, but groups along one attribute lie side by side
     (`infer_neighbour_interval`). The same holds for who does not know which rows belong to one person, where k counts persons.
+    Of attributes that they do not know for certain any more, bounds and a law are left (`infer_unknown_groups`).
     """
     knows_persons = spec.count == "rows" or all(name in view.originals.names for name in view.schema.find_by_role(Role.PERSON))
     if spec.partition == "randomised":
@@ -278,6 +280,11 @@ def infer(view: IntruderView, spec: Microaggregation) -> Belief:
             continue
         if not knows_persons:
             view = replace(view, knowledge=view.knowledge.forget(names))
+            continue
+        known = [name for name in names if name in view.knowledge.believed.names]
+        if view.knowledge.complete and not view.knowledge.is_certain(known):
+            by_mean = all(choose_aggregate(spec, attribute) == "mean" for attribute in view.schema.select(names))
+            view = replace(view, knowledge=infer_unknown_groups(view, names, by_mean=by_mean))
             continue
         step = spec.model_copy(update={"attributes": names, "blocks": None, "k": k})
         view = replace(view, knowledge=infer_by_repeating_step(view, names, partial(microaggregate, spec=step)))

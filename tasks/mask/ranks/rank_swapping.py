@@ -8,8 +8,10 @@ from typing import Annotated, Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from tasks.mask.intruder_belief import Belief
+from tasks.mask.carrying import follow_blocks
+from tasks.mask.intruder_belief import Belief, DiscreteLikelihood
 from tasks.mask.mask_text import MaskText
+from tasks.mask.rank_law import spread_over_ranks
 from tasks.mask.ranks.by_rank import (
     KEPT_COLUMNS,
     check_window,
@@ -106,6 +108,12 @@ class RankSwapping(MaskingMethod):
             return None
         window = get_window_bound(view, self.window_percent or 0.0)
         return move_bounds_by_ranks(view, bounds, lambda n: window_ranks(window, n))
+
+    def spread_ranks(self, view: IntruderView, law: DiscreteLikelihood) -> DiscreteLikelihood | None:
+        if law.begins is None or self.variant != "classic" or view.window_at_most is not None:
+            return None
+        reach, middles = window_ranks(self.window_percent or 0.0, int(law.begins[-1])), (law.begins[:-1] + law.begins[1:]) / 2
+        return follow_blocks(law, spread_over_ranks(middles - reach - 0.5, middles + reach + 0.5, law.begins))
 
     def describe(self, schema: Schema) -> MaskText:
         return describe_rank_swapping(self)
