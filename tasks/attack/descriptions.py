@@ -67,7 +67,9 @@ def describe_known_steps(mechanisms: tuple[Mechanism, ...]) -> str:
 def describe_unclear_attributes(knowledge: Belief) -> str:
     """Attributes whose masking says nothing for sure."""
     names = join_with_and(knowledge.unclear)
-    return f"; heuristic in {names}, of which nothing is concluded and only the distance is used" if names else ""
+    told = f"; heuristic in {names}, of which nothing is concluded and only the distance is used" if names else ""
+    ranked = join_with_and(name for law in knowledge.likelihoods if law.begins is not None for name in law.names)
+    return told + (f"; the order of the candidates is heuristic in {ranked}, by a law of ranks" if ranked else "")
 
 
 def describe_exchanges(names: tuple[str, ...]) -> str:
@@ -75,8 +77,8 @@ def describe_exchanges(names: tuple[str, ...]) -> str:
     return f"; that in {join_with_and(names)} the values were exchanged in pairs"
 
 
-def soundness(intruder: Intruder, *, complete: bool, sampled: bool) -> str:
-    """Is the true row sure to be among the candidates?"""
+def soundness(intruder: Intruder, *, complete: bool, sampled: bool, nearly: bool = False) -> str:
+    """Is the true row sure to be among the candidates? nearly: but for a chance of 1e-6, as noise has no bound."""
     if sampled and intruder.participation_known and not complete:
         return (
             "; they know who was sampled, look for nobody else, and repeat what came after the sampling on these alone; the "
@@ -89,7 +91,8 @@ def soundness(intruder: Intruder, *, complete: bool, sampled: bool) -> str:
         )
     if not intruder.participation_known:
         return "; the candidate sets are not sound, because the record may not be in the release"
-    return "; the candidate sets are sound: the true row is never left out"
+    never = "left out with a chance of at most 1e-6, as noise has no sure bound" if nearly else "never left out"
+    return f"; the candidate sets are sound: the true row is {never}"
 
 
 def _describe_step(step: Mechanism) -> str:

@@ -13,6 +13,7 @@ from tasks.attack.descriptions import soundness
 from tasks.attack.outcomes.outcome import searching_records
 from tasks.attack.threat import Intruder
 from tasks.mask.methods import Mechanism
+from tasks.mask.noise.noise import Noise
 from tasks.mask.sampling import Sampling
 from tasks.microdata.errors import AttackFailed, NotApplicable
 from tasks.microdata.ground_truth import GroundTruth
@@ -85,7 +86,16 @@ def prepare_following(context: AttackContext) -> Following:
 def describe_soundness(context: AttackContext) -> str:
     """Is the true row sure to be among the candidates?"""
     complete, sampled = context.truth.alignment.complete, is_sampled(context.mechanisms)
-    return soundness(context.intruder, complete=complete, sampled=sampled)
+    return soundness(context.intruder, complete=complete, sampled=sampled, nearly=bounds_noise(context.mechanisms))
+
+
+def bounds_noise(mechanisms: tuple[Mechanism, ...]) -> bool:
+    """Does a step other than noise mask an attribute again to which noise was added, or was noise added to what is hidden?"""
+    for i, step in enumerate(mechanisms):
+        others = {name for j, one in enumerate(mechanisms) if j != i for name in one.target_attributes}
+        if isinstance(step, Noise) and not others.isdisjoint(step.target_attributes):
+            return True
+    return False
 
 
 def find_known_participants(

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from tasks.mask.value_bounds import ValueBounds
 from tasks.microdata.codes import row_codes
 from tasks.microdata.table import Floats, Integers, Microdata
 
@@ -46,6 +47,9 @@ class DiscreteLikelihood:
     own: shape (n,), shown: shape (m,): codes of the rows and columns of `probability`, which is square and has a category for
     missing values and one for what no record can show.
     values: what the categories that a record can show stand for, in order; None where they do not stand for one value each.
+    begins: at which ranks the categories begin that are blocks of ranks, and the number of values; None: they are no ranks.
+        A released row is then in the block of its rank, and the law outlasts steps that keep the order of the values, or blur
+        it by a known law.
     """
 
     names: tuple[str, ...]
@@ -53,6 +57,7 @@ class DiscreteLikelihood:
     shown: Integers
     probability: Floats
     values: Microdata | None = None
+    begins: Integers | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +110,8 @@ class Belief:
     blurred: attributes to which noise was added after `believed`.
     complete: do they know all the records that the next step is applied to? Not after some were sampled, nor if they hold a
     share of them: then they cannot repeat what depends on all of them.
+    bounds: between what the values of attributes lie that are not certain any more, for the steps to come (`carry_bounds`).
+        Those of noise err with a chance of 1e-6. Released rows are held against `between` alone.
     lost: of `unclear`, those that even an intruder who knows all published attributes could not follow; found by the attack
     (`link_by_mechanism`), empty before.
     """
@@ -116,6 +123,7 @@ class Belief:
     likelihoods: tuple[DiscreteLikelihood, ...] = ()
     blurred: tuple[GaussianLikelihood, ...] = ()
     complete: bool = True
+    bounds: tuple[ValueBounds, ...] = ()
     lost: tuple[str, ...] = ()
 
     def is_certain(self, names: Iterable[str]) -> bool:
@@ -138,6 +146,7 @@ class Belief:
             unclear=tuple(name for name in (*self.unclear, *halved) if name not in dropped),
             likelihoods=likelihoods,
             blurred=tuple(part for part in (part.drop_attributes(dropped) for part in self.blurred) if part.names),
+            bounds=tuple(part for part in self.bounds if part.name not in dropped),
         )
 
     def select_rows(self, rows: Integers, released: Integers) -> Belief:
@@ -148,10 +157,11 @@ class Belief:
             shown=tuple(replace(part, twins=part.twins[rows]) for part in self.shown),
             between=tuple(replace(part, low=part.low[rows], high=part.high[rows]) for part in self.between),
             likelihoods=tuple(
-                replace(likelihood, own=likelihood.own[rows], shown=likelihood.shown[released])
+                replace(likelihood, own=likelihood.own[rows], shown=likelihood.shown[released], begins=None)
                 for likelihood in self.likelihoods
             ),
             blurred=tuple(part.select_rows(rows, released) for part in self.blurred),
+            bounds=tuple(part.select_rows(rows) for part in self.bounds),
         )
 
     def forget(self, names: Iterable[str]) -> Belief:

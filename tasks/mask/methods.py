@@ -14,6 +14,7 @@ import pyarrow as pa
 from pydantic import Field
 
 from tasks.mask import pseudonyms, sampling
+from tasks.mask.carrying import find_bounds
 from tasks.mask.categories.pram import Pram
 from tasks.mask.coding.recoding import Recoding
 from tasks.mask.coding.rounding import Rounding
@@ -33,6 +34,7 @@ from tasks.mask.ranks.reverse_mapping import ReverseMapping
 from tasks.mask.sampling import Sampling
 from tasks.mask.step import Draw, IntruderView, MaskContext, MaskingMethod, NoteSink, discard_note
 from tasks.mask.strata import apply_in_strata, infer_in_strata, refuse_unfit_strata
+from tasks.mask.value_bounds import ValueBounds
 from tasks.microdata.randomness import SEED_BYTES, stream
 from tasks.microdata.schema import Role, Schema
 from tasks.microdata.table import Integers, Microdata
@@ -190,20 +192,56 @@ def infer_belief(
     Returns what they conclude of all their records; where steps came after the last sampling and they know who was sampled, of
     `present` alone.
     """
-    originals = match_column_types(originals, released)
-    precision = find_precision(stack_tables(originals, released.select(originals.names)), originals.names)
     of_source = originals.n if n_records is None else n_records
-    known = create_initial_belief(originals, complete=of_source == originals.n)
-    for key in schema.find_by_role(Role.PERSON) if persons is not None else ():
-        originals = Microdata(originals.arrow.append_column(key, persons))
-    everybody = released.n == of_source
-    view = IntruderView(known, originals, originals, released, schema, precision, everybody, window_at_most)
+    view = _view_before_masking(originals, released, schema, of_source, persons, window_at_most)
     last = max((i for i, step in enumerate(mechanisms) if isinstance(step, Sampling)), default=len(mechanisms))
     for i, step in enumerate(mechanisms):
         view = replace(view, knowledge=_infer_from_step(replace(view, later=mechanisms[i + 1 :]), step))
         if i == last and present is not None and any(step.target_attributes for step in mechanisms[i:]):
             view = sampling.restrict_to_sample(view, present)
     return replace(view.knowledge, believed=as_shown(view.knowledge.believed, released))
+
+
+def bound_shown_values(
+    originals: Microdata,
+    released: Microdata,
+    schema: Schema,
+    mechanisms: tuple[Mechanism, ...],
+    position: int,
+    name: str,
+    *,
+    persons: pa.Array | None = None,
+) -> ValueBounds | None:
+    """Bounds on the released form of the value that each record held before step `position`, whoever has it then.
+
+    What step `position` does to the attribute is passed over. None: nothing is known. Parameters: as `infer_belief`; the
+    intruder holds all records of a complete release.
+    """
+    view = _view_before_masking(originals, released, schema, originals.n, persons, None)
+    for i, step in enumerate(mechanisms[:position]):
+        view = replace(view, knowledge=_infer_from_step(replace(view, later=mechanisms[i + 1 :]), step))
+    bounds = find_bounds(view, name)
+    for i, step in enumerate(mechanisms[position + 1 :], position + 1):
+        if bounds is not None and name in step.target_attributes:
+            # in strata it matters who has the values, which is what the exchange has hidden
+            bounds = step.move_bounds(replace(view, later=mechanisms[i + 1 :]), bounds) if step.strata is None else None
+    return bounds
+
+
+def _view_before_masking(
+    originals: Microdata,
+    released: Microdata,
+    schema: Schema,
+    n_records: int,
+    persons: pa.Array | None,
+    window_at_most: float | None,
+) -> IntruderView:
+    originals = match_column_types(originals, released)
+    precision = find_precision(stack_tables(originals, released.select(originals.names)), originals.names)
+    known = create_initial_belief(originals, complete=n_records == originals.n)
+    for key in schema.find_by_role(Role.PERSON) if persons is not None else ():
+        originals = Microdata(originals.arrow.append_column(key, persons))
+    return IntruderView(known, originals, originals, released, schema, precision, released.n == n_records, window_at_most)
 
 
 def describe() -> tuple[dict[str, str], ...]:

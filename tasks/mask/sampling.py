@@ -199,7 +199,8 @@ def infer(view: IntruderView, spec: Sampling) -> Belief:
     knowledge = view.knowledge
     if not knowledge.complete:
         knowledge = knowledge.forget(part.name for part in knowledge.between)
-    return replace(knowledge, complete=False)
+    bounds = tuple(replace(part, lowest=None, highest=None) for part in knowledge.bounds)
+    return replace(knowledge, complete=False, bounds=bounds)
 
 
 def restrict_to_sample(view: IntruderView, present: Integers) -> IntruderView:

@@ -10,10 +10,11 @@ from typing import Literal, Self
 import numpy as np
 from pydantic import model_validator
 
-from tasks.mask.intruder_belief import Belief
+from tasks.mask.intruder_belief import Belief, DiscreteLikelihood
 from tasks.mask.mask_text import MaskText
 from tasks.mask.precision_grid import PrecisionGrids
 from tasks.mask.shared_advice import Fields
+from tasks.mask.value_bounds import ValueBounds
 from tasks.microdata.schema import MaskTargets, Scale, Schema
 from tasks.microdata.spec import Names, Public, Spec
 from tasks.microdata.table import Integers, Microdata
@@ -98,6 +99,17 @@ class MaskStep(Spec):
     @abstractmethod
     def infer(self, view: IntruderView) -> Belief:
         """What the step lets an intruder conclude who knows it; in strata: within one stratum."""
+
+    def move_bounds(self, view: IntruderView, bounds: ValueBounds) -> ValueBounds | None:
+        """Where the values of an attribute lie after the step, if before it they lay within `bounds`, whoever held them.
+
+        It uses nothing of the other attributes. None: nothing is said, and what was concluded before is lost.
+        """
+        return None
+
+    def spread_ranks(self, view: IntruderView, law: DiscreteLikelihood) -> DiscreteLikelihood | None:
+        """The law of the ranks at which values of one attribute stand after the step; None: it is lost."""
+        return None
 
     @abstractmethod
     def describe(self, schema: Schema) -> MaskText:

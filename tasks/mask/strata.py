@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TypeVar
@@ -12,11 +12,12 @@ import pyarrow as pa
 
 from tasks.mask.intruder_belief import Belief, DiscreteLikelihood, EqualTo, GaussianLikelihood, InInterval
 from tasks.mask.step import IntruderView, MaskContext, MaskStep
+from tasks.mask.value_bounds import ValueBounds
 from tasks.microdata.codes import joint_codes, row_codes
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Schema
 from tasks.microdata.suggestion import did_you_mean
-from tasks.microdata.table import Integers, Microdata, encode_jointly
+from tasks.microdata.table import Floats, Integers, Microdata, encode_jointly
 
 Conclusion = TypeVar("Conclusion", EqualTo, InInterval, DiscreteLikelihood)
 MOST_CELLS = 25_000_000  # of the probabilities of all strata in one table: 200 MB
@@ -114,6 +115,7 @@ def _join_beliefs(
             *(_join_discrete_likelihoods(group, back, released, view.released.n) for group in _same(likelihoods, masked)),
         ),
         blurred=_collect_gaussian_likelihoods(parts, view, back, released, masked),
+        bounds=(*rest.bounds, *_join_bounds(parts, back, masked)),
         unclear=(*rest.unclear, *unclear),
     )
 
@@ -141,6 +143,22 @@ def _join_equalities(parts: tuple[EqualTo, ...], back: Integers) -> EqualTo:
 def _join_intervals(parts: tuple[InInterval, ...], back: Integers) -> InInterval:
     low, high = (np.concatenate([getattr(part, end) for part in parts])[back] for end in ("low", "high"))
     return InInterval(parts[0].name, low, high)
+
+
+def _join_bounds(parts: list[Belief], back: Integers, masked: frozenset[str]) -> Iterator[ValueBounds]:
+    """The bounds of each masked attribute that has them in all strata; its column is known where it is in all of them."""
+    for name in masked:
+        found = [bounds for part in parts for bounds in part.bounds if bounds.name == name]
+        if len(found) < len(parts):
+            continue
+        low, high = (np.concatenate([getattr(bounds, end) for bounds in found])[back] for end in ("low", "high"))
+        lowest, highest = (_join_columns([getattr(bounds, ends) for bounds in found]) for ends in ("lowest", "highest"))
+        yield ValueBounds(name, low, high, lowest, highest)
+
+
+def _join_columns(columns: list[Floats | None]) -> Floats | None:
+    known = [column for column in columns if column is not None]
+    return np.sort(np.concatenate(known)) if len(known) == len(columns) else None
 
 
 def _join_discrete_likelihoods(

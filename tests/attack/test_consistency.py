@@ -14,6 +14,7 @@ from tasks.attack.methods import attack
 from tasks.attack.threat import Intruder
 from tasks.attack.transparency.transparency import link_by_mechanism
 from tasks.mask.coding.rounding import Rounding
+from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.mask.methods import infer_belief, mask
 from tasks.mask.noise.noise import Noise
 from tasks.mask.ranks.rank_jitter import RankJitter
@@ -163,10 +164,10 @@ class TestWhatWasExchanged:
         rounded = Rounding(method="rounding", bases={"a0": 7}, kind="deterministic")
         assert self.names(survey, rounded, swap("a0", "a1")) == ("a0", "a1")
 
-    def test_nothing_is_to_be_had_of_what_was_masked_again(self, survey):
+    def test_nothing_is_to_be_had_of_what_was_grouped_with_another(self, survey):
         original, schema = survey
-        steps = (swap("a0"), swap("a0"))
-        done = mask(original, schema, steps, seed=SEED, path=())
+        groups = Microaggregation(method="microaggregation", attributes=("a0", "a1"), k=3)
+        done = mask(original, schema, (swap("a0"), groups), seed=SEED, path=())
         with pytest.raises(NotApplicable, match="masked again"):
             link_by_consistency(original, done.data, schema, done.mechanisms, original.names)
 

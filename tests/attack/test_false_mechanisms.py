@@ -26,8 +26,8 @@ TRANSPARENT = Transparency(method="transparency")
 NOMINAL = {"c": Scale.NOMINAL}
 
 
-def swap(*attributes, window_percent):
-    return RankSwapping(method="rank_swapping", attributes=attributes, window_percent=window_percent)
+def swap(*attributes, **parameters):
+    return RankSwapping(method="rank_swapping", attributes=attributes, **parameters)
 
 
 def micro(*attributes, k, blocks=None):
@@ -119,11 +119,11 @@ def test_untouched_attributes_that_were_changed(table):
 
 
 def test_nothing_concluded_is_no_condition(table):
-    # of a nothing is concluded: the second step on it is followed by nobody, so a false window before it cannot be noticed
+    # of a nothing is concluded: by its buckets nobody follows the swap, so a false one before the groups cannot be noticed
     rng = np.random.default_rng(5)
     original, schema = table({"a": rng.permutation(60), "b": rng.permutation(60)})
     done = mask(original, schema, (swap("a", "b", window_percent=30.0), micro("a", k=4)), seed=SEED, path=())
-    false = (swap("a", window_percent=2.0), swap("b", window_percent=30.0), micro("a", k=4))
+    false = (swap("a", variant="p_buckets", buckets=3), swap("b", window_percent=30.0), micro("a", k=4))
     found = run(original, done.data, schema, false, ("a", "b"))
     assert (found.status, found.partly_followed) == ("not_followed", True)
 

@@ -163,7 +163,12 @@ def test_a_base_far_beyond_the_noise_is_not_taken_for_noise(table):
     original, schema = table({"v": np.random.default_rng(2).normal(scale=100, size=50).round()})
     steps = (noise(5.0), to_multiples("deterministic", 50.0))
     done = mask(original, schema, steps, seed=bytes(32), path=())
-    assert infer_belief(original, done.data, schema, steps).unclear == ("v",)
+    knowledge = infer_belief(original, done.data, schema, steps)
+    assert (knowledge.unclear, knowledge.blurred) == ((), ())
+    (between,) = knowledge.between
+    shown = done.data.floats("v")
+    assert ((between.low <= shown) & (shown <= between.high)).all()
+    assert (between.high - between.low).max() == 100  # noise reaches at most to the next multiple on either side
 
 
 def test_what_cannot_be_followed_is_left_out(table):

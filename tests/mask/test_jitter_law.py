@@ -8,9 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
+from tasks.mask.rank_law import find_block_starts
 from tasks.mask.ranks import jitter_distribution as module
 from tasks.mask.ranks.jitter_distribution import compute_displacement_distribution
-from tasks.mask.ranks.rank_jitter import find_block_starts, furthest, jitter_ranks
+from tasks.mask.ranks.rank_jitter import furthest, jitter_ranks
 
 LEVEL = 1e-4
 

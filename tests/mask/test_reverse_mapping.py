@@ -125,14 +125,16 @@ def test_the_tables_loss_lies_between_the_means_and_a_swap_within_groups(numbers
     assert loss(grouped) < loss(done) < 1.6 * loss(grouped)
 
 
-def test_after_noise_nothing_is_concluded(numbers):
+def test_after_noise_bounds_are_concluded(numbers):
     data, schema = numbers({"a": np.random.default_rng(5).normal(size=40).round(6)})
     noise = Noise(method="noise", kind="independent", attributes=("a",), sd_percent=30)
     done = masked_by(data, schema, (noise, back("a")))
     assert sorted(done.data.floats("a")) == sorted(data.floats("a"))
     knowledge = infer_belief(data, done.data, schema, done.mechanisms)
-    assert knowledge.unclear == ("a",)
-    assert not knowledge.blurred
+    assert (knowledge.unclear, knowledge.blurred) == ((), ())
+    (between,) = knowledge.between
+    shown = done.data.floats("a")
+    assert ((between.low <= shown) & (shown <= between.high)).all()
 
 
 def test_after_sampling_he_follows_on_those_who_are_left(numbers):

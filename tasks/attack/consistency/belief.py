@@ -9,6 +9,7 @@ import numpy as np
 from tasks.attack.consistency.exchanges import Exchange, KindCounts
 from tasks.attack.consistency.orbits import PossiblePairs
 from tasks.attack.consistency.propagation import classify_changes
+from tasks.attack.consistency.tolerance import PartnerKinds
 from tasks.microdata.table import Booleans, Floats, Integers
 
 ROUNDS = 40
@@ -59,7 +60,7 @@ def beliefs(pairs: PossiblePairs, exchanges: tuple[Exchange, ...], counts: KindC
         Groups.create_from_numbers(pairs.records, len(counts.records)),
         Groups.create_from_numbers(pairs.rows, pairs.n_rows),
     )
-    partners = [_Partners.create_from_exchange(exchange, pairs) for exchange in exchanges]
+    partners = [_create_partners(exchange, pairs) for exchange in exchanges]
     beside = -np.inf if counts.all_records else float(np.log1p(-min(counts.records.sum() / counts.rows.sum(), 1 - 1e-9)))
     heard = np.zeros((2 + len(partners), len(prior)))
     for _ in range(ROUNDS):
@@ -94,6 +95,24 @@ class _Partners:
 
     def hear(self, message: Floats) -> Floats:
         return np.where(self.needs, self.kinds.log_sum(message)[self.opposite], 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class _PartnersWithinBounds:
+    """The same where values are shown within bounds."""
+
+    kinds: Groups
+    partners: PartnerKinds
+
+    def hear(self, message: Floats) -> Floats:
+        return self.partners.hear(self.kinds.log_sum(message))
+
+
+def _create_partners(exchange: Exchange, pairs: PossiblePairs) -> _Partners | _PartnersWithinBounds:
+    if exchange.tolerance is None:
+        return _Partners.create_from_exchange(exchange, pairs)
+    partners = PartnerKinds.create_from_exchange(exchange, exchange.tolerance, pairs.records, pairs.rows)
+    return _PartnersWithinBounds(Groups.create_from_numbers(partners.of_pair, partners.n), partners)
 
 
 def likeliest(pairs: PossiblePairs, belief: Floats) -> tuple[Integers, Integers]:

@@ -16,10 +16,12 @@ from tasks.attack.consistency.orbits import Boxes, PossiblePairs, consistent_pai
 from tasks.attack.consistency.propagation import propagate_constraints
 from tasks.attack.consistency.swapped_attributes import (
     find_exchanged,
+    find_last_swap,
     is_sampled_after,
     select_exchanged_attributes,
     select_swapped_attributes,
 )
+from tasks.attack.consistency.tolerance import exchange_within_bounds
 from tasks.attack.descriptions import DataKnowledge, describe_exchanges
 from tasks.attack.mechanism_attack import MechanismAttack, describe_soundness, prepare_following
 from tasks.attack.neighbours.record_comparison import Comparison
@@ -31,6 +33,7 @@ from tasks.attack.transparency.transparency import link_by_mechanism
 from tasks.mask.intruder_belief import Belief
 from tasks.mask.methods import Mechanism
 from tasks.mask.ranks.rank_swapping import RankSwapping
+from tasks.mask.value_bounds import ValueBounds
 from tasks.microdata.codes import row_codes
 from tasks.microdata.errors import AttackFailed, InputError, NotApplicable, NotFollowed
 from tasks.microdata.schema import Schema
@@ -142,8 +145,9 @@ def link_by_consistency(
     Parameters: as `link_by_mechanism`. sample: the records whose orbits are followed where the table is too large for all.
 
     Returns the links, with the sizes of the sets that are left, and the attributes that were exchanged. The sets are sound, and
-    hold the true row, if every record is in the release (or it is known who is), the steps are those that were applied and
-    the exchange was the last step on the attribute; several people with one value are all tried. For that nothing is used of
+    hold the true row, if every record is in the release (or it is known who is) and the steps are those that were applied;
+    several people with one value are all tried, and where another step masked the attribute besides, all whose values can be
+    shown so (`find_exchanged`; those of noise err with a chance of 1e-6). For that nothing is used of
     how far values moved but the window of the classic variant: of the other two all pairs are tried. By chance the credit
     is 1/n.
 
@@ -160,7 +164,8 @@ def link_by_consistency(
     found: list[_Left] = []
 
     def narrow_conditions(both: Comparison, conditions: Conditions, knowledge: Belief) -> Conditions:
-        names = find_exchanged(original, masked, schema, mechanisms, knows, present=present, n_records=n_records)
+        exchanged = find_exchanged(original, masked, schema, mechanisms, knows, present=present, n_records=n_records)
+        names = tuple(exchanged)
         if not names:
             if n_records not in (None, original.n) and select_exchanged_attributes(mechanisms, knows, lambda *_: True):
                 raise NotApplicable("who holds a share of the records does not know what the values were before the exchange")
@@ -170,7 +175,16 @@ def link_by_consistency(
         n_source = n_records or original.n
         all_rows = cut or masked.n == n_source
         counts = KindCounts(np.bincount(both.own_of_record), conditions.sizes, n_source == original.n, all_rows)
-        problem = _ExchangeProblem.create_from_comparison(both, conditions, knowledge.believed, masked, counts, unpaired)
+        problem = _ExchangeProblem.create_from_comparison(
+            both,
+            conditions,
+            knowledge.believed,
+            masked,
+            counts,
+            unpaired,
+            {n: one for n, one in exchanged.items() if one},
+            schema,
+        )
         try:
             found.append(_left(problem, names))
         except NotFollowed as too_large:
@@ -203,6 +217,7 @@ class _ExchangeProblem:
     """The distinct records and rows: conditions on their pairs, what the records held, what the rows show, and how many.
 
     unpaired: attributes that were exchanged with people who were left out afterwards, and are not among the records.
+    bounds: of the attributes that were masked besides, where the value of each record is shown.
     """
 
     conditions: Conditions
@@ -210,6 +225,8 @@ class _ExchangeProblem:
     shown: Microdata
     counts: KindCounts
     unpaired: frozenset[str]
+    bounds: dict[str, ValueBounds]
+    schema: Schema
 
     @classmethod
     def create_from_comparison(
@@ -220,11 +237,18 @@ class _ExchangeProblem:
         masked: Microdata,
         counts: KindCounts,
         unpaired: frozenset[str],
+        exchanged: dict[str, ValueBounds | None],
+        schema: Schema,
     ) -> _ExchangeProblem:
         record, row = (np.unique(kinds, return_index=True)[1] for kinds in (both.own_of_record, both.shown_of_row))
-        return cls(conditions, believed.take(record), masked.take(row), counts, unpaired)
+        bounds = {name: one.select_rows(record) for name, one in exchanged.items() if one is not None}
+        return cls(conditions, believed.take(record), masked.take(row), counts, unpaired, bounds, schema)
 
     def exchange(self, name: str) -> Exchange:
+        bounds = self.bounds.get(name)
+        if bounds is not None:
+            positions = self.shown.positions(self.schema[name])
+            return exchange_within_bounds(bounds.low, bounds.high, positions, self.counts, bounds.spread)
         held, shown = encode_jointly(self.held.column(name), self.shown.column(name))
         known = name not in self.unpaired
         counts = replace(self.counts, all_records=self.counts.all_records and known, all_rows=self.counts.all_rows and known)
@@ -297,7 +321,7 @@ def _relink_by_belief(links: Links, left: _Left, mechanisms: tuple[Mechanism, ..
     """The same links, but to the rows of the largest belief."""
     found, sizes = np.empty((len(left.names), len(left.pairs.rows))), np.empty((len(left.names), len(left.pairs.rows)))
     for j, name in enumerate(left.names):
-        (*_, step) = (step for step in mechanisms if name in step.target_attributes)
+        step = mechanisms[find_last_swap(mechanisms, name)]
         if not isinstance(step, RankSwapping) or not set(step.by or ()) <= set(left.problem.held.names):
             return links
         found[j], sizes[j] = _log_displacement(step, left, name, schema)
@@ -311,7 +335,9 @@ def _relink_by_belief(links: Links, left: _Left, mechanisms: tuple[Mechanism, ..
 def _log_displacement(step: RankSwapping, left: _Left, name: str, schema: Schema) -> tuple[Floats, Floats]:
     """Of each pair: how probable its change of value is among the rows of its row's stratum, and how many these are."""
     problem, pairs = left.problem, left.pairs
-    held, shown = (side.positions(schema[name]) for side in (problem.held, problem.shown))
+    bounds = problem.bounds.get(name)
+    held = problem.held.positions(schema[name]) if bounds is None else (bounds.low + bounds.high) / 2
+    shown = problem.shown.positions(schema[name])
     stratum = row_codes(problem.shown, tuple(step.by or ()))
     order = np.argsort(stratum[pairs.rows], kind="stable")
     found, sizes = np.empty(len(order)), np.empty(len(order))
@@ -319,6 +345,10 @@ def _log_displacement(step: RankSwapping, left: _Left, name: str, schema: Schema
         there = stratum == stratum[pairs.rows[at[:1]]]
         released = np.repeat(shown[there], problem.counts.rows[there])
         found[at] = _compute_stratum_displacement(step, released, held[pairs.records[at]], shown[pairs.rows[at]])
+        if (
+            bounds is not None and step.variant == "classic"
+        ):  # ranks have moved a little, so that the window is no end: that is for the bounds to say
+            found[at] = np.maximum(found[at], found[at].max())
         sizes[at] = len(released)
     return found, sizes
 

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tasks.microdata.table import Booleans, Integers
+
+if TYPE_CHECKING:
+    from tasks.attack.consistency.tolerance import Tolerance
 
 NOBODY = -1
 MISSING = 0  # the code of a missing value, which stays missing
@@ -19,6 +23,8 @@ class Exchange:
     held: shape (r,), shown: shape (c,): codes 0..v-1 of the value that each held before, and shows now; MISSING among them.
     holders_known, rows_known: shape (v,): are all who held the value among the intruder's records, all who show it released?
     holder, shower: shape (v,): the one record and the one row of a value that occurs once on each side, else NOBODY.
+    tolerance: where values are shown only within bounds, what goes with what; the codes of `held` and `shown` are then of
+        different values, `holder` and `holders_known` go by the code shown, `shower` and `rows_known` by the code held.
     """
 
     held: Integers
@@ -27,6 +33,7 @@ class Exchange:
     rows_known: Booleans
     holder: Integers
     shower: Integers
+    tolerance: Tolerance | None = None
 
 
 @dataclass(frozen=True, slots=True)

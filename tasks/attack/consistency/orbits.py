@@ -120,12 +120,13 @@ def consistent_pairs(
 def _stack_exchanges(exchanges: tuple[Exchange, ...], n_records: int, n_rows: int) -> _StackedExchanges:
     held, shown = np.empty((n_records, len(exchanges)), dtype=np.int64), np.empty((n_rows, len(exchanges)), dtype=np.int64)
     holder, shower = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
-    offset = 0
+    held_before, shown_before = 0, 0
     for j, exchange in enumerate(exchanges):
-        held[:, j], shown[:, j] = exchange.held + offset, exchange.shown + offset
+        held[:, j], shown[:, j] = exchange.held + held_before, exchange.shown + shown_before
         holder.append(exchange.holder)
         shower.append(exchange.shower)
-        offset += len(exchange.holder)
+        held_before += len(exchange.shower)
+        shown_before += len(exchange.holder)
     return _StackedExchanges(held, shown, np.concatenate(holder), np.concatenate(shower))
 
 

@@ -8,6 +8,7 @@ from scipy.sparse.csgraph import connected_components, maximum_flow
 
 from tasks.attack.consistency.exchanges import Exchange, KindCounts
 from tasks.attack.consistency.orbits import PossiblePairs
+from tasks.attack.consistency.tolerance import PartnerKinds
 from tasks.microdata.errors import AttackFailed
 from tasks.microdata.table import Booleans, Integers
 
@@ -34,12 +35,18 @@ def keep_supported_pairs(pairs: PossiblePairs, exchanges: tuple[Exchange, ...]) 
 
     Formula in words: a pair of a record that held b with a row that shows a needs a pair of a record that held a with a row
     that shows b; that is its own, where a = b. Nothing is asked where not all who held a, or not all rows that show b, are
-    known. Pairs without a partner are left out, until all have one. Any partner will do: of equal values it is not known whose.
+    known. Pairs without a partner are left out, until all have one. Any partner will do: of equal values it is not known whose,
+    and so of values that are shown within bounds (`PartnerKinds`).
     Cost: O(e log e) per attribute for e pairs, then O(e) per attribute and round.
     Example: records that held 1, 2, 3, rows that show 2, 1, 3: that 1 became 3 needs that 3 became 1.
     """
     records = pairs.records
-    kinds = [classify_changes(exchange, records, pairs.rows) for exchange in exchanges]
+    kinds = [classify_changes(exchange, records, pairs.rows) for exchange in exchanges if exchange.tolerance is None]
+    within = [
+        PartnerKinds.create_from_exchange(exchange, exchange.tolerance, records, pairs.rows)
+        for exchange in exchanges
+        if exchange.tolerance is not None
+    ]
     alive = np.ones(len(records), dtype=bool)
     while True:
         left = alive.copy()
@@ -47,6 +54,8 @@ def keep_supported_pairs(pairs: PossiblePairs, exchanges: tuple[Exchange, ...]) 
             there = np.bincount(kind[alive], minlength=n_kinds + 2) > 0
             there[n_kinds:] = True, False
             left &= there[opposite]
+        for partners in within:
+            left &= partners.find_supported(alive)
         if left.all() or left.sum() == alive.sum():
             return pairs.select_pairs(left)
         alive = left

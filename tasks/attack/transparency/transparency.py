@@ -177,8 +177,8 @@ def link_by_mechanism(
     value, after factors of the same sign); the intersection over the attributes; in it the rows of the largest posterior
     probability by the matrices of PRAM and the densities of noise together (`likelihood`); of several the nearest by that of
     `comparison` over the attributes without such a law, by the release's scale, ties shared.
-    Densities leave hardly two rows equal: where there is noise, ordered attributes of which nothing is concluded therefore
-    count as if noise of the release's standard deviation had been added to them.
+    Densities leave hardly two rows equal: where there is noise, ordered attributes of which nothing is concluded, or bounds
+    alone, therefore count as if noise of the release's standard deviation had been added to them.
 
     Parameters
     ----------
@@ -334,8 +334,12 @@ def _places(knowledge: Belief, both: Comparison) -> tuple[Floats, Floats]:
     """Where all records and all released rows stand, in coordinates in which all noise is independent with variance 1."""
     if not knowledge.blurred:
         return np.empty((len(both.own_of_record), 0)), np.empty((len(both.shown_of_row), 0))
-    unclear = [j for j, name in enumerate(knowledge.believed.names) if name in knowledge.unclear]
-    parts = [*(whiten_positions(part) for part in knowledge.blurred), as_if_blurred(both, unclear)]
+    lawful = {name for likelihood in knowledge.likelihoods for name in likelihood.names} | {
+        name for part in knowledge.blurred for name in part.names
+    }
+    lawless = {*knowledge.unclear, *(part.name for part in knowledge.bounds)} - lawful
+    beside = [j for j, name in enumerate(knowledge.believed.names) if name in lawless]
+    parts = [*(whiten_positions(part) for part in knowledge.blurred), as_if_blurred(both, beside)]
     own, shown = (np.column_stack(of_all) for of_all in zip(*parts, strict=True))
     return own, shown
 

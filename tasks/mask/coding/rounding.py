@@ -11,6 +11,7 @@ from typing import Annotated, Literal, Self, assert_never
 import numpy as np
 from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema, model_validator
 
+from tasks.mask.carrying import carry_bounds, find_bounds
 from tasks.mask.coding.rounding_text import describe_rounding
 from tasks.mask.intruder_belief import Belief, DiscreteLikelihood, GaussianLikelihood, InInterval
 from tasks.mask.mask_text import MaskText
@@ -18,6 +19,7 @@ from tasks.mask.precision_grid import round_to_grid
 from tasks.mask.repetition import create_mask_context, infer_by_value_rule
 from tasks.mask.shared_advice import JOINTLY, MORE_RISK, Fields, state_values
 from tasks.mask.step import Description, IntruderView, MaskContext, MaskingMethod, Randomness
+from tasks.mask.value_bounds import ValueBounds
 from tasks.microdata.by_attribute import WrittenMapping, refuse_other_attributes
 from tasks.microdata.errors import InputError
 from tasks.microdata.positions import extract_positions
@@ -97,6 +99,12 @@ class Rounding(MaskingMethod):
 
     def infer(self, view: IntruderView) -> Belief:
         return infer(view, self)
+
+    def move_bounds(self, view: IntruderView, bounds: ValueBounds) -> ValueBounds | None:
+        return move_bounds_by_rounding(view, self, bounds)
+
+    def spread_ranks(self, view: IntruderView, law: DiscreteLikelihood) -> DiscreteLikelihood | None:
+        return law
 
     def describe(self, schema: Schema) -> MaskText:
         return describe_rounding(self)
@@ -214,26 +222,46 @@ def infer(view: IntruderView, spec: Rounding) -> Belief:
     They repeat deterministic rounding; after noise, it counts as normal noise with its variance, a twelfth of the base squared,
     where the base is at most 3 standard deviations of the noise. Of random and controlled rounding they know the two multiples
     next to each of their values, and that the one above is published with the chance (x - below) / base. Of an attribute of
-    which they knew neither before the step, nothing follows.
+    which they knew neither before the step, bounds are carried through it.
     """
     for name, base in spec.bases:
         blurred = next((part for part in view.knowledge.blurred if name in part.names and not part.factors), None)
         if spec.kind == "deterministic" and blurred is not None:
-            known = _add_rounding_variance(view, name, base, blurred)
-        elif spec.kind == "deterministic":
+            known = _add_rounding_variance(view, spec, name, base, blurred)
+        elif spec.kind == "deterministic" and _follows_rule(view.knowledge, name):
             known = infer_by_value_rule(view, name, partial(_repeat_rounding, name=name, base=base))
         elif view.knowledge.is_certain((name,)):
-            between = _infer_interval(view, name, base)
+            between, moved = _infer_interval(view, name, base), find_bounds(view, name)
             rest = view.knowledge.drop_attributes((name,))
             known = replace(
                 rest,
                 between=(*rest.between, between),
                 likelihoods=(*rest.likelihoods, _infer_likelihood(view, name, base, between)),
+                bounds=rest.bounds if moved is None else (*rest.bounds, move_bounds_by_rounding(view, spec, moved)),
             )
         else:
-            known = view.knowledge.forget((name,))
+            known = carry_bounds(view, spec, name)
         view = replace(view, knowledge=known)
     return view.knowledge
+
+
+def _follows_rule(knowledge: Belief, name: str) -> bool:
+    """Is the attribute known for certain, or by a law of its values?"""
+    return knowledge.is_certain((name,)) or any(name in law.names and law.values is not None for law in knowledge.likelihoods)
+
+
+def move_bounds_by_rounding(view: IntruderView, spec: Rounding, bounds: ValueBounds) -> ValueBounds:
+    """The bounds after rounding: rounded themselves, or, where either multiple can be taken, the multiples around them."""
+    site, name = create_mask_context(view), bounds.name
+    length = _length(site, name, dict(spec.bases)[name], site.where)
+
+    def round_end(values: Floats, end: int) -> Floats:
+        multiples = _multiples(site, name, values, length)
+        if spec.kind == "deterministic":
+            return np.where(_to_nearest(values, length), multiples[1], multiples[0])
+        return multiples[end]
+
+    return bounds.map_ends(partial(round_end, end=0), partial(round_end, end=1))
 
 
 def _repeat_rounding(site: MaskContext, name: str, base: float) -> Microdata:
@@ -252,14 +280,16 @@ def _infer_interval(view: IntruderView, name: str, base: float) -> InInterval:
     return InInterval(name, low, high)
 
 
-def _add_rounding_variance(view: IntruderView, name: str, base: float, part: GaussianLikelihood) -> Belief:
+def _add_rounding_variance(view: IntruderView, spec: Rounding, name: str, base: float, part: GaussianLikelihood) -> Belief:
     at, length = part.names.index(name), _length(create_mask_context(view), name, base, "masking")
     if length > _MOST_NOISE * np.sqrt(part.covariance[:, at, at].min()):
-        return view.knowledge.forget((name,))
+        return carry_bounds(view, spec, name)
     covariance = part.covariance.copy()
     covariance[:, at, at] += length**2 / 12
     rest = (one for one in view.knowledge.blurred if one is not part)
-    return replace(view.knowledge, blurred=(*rest, replace(part, covariance=covariance)))
+    moved = (spec.move_bounds(view, one) if one.name == name else one for one in view.knowledge.bounds)
+    bounds = tuple(one for one in moved if one is not None)
+    return replace(view.knowledge, blurred=(*rest, replace(part, covariance=covariance)), bounds=bounds)
 
 
 def _infer_likelihood(view: IntruderView, name: str, base: float, between: InInterval) -> DiscreteLikelihood:

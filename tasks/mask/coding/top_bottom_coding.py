@@ -12,14 +12,16 @@ from typing import Annotated, Literal, Self
 import numpy as np
 from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 
+from tasks.mask.carrying import carry_bounds
 from tasks.mask.coding.centres import compute_band_centre, refuse_few
 from tasks.mask.coding.written import Written, parse_position
-from tasks.mask.intruder_belief import Belief
+from tasks.mask.intruder_belief import Belief, DiscreteLikelihood
 from tasks.mask.mask_text import MaskText
 from tasks.mask.precision_grid import round_to_grid
-from tasks.mask.repetition import infer_by_repeating_step, infer_by_value_rule
+from tasks.mask.repetition import create_mask_context, infer_by_repeating_step, infer_by_value_rule
 from tasks.mask.shared_advice import JOINTLY, MORE_RISK, Fields
 from tasks.mask.step import Description, IntruderView, MaskContext, MaskingMethod, Randomness
+from tasks.mask.value_bounds import ValueBounds
 from tasks.microdata.by_attribute import MappingForm, WrittenMapping, refuse_other_attributes
 from tasks.microdata.errors import InputError
 from tasks.microdata.positions import extract_positions
@@ -125,6 +127,12 @@ class TopBottomCoding(MaskingMethod):
 
     def infer(self, view: IntruderView) -> Belief:
         return infer(view, self)
+
+    def move_bounds(self, view: IntruderView, bounds: ValueBounds) -> ValueBounds | None:
+        return move_bounds_by_coding(view, self, bounds)
+
+    def spread_ranks(self, view: IntruderView, law: DiscreteLikelihood) -> DiscreteLikelihood | None:
+        return law
 
     def describe(self, schema: Schema) -> MaskText:
         return describe_coding(self)
@@ -241,12 +249,54 @@ def infer(view: IntruderView, spec: TopBottomCoding) -> Belief:
     Stated limits that are published themselves are a rule for single values; everything else depends on all records.
     """
     for name, limits in spec.limits:
-        coded = partial(_repeat_coding, name=name, limits=limits)
-        known = (
-            infer_by_repeating_step(view, (name,), coded) if limits.depends_on_all else infer_by_value_rule(view, name, coded)
-        )
+        coded, knowledge = partial(_repeat_coding, name=name, limits=limits), view.knowledge
+        by_law = any(name in law.names and law.values is not None for law in knowledge.likelihoods)
+        if not knowledge.is_certain((name,)) and (limits.depends_on_all or not by_law):
+            known = carry_bounds(view, spec, name)
+        elif limits.depends_on_all:
+            known = infer_by_repeating_step(view, (name,), coded)
+        else:
+            known = infer_by_value_rule(view, name, coded)
         view = replace(view, knowledge=known)
     return view.knowledge
+
+
+def move_bounds_by_coding(view: IntruderView, spec: TopBottomCoding, bounds: ValueBounds) -> ValueBounds | None:
+    """The bounds after coding.
+
+    Formula in words: the limits of a column between two others lie between the limits of these, and what is published for
+    coded values, between the limit and the outermost value. Where the column is known the bounds are coded themselves.
+    """
+    name, limits, site = bounds.name, dict(spec.limits)[bounds.name], create_mask_context(view)
+    lowest, highest = bounds.lowest, bounds.highest
+    if lowest is None or highest is None or not len(lowest):
+        if limits.depends_on_all:
+            return None
+        lowest = highest = np.empty(0)
+    try:
+        ends = [_ends(site, name, limits, one, site.where) for one in (lowest, highest)]
+    except InputError:  # limits that meet in a column which is possible, but is not the one that was coded
+        return None
+    (low_bottom, low_top), (high_bottom, high_top) = ends
+    ordinal = view.schema[name].scale is Scale.ORDINAL
+    if limits.publish == "limit":
+        return bounds.map_ends(lambda x: np.clip(x, low_bottom, low_top), lambda x: np.clip(x, high_bottom, high_top))
+    if bounds.knows_column:
+        tails = _flag_coded_values(lowest, (low_bottom, low_top))
+        centres = [
+            compute_band_centre(lowest[tail], _centre(limits.publish), ordinal=ordinal) if tail.any() else np.nan
+            for tail in tails
+        ]
+        bottom, top = (one if ordinal else round_to_grid(np.array([one]), site.precision[name])[0] for one in centres)
+
+        def code(x: Floats) -> Floats:
+            return np.where(x >= low_top, top, np.where(x <= low_bottom, bottom, x))
+
+        return bounds.map_ends(code, code)
+    return bounds.map_ends(
+        lambda x: np.where(x <= high_bottom, np.minimum(x, lowest[0]), np.minimum(x, low_top)),
+        lambda x: np.where(x >= low_top, np.maximum(x, highest[-1]), np.maximum(x, high_bottom)),
+    )
 
 
 def _repeat_coding(site: MaskContext, name: str, limits: CodingLimits) -> Microdata:

@@ -10,6 +10,7 @@ from typing import Annotated, Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
+from tasks.mask.carrying import carry_bounds
 from tasks.mask.groups import beside_mdav
 from tasks.mask.groups.adjacent_groups import infer_neighbour_interval
 from tasks.mask.groups.block import (
@@ -30,15 +31,18 @@ from tasks.mask.groups.microaggregation_text import (
     suggest_larger_groups,
     suggest_smaller_groups,
 )
+from tasks.mask.groups.moved_bounds import move_bounds_by_groups, move_bounds_within_groups
 from tasks.mask.groups.partition_choice import NAMES, ON_AXES, Partition, partition_records
 from tasks.mask.groups.person_groups import find_persons, join_to_k_persons
-from tasks.mask.intruder_belief import Belief
+from tasks.mask.groups.unrepeatable_groups import infer_unknown_groups
+from tasks.mask.intruder_belief import Belief, DiscreteLikelihood
 from tasks.mask.mask_text import MaskText
 from tasks.mask.partitions.projection import ProjectionAxis
 from tasks.mask.partitions.v_mdav import GAMMA
 from tasks.mask.repetition import infer_by_repeating_step
 from tasks.mask.shared_advice import Fields
 from tasks.mask.step import Description, IntruderView, MaskContext, MaskingMethod, Randomness
+from tasks.mask.value_bounds import ValueBounds
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import CATEGORICAL, Attribute, Role, Scale, Schema
 from tasks.microdata.spec import Names, Public, Spec
@@ -150,6 +154,12 @@ class Microaggregation(MaskingMethod):
     def infer(self, view: IntruderView) -> Belief:
         return infer(view, self)
 
+    def move_bounds(self, view: IntruderView, bounds: ValueBounds) -> ValueBounds | None:
+        return move_bounds_by_microaggregation(view, self, bounds)
+
+    def spread_ranks(self, view: IntruderView, law: DiscreteLikelihood) -> DiscreteLikelihood | None:
+        return law if law.names in [names for names, _ in self.groups] else None
+
     def describe(self, schema: Schema) -> MaskText:
         return describe_microaggregation(self, {name: choose_aggregate(self, schema[name]) for name in self.target_attributes})
 
@@ -256,20 +266,42 @@ def infer(view: IntruderView, spec: Microaggregation) -> Belief:
     A randomised partition they cannot repeat without the seed: nothing sound follows, and only the distance is left to them.
     Who does not hold all records cannot repeat any, but groups along one attribute lie side by side
     (`infer_neighbour_interval`). The same holds for who does not know which rows belong to one person, where k counts persons.
+    Of attributes that they do not know for certain any more, bounds and a law are left (`infer_unknown_groups`).
     """
     knows_persons = spec.count == "rows" or all(name in view.originals.names for name in view.schema.find_by_role(Role.PERSON))
     if spec.partition == "randomised":
         return view.knowledge.forget(spec.target_attributes)
     for names, k in spec.groups:
+        if len(names) == 1 and view.knowledge.complete and not view.knowledge.is_certain(names):
+            view = replace(view, knowledge=carry_bounds(view, spec, names[0]))
+            continue
         if len(names) == 1 and spec.partition in ON_AXES and not (view.knowledge.complete and knows_persons):
             view = replace(view, knowledge=infer_neighbour_interval(view, names[0]))
             continue
         if not knows_persons:
             view = replace(view, knowledge=view.knowledge.forget(names))
             continue
+        known = [name for name in names if name in view.knowledge.believed.names]
+        if view.knowledge.complete and not view.knowledge.is_certain(known):
+            by_mean = all(choose_aggregate(spec, attribute) == "mean" for attribute in view.schema.select(names))
+            view = replace(view, knowledge=infer_unknown_groups(view, names, by_mean=by_mean))
+            continue
         step = spec.model_copy(update={"attributes": names, "blocks": None, "k": k})
         view = replace(view, knowledge=infer_by_repeating_step(view, names, partial(microaggregate, spec=step)))
     return view.knowledge
+
+
+def move_bounds_by_microaggregation(view: IntruderView, spec: Microaggregation, bounds: ValueBounds) -> ValueBounds | None:
+    """The bounds after a step that groups the attribute by itself, and does not count persons; of others nothing is said."""
+    (k,) = (k for names, k in spec.groups if bounds.name in names)
+    alone = (bounds.name,) in [names for names, _ in spec.groups]
+    counts_persons = spec.count != "rows" and bool(view.schema.find_by_role(Role.PERSON))
+    if not alone or counts_persons or spec.partition == "randomised":
+        return None
+    if bounds.knows_column:
+        step = spec.model_copy(update={"attributes": (bounds.name,), "blocks": None, "k": k})
+        return move_bounds_by_groups(view, bounds, partial(microaggregate, spec=step))
+    return move_bounds_within_groups(bounds, 2 * k - 1) if spec.partition in ON_AXES else None
 
 
 def group_blocks(site: MaskContext, spec: Microaggregation) -> list[AttributeBlock]:

@@ -9,13 +9,15 @@ import numpy as np
 import pyarrow as pa
 
 from tasks.mask.fitting import extract_varying_positions
-from tasks.mask.intruder_belief import Belief
+from tasks.mask.intruder_belief import Belief, DiscreteLikelihood
 from tasks.mask.mask_text import MaskText
+from tasks.mask.noise.noise_bounds import move_bounds_by_noise, spread_ranks_by_noise
 from tasks.mask.noise.noise_distribution import NoiseKind, compute_correlation, compute_standard_deviations, contraction, noisy
 from tasks.mask.noise.noise_inference import infer
 from tasks.mask.precision_grid import grid_step, round_to_grid
 from tasks.mask.shared_advice import JOINTLY, MORE_RISK, Fields, state_value
 from tasks.mask.step import Description, IntruderView, MaskContext, MaskingMethod, Randomness
+from tasks.mask.value_bounds import ValueBounds
 from tasks.microdata.errors import InputError
 from tasks.microdata.numbers import SPACE, number
 from tasks.microdata.schema import Scale, Schema
@@ -83,6 +85,12 @@ class Noise(MaskingMethod):
 
     def infer(self, view: IntruderView) -> Belief:
         return infer(view, self)
+
+    def move_bounds(self, view: IntruderView, bounds: ValueBounds) -> ValueBounds | None:
+        return move_bounds_by_noise(view, self, bounds)
+
+    def spread_ranks(self, view: IntruderView, law: DiscreteLikelihood) -> DiscreteLikelihood | None:
+        return spread_ranks_by_noise(view, self, law)
 
     def describe(self, schema: Schema) -> MaskText:
         return describe_noise(self)

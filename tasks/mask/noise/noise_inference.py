@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.linalg import block_diag
 
+from tasks.mask.carrying import believed_positions, carry_bounds, find_bounds
 from tasks.mask.intruder_belief import Belief, GaussianLikelihood, InInterval
 from tasks.mask.noise.noise_distribution import (
     compute_column_means,
@@ -19,6 +20,7 @@ from tasks.mask.noise.noise_distribution import (
 )
 from tasks.mask.precision_grid import grid_step
 from tasks.mask.step import IntruderView
+from tasks.mask.value_bounds import ValueBounds
 from tasks.microdata.codes import joint_codes
 from tasks.microdata.table import Floats, Microdata
 
@@ -34,10 +36,15 @@ def infer(view: IntruderView, spec: Noise) -> Belief:
     small number that was rounded stands at half a step. Standard deviations, means and correlations are those of their
     records where they hold all that the step was applied to; else they estimate them from the release by the correction for
     analysts. Certain is only that a gap stays a gap, and of a product the sign and that a zero stays zero.
-    Nothing follows of an attribute that they were not certain of before the first noise, nor where factors meet other noise.
+    An attribute that they were not certain of before the first noise, but knew within bounds that are narrow beside the noise,
+    counts as if it had been noisy then (`locate_within_bounds`); else, and where factors meet other noise, bounds are left.
+    For the steps to come there are bounds beside the law (`move_bounds_by_noise`).
     """
-    names = tuple(name for name in spec.target_attributes if _can_follow(view.knowledge, name, spec))
-    knowledge = view.knowledge.forget(name for name in spec.target_attributes if name not in names)
+    names = tuple(name for name in spec.target_attributes if _can_follow(view, name, spec))
+    for name in spec.target_attributes:
+        if name not in names:
+            view = replace(view, knowledge=carry_bounds(view, spec, name))
+    knowledge = view.knowledge
     if not names:
         return knowledge
     part = (
@@ -47,30 +54,62 @@ def infer(view: IntruderView, spec: Noise) -> Belief:
     )
     if not np.isfinite(part.covariance).all():
         return knowledge.forget(names)
+    before = {name: find_bounds(view, name) for name in part.names}
+    moved = (
+        spec.move_bounds(view, bounds) if name in names else bounds for name, bounds in before.items() if bounds is not None
+    )
     rest = knowledge.drop_attributes(part.names)
-    ranges = (_range(knowledge.believed, view, name, part) for name in part.names)
-    return replace(rest, between=(*rest.between, *ranges), blurred=(*rest.blurred, part))
+    ranges = [_range(view, name, part, None if knowledge.is_certain((name,)) else before[name]) for name in part.names]
+    return replace(
+        rest,
+        between=(*rest.between, *ranges),
+        blurred=(*rest.blurred, part),
+        bounds=(*rest.bounds, *(bounds for bounds in moved if bounds is not None)),
+    )
 
 
-def _can_follow(knowledge: Belief, name: str, spec: Noise) -> bool:
-    blurred = {name for part in knowledge.blurred if not part.factors for name in part.names}
-    return knowledge.is_certain((name,)) or (spec.kind != "multiplicative" and name in blurred)
+def _can_follow(view: IntruderView, name: str, spec: Noise) -> bool:
+    blurred = {name for part in view.knowledge.blurred for name in part.names}
+    if view.knowledge.is_certain((name,)) or name in blurred:
+        return view.knowledge.is_certain((name,)) or (spec.kind != "multiplicative" and _is_added(view.knowledge, name))
+    bounds = find_bounds(view, name)
+    if bounds is None or bounds.lowest is None or bounds.highest is None or len(bounds.lowest) < 2:
+        return False
+    own, variance = locate_within_bounds(view, bounds)
+    return bool(variance <= (spec.share * np.nanstd(own)) ** 2)
 
 
-def _range(believed: Microdata, view: IntruderView, name: str, part: GaussianLikelihood) -> InInterval:
-    own = believed.positions(view.schema[name])
+def _is_added(knowledge: Belief, name: str) -> bool:
+    return any(name in part.names and not part.factors for part in knowledge.blurred)
+
+
+def locate_within_bounds(view: IntruderView, bounds: ValueBounds) -> tuple[Floats, float]:
+    """Where each value is expected within its bounds, and the variance around that on average, at the most.
+
+    Expected is what each record was last known to hold, or else the end of the bounds next to it: rounding at random is right
+    in expectation. Around a mean c within low..high the variance is at most (high - c) (c - low) (Bhatia and Davis 2000).
+    """
+    own = np.clip(believed_positions(view, bounds), bounds.low, bounds.high)
+    return own, float(np.nanmean((bounds.high - own) * (own - bounds.low)))
+
+
+def _range(view: IntruderView, name: str, part: GaussianLikelihood, bounds: ValueBounds | None) -> InInterval:
+    own = view.knowledge.believed.positions(view.schema[name])
     low, high = (np.where(np.isnan(own), np.nan, end) for end in (-np.inf, np.inf))
     if part.factors:
-        low, high = np.where(own >= 0, 0.0, low), np.where(own <= 0, 0.0, high)
+        lowest, highest = (own, own) if bounds is None else (bounds.low, bounds.high)
+        low, high = np.where(lowest >= 0, 0.0, low), np.where(highest <= 0, 0.0, high)
     return InInterval(name, low, high)
 
 
 def _model_multiplicative_noise(view: IntruderView, names: tuple[str, ...], spec: Noise) -> GaussianLikelihood:
-    own, shown = (_positions(table, view, names) for table in (view.knowledge.believed, view.released))
+    own, noise_before = _locate(view, names)
+    shown = _positions(view.released, view, names)
     variances = log_variances(own, spec.share) if view.knowledge.complete else _log_variances_by_release(shown, spec.share)
     half = _steps(view, names) / 2
     with np.errstate(divide="ignore"):
         centre = np.where(own == 0, np.log(half), np.log(np.abs(own)) - variances / 2)
+    variances = variances + noise_before / np.maximum(np.nanmean(own**2, axis=0), half**2)
     placed = np.log(np.maximum(np.abs(shown), half))
     alike = np.zeros(len(own), dtype=np.int64), np.zeros(len(shown), dtype=np.int64)
     return GaussianLikelihood(names, centre, placed, np.diag(variances)[np.newaxis], *alike, factors=True)
@@ -103,11 +142,13 @@ def _model_additive_noise(view: IntruderView, names: tuple[str, ...], spec: Nois
 def _joint(view: IntruderView, names: tuple[str, ...]) -> GaussianLikelihood:
     """One law for all these attributes: of the noise that they show so far, which may be none."""
     touched = [part for part in view.knowledge.blurred if not set(part.names).isdisjoint(names)]
-    clear = tuple(name for name in names if view.knowledge.is_certain((name,)))
+    blurred = {name for part in touched for name in part.names}
+    clear = tuple(name for name in names if name not in blurred)
     if clear:
-        own, shown = (_positions(table, view, clear) for table in (view.knowledge.believed, view.released))
+        own, variances = _locate(view, clear)
+        shown = _positions(view.released, view, clear)
         alike = np.zeros(len(own), dtype=np.int64), np.zeros(len(shown), dtype=np.int64)
-        touched.append(GaussianLikelihood(clear, own, shown, np.zeros((1, len(clear), len(clear))), *alike))
+        touched.append(GaussianLikelihood(clear, own, shown, np.diag(variances)[np.newaxis], *alike))
     return touched[0] if len(touched) == 1 else _merge_likelihoods(touched)
 
 
@@ -145,6 +186,18 @@ def _moments(view: IntruderView, part: GaussianLikelihood, at: list[int], spec: 
 
 def _can_be_estimated(values: Floats) -> bool:
     return bool(((~np.isnan(values)).sum(axis=0) > 1).all())
+
+
+def _locate(view: IntruderView, names: tuple[str, ...]) -> tuple[Floats, Floats]:
+    """What each record holds before the noise, or is expected to hold, and the variance of that, which may be 0."""
+    own, variances = np.empty((view.knowledge.believed.n, len(names))), np.zeros(len(names))
+    for j, name in enumerate(names):
+        bounds = None if view.knowledge.is_certain((name,)) else find_bounds(view, name)
+        if bounds is None:
+            own[:, j] = view.knowledge.believed.positions(view.schema[name])
+        else:
+            own[:, j], variances[j] = locate_within_bounds(view, bounds)
+    return own, variances
 
 
 def _positions(table: Microdata, view: IntruderView, names: tuple[str, ...]) -> Floats:

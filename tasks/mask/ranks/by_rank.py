@@ -9,9 +9,11 @@ from fractions import Fraction
 import numpy as np
 import pyarrow as pa
 
+from tasks.mask.carrying import carry_bounds, find_released_column
 from tasks.mask.fitting import extract_varying_positions
 from tasks.mask.intruder_belief import Belief, InInterval
-from tasks.mask.step import IntruderView, MaskContext
+from tasks.mask.step import IntruderView, MaskContext, MaskStep
+from tasks.mask.value_bounds import ValueBounds, move_by_ranks
 from tasks.microdata.errors import InputError
 from tasks.microdata.table import Floats, Integers, Microdata
 
@@ -81,26 +83,34 @@ def get_window_bound(view: IntruderView, window_percent: float) -> float:
     return max(window_percent, view.window_at_most or 0.0)
 
 
-def infer_rank_intervals(view: IntruderView, names: tuple[str, ...], reach: Window) -> Belief:
+def infer_rank_intervals(view: IntruderView, step: MaskStep, reach: Window) -> Belief:
     """What follows for the intruder of a permutation that moves no value by more than reach(n) of n ranks.
 
     A permutation keeps the column's values, so they can be ranked in the released table itself: a value with ranks lo..hi there
     shows one with ranks lo - reach..hi + reach at the furthest (ties widen the interval). This holds if the step is the last
     one on the attribute. Where records were left out, before or after the step, the ranks are those of the rows that are left
-    or those of all, for which they take their own: the interval covers both. Of an attribute that they are not certain of
-    before the step nothing follows.
+    or those of all, for which they take their own: the interval covers both. Where the intruder was not certain of the values
+    before the step, or a later one masks the attribute again, bounds are carried instead (`move_bounds_by_ranks`).
     """
-    knowledge = view.knowledge
-    for name in names:
-        if not knowledge.is_certain((name,)):
-            knowledge = knowledge.forget((name,))
-            continue
-        attribute = view.schema[name]
-        own, released = knowledge.believed.positions(attribute), view.released.positions(attribute)
-        low, high = _interval(own, released, reach, all_released=view.all_released)
-        rest = knowledge.drop_attributes((name,))
-        knowledge = replace(rest, between=(*rest.between, InInterval(name, low, high)))
-    return knowledge
+    for name in step.target_attributes:
+        masked_later = any(name in later.target_attributes for later in view.later)
+        if view.knowledge.is_certain((name,)) and not masked_later:
+            attribute = view.schema[name]
+            own, released = view.knowledge.believed.positions(attribute), view.released.positions(attribute)
+            low, high = _interval(own, released, reach, all_released=view.all_released)
+            rest = view.knowledge.drop_attributes((name,))
+            knowledge = replace(rest, between=(*rest.between, InInterval(name, low, high)))
+        else:
+            knowledge = carry_bounds(view, step, name)
+        view = replace(view, knowledge=knowledge)
+    return view.knowledge
+
+
+def move_bounds_by_ranks(view: IntruderView, bounds: ValueBounds, reach: Window) -> ValueBounds | None:
+    """`move_by_ranks`, with the released column where that is the permuted one."""
+    if bounds.lowest is None:
+        return None
+    return move_by_ranks(bounds, reach(len(bounds.lowest)), find_released_column(view, bounds))
 
 
 def _interval(values: Floats, released: Floats, reach: Window, *, all_released: bool) -> tuple[Floats, Floats]:

@@ -9,19 +9,23 @@ from typing import Literal, Self
 
 import numpy as np
 
+from tasks.mask.carrying import follow_blocks
 from tasks.mask.intruder_belief import Belief, DiscreteLikelihood
 from tasks.mask.mask_text import MaskText
+from tasks.mask.rank_law import LEAST, MOST_BLOCKS, code_by_rank, find_block_starts
 from tasks.mask.ranks.by_rank import (
     KEPT_COLUMNS,
     check_window,
     get_window_bound,
     infer_rank_intervals,
+    move_bounds_by_ranks,
     permute_by_rank,
     ranks_in,
 )
 from tasks.mask.ranks.jitter_distribution import compute_displacement_distribution
 from tasks.mask.shared_advice import JOINTLY, Fields, begin_sentence, suggest_distance
 from tasks.mask.step import Description, IntruderView, MaskContext, MaskingMethod, Randomness
+from tasks.mask.value_bounds import ValueBounds
 from tasks.microdata.numbers import SPACE, number
 from tasks.microdata.schema import Scale, Schema
 from tasks.microdata.spec import Percent, Public
@@ -73,6 +77,17 @@ class RankJitter(MaskingMethod):
     def infer(self, view: IntruderView) -> Belief:
         return infer(view, self)
 
+    def move_bounds(self, view: IntruderView, bounds: ValueBounds) -> ValueBounds | None:
+        window = get_window_bound(view, self.window_percent)
+        return move_bounds_by_ranks(view, bounds, lambda n: furthest(window, n))
+
+    def spread_ranks(self, view: IntruderView, law: DiscreteLikelihood) -> DiscreteLikelihood | None:
+        if law.begins is None or view.window_at_most is not None:
+            return None
+        return follow_blocks(
+            law, compute_displacement_distribution(half_width(self.window_percent, int(law.begins[-1])), law.begins)
+        )
+
     def describe(self, schema: Schema) -> MaskText:
         return describe_rank_jitter(self)
 
@@ -89,8 +104,7 @@ class RankJitter(MaskingMethod):
         yield suggest_distance(fields, named, back=True)
 
 
-_MOST_BLOCKS, _MOST_IN_STRATA = 512, 1024
-_LEAST = 1e-30  # a chance that rounding or the normal law calls 0: what cannot be is for the intervals to say
+_MOST_IN_STRATA = 1024
 
 SCALES = (Scale.NUMERIC, Scale.DATE, Scale.TIME, Scale.ORDINAL)
 DESCRIPTION = Description(
@@ -169,12 +183,25 @@ def infer(view: IntruderView, spec: RankJitter) -> Belief:
     the law is an approximation. Who has only a bound on the window knows no law.
     """
     window = get_window_bound(view, spec.window_percent)
-    knowledge = infer_rank_intervals(view, spec.target_attributes, lambda n: furthest(window, n))
+    knowledge = infer_rank_intervals(view, spec, lambda n: furthest(window, n))
     if view.window_at_most is not None:
         return knowledge
-    bounded = {part.name for part in knowledge.between}
-    likelihoods = (_infer_likelihood(view, knowledge, spec, name) for name in spec.target_attributes if name in bounded)
+    carried = {part.name for part in knowledge.bounds}
+    bounded = {part.name for part in knowledge.between} - carried
+    likelihoods = [_infer_likelihood(view, knowledge, spec, name) for name in spec.target_attributes if name in bounded]
+    for name in spec.target_attributes:
+        if name in carried and view.knowledge.complete and view.knowledge.is_certain((name,)):
+            likelihoods.append(_infer_rank_likelihood(view, spec, name))
     return replace(knowledge, likelihoods=(*knowledge.likelihoods, *likelihoods))
+
+
+def _infer_rank_likelihood(view: IntruderView, spec: RankJitter, name: str) -> DiscreteLikelihood:
+    """The law where later steps mask the attribute again: released rows stand in the block of their rank (`code_by_rank`)."""
+    law = _infer_likelihood(view, view.knowledge, spec, name)
+    own, shown = (table.positions(view.schema[name]) for table in (view.knowledge.believed, view.released))
+    column = np.sort(own[~np.isnan(own)])
+    begins = find_block_starts(column, _count_blocks(view))
+    return replace(law, own=_block(own, column, begins), shown=code_by_rank(shown, begins), begins=begins)
 
 
 def _infer_likelihood(view: IntruderView, knowledge: Belief, spec: RankJitter, name: str) -> DiscreteLikelihood:
@@ -182,26 +209,20 @@ def _infer_likelihood(view: IntruderView, knowledge: Belief, spec: RankJitter, n
     columns = [table.positions(attribute) for table in (knowledge.believed, view.released)]
     values = [column[~np.isnan(column)] for column in columns]
     column = np.sort(max(values, key=len))
-    most = min(_MOST_BLOCKS, max(_MOST_IN_STRATA * view.originals.n // max(view.table.n, 1), 1))
-    begins = find_block_starts(column, most)
+    begins = find_block_starts(column, _count_blocks(view))
     b = len(begins) - 1
     probability = np.zeros((b + 2, b + 2))
     if b:
         probability[:b, :b] = np.maximum(
-            compute_displacement_distribution(half_width(spec.window_percent, len(column)), begins), _LEAST
+            compute_displacement_distribution(half_width(spec.window_percent, len(column)), begins), LEAST
         )
     probability[b, b] = 1.0
     own, shown = (_block(positions, column, begins) for positions in columns)
     return DiscreteLikelihood((name,), own, shown, probability)
 
 
-def find_block_starts(column: Floats, most: int) -> Integers:
-    """Shape (b + 1,), b <= most: where blocks of a sorted column begin, and its length; equal values are in one block."""
-    firsts = np.flatnonzero(np.diff(column, prepend=-np.inf))
-    if len(firsts) > most:
-        targets = np.arange(most) * len(column) // most
-        firsts = np.unique(firsts[np.searchsorted(firsts, targets, side="right") - 1])
-    return np.append(firsts, len(column))
+def _count_blocks(view: IntruderView) -> int:
+    return min(MOST_BLOCKS, max(_MOST_IN_STRATA * view.originals.n // max(view.table.n, 1), 1))
 
 
 def _block(positions: Floats, column: Floats, begins: Integers) -> Integers:

@@ -8,13 +8,16 @@ from typing import Annotated, Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from tasks.mask.intruder_belief import Belief
+from tasks.mask.carrying import follow_blocks
+from tasks.mask.intruder_belief import Belief, DiscreteLikelihood
 from tasks.mask.mask_text import MaskText
+from tasks.mask.rank_law import spread_over_ranks
 from tasks.mask.ranks.by_rank import (
     KEPT_COLUMNS,
     check_window,
     get_window_bound,
     infer_rank_intervals,
+    move_bounds_by_ranks,
     permute_by_rank,
     ranks_in,
     window_ranks,
@@ -22,6 +25,7 @@ from tasks.mask.ranks.by_rank import (
 from tasks.mask.ranks.exchange import exchange_in_buckets, exchange_near, exchange_ranks, normal_targets
 from tasks.mask.shared_advice import JOINTLY, Fields, begin_sentence, suggest_distance
 from tasks.mask.step import Description, IntruderView, MaskContext, MaskingMethod, Randomness
+from tasks.mask.value_bounds import ValueBounds
 from tasks.microdata.errors import InputError
 from tasks.microdata.numbers import SPACE, number
 from tasks.microdata.schema import Scale, Schema
@@ -98,6 +102,18 @@ class RankSwapping(MaskingMethod):
 
     def infer(self, view: IntruderView) -> Belief:
         return infer(view, self)
+
+    def move_bounds(self, view: IntruderView, bounds: ValueBounds) -> ValueBounds | None:
+        if self.variant != "classic":
+            return None
+        window = get_window_bound(view, self.window_percent or 0.0)
+        return move_bounds_by_ranks(view, bounds, lambda n: window_ranks(window, n))
+
+    def spread_ranks(self, view: IntruderView, law: DiscreteLikelihood) -> DiscreteLikelihood | None:
+        if law.begins is None or self.variant != "classic" or view.window_at_most is not None:
+            return None
+        reach, middles = window_ranks(self.window_percent or 0.0, int(law.begins[-1])), (law.begins[:-1] + law.begins[1:]) / 2
+        return follow_blocks(law, spread_over_ranks(middles - reach - 0.5, middles + reach + 0.5, law.begins))
 
     def describe(self, schema: Schema) -> MaskText:
         return describe_rank_swapping(self)
@@ -206,7 +222,7 @@ def infer(view: IntruderView, spec: RankSwapping) -> Belief:
     if spec.variant != "classic":
         return view.knowledge.forget(spec.target_attributes)
     window = get_window_bound(view, spec.window_percent or 0.0)
-    return infer_rank_intervals(view, spec.target_attributes, lambda n: window_ranks(window, n))
+    return infer_rank_intervals(view, spec, lambda n: window_ranks(window, n))
 
 
 KNOWN_LIMIT = (

@@ -9,11 +9,13 @@ from typing import Literal, Self
 import numpy as np
 import pyarrow as pa
 
-from tasks.mask.intruder_belief import Belief, EqualTo, InInterval
+from tasks.mask.carrying import carry_bounds
+from tasks.mask.intruder_belief import Belief, DiscreteLikelihood
 from tasks.mask.mask_text import MaskText
 from tasks.mask.ranks.by_rank import KEPT_COLUMNS, order_by_rank
 from tasks.mask.shared_advice import Fields
 from tasks.mask.step import Description, IntruderView, MaskContext, MaskingMethod, MaskStep, Randomness
+from tasks.mask.value_bounds import ValueBounds, move_by_ranks
 from tasks.microdata.errors import InputError
 from tasks.microdata.positions import extract_positions
 from tasks.microdata.schema import Scale, Schema
@@ -63,6 +65,17 @@ class ReverseMapping(MaskingMethod):
 
     def infer(self, view: IntruderView) -> Belief:
         return infer(view, self)
+
+    def move_bounds(self, view: IntruderView, bounds: ValueBounds) -> ValueBounds | None:
+        source = view.originals.positions(view.schema[bounds.name])
+        if bounds.lowest is None or (np.isnan(bounds.low) != np.isnan(source)).any():
+            return None
+        column = np.sort(source[~np.isnan(source)])
+        moved = move_by_ranks(bounds, 0, column) if len(column) == len(bounds.lowest) else None
+        return None if moved is None else replace(moved, lowest=column, highest=column)
+
+    def spread_ranks(self, view: IntruderView, law: DiscreteLikelihood) -> DiscreteLikelihood | None:
+        return law
 
     def describe(self, schema: Schema) -> MaskText:
         return describe_reverse_mapping(self)
@@ -153,35 +166,11 @@ def infer(view: IntruderView, spec: ReverseMapping) -> Belief:
 
     If they can repeat what came before they know the masked values of all records, and so the ranks among which each value
     fell: the row shows one of the source's values at those ranks. Of records that they could not tell apart before the step
-    (`Shown`) the values of any. Otherwise nothing follows, as after noise.
+    (`EqualTo`) the values of any. Where they only have bounds on the values before, those bound the ranks.
     """
-    knowledge = view.knowledge
     for name in spec.target_attributes:
-        part = next((part for part in knowledge.shown if name in part.names), None)
-        if part is None or not knowledge.complete:
-            knowledge = knowledge.forget((name,))
-            continue
-        attribute = view.schema[name]
-        now, source = knowledge.believed.positions(attribute), view.originals.positions(attribute)
-        if (np.isnan(now) != np.isnan(source)).any():
-            knowledge = knowledge.forget((name,))
-            continue
-        low, high = _ends(now, source, part)
-        rest = knowledge.drop_attributes((name,))
-        knowledge = replace(rest, between=(*rest.between, InInterval(name, low, high)))
-    return knowledge
-
-
-def _ends(now: Floats, source: Floats, part: EqualTo) -> tuple[Floats, Floats]:
-    """The lowest and the highest value that each record, or one that it cannot be told from, can have received."""
-    missing = np.isnan(now)
-    ranked, values = np.sort(now[~missing]), np.append(np.sort(source[~missing]), np.nan)
-    low = values[np.searchsorted(ranked, now, side="left")]
-    high = values[np.searchsorted(ranked, now, side="right") - 1]
-    lowest, highest = (np.full(int(part.twins.max(initial=-1)) + 1, fill) for fill in (np.inf, -np.inf))
-    np.minimum.at(lowest, part.twins[~missing], low[~missing])
-    np.maximum.at(highest, part.twins[~missing], high[~missing])
-    return np.where(missing, np.nan, lowest[part.twins]), np.where(missing, np.nan, highest[part.twins])
+        view = replace(view, knowledge=carry_bounds(view, spec, name))
+    return view.knowledge
 
 
 def describe_reverse_mapping(step: ReverseMapping) -> MaskText:

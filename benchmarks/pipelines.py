@@ -1,0 +1,214 @@
+"""All ordered pairs of masking methods, and random chains of three: `python benchmarks/pipelines.py [--rows N] [--chains N]`.
+
+The first columns of Census (read from SDCERT_REFERENCE_DATA), all masked and known to the intruder. Printed is, for each pair,
+what the strongest attack finds (distance, transparency for each record and by `matching: marginals`, consistency), and in
+brackets what the strongest of five simple attacks finds that are written here, each in a few lines and from the ranks alone:
+nearest by values, nearest by ranks, one to one by ranks, equal values counted, and exchanges followed with a tolerance of a
+rank. An `!` stands where the attacks find less than 0.9 of that less 0.02, `n` where neither
+transparency nor consistency follows the steps, `lost` where a candidate set lost the true row.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from itertools import product
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import pandas as pd
+import typer
+from scipy.ndimage import maximum_filter
+from scipy.optimize import linear_sum_assignment
+from scipy.spatial.distance import cdist
+
+from tasks.attack.consistency.consistency import link_by_consistency
+from tasks.attack.linkage.distance_linkage import DistanceLinkage, link_by_distance
+from tasks.attack.outcomes.links import Links
+from tasks.attack.transparency.transparency import link_by_mechanism
+from tasks.mask.coding.rounding import Rounding
+from tasks.mask.coding.top_bottom_coding import TopBottomCoding
+from tasks.mask.groups.microaggregation import Microaggregation
+from tasks.mask.methods import mask
+from tasks.mask.noise.noise import Noise
+from tasks.mask.ranks.rank_jitter import RankJitter
+from tasks.mask.ranks.rank_swapping import RankSwapping
+from tasks.mask.ranks.reverse_mapping import ReverseMapping
+from tasks.microdata.errors import AttackFailed, InputError, NotApplicable, NotFollowed
+from tasks.microdata.schema import Attribute, Role, Scale, Schema
+from tasks.microdata.table import Microdata
+
+SEED = bytes(32)
+ENOUGH, CHANCE = 0.9, 0.02  # of what the simple attacks find, and how far a few hundred records may miss that
+Floats = np.ndarray[Any, np.dtype[np.float64]]
+
+
+def steps_for(names: tuple[str, ...]) -> dict[str, Any]:
+    """One step of each method and kind that masks numbers."""
+
+    def rounded(kind: str) -> Rounding:
+        return Rounding.model_validate({"method": "rounding", "bases": dict.fromkeys(names, 100), "kind": kind})
+
+    def noise(kind: Any, sd_percent: float) -> Noise:
+        return Noise(method="noise", attributes=names, kind=kind, sd_percent=sd_percent)
+
+    def coded(publish: str) -> TopBottomCoding:
+        limits = {name: {"top_percent": 3, "publish": publish} for name in names}
+        return TopBottomCoding.model_validate({"method": "top_bottom_coding", "limits": limits})
+
+    groups = Microaggregation(method="microaggregation", attributes=names, k=3)
+    return {
+        "MDAV": groups,
+        "individual ranking": groups.model_copy(update={"partition": "individual_ranking"}),
+        "swap": RankSwapping(method="rank_swapping", attributes=names, window_percent=20.0),
+        "jitter": RankJitter(method="rank_jitter", attributes=names, window_percent=10.0),
+        "little noise": noise("independent", 0.05),
+        "noise": noise("independent", 20.0),
+        "correlated": noise("correlated", 20.0),
+        "restored": noise("variance_restoring", 20.0),
+        "factors": noise("multiplicative", 20.0),
+        "rounding": rounded("deterministic"),
+        "random rounding": rounded("random"),
+        "controlled": rounded("controlled"),
+        "top coding": coded("limit"),
+        "mean of the top": coded("mean"),
+        "reverse mapping": ReverseMapping(method="reverse_mapping", attributes=names),
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What was found of one pipeline. by: the figures of each attack; lost: true rows outside the candidate sets."""
+
+    refused: str | None
+    by: dict[str, float]
+    simple: dict[str, float]
+    lost: int
+
+    @property
+    def found(self) -> float:
+        return max(self.by.values(), default=0.0)
+
+    @property
+    def is_enough(self) -> bool:
+        return self.refused is not None or self.found >= ENOUGH * max(self.simple.values()) - CHANCE
+
+    @property
+    def is_followed(self) -> bool:
+        return self.refused is not None or len(self.by) > 1
+
+    def __str__(self) -> str:
+        if self.refused is not None:
+            return "refused"
+        flags = f"{'' if self.is_enough else ' !'}{'' if self.is_followed else ' n'}{f' lost {self.lost}' if self.lost else ''}"
+        return f"{self.found:.2f} ({max(self.simple.values()):.2f}){flags}"
+
+
+def attack_pipeline(original: Microdata, schema: Schema, steps: tuple[Any, ...], seed: str = "0") -> Outcome:
+    """Mask a table, and attack it by what is shipped and simply. The rows of the release are put in another order first."""
+    try:
+        done = mask(original, schema, steps, seed=SEED, path=("pipelines", seed))
+    except InputError as error:
+        return Outcome(error.code, {}, {}, 0)
+    released, own = done.data.take(done.order), np.argsort(done.order)
+    by: dict[str, float] = {}
+    lost = 0
+
+    def score(name: str, links: Links, *, sound: bool) -> None:
+        nonlocal lost
+        everybody = np.arange(original.n)
+        by[name] = float(links.guesses(everybody).credit(own).mean())
+        lost += int(links.rules_out(everybody, own).sum()) if sound else 0
+
+    score(
+        "distance",
+        link_by_distance(original, released, schema, DistanceLinkage(method="distance_linkage"), schema.names),
+        sound=False,
+    )
+    weighed = partial(link_by_mechanism, matching="marginals")
+    attacks: dict[str, Any] = {"transparency": link_by_mechanism, "marginals": weighed, "consistency": link_by_consistency}
+    for name, link in attacks.items():
+        try:
+            score(name, link(original, released, schema, done.mechanisms, schema.names)[0], sound=True)
+        except (NotApplicable, NotFollowed, AttackFailed):
+            continue
+    windows = [step.window_percent for step in steps if isinstance(step, RankSwapping)]
+    values = [np.column_stack([table.floats(name) for name in schema.names]) for table in (original, released)]
+    return Outcome(None, by, attack_simply(*values, own, windows[-1] if windows else None), lost)
+
+
+def attack_simply(values: Floats, shown: Floats, own: Any, window: float | None) -> dict[str, float]:
+    """The share of records that each of the simple attacks finds, ties shared. own: the row of each record."""
+    n = len(values)
+    ranks, ranks_shown = (np.argsort(np.argsort(one, axis=0, kind="stable"), axis=0) / n for one in (values, shown))
+    scale = np.maximum(shown.std(axis=0), 1e-12)
+    by_rank = cdist(ranks, ranks_shown, "sqeuclidean")
+    equal = (values[:, np.newaxis] == shown[np.newaxis]).sum(axis=2)
+    found = {
+        "nearest": _share(cdist(values / scale, shown / scale), own),
+        "nearest by rank": _share(by_rank, own),
+        "one to one": float((linear_sum_assignment(by_rank)[1] == own).mean()),
+        "equal values": _share(-equal.astype(float), own),
+    }
+    if window is not None:
+        found["exchanges"] = _share(-_follow_exchanges(ranks, ranks_shown, window / 100).astype(float), own)
+    return found
+
+
+def _share(distance: Floats, own: Any) -> float:
+    best = np.isclose(distance, distance.min(axis=1, keepdims=True), rtol=1e-9, atol=1e-12)
+    return float((best[np.arange(len(own)), own] / best.sum(axis=1)).mean())
+
+
+def _follow_exchanges(ranks: Floats, shown: Floats, window: float, tolerance: int = 1) -> Any:
+    """Pairs within the window of which each finds a partner in each column, up to `tolerance` ranks, until no more fall."""
+    n, d = ranks.shape
+    held, seen = (np.rint(one * n).astype(int) for one in (ranks, shown))
+    left = (np.abs(ranks[:, np.newaxis] - shown[np.newaxis]) <= window + (tolerance + 0.5) / n).all(axis=2)
+    while True:
+        supported = left.copy()
+        for j in range(d):
+            grid = np.zeros((n, n), dtype=bool)
+            records, rows = np.nonzero(left)
+            grid[held[records, j], seen[rows, j]] = True
+            near = maximum_filter(grid, size=2 * tolerance + 1, mode="constant")
+            supported &= near[seen[:, j]][:, held[:, j]].T  # who held what the row shows shows what the record held
+        if supported.sum() == left.sum():
+            return left
+        left = supported
+
+
+def census(rows: int, columns: int) -> tuple[Microdata, Schema]:
+    """The first columns of the first rows of Census."""
+    frame = pd.read_csv(Path(os.environ["SDCERT_REFERENCE_DATA"]) / "census.csv").iloc[:rows, :columns]
+    attributes = (Attribute(name, Role.QUASI_IDENTIFIER, Scale.NUMERIC, "declared") for name in frame)
+    return Microdata.from_columns({name: frame[name].to_numpy() for name in frame}), Schema(tuple(attributes))
+
+
+def pairs_of(names: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    """All ordered pairs of methods."""
+    yield from product(steps_for(names), repeat=2)
+
+
+def main(
+    rows: Annotated[int, typer.Option()] = 400,
+    columns: Annotated[int, typer.Option()] = 4,
+    chains: Annotated[int, typer.Option()] = 0,
+) -> None:
+    original, schema = census(rows, columns)
+    steps = steps_for(schema.names)
+    print(f"| first \\ second | {' | '.join(steps)} |\n|{'---|' * (len(steps) + 1)}")
+    for first in steps:
+        cells = (str(attack_pipeline(original, schema, (steps[first], steps[second]))) for second in steps)
+        print(f"| {first} | {' | '.join(cells)} |", flush=True)
+    rng = np.random.default_rng(1)
+    for chain in range(chains):
+        names = tuple(str(name) for name in rng.choice(list(steps), 3))
+        print(", ".join(names), attack_pipeline(original, schema, tuple(steps[name] for name in names), str(chain)), flush=True)
+
+
+if __name__ == "__main__":
+    typer.run(main)
