@@ -21,6 +21,7 @@ from tasks.attack.outcomes.outcome import AttackResult, compute_outcomes, list_p
 from tasks.attack.probabilistic.probabilistic_linkage import ProbabilisticLinkage
 from tasks.attack.profiles.profile_linkage import ProfileLinkage
 from tasks.attack.row_position import RowPosition
+from tasks.attack.simulated.simulated_law import SimulatedLaw
 from tasks.attack.synthetic_attack import attack_synthetic_table
 from tasks.attack.threat import Intruder
 from tasks.attack.transparency.transparency import Transparency
@@ -34,7 +35,14 @@ from tasks.microdata.units import Units
 
 # The one list of the attacks: everything else iterates over it. A default plan runs the required ones in this order.
 Attack = Annotated[
-    DistanceLinkage | Transparency | RowPosition | ProfileLinkage | LearnedLinkage | ProbabilisticLinkage | Consistency,
+    DistanceLinkage
+    | Transparency
+    | RowPosition
+    | ProfileLinkage
+    | LearnedLinkage
+    | ProbabilisticLinkage
+    | Consistency
+    | SimulatedLaw,
     Field(discriminator="method"),
 ]
 ATTACK_CLASSES: tuple[type[Attack], ...] = get_args(get_args(Attack)[0])

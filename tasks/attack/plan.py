@@ -7,13 +7,16 @@ from collections import Counter
 from tasks.attack.base import AttackSpec
 from tasks.attack.methods import ATTACK_CLASSES, ATTACKS, Attack
 from tasks.attack.omissions import Omission, check_omission
+from tasks.attack.simulated.simulated_law import SimulatedLaw
 from tasks.attack.transparency.transparency import Transparency
+from tasks.mask.external_release.released import Synthetic, Undeclared
 from tasks.mask.methods import Mechanism
 from tasks.mask.ranks.rank_jitter import RankJitter
 from tasks.mask.sampling import Sampling
 from tasks.microdata.errors import InputError
 
 MARGINALS = Transparency(method="transparency", id="transparency_marginals", matching="marginals")
+SIMULATED = SimulatedLaw(method="simulated_law")
 
 
 def list_required_attacks(steps: tuple[Mechanism, ...], *, keeps_row_order: bool = False) -> tuple[str, ...]:
@@ -25,13 +28,27 @@ def default_attacks(steps: tuple[Mechanism, ...], *, keeps_row_order: bool = Fal
     """One of each attack that the release requires, or that answers its steps.
 
     That is what the steps require (plain linkage where there are none; on values that were exchanged in pairs the consistency
-    attack), the attack by row position on a release that keeps the source's row order, and on ranks that were jittered a
-    second transparency attack that weighs all records together, where nobody is left out. What is omitted is run all the same:
-    an omission only accepts that an attack gives no figure.
+    attack), the attack by row position on a release that keeps the source's row order, on ranks that were jittered a
+    second transparency attack that weighs all records together, where nobody is left out, and the attack by a simulated law
+    where no closed law may follow the steps (`may_lack_a_closed_law`). What is omitted is run all the same: an omission only
+    accepts that an attack gives no figure.
     """
     alone = (ATTACKS[name].create_default() for name in list_required_attacks(steps, keeps_row_order=keeps_row_order))
     jittered = any(isinstance(step, RankJitter) for step in steps) and not any(isinstance(step, Sampling) for step in steps)
-    return (*alone, *((MARGINALS,) if jittered else ()))
+    return (*alone, *((MARGINALS,) if jittered else ()), *((SIMULATED,) if may_lack_a_closed_law(steps) else ()))
+
+
+def may_lack_a_closed_law(steps: tuple[Mechanism, ...]) -> bool:
+    """Does a step mask again what an earlier one masked, or is it one that no other attack follows?
+
+    A table that somebody masked by unknown steps cannot be simulated either: False.
+    """
+    if any(isinstance(step, Undeclared | Synthetic) for step in steps):
+        return False
+    masking = [step for step in steps if step.explicit_attributes != ()]
+    pairs = ((one.explicit_attributes, other.explicit_attributes) for i, one in enumerate(masking) for other in masking[:i])
+    again = any(one is None or other is None or not set(one).isdisjoint(other) for one, other in pairs)
+    return again or any(step.no_attack_reason is not None for step in masking)
 
 
 def add_omitted_attacks(

@@ -10,7 +10,9 @@ from tasks.attack.threat import is_on_knowledge_curve
 from tasks.mask.methods import Mechanism
 
 LINKAGE = "distance_linkage"
-BY_MECHANISM = ("transparency", "consistency")  # with the original values, whatever the intruder's own file says
+ANY_STEPS = "simulated_law"  # learns what it is not told: it answers where a closed law cannot be followed
+CLOSED_LAWS = ("transparency", "consistency")
+BY_MECHANISM = (*CLOSED_LAWS, ANY_STEPS)  # with the original values, whatever the intruder's own file says
 Unfollowed = frozenset[tuple[str, str]]  # attack and intruder
 
 
@@ -27,11 +29,12 @@ def list_unfollowed_attacks(attacks: tuple[AttackResult, ...], steps: tuple[Mech
     """The attacks that the steps require and that sdcert could not compute for an intruder whose figures can decide.
 
     Attacks in another form (`is_required_form`) neither answer nor are asked for. Of several in that form one
-    that gave a figure is enough.
+    that gave a figure is enough. The attack by a simulated law answers for those that follow the steps by closed laws.
     """
     names = list_required_attacks(steps)
     full = [one for one in attacks if one.full_form]
     answered = {(one.method, one.intruder) for one in full if one.status == "ok"}
+    answered |= {(method, intruder) for by, intruder in answered if by == ANY_STEPS for method in CLOSED_LAWS}
     return tuple(
         one
         for one in full

@@ -31,7 +31,7 @@ NO_OBJECT = {
     "the rows belong to nobody, so that no law leads from a record to its row": 1,
 }
 LACKS_KNOWLEDGE = {
-    "the intruder knows no published attribute": 4,
+    "the intruder knows no published attribute": 5,
     "the intruder knows no attribute with an order, so that there is no covariance": 1,
     "the intruder knows no attribute that has an order": 1,
     "the intruder knows no attribute, or the release has none": 1,
@@ -61,11 +61,14 @@ LAW_LOST = {
     "why_lost(mechanisms, told.unclear)": 1,
     "gaps.reason": 2,
     "no masking step is known": 1,
+    "nobody declared how the table was masked: there is nothing to simulate": 1,
 }
 TOO_LARGE = {
     "more than {} pairs of records and rows are too many to look at": 1,
     "more than {} pairs of records and rows contradict nothing: too many to go on with": 1,
     "more than {} pairs of records and rows are possible: too many to weigh together": 1,
+    "more than {} pairs of records and rows are too many for a simulated law": 1,
+    "more than {} pairs are equally likely: the law tells too few apart": 1,
     "too_large.reason": 1,
     "`learn: {}` takes at most {} attributes, and {} are known: learn {}": 1,
     "{} pairs of records are too many for a distance that no search tree knows: learn a weighted_mean, or a bilinear form with "
@@ -89,6 +92,7 @@ NO_METHOD_OF_OURS = {
     "the steps cannot be carried out on half of the records ({})": 1,
     "the steps cannot be carried out on the people who are asked about ({})": 1,
     "the steps cannot be carried out on what teaches a shadow model ({})": 1,
+    "the steps cannot be simulated on the intruder's records ({})": 1,
     "no shadow model saw a target, so that none can be compared with those that did not": 1,
     "the model of the file cannot be fitted to other records of the source": 1,
 }

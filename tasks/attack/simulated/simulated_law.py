@@ -1,0 +1,171 @@
+"""The attack by a simulated law: the intruder masks their own copy many times, and learns what the steps do to a record."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from tasks.attack.base import AttackContext, AttackDescription, AttackFindings, AttackTraits, Files
+from tasks.attack.descriptions import DataKnowledge
+from tasks.attack.linkage.pair_marginals import MOST_PAIRS_JOINTLY, WeighedPairs, compute_pair_marginals
+from tasks.attack.mechanism_attack import MechanismAttack, NameSet, prepare_following
+from tasks.attack.neighbours.record_comparison import Comparison, create_comparison
+from tasks.attack.outcomes.links import Links
+from tasks.attack.simulated.joint_law import JointLaw, learn_joint_law, list_likely_pairs
+from tasks.attack.simulated.maskings import simulate_maskings
+from tasks.mask.methods import Mechanism
+from tasks.microdata.errors import NotApplicable, NotFollowed
+from tasks.microdata.schema import Schema
+from tasks.microdata.spec import Public
+from tasks.microdata.table import Floats, Integers, Microdata
+
+MOST_PAIRS = 900_000_000  # of a record and a row: 30,000 of each
+MOST_ROWS_OF_A_RECORD = 600
+_EQUAL = 1e-6  # probabilities that differ by less, relatively, are a tie
+REMARK = "; the law of all steps together is estimated from simulated maskings (heuristic: no bound is proven)"
+
+
+class SimulatedLaw(MechanismAttack):
+    """Parameters of the attack by a simulated law. id: what it is called in figures and policy lines; default: the method."""
+
+    about = AttackDescription(
+        title="Simulated law",
+        infers="masks the originals many times by the same steps, learns from that what becomes of a record, and takes the "
+        "likeliest row, no row being two records' (heuristic: the likelihood is estimated)",
+        note="; answers any chain of steps",
+        knows_of_data="the original values of the known attributes, of all records",
+        knows_of_masking="the steps and their parameters, not the seed",
+        parameters="id",
+        holder=None,
+        is_worst_case=False,
+        has_probabilities=False,
+        required_by="nobody",
+        required_form="",
+    )
+
+    method: Public[Literal["simulated_law"]]
+
+    @property
+    def rule(self) -> str:
+        return self.about.infers
+
+    @property
+    def traits(self) -> AttackTraits:
+        return AttackTraits(
+            searches_originals=False,
+            scale_by=None,
+            assigns_together=True,
+            depends_on_others=True,
+            needs_originals=True,
+            uses_external_files=False,
+            needs_all_records=None,
+            reads_similar_rows=False,
+            attacks_synthetic_rows=False,
+            is_required_form=True,
+            sample_size=None,
+        )
+
+    def describe_known_data(self, known: DataKnowledge) -> str:
+        return known.describe(own_file=False)
+
+    def list_unfollowed(self, files: Files, *, present: Integers | None, n_records: int) -> NameSet:
+        return frozenset()
+
+    def explain_gap(self, mechanisms: tuple[Mechanism, ...], names: tuple[str, ...]) -> str:
+        return ""
+
+    def run(self, context: AttackContext) -> AttackFindings:
+        how = prepare_following(context)
+        links = link_by_simulated_law(*context.files, present=how["present"], n_records=how["n_records"])
+        return AttackFindings(links, REMARK)
+
+
+@dataclass(frozen=True, slots=True)
+class LearnedRelease:
+    """A release, an intruder's records beside it, and the law that they learned. both: distinct records and rows."""
+
+    both: Comparison
+    law: JointLaw
+
+    def compute_log_likelihood(self, records: Integers, rows: Integers) -> Floats:
+        """Shape (k,): log P(row | record) of k pairs of the intruder's records and released rows, up to a term of the row."""
+        return self.law.compute_log_likelihood(self.both.own_of_record[records], self.both.shown_of_row[rows])
+
+
+def learn_release(
+    original: Microdata, masked: Microdata, schema: Schema, mechanisms: tuple[Mechanism, ...], knows: tuple[str, ...]
+) -> LearnedRelease:
+    """Learn the law of the steps by simulated maskings of `original`, for these records and the released rows.
+
+    Meaning: what `compute_log_likelihood` says of a pair is a heuristic estimate; ratios of it between records are those of the
+    law. Raises NotApplicable where the intruder knows no attribute, NotFollowed as `simulate_maskings`.
+    """
+    if not knows:
+        raise NotApplicable("the intruder knows no published attribute")
+    both = create_comparison(original, masked, schema, knows, "release")
+    simulation = simulate_maskings(original, masked, schema, mechanisms, knows)
+    law = learn_joint_law(simulation, both.own_of_record[simulation.order], both.shown_of_row)
+    return LearnedRelease(both, law)
+
+
+def link_by_simulated_law(
+    original: Microdata,
+    masked: Microdata,
+    schema: Schema,
+    mechanisms: tuple[Mechanism, ...],
+    knows: tuple[str, ...],
+    *,
+    present: Integers | None = None,
+    n_records: int | None = None,
+) -> Links:
+    """Link each record to the row that is most probably its own, by a law learned from simulated maskings.
+
+    Formula in words: P(row | record) is the product over the attributes of a density of the displacement (by value, rank or
+    logarithm, whichever tells simulated images apart best) or of a probability, and of a Gaussian copula of the displacements.
+    Belief propagation over all records and rows then says how probable each pair is where no row is two records'; ties share.
+
+    present: the records that the intruder knows to be released; the others have no links. n_records: of the source.
+    Raises NotFollowed for too many pairs, and as `learn_release`. Cost: O(r c) for r distinct records and c distinct rows.
+    Example: two records 0 and 10, noise of standard deviation 1, rows 0.4 and 9.2: each record is linked to the row near it.
+    """
+    if original.n * masked.n > MOST_PAIRS:
+        raise NotFollowed(f"more than {MOST_PAIRS:,} pairs of records and rows are too many for a simulated law")
+    release = learn_release(original, masked, schema, mechanisms, knows)
+    both = release.both
+    wanted = min(MOST_ROWS_OF_A_RECORD, MOST_PAIRS_JOINTLY // max(len(both.own), 1))
+    starts, rows, scores = list_likely_pairs(release.law.tables, wanted, MOST_PAIRS_JOINTLY)
+    if not len(starts):
+        raise NotFollowed(f"more than {MOST_PAIRS_JOINTLY:,} pairs are equally likely: the law tells too few apart")
+    counts = np.bincount(both.own_of_record)
+    if present is not None:
+        counts = np.bincount(both.own_of_record[present], minlength=len(counts))
+    chance = _weigh(starts, rows, scores, counts, both, _count_common(original, masked, present, n_records))
+    largest = np.maximum.reduceat(np.append(chance, 0.0), starts[:-1]) * (np.diff(starts) > 0)
+    owner = np.repeat(np.arange(len(counts)), np.diff(starts))
+    chosen = (chance >= largest[owner] * (1 - _EQUAL)) & (counts[owner] > 0)
+    begins = np.append(0, np.cumsum(np.bincount(owner[chosen], minlength=len(counts))))
+    if present is None:
+        return Links(both.shown_of_row, both.own_of_record, begins, rows[chosen])
+    return Links(both.shown_of_row, both.own_of_record[present], begins, rows[chosen]).expand_links(present, original.n)
+
+
+def _count_common(original: Microdata, masked: Microdata, present: Integers | None, n_records: int | None) -> int:
+    """How many rows belong to the intruder's records, as far as they can know."""
+    if present is not None:
+        return min(len(present), masked.n)
+    share = original.n / (n_records or original.n)
+    return max(min(round(masked.n * share), original.n, masked.n), 1)
+
+
+def _weigh(starts: Integers, rows: Integers, scores: Floats, counts: Integers, both: Comparison, n_common: int) -> Floats:
+    """Shape (e,): how probable each pair is, given all records and rows."""
+    owner, n = np.repeat(np.arange(len(counts)), np.diff(starts)), max(int(counts.sum()), 1)
+    top = np.full(len(both.shown), -np.inf)
+    np.maximum.at(top, rows, scores)
+    evidence = np.bincount(rows, counts[owner] * np.exp(scores - top[rows]), len(top)) / n
+    weight = np.exp(np.clip(scores - top[rows] - np.log(np.maximum(evidence[rows], 1e-300)), -60, 60))
+    if (counts == 0).any():  # who is not released takes part in nothing
+        weight = np.where(counts[owner] > 0, weight, 1e-200)
+    return compute_pair_marginals(WeighedPairs(starts, rows, weight), counts, np.bincount(both.shown_of_row), n_common)

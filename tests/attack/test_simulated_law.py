@@ -1,0 +1,148 @@
+"""The attack by a simulated law: against closed laws, on chains that none follows, and what it must not depend on."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from pydantic import TypeAdapter
+
+from tasks.attack.methods import attack
+from tasks.attack.plan import SIMULATED, default_attacks, may_lack_a_closed_law
+from tasks.attack.simulated.simulated_law import learn_release, link_by_simulated_law
+from tasks.attack.threat import Intruder
+from tasks.attack.transparency.transparency import Transparency
+from tasks.mask.external_release.released import Undeclared
+from tasks.mask.methods import Masking, mask
+from tasks.microdata.alignment import Alignment
+from tasks.microdata.schema import Scale
+from tasks.microdata.table import Microdata
+
+SEED = bytes(range(32))
+ALL = ("x", "y", "z")
+MARGINALS = Transparency(method="transparency", matching="marginals")
+
+
+def chain(*steps):
+    return TypeAdapter(tuple[Masking, ...]).validate_python(steps, strict=False)
+
+
+def noise(percent, kind="independent"):
+    return {"method": "noise", "kind": kind, "attributes": ALL, "sd_percent": percent}
+
+
+SWAP = {"method": "rank_swapping", "attributes": ALL, "window_percent": 20.0}
+MDAV = {"method": "microaggregation", "attributes": ALL, "k": 3}
+ROUND = {"method": "rounding", "bases": dict.fromkeys(ALL, 5.0), "kind": "random"}
+JITTER = {"method": "rank_jitter", "attributes": ALL, "window_percent": 10.0}
+
+
+@pytest.fixture(scope="module")
+def people(table):
+    rng, n = np.random.default_rng(8), 300
+    common = rng.normal(size=n)
+    columns = {name: np.round(100 + 20 * (common + rng.normal(size=n)), 1) for name in ALL}
+    return table({**columns, "town": rng.choice(list("abcd"), n)}, scales={"town": Scale.NOMINAL})
+
+
+def release(people, steps):
+    data, schema = people
+    done = mask(data, schema, steps, seed=SEED, path=())
+    return data, done.data, schema, done.mechanisms, Alignment(done.record, np.argsort(done.order), data.n)
+
+
+def share_found(parts, spec=SIMULATED, knows=ALL, **changes):
+    *tables, alignment = parts
+    found = attack(*tables, spec, Intruder("declared", knows), alignment=alignment, targets=np.arange(tables[0].n), **changes)
+    assert found.status == "ok", found.reason
+    return float(found.outcomes.floats("credit").mean())
+
+
+def test_rounded_values_are_told_by_hand(table):
+    data, schema = table({"x": [1.0, 2, 3, 11, 12, 13, 21, 22, 23, 31]})
+    shown = Microdata.from_columns({"x": [0.0, 0, 0, 10, 10, 10, 20, 20, 20, 30]})
+    steps = chain({"method": "rounding", "bases": {"x": 10.0}, "kind": "deterministic"})
+    links = link_by_simulated_law(data, shown, schema, steps, ("x",))
+    # every image is certain: three records share three rows, and the last record has its own
+    assert links.guesses(np.arange(10)).tie_sizes().tolist() == [3] * 9 + [1]
+    assert links.found_class[[0, 3, 6, 9]].tolist() == [
+        links.classes[links.starts[links.search_class[i]]] for i in (0, 3, 6, 9)
+    ]
+
+
+def test_the_log_likelihood_of_a_pair_is_that_of_the_noise(people):
+    data, shown, schema, steps, _ = release(people, chain(noise(50.0)))
+    law = learn_release(data, shown, schema, steps, ("x",))
+    rows = np.arange(data.n)
+    spread = 0.5 * data.floats("x").std(ddof=1)
+    near = np.abs(shown.floats("x")[None, :] - data.floats("x")[:, None]) < 2 * spread
+    records, others = np.nonzero(near)
+    found = law.compute_log_likelihood(records, others)
+    z = (shown.floats("x")[others] - data.floats("x")[records]) / spread
+    expected = -(z**2) / 2 - np.log(spread * np.sqrt(2 * np.pi))
+    if law.law.forms == ("value",):
+        assert np.sqrt(np.mean((found - expected) ** 2)) < 0.15
+    assert np.corrcoef(found[rows], expected[rows])[0, 1] > 0.95
+
+
+@pytest.mark.parametrize("step", [noise(30.0), noise(30.0, "correlated"), SWAP, JITTER, MDAV], ids=lambda step: step["method"])
+def test_it_comes_near_to_the_closed_law(people, step):
+    parts = release(people, chain(step))
+    assert share_found(parts) >= share_found(parts, MARGINALS) - 0.04
+
+
+@pytest.mark.parametrize(
+    "steps", [(SWAP, noise(1.0)), (MDAV, noise(10.0)), (noise(10.0), MDAV), (ROUND, JITTER), (noise(20.0), SWAP, ROUND)]
+)
+def test_it_beats_the_nearest_row_on_chains(people, steps):
+    data, shown, *_ = parts = release(people, chain(*steps))
+    own, rows = (np.column_stack([one.floats(name) for name in ALL]) for one in (data, shown))
+    apart = (((own[:, None] - rows[None]) / own.std(axis=0)) ** 2).sum(axis=2)
+    near = apart <= apart.min(axis=1, keepdims=True) + 1e-9
+    assert share_found(parts) >= 0.9 * float((np.diag(near) / near.sum(axis=1)).mean())
+
+
+def test_neither_order_of_rows_nor_of_columns_matters(people):
+    data, shown, schema, steps, _ = release(people, chain(MDAV, noise(20.0)))
+    straight = link_by_simulated_law(data, shown, schema, steps, ALL)
+    rng = np.random.default_rng(3)
+    records, rows = rng.permutation(data.n), rng.permutation(shown.n)
+    other = link_by_simulated_law(data.take(records), shown.take(rows), schema, steps, ALL)
+    one, two = straight.guesses(records), other.guesses(np.arange(data.n))
+    for i in range(data.n):
+        of_one = one.classes[one.starts[i] : one.starts[i + 1]]
+        of_two = two.classes[two.starts[i] : two.starts[i + 1]]
+        assert of_one.tolist() == of_two.tolist()
+
+
+def test_categories_gaps_and_a_sample_are_followed(table):
+    rng, n = np.random.default_rng(4), 300
+    x = [None if gap else float(value) for gap, value in zip(rng.random(n) < 0.1, rng.integers(0, 5000, n), strict=True)]
+    data, schema = table({"x": x, "town": rng.choice(list("abcdef"), n)}, scales={"town": Scale.NOMINAL})
+    steps = chain(
+        {"method": "sampling", "share": 0.7},
+        {"method": "pram", "attributes": ("town",), "retention": 0.8},
+        {"method": "noise", "kind": "independent", "attributes": ("x",), "sd_percent": 1.0},
+        {"method": "rounding", "bases": {"x": 10.0}, "kind": "random"},
+    )
+    parts = release((data, schema), steps)
+    assert share_found(parts, knows=("x", "town")) > 0.2
+
+
+def test_nobody_is_found_among_strangers(people):
+    data, shown, schema, steps, alignment = release(people, chain(noise(30.0), ROUND))
+    rng = np.random.default_rng(5)
+    dealt = shown.take(rng.permutation(shown.n))
+    assert share_found((data, dealt, schema, steps, alignment)) < 6 / data.n + 0.02
+
+
+def test_it_runs_by_default_on_chains_alone():
+    once, twice, unknown = chain(noise(30.0)), chain(SWAP, noise(1.0)), (*chain(SWAP), Undeclared(attributes=ALL))
+    assert (may_lack_a_closed_law(once), may_lack_a_closed_law(twice), may_lack_a_closed_law(unknown)) == (False, True, False)
+    assert SIMULATED in default_attacks(twice)
+    assert SIMULATED not in default_attacks(once)
+
+
+def test_a_table_masked_elsewhere_is_not_followed(people):
+    data, shown, schema, _, alignment = release(people, chain(noise(30.0)))
+    parts = (data, shown, schema, (Undeclared(attributes=ALL),), SIMULATED, Intruder("declared", ALL))
+    assert attack(*parts, alignment=alignment, targets=np.arange(5)).status == "not_followed"
