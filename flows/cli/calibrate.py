@@ -35,6 +35,7 @@ TITLES = {
     "coverage": "A sample of targets is scored: how often the interval covers the figure of all targets",
     "posterior": "The law of the mask is known: what the attack hits against what its posterior claims",
     "recount": "Figures without chance: the share that a plain recount confirms",
+    "strength": "Chains of steps: what the strongest attack finds, and at least what the strongest of some simple ones does",
 }
 
 
@@ -57,7 +58,8 @@ def calibrate(
 ) -> int:
     """Do the attacks and intervals say the truth? Tried on made tables whose truth is known. Exit code 0 yes, 1 no.
 
-    No attack beats chance where nothing is to be found; what can be found is found; intervals cover; posteriors come true.
+    No attack beats chance where nothing is to be found; what can be found is found; intervals cover; posteriors come true;
+    no simple attack finds more.
     """
     attacks = attack or []
     prepare_environment()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-CalibrationKind = Literal["null", "planted", "coverage", "posterior", "recount"]
+CalibrationKind = Literal["null", "planted", "coverage", "posterior", "recount", "strength"]
 LEVEL = 1e-4  # a right attack or interval is called wrong in one of so many checks (docs/SCIENCE.md section 1)
 SHARE = 0.2  # of the targets that is drawn where only a sample is scored
 

@@ -31,6 +31,7 @@ from tasks.microdata.errors import AttackFailed, NotApplicable
 from tasks.microdata.randomness import stream
 from tasks.sweep.calibration import null_checks, worlds
 from tasks.sweep.calibration.calibration_findings import CalibrationFinding, CalibrationKind, Effort
+from tasks.sweep.calibration.chain_checks import is_as_strong
 from tasks.sweep.calibration.interval_checks import intervals_cover
 from tasks.sweep.calibration.learned_linkage_checks import learns_nothing
 from tasks.sweep.calibration.null_checks import finds_nothing
@@ -150,6 +151,7 @@ def list_checks(attacks: tuple[str, ...] = ()) -> tuple[CalibrationCheck, ...]:
         *_list_planted_checks(),
         *_list_posterior_checks(),
         *_list_recount_checks(),
+        *_list_chain_checks(),
     )
     named = {one.attack for one in found}
     found += tuple(
@@ -318,6 +320,15 @@ def _list_posterior_checks() -> Iterator[CalibrationCheck]:
     subject, setting = "probabilistic_linkage, supervised", "independent codes, PRAM"
     run = partial(claims_of_the_model_hold, subject, setting, _ORACLE)
     yield CalibrationCheck("posterior", _ORACLE.method, subject, setting, run)
+
+
+def _list_chain_checks() -> Iterator[CalibrationCheck]:
+    alone = [step for steps in (*FOLLOWED.values(), *EXCHANGED.values()) for step in steps]
+    pool = [step for i, step in enumerate(alone) if step not in alone[:i]]
+    for length in (1, 2, 3):
+        setting = f"random chains of {length}"
+        run = partial(is_as_strong, setting, pool, length)
+        yield CalibrationCheck("strength", _TRANSPARENCY.method, "attacks against simple ones", setting, run)
 
 
 def _list_recount_checks() -> Iterator[CalibrationCheck]:
