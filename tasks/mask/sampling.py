@@ -194,11 +194,13 @@ def infer(view: IntruderView, spec: Sampling) -> Belief:
     """What the step lets an intruder conclude: no record shows anything else, but they no longer know which the next step saw.
 
     A swap that was made after an earlier sampling and before this one ranked records that are neither all nor those that are
-    left, so that no interval is sound: it is forgotten.
+    left, so that no interval is sound: it is forgotten. The law of noise needs no ranks.
     """
     knowledge = view.knowledge
     if not knowledge.complete:
-        knowledge = knowledge.forget(part.name for part in knowledge.between)
+        blurred = {name for part in knowledge.blurred for name in part.names}
+        knowledge = knowledge.forget(part.name for part in knowledge.between if part.name not in blurred)
+        knowledge = replace(knowledge, between=())
     bounds = tuple(replace(part, lowest=None, highest=None) for part in knowledge.bounds)
     return replace(knowledge, complete=False, bounds=bounds)
 

@@ -127,6 +127,29 @@ def test_what_cannot_be_followed_is_left_out(table):
 GROUPS = Microaggregation(method="microaggregation", attributes=XY, k=4)
 
 
+SWAP = RankSwapping(method="rank_swapping", attributes=XY, window_percent=10.0)
+SAMPLE = Sampling(method="sampling", share=0.6)
+
+
+@pytest.mark.parametrize(
+    ("steps", "status"),
+    [
+        ((SAMPLE, GROUPS), "not_applicable"),
+        ((GROUPS, NOISE), "not_applicable"),
+        ((SWAP, SAMPLE, SWAP), "not_followed"),
+    ],
+)  # fmt: skip
+def test_a_random_step_that_is_not_followed_is_lost_and_groups_are_not(table, steps, status):
+    """Whoever knew who is in the release, or in the sample, could follow the groups; the ranks of a sample of ranks nobody."""
+    rng = np.random.default_rng(3)
+    data, schema = table({"x": rng.normal(size=90), "y": rng.normal(size=90)})
+    first, aside = data.take(np.arange(60)), data.take(np.arange(60, 90))
+    done = mask(first, schema, steps, seed=SEED, path=())
+    asked = create_file_experiment(first, aside, done.data, done.record, schema, rng=rng)
+    result = score_membership(SPEC, asked, schema, None, (Intruder("declared", XY),), done.mechanisms)
+    assert (result.status, result.scores) == (status, None)
+
+
 @pytest.mark.parametrize(
     ("step", "status", "why"),
     [
@@ -141,18 +164,6 @@ def test_without_a_law_it_has_no_figure(table, step, status, why):
     result = attack_table(SPEC, data, released, schema, frame, XY, mechanisms=(step,))
     assert (result.status, result.scores) == (status, None)
     assert why in result.reason
-
-
-def test_groups_of_a_sample_are_not_lost(table):
-    """Whoever knew who was sampled could follow them."""
-    rng = np.random.default_rng(3)
-    data, schema = table({"x": rng.normal(size=90), "y": rng.normal(size=90)})
-    steps = (Sampling(method="sampling", share=0.6), GROUPS)
-    first, aside = data.take(np.arange(60)), data.take(np.arange(60, 90))
-    done = mask(first, schema, steps, seed=SEED, path=())
-    asked = create_file_experiment(first, aside, done.data, done.record, schema, rng=rng)
-    result = score_membership(SPEC, asked, schema, None, (Intruder("declared", XY),), steps)
-    assert (result.status, result.scores) == ("not_applicable", None)
 
 
 def test_a_law_that_is_lost_in_one_column_leaves_a_lower_bound(table):
@@ -177,6 +188,7 @@ def test_a_law_that_is_lost_in_one_column_leaves_a_lower_bound(table):
 STEPS = {
     "noise": (NOISE,),
     "sample": (Sampling(method="sampling", share=0.6), NOISE),
+    "sampled noise": (NOISE, Sampling(method="sampling", share=0.6)),
     "swap": (RankSwapping(method="rank_swapping", attributes=XY, window_percent=10.0),),
     "rounding": (NOISE, Rounding(method="rounding", kind="deterministic", bases={"x": 0.5, "y": 0.5})),
     "strata": (Noise(method="noise", kind="independent", attributes=("x",), sd_percent=30.0, by=("colour",)),),

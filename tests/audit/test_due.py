@@ -11,6 +11,7 @@ from small_homes import NOW, digest_of, ended, entry, revoked
 
 from tasks.audit.lookup.trust import KeyEnd
 from tasks.audit.maintenance.review_due import IssuedCertificate, collect_certificates, find_due_certificates, select_standing
+from tasks.report.predicate import ATTACK_CATALOGUE_VERSION
 
 SECOND, DAY = timedelta(seconds=1), timedelta(days=1)
 NONE = timedelta(0)
@@ -53,6 +54,12 @@ def test_a_certificate_is_due_after_its_date_of_review(late, within, why):
 def test_a_certificate_is_due_when_the_attacks_have_grown_stronger(then, now, is_due):
     one = ended(0, "a1", attack_catalogue_version=then, review_by=None)
     assert whys(one, catalogue=now) == ({"a1": ("older attacks",)} if is_due else {})
+
+
+@pytest.mark.parametrize(("then", "is_due"), [("8", True), (ATTACK_CATALOGUE_VERSION, False)])
+def test_certificates_from_before_the_membership_attacks_by_mechanism_are_due(then, is_due):
+    one = ended(0, "a1", attack_catalogue_version=then, review_by=None)
+    assert bool(find_due_certificates(standing((one,), at=NOW), at=NOW, within=NONE)) == is_due
 
 
 def test_both_reasons_are_told():

@@ -34,8 +34,8 @@ def compare_with_absence(
 
     held: the people whom the intruder holds, all published attributes of them; who is in the release they need not know.
     source: the records of the table that was masked; members: those of them whose rows are released. Both ascending, and both
-    only show why an attribute cannot be followed: because the intruder does not know these records (groups depend on all of
-    them), or because sdcert lost the law of a step. knows: published attributes, at least one.
+    only show why an attribute cannot be followed: because groups depend on all of these records, which the intruder does not
+    know, or because sdcert lost the law of a random step. knows: published attributes, at least one.
 
     Returns finite numbers or -inf, where no released row can be the record's image; and of which attributes the law was lost,
     as a reason, so that the ratios are those of a part of the attack. None: of none.
@@ -75,8 +75,11 @@ def _find_lost(
     unclear: tuple[str, ...],
     present: Integers | None,
 ) -> tuple[str, ...]:
-    """Those of some attributes that even somebody could not follow who holds the whole source and knows who is released."""
+    """Those of some attributes that were randomised first of all, or that even somebody could not follow who holds the whole
+    source and knows who is released.
+    """
     if not unclear:
         return ()
-    belief = follow_steps(source, released, schema, mechanisms, released.names, present=present)
-    return tuple(name for name in belief.unclear if name in unclear)
+    first = {name: step.randomness for step in reversed(mechanisms) for name in step.target_attributes}
+    hidden = follow_steps(source, released, schema, mechanisms, released.names, present=present).unclear
+    return tuple(name for name in released.names if name in unclear and (first.get(name, "none") != "none" or name in hidden))
