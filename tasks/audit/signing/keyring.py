@@ -166,14 +166,14 @@ class Keyring:
         known = self.find_key(envelope.key_id)
         if known is None:
             raise KeyRefused(
-                "unknown-key", f"it says it was signed with key {_shorten_key_id(envelope.key_id)}, which is not known here"
+                "unknown-key", f"it says it was signed with key {_shorten(envelope.key_id)}, which is not known here"
             )
         try:
             verify_signature(envelope, [known.key])
         except BadSignature:
-            raise KeyRefused("bad-signature", f"the signature is not one of key {_shorten_key_id(known.key_id)}") from None
+            raise KeyRefused("bad-signature", f"the signature is not one of key {_shorten(known.key_id)}") from None
         if known.purpose not in (purpose, None):
-            raise KeyRefused("wrong-purpose", f"key {_shorten_key_id(known.key_id)} is for {known.purpose}, not for {purpose}")
+            raise KeyRefused("wrong-purpose", f"key {_shorten(known.key_id)} is for {known.purpose}, not for {purpose}")
         return known
 
     def require_valid_signer(self, envelope: SignedEnvelope, *, purpose: KeyPurpose, signed_at: datetime) -> KnownKey:
@@ -189,11 +189,9 @@ class Keyring:
         if known.revoked and (known.revoked_since is None or signed_at >= known.revoked_since):
             since = "" if known.revoked_since is None else f" for what was signed since {_format_time(known.revoked_since)}"
             why = f" ({known.reason})" if known.reason else ""
-            raise KeyRefused("revoked", f"key {_shorten_key_id(known.key_id)} was revoked{since}{why}")
+            raise KeyRefused("revoked", f"key {_shorten(known.key_id)} was revoked{since}{why}")
         if known.retired_at is not None and signed_at > known.retired_at:
-            text = (
-                f"key {_shorten_key_id(known.key_id)} was retired at {_format_time(known.retired_at)}, before this was signed"
-            )
+            text = f"key {_shorten(known.key_id)} was retired at {_format_time(known.retired_at)}, before this was signed"
             raise KeyRefused("retired", text)
         return known
 
@@ -393,7 +391,7 @@ def _find_earliest(keys: Iterable[KnownKey], date: str) -> datetime | None:
     return min((when for known in keys if (when := getattr(known, date)) is not None), default=None)
 
 
-def _shorten_key_id(key_id: str) -> str:
+def _shorten(key_id: str) -> str:
     """The beginning of a key id. The id of an unknown key is whatever the file says, so nothing but its letters is shown."""
     return "".join(character for character in key_id[:16] if character.isalnum())
 
