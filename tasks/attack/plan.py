@@ -9,9 +9,12 @@ from tasks.attack.methods import ATTACK_CLASSES, ATTACKS, Attack
 from tasks.attack.omissions import Omission, check_omission
 from tasks.attack.simulated.simulated_law import SimulatedLaw
 from tasks.attack.transparency.transparency import Transparency
+from tasks.mask.coding.rounding import Rounding
 from tasks.mask.external_release.released import Synthetic, Undeclared
 from tasks.mask.methods import Mechanism
+from tasks.mask.noise.noise import Noise
 from tasks.mask.ranks.rank_jitter import RankJitter
+from tasks.mask.ranks.rank_swapping import RankSwapping
 from tasks.mask.sampling import Sampling
 from tasks.microdata.errors import InputError
 
@@ -28,14 +31,26 @@ def default_attacks(steps: tuple[Mechanism, ...], *, keeps_row_order: bool = Fal
     """One of each attack that the release requires, or that answers its steps.
 
     That is what the steps require (plain linkage where there are none; on values that were exchanged in pairs the consistency
-    attack), the attack by row position on a release that keeps the source's row order, on ranks that were jittered a
-    second transparency attack that weighs all records together, where nobody is left out, and the attack by a simulated law
-    where no closed law may follow the steps (`may_lack_a_closed_law`). What is omitted is run all the same: an omission only
-    accepts that an attack gives no figure.
+    attack), the attack by row position on a release that keeps the source's row order, and where values were moved by a law
+    (`_move_by_law`) a second transparency attack that weighs all records together, where nobody is left out: it finds more.
+    The attack by a simulated law runs where no closed law may follow the steps (`may_lack_a_closed_law`). What is omitted is
+    run all the same: an omission only accepts that an attack gives no figure.
     """
     alone = (ATTACKS[name].create_default() for name in list_required_attacks(steps, keeps_row_order=keeps_row_order))
-    jittered = any(isinstance(step, RankJitter) for step in steps) and not any(isinstance(step, Sampling) for step in steps)
-    return (*alone, *((MARGINALS,) if jittered else ()), *((SIMULATED,) if may_lack_a_closed_law(steps) else ()))
+    is_weighed = _move_by_law(steps) and not any(isinstance(step, Sampling) for step in steps)
+    return (*alone, *((MARGINALS,) if is_weighed else ()), *((SIMULATED,) if may_lack_a_closed_law(steps) else ()))
+
+
+def _move_by_law(steps: tuple[Mechanism, ...]) -> bool:
+    """Is there noise, rank jitter, or a swap or rounding at random of an attribute that another step masks as well?
+
+    Of a swap alone the consistency attack finds more.
+    """
+    if any(isinstance(step, RankJitter | Noise) for step in steps):
+        return True
+    named = Counter(name for step in steps for name in step.target_attributes)
+    at_random = (step for step in steps if isinstance(step, RankSwapping | Rounding) and step.randomness != "none")
+    return any(named[name] > 1 for step in at_random for name in step.target_attributes)
 
 
 def may_lack_a_closed_law(steps: tuple[Mechanism, ...]) -> bool:

@@ -32,6 +32,11 @@ def infer_by_repeating_step(view: IntruderView, names: tuple[str, ...], masked: 
     return replace(rest, shown=(*rest.shown, EqualTo(names, twins, certain)))
 
 
+def can_repeat_rule(knowledge: Belief, name: str) -> bool:
+    """Is the attribute known for certain, or by a law of its values, so that a rule for values can be repeated?"""
+    return knowledge.is_certain((name,)) or any(name in law.names and law.values is not None for law in knowledge.likelihoods)
+
+
 def infer_by_value_rule(view: IntruderView, name: str, masked: Callable[[MaskContext], Microdata]) -> Belief:
     """A step that turns each value of one attribute into another by a stated rule, whoever else is there.
 

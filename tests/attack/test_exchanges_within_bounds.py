@@ -201,7 +201,7 @@ def test_census_is_found_after_a_small_second_step(census, step):
     assert not links.rules_out(everybody, everybody).any()
     assert links.guesses(everybody).credit(everybody).mean() >= 0.99
     by_bounds, _ = link_by_mechanism(original, done.data, schema, done.mechanisms, names)
-    assert by_bounds.guesses(everybody).credit(everybody).mean() < 0.1  # the pairs find them, not how far values moved
+    assert by_bounds.guesses(everybody).credit(everybody).mean() < 0.3  # the pairs find them, not how far values moved
 
 
 def test_noise_that_hides_the_partners_is_weighed(table):
@@ -215,4 +215,4 @@ def test_noise_that_hides_the_partners_is_weighed(table):
     guesses = links.guesses(everybody)
     by_chance = (1 / guesses.sound_sizes).mean()
     assert by_chance < 0.5
-    assert guesses.credit(everybody).mean() > 1.2 * by_chance
+    assert guesses.credit(everybody).mean() > 1.5 * by_chance

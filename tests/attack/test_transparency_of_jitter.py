@@ -18,7 +18,9 @@ from tasks.attack.transparency import image_marginals as module
 from tasks.attack.transparency.image_posterior import posterior
 from tasks.attack.transparency.transparency import Transparency, link_by_mechanism
 from tasks.mask.categories.pram import Pram
+from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.mask.methods import mask
+from tasks.mask.noise.noise import Noise
 from tasks.mask.ranks.jitter_distribution import compute_displacement_distribution
 from tasks.mask.ranks.rank_jitter import RankJitter, half_width
 from tasks.mask.ranks.rank_swapping import RankSwapping
@@ -291,10 +293,15 @@ def test_too_many_pairs_are_refused(table, monkeypatch):
         linked(original, masked_by(original, schema, steps, 9), schema, steps, "marginals")
 
 
-def test_it_runs_by_default_where_ranks_are_jittered():
-    step = jitter("a")
-    assert default_attacks((step,))[-1] == MARGINALS
-    assert MARGINALS not in default_attacks((step, Sampling(method="sampling", share=0.5)))
+def test_it_runs_by_default_where_values_are_moved_by_a_law():
+    swap = RankSwapping(method="rank_swapping", attributes=("a",), window_percent=20.0)
+    noise = Noise(method="noise", attributes=("a",), kind="independent", sd_percent=20.0)
+    ranked = Microaggregation(method="microaggregation", attributes=("a",), k=3)
+    for steps in ((jitter("a"),), (noise,), (swap, ranked), (ranked, noise)):
+        assert default_attacks(steps)[-1] == MARGINALS
+        assert MARGINALS not in default_attacks((*steps, Sampling(method="sampling", share=0.5)))
+    of_b = ranked.model_copy(update={"attributes": ("b",)})
+    assert all(MARGINALS not in default_attacks(steps) for steps in ((swap,), (ranked,), (swap, of_b)))
 
 
 def test_credit_is_shared(table):

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tasks.mask.coding.recoding import Recoding
 from tasks.mask.coding.rounding import Rounding
 from tasks.mask.coding.top_bottom_coding import TopBottomCoding
 from tasks.mask.groups.microaggregation import Microaggregation
@@ -38,6 +39,10 @@ def noise(kind="independent", sd_percent=10.0):
     return Noise(method="noise", attributes=V, kind=kind, sd_percent=sd_percent)
 
 
+def banded(intervals, **shown):
+    return Recoding.model_validate({"method": "recoding", "recode": {"v": {"intervals": intervals, **shown}}})
+
+
 STEPS = {
     "swap": SWAP,
     "jitter": RankJitter(method="rank_jitter", attributes=V, window_percent=15.0),
@@ -54,6 +59,11 @@ STEPS = {
     "both ends": coded(top=70, bottom_percent=12),
     "mean": coded(top_percent=20, publish="mean"),
     "median of the ends": coded(top_percent=12, bottom_percent=20, publish="median"),
+    "bands": banded([5, 30, 61], publish="mean"),
+    "medians of bands": banded([-10, 20, 21, 70], publish="median"),
+    "lower limits": banded([-1000, 0, 30, 55], publish="lower"),
+    "midpoints": banded([-1000, 0, 10, 55, 1000], publish="midpoint"),
+    "stated": banded([5, 60], values=[-300, 40, 61]),
     "back": ReverseMapping(method="reverse_mapping", attributes=V),
 }
 
@@ -80,6 +90,11 @@ class TestWorkedByHand:
         assert self.between(table, coded(top_percent=40)) == (8, 34)  # 34, 43, 53 and 64 are published as 34
         assert self.between(table, coded(top_percent=40), of=9) == (34, 34)
         assert self.between(table, coded(top_percent=30, publish="mean"), of=9) == (53, 53)  # (43 + 53 + 64) / 3 = 53.3
+
+    def test_bands_of_the_ends(self, table):
+        assert self.between(table, banded([10, 30], values=[5, 20, 40])) == (5, 40)  # 8 and 34
+        assert self.between(table, banded([10, 40], publish="mean")) == (0.5, 40.5)  # means of values from 1 to 40, rounded
+        assert self.between(table, banded([0, 15, 30, 50, 70], publish="midpoint")) == (7, 40)
 
     def test_individual_ranking_gives_the_means_of_pairs(self, table):
         # 1 4 | 8 13 | 19 26 | 34 43 | 53 64 become 2, 10, 22, 38, 58 (halves to even)

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from tasks.mask.coding.centres import compute_band_centre, refuse_few
 from tasks.mask.coding.written import Written, parse_position
-from tasks.mask.precision_grid import round_to_grid
+from tasks.mask.precision_grid import grid_step, round_to_grid
 from tasks.mask.step import MaskContext
 from tasks.microdata.errors import InputError
 from tasks.microdata.positions import extract_positions
@@ -43,6 +43,35 @@ def apply_bands(
     after = np.where(np.isnan(before), np.nan, of_band[find_bands(before, limits)])
     _refuse_open_bands(before, after, name, str(shown), location)
     return site.data.replace_positions(site.schema[name], after)
+
+
+def bound_bands(
+    site: MaskContext,
+    name: str,
+    intervals: tuple[Written, ...],
+    shown: BandRule | tuple[Written, ...],
+    outermost: tuple[float, float],
+    location: str,
+) -> tuple[Floats, Floats, Floats]:
+    """The limits of the bands, and between what lies that which is published for each: shapes (b - 1,), (b,), (b,).
+
+    outermost: between which values the column lies; within it an open band ends for its mean or median. A band that nothing is
+    published for holds no value: it gets the ends of its neighbour.
+    """
+    limits = _limits(site, name, intervals, location)
+    if not isinstance(shown, str):
+        of_band = _position_stated_values(site, name, shown, limits, location)
+        return limits, of_band, of_band
+    if shown in ("midpoint", "lower"):
+        of_band = _compute_limit_values(site, name, shown, limits, location)
+        there = np.flatnonzero(~np.isnan(of_band))
+        every = np.arange(len(of_band) if len(there) else 0)
+        after = np.minimum(np.searchsorted(there, every, side="left"), len(there) - 1)
+        before = np.maximum(np.searchsorted(there, every, side="right") - 1, 0)
+        return (limits, of_band[there[after]], of_band[there[before]]) if len(there) else (limits, of_band, of_band)
+    slack = 0.0 if site.schema[name].scale is Scale.ORDINAL else grid_step(site.precision[name]) / 2
+    low, high = np.append(outermost[0], limits) - slack, np.append(limits, outermost[1]) + slack
+    return limits, np.minimum.accumulate(low[::-1])[::-1], np.maximum.accumulate(high)
 
 
 def find_bands(positions: Floats, limits: Floats) -> Integers:

@@ -8,23 +8,26 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeVar
 
+import numpy as np
 from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 
-from tasks.mask.coding.bands import apply_bands, refuse_idle_bands
+from tasks.mask.carrying import carry_bounds
+from tasks.mask.coding.bands import apply_bands, bound_bands, find_bands, refuse_idle_bands
 from tasks.mask.coding.first_digits import DigitGrouping, first_digits, refuse_no_digits
 from tasks.mask.coding.joined_categories import Become, join_categories, refuse_unfit_mapping
 from tasks.mask.coding.mapping import CategoryPairs, read_mapping
 from tasks.mask.coding.written import Written
-from tasks.mask.intruder_belief import Belief
+from tasks.mask.intruder_belief import Belief, DiscreteLikelihood
 from tasks.mask.mask_text import MaskText
-from tasks.mask.repetition import infer_by_repeating_step, infer_by_value_rule
+from tasks.mask.repetition import can_repeat_rule, create_mask_context, infer_by_repeating_step, infer_by_value_rule
 from tasks.mask.shared_advice import JOINTLY, MORE_RISK, Fields
 from tasks.mask.step import Description, IntruderView, MaskContext, MaskingMethod, MaskStep, Randomness
+from tasks.mask.value_bounds import ValueBounds
 from tasks.microdata.by_attribute import MappingForm, WrittenMapping, refuse_other_attributes
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Scale, Schema
 from tasks.microdata.spec import Name, Public, PublicField, Spec
-from tasks.microdata.table import Microdata
+from tasks.microdata.table import Floats, Microdata
 from tasks.microdata.words import join_with_and
 
 AnyStep = TypeVar("AnyStep", bound=MaskStep)
@@ -157,6 +160,12 @@ class Recoding(MaskingMethod):
     def describe(self, schema: Schema) -> MaskText:
         return describe_recoding(self)
 
+    def move_bounds(self, view: IntruderView, bounds: ValueBounds) -> ValueBounds | None:
+        return move_bounds_by_recoding(view, self, bounds)
+
+    def spread_ranks(self, view: IntruderView, law: DiscreteLikelihood) -> DiscreteLikelihood | None:
+        return law
+
     @classmethod
     def examples(cls) -> tuple[Self, ...]:
         return (
@@ -280,12 +289,38 @@ def infer(view: IntruderView, spec: Recoding) -> Belief:
     """What the step lets an intruder conclude who knows it: they recode their own records by the same rule.
 
     A mapping, a midpoint, a lower limit or a stated value is a rule for single values; a mean or median depends on all records.
+    Of an attribute that they did not know for certain before, the bounds are put into bands.
     """
     for name, one in spec.recode:
         again = partial(_recode_attribute, name=name, one=one, location="masking", protected=False)
-        known = infer_by_repeating_step(view, (name,), again) if one.depends_on_all else infer_by_value_rule(view, name, again)
+        if one.depends_on_all and view.knowledge.is_certain((name,)):
+            known = infer_by_repeating_step(view, (name,), again)
+        elif not one.depends_on_all and can_repeat_rule(view.knowledge, name):
+            known = infer_by_value_rule(view, name, again)
+        else:
+            known = carry_bounds(view, spec, name)
         view = replace(view, knowledge=known)
     return view.knowledge
+
+
+def move_bounds_by_recoding(view: IntruderView, spec: Recoding, bounds: ValueBounds) -> ValueBounds | None:
+    """The bounds after recoding into bands; None: the step joins categories, whose order says nothing."""
+    one, site = dict(spec.recode)[bounds.name], create_mask_context(view)
+    if one.intervals is None or np.isnan(bounds.low).all():
+        return None
+    outermost = float(np.nanmin(bounds.low)), float(np.nanmax(bounds.high))
+    try:
+        banded = bound_bands(site, bounds.name, one.intervals, one.values or one.publish or "median", outermost, site.where)
+    except InputError:  # the rule does not fit the attribute
+        return None
+    limits, low, high = banded
+    if np.isnan(low).any():  # no band of so few limits has such a value
+        return None
+    return bounds.map_ends(lambda x: _in_band(x, limits, low), lambda x: _in_band(x, limits, high))
+
+
+def _in_band(values: Floats, limits: Floats, of_band: Floats) -> Floats:
+    return np.where(np.isnan(values), np.nan, of_band[find_bands(values, limits)])
 
 
 def load_mappings(steps: Iterable[AnyStep], base: Path, where: str) -> tuple[AnyStep, ...]:

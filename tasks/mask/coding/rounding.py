@@ -16,7 +16,7 @@ from tasks.mask.coding.rounding_text import describe_rounding
 from tasks.mask.intruder_belief import Belief, DiscreteLikelihood, GaussianLikelihood, InInterval
 from tasks.mask.mask_text import MaskText
 from tasks.mask.precision_grid import round_to_grid
-from tasks.mask.repetition import create_mask_context, infer_by_value_rule
+from tasks.mask.repetition import can_repeat_rule, create_mask_context, infer_by_value_rule
 from tasks.mask.shared_advice import JOINTLY, MORE_RISK, Fields, state_values
 from tasks.mask.step import Description, IntruderView, MaskContext, MaskingMethod, Randomness
 from tasks.mask.value_bounds import ValueBounds
@@ -228,7 +228,7 @@ def infer(view: IntruderView, spec: Rounding) -> Belief:
         blurred = next((part for part in view.knowledge.blurred if name in part.names and not part.factors), None)
         if spec.kind == "deterministic" and blurred is not None:
             known = _add_rounding_variance(view, spec, name, base, blurred)
-        elif spec.kind == "deterministic" and _follows_rule(view.knowledge, name):
+        elif spec.kind == "deterministic" and can_repeat_rule(view.knowledge, name):
             known = infer_by_value_rule(view, name, partial(_repeat_rounding, name=name, base=base))
         elif view.knowledge.is_certain((name,)):
             between, moved = _infer_interval(view, name, base), find_bounds(view, name)
@@ -243,11 +243,6 @@ def infer(view: IntruderView, spec: Rounding) -> Belief:
             known = carry_bounds(view, spec, name)
         view = replace(view, knowledge=known)
     return view.knowledge
-
-
-def _follows_rule(knowledge: Belief, name: str) -> bool:
-    """Is the attribute known for certain, or by a law of its values?"""
-    return knowledge.is_certain((name,)) or any(name in law.names and law.values is not None for law in knowledge.likelihoods)
 
 
 def move_bounds_by_rounding(view: IntruderView, spec: Rounding, bounds: ValueBounds) -> ValueBounds:
