@@ -28,6 +28,7 @@ class DisplacementLaw:
     low: float
     step: float
     still: float
+    spread: float
     density: Floats
     atom: Floats
     normal: Floats
@@ -62,6 +63,7 @@ def estimate_displacements(displacements: Floats, group: Integers, n_groups: int
     step = (high - low) / (2 * CELLS - 1)
     grid = low + step * np.arange(2 * CELLS)
     width = step * scale * np.cosh(grid)  # of a cell, in displacements
+    spread_of_sizes = max(float(np.quantile(sizes, 0.75)) if len(sizes) else 0.0, still)
     kernel = np.exp(-0.5 * (np.arange(-5, 6) / SMOOTHED_BY) ** 2)
     kernel /= kernel.sum()
     spread = scale * (np.sinh(high) - np.sinh(low))
@@ -86,7 +88,7 @@ def estimate_displacements(displacements: Floats, group: Integers, n_groups: int
         if alone:
             atom[g] = np.log(rests / (2 * still))
             normal_atom[g] = _quantile(np.array([float((mine < -still).mean()) + rests / 2]), n)[0]
-    return DisplacementLaw(scale, low, step, still, density, atom, normal, normal_atom)
+    return DisplacementLaw(scale, low, step, still, spread_of_sizes, density, atom, normal, normal_atom)
 
 
 def _quantile(shares: Floats, n: int) -> Floats:

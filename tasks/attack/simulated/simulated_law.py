@@ -23,6 +23,7 @@ from tasks.microdata.table import Floats, Integers, Microdata
 
 MOST_PAIRS = 900_000_000  # of a record and a row: 30,000 of each
 MOST_ROWS_OF_A_RECORD = 600
+WANTED_PAIRS = 8_000_000  # that are weighed together; more where many are as likely
 _EQUAL = 1e-6  # probabilities that differ by less, relatively, are a tie
 REMARK = "; the law of all steps together is estimated from simulated maskings (heuristic: no bound is proven)"
 
@@ -134,7 +135,7 @@ def link_by_simulated_law(
         raise NotFollowed(f"more than {MOST_PAIRS:,} pairs of records and rows are too many for a simulated law")
     release = learn_release(original, masked, schema, mechanisms, knows)
     both = release.both
-    wanted = min(MOST_ROWS_OF_A_RECORD, MOST_PAIRS_JOINTLY // max(len(both.own), 1))
+    wanted = min(MOST_ROWS_OF_A_RECORD, max(WANTED_PAIRS // max(len(both.own), 1), 1))
     starts, rows, scores = list_likely_pairs(release.law.tables, wanted, MOST_PAIRS_JOINTLY)
     if not len(starts):
         raise NotFollowed(f"more than {MOST_PAIRS_JOINTLY:,} pairs are equally likely: the law tells too few apart")
