@@ -15,6 +15,7 @@ from tasks.microdata.errors import NotApplicable, NotFollowed
 TASKS = Path(__file__).parents[2] / "tasks"
 
 NO_OBJECT = {
+    "no step changed a value, so that there is no law": 1,
     "no attribute that the intruder knows was rank-swapped: nothing is known to be exchanged in pairs": 1,
     "no record is released from which a distance could be learned": 1,
     "fewer than two records have all attributes of the covariance": 1,
@@ -31,6 +32,7 @@ NO_OBJECT = {
     "the rows belong to nobody, so that no law leads from a record to its row": 1,
 }
 LACKS_KNOWLEDGE = {
+    "{}, which somebody who asks for this does not know": 1,
     "the intruder knows no published attribute": 5,
     "the intruder knows no attribute with an order, so that there is no covariance": 1,
     "the intruder knows no attribute that has an order": 1,
@@ -58,7 +60,7 @@ LAW_LOST = {
     "what was rank-swapped was masked again, or not known for sure before: no pairs to look for": 1,
     "why_lost(mechanisms, knowledge.lost)": 1,
     "why_lost(context.mechanisms, knowledge.lost)": 1,
-    "why_lost(mechanisms, told.unclear)": 1,
+    "why_lost(mechanisms, lost)": 1,
     "gaps.reason": 2,
     "no masking step is known": 1,
     "nobody declared how the table was masked: there is nothing to simulate": 1,
