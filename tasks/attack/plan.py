@@ -42,15 +42,16 @@ def default_attacks(steps: tuple[Mechanism, ...], *, keeps_row_order: bool = Fal
 
 
 def _move_by_law(steps: tuple[Mechanism, ...]) -> bool:
-    """Is there noise, rank jitter, or a swap or rounding at random of an attribute that another step masks as well?
+    """Is there noise, rank jitter, or a swap or rounding at random of an attribute that a later step masks again?
 
-    Of a swap alone the consistency attack finds more.
+    After a swap that is the last step the consistency attack finds more.
     """
     if any(isinstance(step, RankJitter | Noise) for step in steps):
         return True
-    named = Counter(name for step in steps for name in step.target_attributes)
-    at_random = (step for step in steps if isinstance(step, RankSwapping | Rounding) and step.randomness != "none")
-    return any(named[name] > 1 for step in at_random for name in step.target_attributes)
+    at_random = [i for i, step in enumerate(steps) if isinstance(step, RankSwapping | Rounding) and step.randomness != "none"]
+    return any(
+        not set(steps[i].target_attributes).isdisjoint(later.target_attributes) for i in at_random for later in steps[i + 1 :]
+    )
 
 
 def may_lack_a_closed_law(steps: tuple[Mechanism, ...]) -> bool:

@@ -16,7 +16,7 @@ from tasks.mask.methods import infer_belief, mask
 from tasks.mask.noise.noise import Noise
 from tasks.mask.ranks.rank_jitter import RankJitter
 from tasks.mask.ranks.rank_swapping import RankSwapping
-from tasks.microdata.errors import InputError
+from tasks.microdata.errors import InputError, NotFollowed
 from tests.mask.followed import followed
 
 SEED = bytes(range(32))
@@ -63,13 +63,18 @@ def test_no_true_row_is_ruled_out(table, before, groups, after, seed, n, differe
     columns = {name: (1 + rng.integers(0, different, n)) * 100.0 / different for name in ("a", "b", "c")}
     columns["a"] = np.where((rng.random(n) < gaps) & (np.arange(n) > 8), np.nan, columns["a"])
     data, schema = table({name: np.round(values, 2) for name, values in columns.items()})
-    steps = tuple(STEPS[name] for name in (*before, groups, *after))
+    names = (*before, groups, *after)
+    steps = tuple(STEPS[name] for name in names)
     try:
         found = followed(data, schema, steps, seed=seed.to_bytes(32, "big"))
     except InputError:  # steps that do not fit, such as groups of too few rows with the same gaps
         return
+    except NotFollowed:
+        assert "factors" in names
+        return
     assert not found.rules_out_the_truth.any()
-    assert found.knowledge.unclear == ()
+    # of factors on a column whose values may all be 0 only the signs are known, which not every later step can use
+    assert found.knowledge.unclear == () or "factors" in names
 
 
 def test_the_bounds_of_a_mean_by_hand(table):

@@ -51,8 +51,10 @@ def _multiply(bounds: ValueBounds, z: float, spread: float, share: float, slack:
     if lowest is None or highest is None:
         return None
     least_square = float((np.maximum(np.maximum(lowest, -highest), 0.0) ** 2).mean())
-    if least_square == 0:
-        return None
+    if least_square == 0:  # all may be 0, and then nothing bounds the factors: only signs are left
+        low, high = (np.where(np.isnan(bounds.low), np.nan, end) for end in (-np.inf, np.inf))
+        low, high = np.where(bounds.low >= 0, 0.0, low), np.where(bounds.high <= 0, 0.0, high)
+        return ValueBounds(bounds.name, low, high)
     most = np.sqrt(np.log1p(share**2 * spread**2 / least_square))
     ends = np.exp([-z * most - most**2 / 2, z * min(z, most) - min(z, most) ** 2 / 2])
 
@@ -73,8 +75,8 @@ def spread_ranks_by_noise(view: IntruderView, spec: Noise, law: DiscreteLikeliho
     bounds = find_bounds(view, law.names[0])
     if law.begins is None or bounds is None or bounds.lowest is None or bounds.highest is None:
         return None
-    column = (bounds.lowest + bounds.highest) / 2
-    if len(column) < 2 or law.begins[-1] != len(column):
+    column = _estimate_column(view, bounds.name, bounds.lowest, bounds.highest)
+    if len(column) < 2 or law.begins[-1] != len(column) or column[0] == column[-1]:
         return None
     spread = spec.share * float(np.std(column, ddof=1))
     if spec.kind == "multiplicative":
@@ -82,3 +84,12 @@ def spread_ranks_by_noise(view: IntruderView, spec: Noise, law: DiscreteLikeliho
             return None
         spread, column = float(np.sqrt(np.log1p(spread**2 / (column**2).mean()))), np.log(column)
     return follow_blocks(law, blur_ranks(column, law.begins, spread)) if spread > 0 else law
+
+
+def _estimate_column(view: IntruderView, name: str, lowest: Floats, highest: Floats) -> Floats:
+    """The middle of the bounds on the column, ascending; where they are wider than that varies, the released column."""
+    middle = (lowest + highest) / 2
+    shown = view.released.positions(view.schema[name])
+    column = np.sort(shown[~np.isnan(shown)])
+    is_vague = len(column) == len(middle) and (highest - lowest).mean() > middle.std()
+    return column if is_vague else middle
