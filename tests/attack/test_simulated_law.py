@@ -7,6 +7,7 @@ import pytest
 from pydantic import TypeAdapter
 
 from tasks.attack.methods import attack
+from tasks.attack.outcomes.outcome import AttackResult
 from tasks.attack.plan import SIMULATED, default_attacks, may_lack_a_closed_law
 from tasks.attack.simulated.exchanges import find_partners, weigh_exchanges
 from tasks.attack.simulated.simulated_law import learn_release, link_by_simulated_law
@@ -17,6 +18,7 @@ from tasks.mask.methods import Masking, mask
 from tasks.microdata.alignment import Alignment
 from tasks.microdata.schema import Scale
 from tasks.microdata.table import Microdata
+from tasks.score.attack_coverage import list_unfollowed_attacks
 
 SEED = bytes(range(32))
 ALL = ("x", "y", "z")
@@ -166,6 +168,21 @@ def test_it_runs_by_default_on_chains_alone():
     assert (may_lack_a_closed_law(once), may_lack_a_closed_law(twice), may_lack_a_closed_law(unknown)) == (False, True, False)
     assert SIMULATED in default_attacks(twice)
     assert SIMULATED not in default_attacks(once)
+
+
+def test_it_answers_for_a_closed_law_that_cannot_be_followed():
+    steps = chain(SWAP, noise(1.0))
+    shared = {"infers": "", "knows_data": "", "knows_mechanism": "", "direction": "to_release", "scale_by": None}
+    shared |= {"n_release": 9, "chance": 0.1, "counts": "records", "full_form": True}
+
+    def result(method, status, intruder="declared"):
+        return AttackResult(attack=method, method=method, intruder=intruder, status=status, **shared)
+
+    lost, found = result("transparency", "not_followed"), result("simulated_law", "ok")
+    assert list_unfollowed_attacks((lost,), steps) == (lost,)
+    assert list_unfollowed_attacks((lost, found), steps) == ()
+    assert list_unfollowed_attacks((lost, result("simulated_law", "ok", "insider:z")), steps) == (lost,)
+    assert list_unfollowed_attacks((lost, result("simulated_law", "not_followed")), steps) == (lost,)
 
 
 def test_a_table_masked_elsewhere_is_not_followed(people):
