@@ -7,7 +7,9 @@ import pytest
 from pydantic import TypeAdapter
 
 from tasks.attack.methods import attack
+from tasks.attack.outcomes.outcome import AttackResult
 from tasks.attack.plan import SIMULATED, default_attacks, may_lack_a_closed_law
+from tasks.attack.simulated.exchanges import find_partners, weigh_exchanges
 from tasks.attack.simulated.simulated_law import learn_release, link_by_simulated_law
 from tasks.attack.threat import Intruder
 from tasks.attack.transparency.transparency import Transparency
@@ -16,6 +18,7 @@ from tasks.mask.methods import Masking, mask
 from tasks.microdata.alignment import Alignment
 from tasks.microdata.schema import Scale
 from tasks.microdata.table import Microdata
+from tasks.score.attack_coverage import list_unfollowed_attacks
 
 SEED = bytes(range(32))
 ALL = ("x", "y", "z")
@@ -101,6 +104,31 @@ def test_it_beats_the_nearest_row_on_chains(people, steps):
     assert share_found(parts) >= 0.9 * float((np.diag(near) / near.sum(axis=1)).mean())
 
 
+@pytest.mark.parametrize("small", ["noise", "rounding"])
+def test_exchanges_are_followed_through_a_small_step(table, small):
+    rng, n, names = np.random.default_rng(8), 400, tuple("abcde")
+    common = rng.normal(size=n)
+    data, schema = table({name: np.round(100 + 20 * (common + rng.normal(size=n)), 3) for name in names})
+    swap = {"method": "rank_swapping", "attributes": names, "window_percent": 20.0}
+    last = {
+        "noise": {"method": "noise", "kind": "independent", "attributes": names, "sd_percent": 0.02},
+        "rounding": {"method": "rounding", "bases": dict.fromkeys(names, 0.02), "kind": "random"},
+    }[small]
+    assert share_found(release((data, schema), chain(swap, last)), knows=names) > 0.95
+
+
+def test_both_sides_of_an_exchange_are_found_by_hand():
+    # values 1, 2, 3, 4 of records 0..3; 1 and 4 were exchanged: row 0 shows 4, row 3 shows 1
+    own, shown, ones = np.array([[1.0, 2, 3, 4]]), np.array([[4.0, 2, 3, 1]]), np.ones(4, np.int64)
+    partners = find_partners(own, shown, ones, ones)
+    assert partners.records.tolist() == [[0, 1, 2, 3]]
+    assert partners.rows.tolist() == [[3, 1, 2, 0]]
+    assert partners.of_row[0].tolist() == [[2, 4], [0, 3], [1, 4], [0, 2]]  # a place on either side
+    # record 0 may be row 0, with evidence 1; record 3, which has row 0's value, may be row 3 (evidence 2) and nothing else
+    starts, rows, evidence = np.array([0, 1, 1, 1, 2]), np.array([0, 3]), np.array([1.0, 2.0])
+    assert weigh_exchanges(starts, rows, evidence, partners).tolist() == [2.0, 1.0]
+
+
 def test_neither_order_of_rows_nor_of_columns_matters(people):
     data, shown, schema, steps, _ = release(people, chain(MDAV, noise(20.0)))
     straight = link_by_simulated_law(data, shown, schema, steps, ALL)
@@ -140,6 +168,21 @@ def test_it_runs_by_default_on_chains_alone():
     assert (may_lack_a_closed_law(once), may_lack_a_closed_law(twice), may_lack_a_closed_law(unknown)) == (False, True, False)
     assert SIMULATED in default_attacks(twice)
     assert SIMULATED not in default_attacks(once)
+
+
+def test_it_answers_for_a_closed_law_that_cannot_be_followed():
+    steps = chain(SWAP, noise(1.0))
+    shared = {"infers": "", "knows_data": "", "knows_mechanism": "", "direction": "to_release", "scale_by": None}
+    shared |= {"n_release": 9, "chance": 0.1, "counts": "records", "full_form": True}
+
+    def result(method, status, intruder="declared"):
+        return AttackResult(attack=method, method=method, intruder=intruder, status=status, **shared)
+
+    lost, found = result("transparency", "not_followed"), result("simulated_law", "ok")
+    assert list_unfollowed_attacks((lost,), steps) == (lost,)
+    assert list_unfollowed_attacks((lost, found), steps) == ()
+    assert list_unfollowed_attacks((lost, result("simulated_law", "ok", "insider:z")), steps) == (lost,)
+    assert list_unfollowed_attacks((lost, result("simulated_law", "not_followed")), steps) == (lost,)
 
 
 def test_a_table_masked_elsewhere_is_not_followed(people):

@@ -269,8 +269,7 @@ def test_a_new_attack_takes_a_new_catalogue_version():
         "9",
         [
             "consistency", "distance_linkage", "learned_linkage", "probabilistic_linkage", "profile_linkage", "row_position",
-            "simulated_law",
-            "transparency",
+            "simulated_law", "transparency",
         ],
     )  # fmt: skip
     assert sorted(spec.method for spec in DEFAULT_TABLE_ATTACKS) == [

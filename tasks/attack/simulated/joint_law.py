@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 from scipy.spatial import cKDTree
 
-from tasks.attack.simulated.column_law import ColumnLaw, LearnedColumn, learn_column
+from tasks.attack.simulated.column_law import JUDGE, ColumnLaw, LearnedColumn, learn_column
 from tasks.attack.simulated.displacements import DisplacementLaw
 from tasks.attack.simulated.maskings import Simulation
 from tasks.microdata.compiled import njit
@@ -58,10 +58,13 @@ class LawTables(NamedTuple):
 class JointLaw:
     """The learned law. tables: by distinct records and rows. forms: of each attribute, in the order of the tables.
 
+    judge: the law without one simulated masking, and that masking in place of the release: record i became row i.
+
     log P(row | record) is known up to a term of the row alone: comparing rows of one record needs `compute_evidence`.
     """
 
     tables: LawTables
+    judge: LawTables
     forms: tuple[str, ...]
 
     def compute_log_likelihood(self, records: Integers, rows: Integers) -> Floats:
@@ -79,8 +82,12 @@ def learn_joint_law(simulation: Simulation, own_of_record: Integers, shown_of_ro
     learned.sort(key=lambda one: -one.gain)  # the attribute that tells most is looked at first
     tie = _correlate(learned, simulation.kept)
     record, row = (np.unique(kinds, return_index=True)[1] for kinds in (own_of_record, shown_of_row))
+    everybody = np.arange(len(own_of_record))
+    judged = [replace(one.law, centre=one.centres[JUDGE], group=one.groups[JUDGE], place=one.places[JUDGE]) for one in learned]
     return JointLaw(
-        _stack([one.law for one in learned], tie, own_of_record, record, row), tuple(one.law.form for one in learned)
+        tables=_stack([one.law for one in learned], tie, own_of_record, record, row),
+        judge=_stack(judged, tie, everybody, everybody, everybody),
+        forms=tuple(one.law.form for one in learned),
     )
 
 

@@ -9,22 +9,25 @@ import numpy as np
 
 from tasks.attack.base import AttackContext, AttackDescription, AttackFindings, AttackTraits, Files
 from tasks.attack.descriptions import DataKnowledge
-from tasks.attack.linkage.pair_marginals import MOST_PAIRS_JOINTLY, WeighedPairs, compute_pair_marginals
+from tasks.attack.linkage.pair_marginals import MOST_PAIRS_JOINTLY
 from tasks.attack.mechanism_attack import MechanismAttack, NameSet, prepare_following
 from tasks.attack.neighbours.record_comparison import Comparison, create_comparison
 from tasks.attack.outcomes.links import Links
+from tasks.attack.simulated.column_law import JUDGE
 from tasks.attack.simulated.joint_law import JointLaw, learn_joint_law, list_likely_pairs
-from tasks.attack.simulated.maskings import simulate_maskings
+from tasks.attack.simulated.likely_pairs import EQUAL, LikelyPairs
+from tasks.attack.simulated.maskings import Simulation, simulate_maskings
 from tasks.mask.methods import Mechanism
+from tasks.mask.ranks.rank_swapping import RankSwapping
 from tasks.microdata.errors import NotApplicable, NotFollowed
 from tasks.microdata.schema import Schema
 from tasks.microdata.spec import Public
 from tasks.microdata.table import Floats, Integers, Microdata
 
 MOST_PAIRS = 900_000_000  # of a record and a row: 30,000 of each
+MOST_EXCHANGED = 8_000  # records of which exchanges are followed
 MOST_ROWS_OF_A_RECORD = 600
 WANTED_PAIRS = 8_000_000  # that are weighed together; more where many are as likely
-_EQUAL = 1e-6  # probabilities that differ by less, relatively, are a tie
 REMARK = "; the law of all steps together is estimated from simulated maskings (heuristic: no bound is proven)"
 
 
@@ -89,6 +92,7 @@ class LearnedRelease:
 
     both: Comparison
     law: JointLaw
+    simulation: Simulation
 
     def compute_log_likelihood(self, records: Integers, rows: Integers) -> Floats:
         """Shape (k,): log P(row | record) of k pairs of the intruder's records and released rows, up to a term of the row."""
@@ -108,7 +112,7 @@ def learn_release(
     both = create_comparison(original, masked, schema, knows, "release")
     simulation = simulate_maskings(original, masked, schema, mechanisms, knows)
     law = learn_joint_law(simulation, both.own_of_record[simulation.order], both.shown_of_row)
-    return LearnedRelease(both, law)
+    return LearnedRelease(both, law, simulation)
 
 
 def link_by_simulated_law(
@@ -125,6 +129,8 @@ def link_by_simulated_law(
 
     Formula in words: P(row | record) is the product over the attributes of a density of the displacement (by value, rank or
     logarithm, whichever tells simulated images apart best) or of a probability, and of a Gaussian copula of the displacements.
+    After rank swapping, both sides of an exchange speak for each other (`exchanges`), where this finds more in a simulated
+    masking.
     Belief propagation over all records and rows then says how probable each pair is where no row is two records'; ties share.
 
     present: the records that the intruder knows to be released; the others have no links. n_records: of the source.
@@ -142,10 +148,17 @@ def link_by_simulated_law(
     counts = np.bincount(both.own_of_record)
     if present is not None:
         counts = np.bincount(both.own_of_record[present], minlength=len(counts))
-    chance = _weigh(starts, rows, scores, counts, both, _count_common(original, masked, present, n_records))
+    n_common = _count_common(original, masked, present, n_records)
+    pairs = LikelyPairs(starts, rows, scores, counts, np.bincount(both.shown_of_row), n_common)
+    swapped = any(isinstance(step, RankSwapping) for step in mechanisms)
+    complete = original.n == masked.n == n_common
+    if swapped and complete and original.n <= MOST_EXCHANGED and _finds_exchanges(release):
+        chance = pairs.follow_exchanges(_numbers(both.own), _numbers(both.shown))
+    else:
+        chance = pairs.compute_chances(pairs.compute_evidence())
     largest = np.maximum.reduceat(np.append(chance, 0.0), starts[:-1]) * (np.diff(starts) > 0)
     owner = np.repeat(np.arange(len(counts)), np.diff(starts))
-    chosen = (chance >= largest[owner] * (1 - _EQUAL)) & (counts[owner] > 0)
+    chosen = (chance >= largest[owner] * (1 - EQUAL)) & (counts[owner] > 0)
     begins = np.append(0, np.cumsum(np.bincount(owner[chosen], minlength=len(counts))))
     if present is None:
         return Links(both.shown_of_row, both.own_of_record, begins, rows[chosen])
@@ -160,13 +173,18 @@ def _count_common(original: Microdata, masked: Microdata, present: Integers | No
     return max(min(round(masked.n * share), original.n, masked.n), 1)
 
 
-def _weigh(starts: Integers, rows: Integers, scores: Floats, counts: Integers, both: Comparison, n_common: int) -> Floats:
-    """Shape (e,): how probable each pair is, given all records and rows."""
-    owner, n = np.repeat(np.arange(len(counts)), np.diff(starts)), max(int(counts.sum()), 1)
-    top = np.full(len(both.shown), -np.inf)
-    np.maximum.at(top, rows, scores)
-    evidence = np.bincount(rows, counts[owner] * np.exp(scores - top[rows]), len(top)) / n
-    weight = np.exp(np.clip(scores - top[rows] - np.log(np.maximum(evidence[rows], 1e-300)), -60, 60))
-    if (counts == 0).any():  # who is not released takes part in nothing
-        weight = np.where(counts[owner] > 0, weight, 1e-200)
-    return compute_pair_marginals(WeighedPairs(starts, rows, weight), counts, np.bincount(both.shown_of_row), n_common)
+def _finds_exchanges(release: LearnedRelease) -> bool:
+    """Does following exchanges find more in a simulated masking, whose truth the intruder knows?"""
+    columns, ones = release.simulation.columns, np.ones(len(release.simulation.order), dtype=np.int64)
+    starts, rows, scores = list_likely_pairs(release.law.judge, MOST_ROWS_OF_A_RECORD, MOST_PAIRS_JOINTLY)
+    if not len(starts):
+        return False
+    pairs = LikelyPairs(starts, rows, scores, ones, ones, len(ones))
+    own, shown = (np.column_stack(of_all) for of_all in zip(*((one.own, one.images[JUDGE]) for one in columns), strict=True))
+    followed = pairs.follow_exchanges(_numbers(own), _numbers(shown), rounds=2)
+    return pairs.count_hits(followed) > pairs.count_hits(pairs.compute_chances(pairs.compute_evidence()))
+
+
+def _numbers(values: Floats) -> Floats:
+    """Shape (d, k): by attribute, a missing value below all others."""
+    return np.where(np.isnan(values), -1e300, values).T.copy()
