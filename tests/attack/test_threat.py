@@ -7,7 +7,7 @@ import pytest
 from tasks.attack.consistency.consistency import Consistency
 from tasks.attack.linkage.distance_linkage import DistanceLinkage
 from tasks.attack.omissions import Omission
-from tasks.attack.plan import SIMULATED, check_attacks, default_attacks, list_required_attacks
+from tasks.attack.plan import MARGINALS, SIMULATED, check_attacks, default_attacks, list_required_attacks
 from tasks.attack.row_position import RowPosition
 from tasks.attack.threat import IntruderSpec, intruders, order_attributes_greedily
 from tasks.attack.transparency.transparency import Transparency
