@@ -16,10 +16,11 @@ SWAP_AND_GROUP = [  # the groups are made of values of which nobody knows how fa
 ]
 POLICY = [{"measure": "reidentification", "at_most": 0.9}, {"measure": "records_exposed", "at_most": 0.9}]
 LOST = ("transparency", "consistency")
+CLOSED_LAWS = [{"method": "distance_linkage"}, *({"method": name} for name in LOST)]  # without the simulated law
 
 
 def test_it_leaves_identity_undecided_unless_it_is_omitted(certify, sdcert, tmp_path):
-    change = {"masking": SWAP_AND_GROUP, "policy": POLICY}
+    change = {"masking": SWAP_AND_GROUP, "policy": POLICY, "attacks": CLOSED_LAWS}
     ran, manifest = certify(change)
     assert ran.code == 1, ran.out
     criteria = scorecard_of(tmp_path, manifest)["criteria"]
@@ -46,6 +47,14 @@ def test_it_leaves_identity_undecided_unless_it_is_omitted(certify, sdcert, tmp_
     assert verified.code == 0
     assert f"CERTIFIED EXCEPT {', '.join(excepted)}" in verified.out
     assert f"omitted: transparency by declared ({REASON})" in " ".join(verified.out.split())
+
+
+def test_by_default_the_simulated_law_answers(certify, tmp_path):
+    ran, manifest = certify({"masking": SWAP_AND_GROUP, "policy": POLICY})
+    assert ran.code == 0, ran.err
+    figures = {one["id"]: one["status"] for one in scorecard_of(tmp_path, manifest)["estimates"]}
+    assert figures["reidentification|transparency|declared"] == "not_followed"
+    assert figures["reidentification|simulated_law|declared"] == "ok"
 
 
 def test_an_omission_of_an_attack_that_ran_excepts_nothing(certify, tmp_path):
@@ -101,7 +110,9 @@ CHAIN = [
 
 
 def test_one_key_that_is_not_masked_hides_no_law_that_is_lost(certify, tmp_path):
-    ran, manifest = certify({"masking": CHAIN, "policy": [{**line, "at_most": 1.0} for line in POLICY]})
+    ran, manifest = certify(
+        {"masking": CHAIN, "policy": [{**line, "at_most": 1.0} for line in POLICY], "attacks": CLOSED_LAWS[:2]}
+    )
     assert ran.code == 1, ran.err
     scorecard = scorecard_of(tmp_path, manifest)
     assert {one["decision"] for one in scorecard["criteria"] if one["limit"] == 1} == {"undecided"}
