@@ -1,11 +1,11 @@
 """All ordered pairs of masking methods, and random chains of three: `python benchmarks/pipelines.py [--rows N] [--chains N]`.
 
 The first columns of Census (read from SDCERT_REFERENCE_DATA), all masked and known to the intruder. Printed is, for each pair,
-what the strongest attack finds (distance, transparency for each record and by `matching: marginals`, consistency), and in
-brackets what the strongest of five simple attacks finds that are written here, each in a few lines and from the ranks alone:
-nearest by values, nearest by ranks, one to one by ranks, equal values counted, and exchanges followed with a tolerance of a
-rank. An `!` stands where the attacks find less than 0.9 of that less 0.02, `n` where neither
-transparency nor consistency follows the steps, `lost` where a candidate set lost the true row.
+what the strongest attack finds (distance, transparency for each record and by `matching: marginals`, consistency, simulated
+law), and in brackets what the strongest simple attack finds (`tasks/sweep/calibration/simple_attacks.py`: nearest by values,
+nearest by ranks, one to one by ranks, equal values counted, and exchanges followed with a tolerance of a rank). An `!` stands
+where the attacks find less than 0.9 of that less 0.02, `n` where none of them follows the steps, `lost` where a candidate set
+lost the true row.
 """
 
 from __future__ import annotations
@@ -21,13 +21,11 @@ from typing import Annotated, Any
 import numpy as np
 import pandas as pd
 import typer
-from scipy.ndimage import maximum_filter
-from scipy.optimize import linear_sum_assignment
-from scipy.spatial.distance import cdist
 
 from tasks.attack.consistency.consistency import link_by_consistency
 from tasks.attack.linkage.distance_linkage import DistanceLinkage, link_by_distance
 from tasks.attack.outcomes.links import Links
+from tasks.attack.simulated.simulated_law import link_by_simulated_law
 from tasks.attack.transparency.transparency import link_by_mechanism
 from tasks.mask.coding.rounding import Rounding
 from tasks.mask.coding.top_bottom_coding import TopBottomCoding
@@ -40,13 +38,13 @@ from tasks.mask.ranks.reverse_mapping import ReverseMapping
 from tasks.microdata.errors import AttackFailed, InputError, NotApplicable, NotFollowed
 from tasks.microdata.schema import Attribute, Role, Scale, Schema
 from tasks.microdata.table import Microdata
+from tasks.sweep.calibration.simple_attacks import attack_simply
 
 SEED = bytes(32)
 ENOUGH = 0.9  # of what the simple attacks find
 # One standard deviation of a share of 0.07 among 200 records is 0.02, and the best of five such shares is above its mean. Over
 # ten maskings the pair that comes nearest to the limit (swap, then MDAV) finds 0.060 where the best simple one finds 0.064.
 CHANCE = 0.02
-Floats = np.ndarray[Any, np.dtype[np.float64]]
 
 
 def steps_for(names: tuple[str, ...]) -> dict[str, Any]:
@@ -132,56 +130,21 @@ def attack_pipeline(original: Microdata, schema: Schema, steps: tuple[Any, ...],
         sound=False,
     )
     weighed = partial(link_by_mechanism, matching="marginals")
-    attacks: dict[str, Any] = {"transparency": link_by_mechanism, "marginals": weighed, "consistency": link_by_consistency}
+    attacks: dict[str, Any] = {
+        "transparency": link_by_mechanism,
+        "marginals": weighed,
+        "consistency": link_by_consistency,
+        "simulated law": lambda *context: (link_by_simulated_law(*context),),
+    }
     for name, link in attacks.items():
         try:
             score(name, link(original, released, schema, done.mechanisms, schema.names)[0], sound=True)
         except (NotApplicable, NotFollowed, AttackFailed):
             continue
     windows = [step.window_percent for step in steps if isinstance(step, RankSwapping)]
-    values = [np.column_stack([table.floats(name) for name in schema.names]) for table in (original, released)]
-    return Outcome(None, by, attack_simply(*values, own, windows[-1] if windows else None), lost)
-
-
-def attack_simply(values: Floats, shown: Floats, own: Any, window: float | None) -> dict[str, float]:
-    """The share of records that each of the simple attacks finds, ties shared. own: the row of each record."""
-    n = len(values)
-    ranks, ranks_shown = (np.argsort(np.argsort(one, axis=0, kind="stable"), axis=0) / n for one in (values, shown))
-    scale = np.maximum(shown.std(axis=0), 1e-12)
-    by_rank = cdist(ranks, ranks_shown, "sqeuclidean")
-    equal = (values[:, np.newaxis] == shown[np.newaxis]).sum(axis=2)
-    found = {
-        "nearest": _share(cdist(values / scale, shown / scale), own),
-        "nearest by rank": _share(by_rank, own),
-        "one to one": float((linear_sum_assignment(by_rank)[1] == own).mean()),
-        "equal values": _share(-equal.astype(float), own),
-    }
-    if window is not None:
-        found["exchanges"] = _share(-_follow_exchanges(ranks, ranks_shown, window / 100).astype(float), own)
-    return found
-
-
-def _share(distance: Floats, own: Any) -> float:
-    best = np.isclose(distance, distance.min(axis=1, keepdims=True), rtol=1e-9, atol=1e-12)
-    return float((best[np.arange(len(own)), own] / best.sum(axis=1)).mean())
-
-
-def _follow_exchanges(ranks: Floats, shown: Floats, window: float, tolerance: int = 1) -> Any:
-    """Pairs within the window of which each finds a partner in each column, up to `tolerance` ranks, until no more fall."""
-    n, d = ranks.shape
-    held, seen = (np.rint(one * n).astype(int) for one in (ranks, shown))
-    left = (np.abs(ranks[:, np.newaxis] - shown[np.newaxis]) <= window + (tolerance + 0.5) / n).all(axis=2)
-    while True:
-        supported = left.copy()
-        for j in range(d):
-            grid = np.zeros((n, n), dtype=bool)
-            records, rows = np.nonzero(left)
-            grid[held[records, j], seen[rows, j]] = True
-            near = maximum_filter(grid, size=2 * tolerance + 1, mode="constant")
-            supported &= near[seen[:, j]][:, held[:, j]].T  # who held what the row shows shows what the record held
-        if supported.sum() == left.sum():
-            return left
-        left = supported
+    window = windows[-1] / 100 if windows else None
+    simple = attack_simply(original, released, schema, schema.names, own, window)
+    return Outcome(None, by, {name: float(credit.mean()) for name, credit in simple.items()}, lost)
 
 
 def census(rows: int, columns: int) -> tuple[Microdata, Schema]:

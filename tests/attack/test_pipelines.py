@@ -12,6 +12,7 @@ import pytest
 
 from tasks.attack.consistency.consistency import link_by_consistency
 from tasks.attack.plan import MARGINALS, default_attacks
+from tasks.attack.simulated.simulated_law import link_by_simulated_law
 from tasks.attack.transparency.transparency import link_by_mechanism
 from tasks.mask.methods import mask
 from tasks.microdata.errors import NotFollowed
@@ -83,6 +84,8 @@ def test_20000_records_take_less_than_a_minute(table, chain):
 
 
 def attack_by(spec, original, masked, schema, mechanisms):
+    if spec.method == "simulated_law":
+        return link_by_simulated_law(original, masked, schema, mechanisms, schema.names), None
     if spec.method == "consistency":
         return link_by_consistency(original, masked, schema, mechanisms, schema.names)
     return link_by_mechanism(original, masked, schema, mechanisms, schema.names, matching=spec.matching)
