@@ -298,7 +298,7 @@ def test_it_runs_by_default_where_values_are_moved_by_a_law():
     noise = Noise(method="noise", attributes=("a",), kind="independent", sd_percent=20.0)
     ranked = Microaggregation(method="microaggregation", attributes=("a",), k=3)
     for steps in ((jitter("a"),), (noise,), (swap, ranked), (ranked, noise)):
-        assert default_attacks(steps)[-1] == MARGINALS
+        assert MARGINALS in default_attacks(steps)
         assert MARGINALS not in default_attacks((*steps, Sampling(method="sampling", share=0.5)))
     of_b = ranked.model_copy(update={"attributes": ("b",)})
     assert all(MARGINALS not in default_attacks(steps) for steps in ((swap,), (ranked,), (swap, of_b)))
