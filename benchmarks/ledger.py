@@ -31,7 +31,7 @@ from tasks.audit.ledger.ledger import Ledger
 from tasks.audit.ledger.ledger_verification import verify_ledger
 from tasks.audit.ledger.merkle import hash_leaf
 from tasks.audit.ledger.proofs import check_proof, prove_entry
-from tasks.audit.signing.envelope import ENTRY, sign_envelope
+from tasks.audit.signing.envelope import ENTRY_TYPE, sign_envelope
 from tasks.audit.signing.keyring import Keyring, KnownKey
 from tasks.audit.signing.keys import SigningKey
 from tasks.report.predicate import MadeBy
@@ -71,7 +71,7 @@ def ledger_of(n: int, key: SigningKey, folder: Path) -> Ledger:
 
 def _line(head: LedgerHead, said: EntryEvent, key: SigningKey) -> bytes:
     entry = Entry(ledger=head.ledger, index=head.size, previous=head.last, at=NOW, event=said)
-    return sign_envelope(entry.model_dump(mode="json"), ENTRY, key.signer)
+    return sign_envelope(entry.model_dump(mode="json"), ENTRY_TYPE, key.signer)
 
 
 def measured(work: Callable[[], object]) -> tuple[float, float]:

@@ -54,7 +54,7 @@ from tasks.microdata.schema import Attribute, Role, Scale, Schema
 from tasks.microdata.table import Microdata
 from tasks.microdata.units import Units
 from tasks.score.membership.membership_estimates import membership_estimates
-from tasks.score.membership.roc_curve import auc
+from tasks.score.membership.roc_curve import compute_auc
 from tasks.train.examples import Examples, create_encoder
 from tasks.train.learners import AnyLearner, DecisionTree, LogisticRegression, RandomForest
 from tasks.train.spec import ModelSpec
@@ -201,7 +201,7 @@ def of_masks(name: str, seed: int) -> Iterator[dict[str, Any]]:
             continue
         asked = create_file_experiment(data.take(rest), data.take(aside), done.data, done.record, schema, rng=rng)
         results = [score_membership(spec, asked, schema, plain, who, done.mechanisms) for spec in DEFAULT_TABLE_ATTACKS]
-        areas = {one.method: auc(one.scores, asked.frame.is_member) for one in results if one.scores is not None}
+        areas = {one.method: compute_auc(one.scores, asked.frame.is_member) for one in results if one.scores is not None}
         yield {"table": name, "mask": label, "seed": seed, **areas}
 
 

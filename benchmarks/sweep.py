@@ -53,7 +53,7 @@ def write_sweep(folder: Path, points: int) -> Path:
 def bare_loop(path: Path) -> tuple[float, int]:
     """CPU seconds for all points of a sweep file, one after another, and how many there are."""
     from flows.sweep.spec import load_sweep
-    from flows.sweep.variants import create_variant
+    from flows.sweep.variants import create_release_spec
     from tasks.classify.methods import classify
     from tasks.ingest.methods import ingest
     from tasks.runtime.artifacts import content_address
@@ -63,7 +63,7 @@ def bare_loop(path: Path) -> tuple[float, int]:
     sweep = load_sweep(path)
     table = ingest(sweep.base.ingest_plan).data
     schema, source = classify(table, sweep.base.classify_plan), content_address(table)
-    releases = [create_variant(sweep, point) for point in sweep.points()]
+    releases = [create_release_spec(sweep, point) for point in sweep.points()]
     groups = [
         TrialGroup(one.masking or (), 0, (Trial("", one.attacks_to_run, drop_curve_and_files(one.intruder), one.measures),))
         for one in releases

@@ -238,7 +238,7 @@ def _refuse_unfit_model(spec: ModelSpec, data: Microdata, schema: Schema, steps:
     from tasks.train.examples import create_encoder, create_encoder_for_file, refuse_rare_classes
     from tasks.train.rare import refuse_rare_categories
     from tasks.train.skops_file import list_classes, list_feature_names, read_model
-    from tasks.train.spec import WHERE, file_content
+    from tasks.train.spec import MODEL_LOCATION, read_model_file
     from tasks.train.training import create_predictor, refuse_silent
 
     if spec.learner is not None:
@@ -246,7 +246,7 @@ def _refuse_unfit_model(spec: ModelSpec, data: Microdata, schema: Schema, steps:
             trained_on = as_asked(data, schema, steps)
             refuse_rare_classes(create_encoder(spec, schema, trained_on).examples(trained_on), spec)
         return
-    model = read_model(file_content(spec), f"{WHERE}.file")
+    model = read_model(read_model_file(spec), f"{MODEL_LOCATION}.file")
     coding = create_encoder_for_file(spec, schema, list_feature_names(model), list_classes(model), data)
     examples = coding.examples(data)
     refuse_rare_classes(examples, spec)

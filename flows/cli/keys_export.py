@@ -54,7 +54,7 @@ def export(
 
 
 def _trust(home: Home, *, signed: bool) -> bytes:
-    from tasks.audit.signing.envelope import TRUST, sign_envelope
+    from tasks.audit.signing.envelope import TRUST_TYPE, sign_envelope
     from tasks.audit.signing.key_changes import KeyChanges
     from tasks.audit.signing.keyring import create_home_trust_file
     from tasks.audit.signing.keys import open_signing_key
@@ -64,7 +64,7 @@ def _trust(home: Home, *, signed: bool) -> bytes:
     if not value["keys"]:
         load_current_key(home)
     return (
-        sign_envelope(value, TRUST, open_signing_key(create=False, ask=find_passphrase_prompt(), home=home).signer)
+        sign_envelope(value, TRUST_TYPE, open_signing_key(create=False, ask=find_passphrase_prompt(), home=home).signer)
         if signed
         else canonical(value)
     )

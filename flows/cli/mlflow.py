@@ -43,7 +43,7 @@ def mlflow(
     from tasks.runtime.server_guard import new_password
 
     home = prepare_environment()
-    from flows.scheduled.listening import format_address, listen
+    from flows.scheduled.listening import format_url, open_listening_socket
     from tasks.runtime.tracking import open_client, tracking_uri
 
     address = tracking_uri()
@@ -55,8 +55,8 @@ def mlflow(
         raise InputError("tracking", "SDCERT_HOME", what, "a home with runs", remedy, str(home.root))
     password = os.environ.get(PASSWORD) or new_password()
     open_client()  # says what is wrong with the database before anything listens
-    listening = listen(port, PORT)
-    root = format_address(listening)
+    listening = open_listening_socket(port, PORT)
+    root = format_url(listening)
     _say(f"MLflow's pages: {root} (Ctrl-C ends them)")
     _tell_password(password)
     _serve(Guarded(_create_application(address), root, password), listening)

@@ -14,7 +14,7 @@ from flows.run.history import compute_run_status, manifest_path
 from flows.run.recorder import KEY_MARK
 from tasks.audit.ledger.entries import RunEnded
 from tasks.audit.lookup.index import Index
-from tasks.audit.signing.envelope import ENTRY, NotAnEnvelope, open_envelope
+from tasks.audit.signing.envelope import ENTRY_TYPE, NotAnEnvelope, open_envelope
 from tasks.audit.signing.keyring import KeyRefused, Keyring
 from tasks.microdata.errors import InputError
 from tasks.microdata.refs import RecordRef
@@ -91,7 +91,7 @@ def load_past_run(name: str) -> PastRun:
     ended = find_ending(run)
     if ended is not None and ended.manifest not in (None, Store().digest(content)):
         raise ManifestChanged(run)
-    manifest, release = _read(run, content)
+    manifest, release = _parse_manifest(run, content)
     status = compute_run_status({"status": manifest.status, "host": manifest.host, "process": manifest.process})
     if status == "running":
         raise InputError("unfinished-run", WHERE, "The run has not ended.", "a run that has ended", "wait for it", run)
@@ -101,7 +101,7 @@ def load_past_run(name: str) -> PastRun:
     return PastRun(run, status, release, stages, manifest.inputs, *facts, made_by, ended)
 
 
-def bring_back_secrets(run: PastRun) -> None:
+def check_or_restore_secrets(run: PastRun) -> None:
     """See that the seed and the key of the pseudonyms are the run's; a seed that the folder has lost is put back if it can be.
 
     Raises InputError where one is lost or is not what its id says.
@@ -139,7 +139,7 @@ def find_ending(run: str) -> RunEnded | None:
 
 def _check_signature(line: bytes) -> None:
     try:
-        Keyring.from_home(Home.current()).signer_of(open_envelope(line, ENTRY), purpose="certificates")
+        Keyring.from_home(Home.current()).signer_of(open_envelope(line, ENTRY_TYPE), purpose="certificates")
     except (KeyRefused, NotAnEnvelope) as error:
         what, allowed = f"What the ledger says of this run is not to be relied on: {error}.", "an entry as it was signed"
         raise InputError("ledger-damaged", "ledger", what, allowed, "`sdcert audit verify` says what is wrong") from None
@@ -182,7 +182,7 @@ def _require_same_store_key(mark: Any) -> None:
         raise InputError("other-store-key", "SDCERT_HOME", what, "the key that the run used", remedy)
 
 
-def _read(run: str, content: bytes) -> tuple[_Manifest, ReleaseSpec]:
+def _parse_manifest(run: str, content: bytes) -> tuple[_Manifest, ReleaseSpec]:
     try:
         manifest = _Manifest.model_validate_json(content)
     except ValidationError:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 from flows.replay.environment_changes import changes
-from flows.replay.past_run import ManifestChanged, bring_back_secrets, load_past_run
+from flows.replay.past_run import ManifestChanged, check_or_restore_secrets, load_past_run
 from flows.replay.replay_comparison import Cause, ReplayComparison, compare_with_replay
 from flows.replay.rerun import GivenPaths, rerun
 from flows.run.run_entries import identify_requester
@@ -56,7 +56,7 @@ def replay(
             run = load_past_run(name)
         except ManifestChanged as changed:
             return ReplayResult(changed.run, "differs", ("manifest",), (str(changed),))
-        bring_back_secrets(run)
+        check_or_restore_secrets(run)
         Store().put_record(run.release)  # the ledger names the release file by its address
         Ledger.current().refuse_clock_behind()
         open_signing_key()  # whoever cannot sign what came of it is told before the work, not after it

@@ -9,7 +9,7 @@ from flows.release import ReleaseSpec
 from flows.run.publish import CERTIFICATE, UNCERTIFIED, compute_sha256
 from flows.run.run_entries import Trail
 from tasks.audit.ledger.entries import MaskedAttribute, ReleasedTable, RunEnded, StageDone
-from tasks.audit.signing.envelope import STATEMENT, sign_envelope
+from tasks.audit.signing.envelope import STATEMENT_PAYLOAD_TYPE, sign_envelope
 from tasks.audit.signing.keys import SigningKey
 from tasks.report.content import Content
 from tasks.report.page import Stamp
@@ -74,7 +74,7 @@ class RunConclusion:
         """The signed statement, and the entry that names it. Call while the ledger is held."""
         last = self.trail.series.find_last_release()
         previous = None if last is None or last.ending is None else last.ending.certificate
-        envelope = sign_envelope(self._statement(previous), STATEMENT, key.signer)
+        envelope = sign_envelope(self._statement(previous), STATEMENT_PAYLOAD_TYPE, key.signer)
         return envelope, self._entry(compute_sha256(envelope), previous)
 
     def _statement(self, previous: str | None) -> dict[str, Any]:

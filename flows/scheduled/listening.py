@@ -15,7 +15,7 @@ BACKLOG = 2048
 SECONDS_TO_KEEP_ALIVE = 5
 
 
-def listen(port: int | None, usual: int) -> socket.socket:
+def open_listening_socket(port: int | None, usual: int) -> socket.socket:
     """A listening socket of this machine alone: at the port that is asked for, or else at the usual one or any.
 
     Raises InputError where another program has the port.
@@ -34,7 +34,7 @@ def listen(port: int | None, usual: int) -> socket.socket:
     raise InputError("port", "--port", what, "a free port of this machine", remedy, port)
 
 
-def format_address(listening: socket.socket) -> str:
+def format_url(listening: socket.socket) -> str:
     """Where a browser finds what listens."""
     return f"http://127.0.0.1:{listening.getsockname()[1]}"
 

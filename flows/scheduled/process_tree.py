@@ -18,15 +18,15 @@ from flows.scheduled.supervisor import MARK, end_marked
 from tasks.runtime.processes import OWNER
 from tasks.runtime.settings import PRIVATE
 
-CODE = str(Path(__file__).resolve().parents[2])
-SUPERVISE = f"import sys; sys.path.insert(0, {CODE!r}); from flows.scheduled.supervisor import main; main()"
+CODE_ROOT = str(Path(__file__).resolve().parents[2])
+SUPERVISE = f"import sys; sys.path.insert(0, {CODE_ROOT!r}); from flows.scheduled.supervisor import main; main()"
 MOST_OUTPUT_BYTES = 16 << 20
 
 
 def create_python_path(environment: Mapping[str, str]) -> str:
     """The PYTHONPATH of a process that runs the code of this one, before all that `environment` names."""
     return os.pathsep.join(
-        [CODE, *(one for one in environment.get("PYTHONPATH", "").split(os.pathsep) if one not in ("", CODE))]
+        [CODE_ROOT, *(one for one in environment.get("PYTHONPATH", "").split(os.pathsep) if one not in ("", CODE_ROOT))]
     )
 
 

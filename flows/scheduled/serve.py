@@ -23,8 +23,8 @@ import httpx
 from flows.scheduled import workers
 from flows.scheduled.deployments import Deployments, format_for_prefect
 from flows.scheduled.file_access import SERVED, FileAccess
-from flows.scheduled.listening import format_address as listened_at
-from flows.scheduled.listening import listen
+from flows.scheduled.listening import format_url as listened_at
+from flows.scheduled.listening import open_listening_socket
 from flows.scheduled.process_tree import ProcessTree, create_python_path
 from flows.scheduled.supervisor import end_marked, is_mark
 from tasks.microdata.errors import InputError
@@ -188,7 +188,7 @@ def choose_server_address(port: int | None) -> ServerAddress:
     if named:
         check_server()
         return ServerAddress(named.rstrip("/").removesuffix("/api"), ours=False)
-    listening = listen(port, PORT)
+    listening = open_listening_socket(port, PORT)
     return ServerAddress(listened_at(listening), ours=True, listening=listening)
 
 

@@ -16,7 +16,7 @@ from flows.sweep.file import Frontier, SweepDefinition
 from flows.sweep.gather import gather_table
 from flows.sweep.record import SweepRecord
 from flows.sweep.sweep_plan import Plan, TrialCosts, choose_samples, plan_sweep, time_samples
-from flows.sweep.variants import create_variant
+from flows.sweep.variants import create_release_spec
 from tasks.microdata.table import Floats
 from tasks.sweep.frontier import compute_map_coordinates
 from tasks.sweep.frontier_search import FrontierSearch
@@ -117,7 +117,7 @@ class SweepExecution:
     def _batch(self) -> list[Candidate]:
         if self._next is None:
             points = next(self._batches, ())
-            self._next = list(list_candidates(points, self.basis, self.seeds, partial(create_variant, self.sweep)))
+            self._next = list(list_candidates(points, self.basis, self.seeds, partial(create_release_spec, self.sweep)))
         return self._next
 
     def _points(self) -> Iterator[Sequence[SweepPoint]]:

@@ -16,7 +16,7 @@ from flows.sweep.file import Random as Random
 from flows.sweep.file import SweepDefinition as Sweep
 from flows.sweep.file import SweepSpec as SweepSpec
 from flows.sweep.file import Template as Template
-from flows.sweep.variants import refuse_impossible, refuse_unfit_value
+from flows.sweep.variants import refuse_if_no_sampled_point_fits, refuse_unfit_value
 from tasks.microdata.document import EXAMPLE, Document, format_dotted_path, read_document, validate_document
 from tasks.microdata.errors import InputError
 from tasks.microdata.public_paths import SpecPath
@@ -48,7 +48,7 @@ def refuse_pipelines(sweep: Sweep, fits: Callable[[ReleaseSpec], object] = lambd
     """InputError for a pipeline none of whose points can be; `fits` raises it for a release that does not fit the table."""
     try:
         for pipeline in sweep.spec.pipelines:
-            refuse_impossible(sweep, pipeline.name, fits)
+            refuse_if_no_sampled_point_fits(sweep, pipeline.name, fits)
     except InputError as error:
         raise _advise_on_sweep(error) from None
 

@@ -34,7 +34,7 @@ SAMPLE = 200  # points of a pipeline that are looked at when its file is read
 _UNWRITTEN = Path("point")
 
 
-def create_variant(sweep: SweepDefinition, point: SweepPoint) -> ReleaseSpec:
+def create_release_spec(sweep: SweepDefinition, point: SweepPoint) -> ReleaseSpec:
     """The release of one point: the base, masked and attacked as the point says. It is a rehearsal: nothing is published.
 
     Raises InputError for a point that is wrong in itself, as far as this shows without the table: parameters that do not fit
@@ -55,7 +55,7 @@ def create_variant(sweep: SweepDefinition, point: SweepPoint) -> ReleaseSpec:
     return release
 
 
-def refuse_impossible(
+def refuse_if_no_sampled_point_fits(
     sweep: SweepDefinition, pipeline: str, fits: Callable[[ReleaseSpec], object] = lambda release: None
 ) -> None:
     """InputError, with its place in the sweep file, for a pipeline of which no point can be a release.
@@ -104,7 +104,7 @@ def _fill_parts(template: Template, point: SweepPoint) -> Parts:
 
 def _find_problem(sweep: SweepDefinition, point: SweepPoint, fits: Callable[[ReleaseSpec], object]) -> InputError | None:
     try:
-        fits(create_variant(sweep, point))
+        fits(create_release_spec(sweep, point))
     except InputError as error:
         return error
     return None

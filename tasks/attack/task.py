@@ -56,7 +56,7 @@ from tasks.runtime.draws import read_seed
 from tasks.runtime.stages import stage
 from tasks.train.examples import ExampleEncoder, Examples
 from tasks.train.skops_file import read_model
-from tasks.train.spec import WHERE, ModelSpec
+from tasks.train.spec import MODEL_LOCATION, ModelSpec
 from tasks.train.training import coding_for, create_predictor, learn_like, learn_with, refuse_silent
 
 WithStatus = TypeVar("WithStatus", PeopleOutputs, AnswerOutputs, ShadowOutputs)
@@ -311,7 +311,7 @@ def _prepare_question(
     mechanisms: RecordRef[Mechanisms],
 ) -> _Question:
     attributes, spec = store.record(schema, Schema), store.record(plan, ModelSpec)
-    made = None if model is None else read_model(store.file(model), WHERE)
+    made = None if model is None else read_model(store.file(model), MODEL_LOCATION)
     people = as_asked(asked.table, attributes, select_repeatable_steps(store.record(mechanisms, Mechanisms)))
     coding = coding_for(spec, attributes, made, store.table(training), people)
     return _Question(spec, made, coding, coding.examples(people))

@@ -119,7 +119,7 @@ def resolve_steps(steps: tuple[Masking, ...], schema: Schema, where: str) -> tup
     found = tuple(_resolve_step(step, schema, f"{where}[{i}]") for i, step in enumerate(steps))
     refuse_unfit_strata(found, schema, where)
     pseudonyms.refuse_twice(found, where)
-    reverse_mapping.refuse_first(found, where)
+    reverse_mapping.refuse_unmasked_attributes(found, where)
     return found
 
 

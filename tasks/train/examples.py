@@ -16,7 +16,7 @@ from tasks.microdata.positions import extract_positions
 from tasks.microdata.schema import CATEGORICAL, Attribute, Role, Scale, Schema
 from tasks.microdata.suggestion import did_you_mean
 from tasks.microdata.table import CALENDAR_TYPES, Floats, Integers, Microdata, iso_texts
-from tasks.train.spec import MOST_CLASSES, WHERE, ModelSpec
+from tasks.train.spec import MODEL_LOCATION, MOST_CLASSES, ModelSpec
 
 FEWEST_OF_A_CLASS = 10
 FeatureKind = Literal["number", "order", "category", "as_read"]
@@ -86,7 +86,7 @@ class ExampleEncoder:
 
     def _labels(self, table: Microdata) -> Integers:
         if self.cuts is not None:
-            positions = extract_positions(table, self.schema, self.target, f"{WHERE}.target")
+            positions = extract_positions(table, self.schema, self.target, f"{MODEL_LOCATION}.target")
             codes = np.searchsorted(self.cuts, positions, side="left").astype(np.int64)
             return np.where(np.isnan(positions), -1, codes)
         values = class_values(table, self.target, texts=self.classes.dtype.kind == "U")
@@ -113,19 +113,23 @@ def create_encoder_for_file(
 
     Raises InputError as `create_encoder`, and where a class of the model is no value of the target in the table.
     """
-    _check_attribute(spec.target, schema, f"{WHERE}.target")
+    _check_attribute(spec.target, schema, f"{MODEL_LOCATION}.target")
     for name in names:
-        _check_attribute(name, schema, f"{WHERE}.file: columns")
+        _check_attribute(name, schema, f"{MODEL_LOCATION}.file: columns")
     if spec.target in names:
         what = f"the model was fitted on its target `{spec.target}`"
-        raise InputError("wrong-features", f"{WHERE}.target", what, "the attribute that it predicts", "name that", spec.target)
+        raise InputError(
+            "wrong-features", f"{MODEL_LOCATION}.target", what, "the attribute that it predicts", "name that", spec.target
+        )
     features = tuple(Feature(name, "as_read") for name in names)
     made = _coding(spec, schema, features, people)
     strange = int((find_class_positions(np.asarray(list(classes)), made.classes) < 0).sum())
     if strange:
         what = f"{strange} of the model's classes are no value of `{spec.target}` in the source"
         remedy = "name the attribute that the model predicts, and the table that it was fitted on"
-        raise InputError("wrong-target", f"{WHERE}.target", what, "classes that are values of the target", remedy, spec.target)
+        raise InputError(
+            "wrong-target", f"{MODEL_LOCATION}.target", what, "classes that are values of the target", remedy, spec.target
+        )
     return made
 
 
@@ -167,7 +171,7 @@ def refuse_rare_classes(examples: Examples, spec: ModelSpec) -> None:
         remedy = "fit the model again with rare classes joined, or without their records"
         if spec.learner is not None:
             remedy = "join rare classes (a `recoding` step), cut with fewer `target_quantiles`, or predict another attribute"
-        raise InputError("rare-class", f"{WHERE}.target", what, allowed, remedy, spec.target)
+        raise InputError("rare-class", f"{MODEL_LOCATION}.target", what, allowed, remedy, spec.target)
 
 
 def class_values(table: Microdata, name: str, *, texts: bool = False) -> np.ndarray[Any, Any]:
@@ -194,7 +198,7 @@ def _coding(
         if table.missing(name).any():
             what = f"`{name}` has missing values, which are no class"
             allowed = "a target with a value for every record"
-            raise InputError("missing-target", f"{WHERE}.target", what, allowed, "predict another attribute", name)
+            raise InputError("missing-target", f"{MODEL_LOCATION}.target", what, allowed, "predict another attribute", name)
     if spec.target_quantiles is None:
         tables = (training, *others)
         texts = any(class_values(table, name).dtype.kind == "U" for table in tables)
@@ -205,8 +209,8 @@ def _coding(
         return ExampleEncoder(features, name, classes, schema)
     if attribute.scale in CATEGORICAL:
         what = f"`{name}` is {attribute.scale}: its values have no order, so that they cannot be cut into quantiles"
-        raise InputError("no-order", f"{WHERE}.target_quantiles", what, "a target with an order", "leave it out", name)
-    positions = extract_positions(training, schema, name, f"{WHERE}.target")
+        raise InputError("no-order", f"{MODEL_LOCATION}.target_quantiles", what, "a target with an order", "leave it out", name)
+    positions = extract_positions(training, schema, name, f"{MODEL_LOCATION}.target")
     quantiles = np.quantile(positions, np.arange(1, spec.target_quantiles) / spec.target_quantiles)
     cuts = np.unique([float(f"{cut:.3g}") for cut in quantiles])
     _check_number(len(np.unique(np.searchsorted(cuts, positions, side="left"))), name)
@@ -226,11 +230,11 @@ def _check_number(classes: int, name: str) -> None:
     if not 2 <= classes <= MOST_CLASSES:
         what = f"`{name}` has {classes} class{'es' if classes != 1 else ''}"
         remedy = "cut it with `target_quantiles`, or predict another attribute"
-        raise InputError("wrong-target", f"{WHERE}.target", what, f"2 to {MOST_CLASSES} classes", remedy, name)
+        raise InputError("wrong-target", f"{MODEL_LOCATION}.target", what, f"2 to {MOST_CLASSES} classes", remedy, name)
 
 
 def _names(schema: Schema, spec: ModelSpec) -> tuple[str, ...]:
-    _check_attribute(spec.target, schema, f"{WHERE}.target")
+    _check_attribute(spec.target, schema, f"{MODEL_LOCATION}.target")
     usable = tuple(name for name in schema.release_columns if name != spec.target)
     if spec.features is None:
         left_out = tuple(a.name for a in schema.attributes if a.role is Role.WEIGHT or a.scale is Scale.FREE_TEXT)
@@ -238,11 +242,11 @@ def _names(schema: Schema, spec: ModelSpec) -> tuple[str, ...]:
     else:
         chosen = tuple(dict.fromkeys(spec.features))
     for name in chosen:
-        _check_attribute(name, schema, f"{WHERE}.features")
+        _check_attribute(name, schema, f"{MODEL_LOCATION}.features")
     if spec.target in chosen or not chosen:
         what = "the target is among the features" if chosen else "there is nothing to predict the target from"
         allowed = ", ".join(usable) or "another published attribute"
-        raise InputError("wrong-features", f"{WHERE}.features", what, allowed, "name other features", spec.target)
+        raise InputError("wrong-features", f"{MODEL_LOCATION}.features", what, allowed, "name other features", spec.target)
     return chosen
 
 
@@ -270,7 +274,7 @@ def _feature(training: Microdata, attribute: Attribute) -> Feature:
 def _column(table: Microdata, schema: Schema, feature: Feature) -> np.ndarray[Any, Any] | pd.Series[Any]:
     column = table.column(feature.name)
     if feature.kind == "number":
-        return extract_positions(table, schema, feature.name, f"{WHERE}.features: {feature.name}")
+        return extract_positions(table, schema, feature.name, f"{MODEL_LOCATION}.features: {feature.name}")
     if column.type in CALENDAR_TYPES:
         column = iso_texts(column)
     if column.type == pa.bool_():

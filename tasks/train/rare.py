@@ -13,7 +13,7 @@ from tasks.microdata.errors import InputError
 from tasks.microdata.imports import one_at_a_time
 from tasks.train.examples import FEWEST_OF_A_CLASS
 from tasks.train.model_parts import list_model_parts
-from tasks.train.spec import WHERE
+from tasks.train.spec import MODEL_LOCATION
 
 _MISSING = object()
 
@@ -42,7 +42,7 @@ def refuse_rare_categories(model: Any, frame: pd.DataFrame) -> None:
             "fit it again: `OneHotEncoder(categories=[...], handle_unknown='ignore')` without them "
             "(`min_frequency` lists all), and imputers without `add_indicator`"
         )
-        raise InputError("rare-category", f"{WHERE}.file", what, allowed, remedy)
+        raise InputError("rare-category", f"{MODEL_LOCATION}.file", what, allowed, remedy)
 
 
 def _normalise_missing(value: Any) -> Any:

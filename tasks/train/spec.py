@@ -13,7 +13,7 @@ from tasks.microdata.spec import Name, Names, Public, Spec
 from tasks.train.learners import Learner
 
 MOST_CLASSES = 100
-WHERE = "release.model"
+MODEL_LOCATION = "release.model"
 
 
 class ModelSpec(Spec):
@@ -51,11 +51,11 @@ class ModelSpec(Spec):
         return self if self.file is None else self.model_copy(update={"file": str((base / self.file).absolute())})
 
 
-def file_content(spec: ModelSpec) -> bytes:
+def read_model_file(spec: ModelSpec) -> bytes:
     """The bytes of the file of a fitted model. Raises InputError where it cannot be read."""
     path = Path(str(spec.file))
     try:
         return read_file(path, LARGEST_TABLE)
     except OSError as error:
         what, allowed = f"the model cannot be read ({error.strerror})", "a file that skops has written"
-        raise InputError("no-such-source", f"{WHERE}.file", what, allowed, "correct the path", path.name) from None
+        raise InputError("no-such-source", f"{MODEL_LOCATION}.file", what, allowed, "correct the path", path.name) from None

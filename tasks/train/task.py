@@ -18,7 +18,7 @@ from tasks.train.learners import RANDOM_STATES
 from tasks.train.outputs import ModelOutputs
 from tasks.train.rare import refuse_rare_categories
 from tasks.train.skops_file import list_classes, list_feature_names, read_model, serialise_model
-from tasks.train.spec import WHERE, ModelSpec, file_content
+from tasks.train.spec import MODEL_LOCATION, ModelSpec, read_model_file
 from tasks.train.training import create_predictor, fit_model, refuse_silent
 
 TrainingPurpose = Literal["release", "rehearsal"]
@@ -51,11 +51,11 @@ def adopt_model(table: TableRef, schema: RecordRef[Schema], plan: RecordRef[Mode
     """
     store = Store()
     training, attributes, spec = store.table(table), store.record(schema, Schema), store.record(plan, ModelSpec)
-    content = file_content(spec)
+    content = read_model_file(spec)
     if store.digest(content) != digest:
         what, remedy = "the file changed while it was read", "run again when it is complete"
-        raise InputError("source-changed", f"{WHERE}.file", what, "a file at rest", remedy)
-    model = read_model(content, f"{WHERE}.file")
+        raise InputError("source-changed", f"{MODEL_LOCATION}.file", what, "a file at rest", remedy)
+    model = read_model(content, f"{MODEL_LOCATION}.file")
     coding = create_encoder_for_file(spec, attributes, list_feature_names(model), list_classes(model), training)
     examples = coding.examples(training)
     refuse_rare_classes(examples, spec)
@@ -71,4 +71,4 @@ def _store_model(store: Store, spec: ModelSpec, coding: ExampleEncoder, model: A
 
 def model_digest(spec: ModelSpec) -> str:
     """The keyed digest of the file of a fitted model. Raises InputError where it is not there."""
-    return Store().digest(file_content(spec))
+    return Store().digest(read_model_file(spec))

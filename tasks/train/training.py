@@ -25,7 +25,7 @@ from tasks.train.examples import (
 )
 from tasks.train.learners import AnyLearner, NaiveBayes, classifier
 from tasks.train.skops_file import imitation, list_classes, list_feature_names
-from tasks.train.spec import WHERE, ModelSpec
+from tasks.train.spec import MODEL_LOCATION, ModelSpec
 
 _ANSWERS = "a probability for each class, for every record"
 _ROUNDING = 1e-6
@@ -117,10 +117,14 @@ def refuse_silent(spec: ModelSpec, predict: Predict, frame: pd.DataFrame, whose:
         fits = bool(np.isfinite(answers).all() and (answers >= 0).all() and (answers.sum(axis=1) < 1 + _ROUNDING).all())
     except Exception as error:  # what the steps of somebody else's pipeline raise
         what = f"the model cannot answer about {whose} ({type(error).__name__})"
-        raise InputError("silent-model", f"{WHERE}.file", what, _ANSWERS, "fit it to columns as the source has them") from error
+        raise InputError(
+            "silent-model", f"{MODEL_LOCATION}.file", what, _ANSWERS, "fit it to columns as the source has them"
+        ) from error
     if not fits:
         what = f"what the model answers about {whose} are no probabilities"
-        raise InputError("silent-model", f"{WHERE}.file", what, _ANSWERS, "release a model whose `predict_proba` gives these")
+        raise InputError(
+            "silent-model", f"{MODEL_LOCATION}.file", what, _ANSWERS, "release a model whose `predict_proba` gives these"
+        )
 
 
 def coding_for(spec: ModelSpec, schema: Schema, model: Any, training: Microdata, people: Microdata) -> ExampleEncoder:

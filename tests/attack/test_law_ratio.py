@@ -27,7 +27,7 @@ from tasks.microdata.schema import Scale
 from tasks.microdata.table import Microdata
 from tasks.microdata.units import Units
 from tasks.score.membership.membership_estimates import membership_estimates
-from tasks.score.membership.roc_curve import auc
+from tasks.score.membership.roc_curve import compute_auc
 from tasks.score.policy import PolicyLine
 from tasks.score.verdict import decide
 
@@ -213,7 +213,7 @@ def test_members_are_told_and_people_who_are_not_in_it_are_not(table, name):
             who = (Intruder("declared", ("x", "y", "colour")),)
             result = score_membership(SPEC, asked, schema, None, who, STEPS[name])
             assert result.status == "ok", result.reason
-            found.append(auc(result.scores, asked.frame.is_member))
+            found.append(compute_auc(result.scores, asked.frame.is_member))
             targets = asked.frame.is_member.sum()
     spread = np.sqrt((2 * targets + 1) / (12 * targets**2) / len(strange))
     assert abs(np.mean(strange) - 0.5) < 3.9 * spread

@@ -19,7 +19,7 @@ from tasks.attack.membership.shadows import Shadows
 from tasks.attack.membership.threshold import best_threshold
 from tasks.microdata.errors import NotApplicable
 from tasks.score.membership.membership_estimates import membership_estimates
-from tasks.score.membership.roc_curve import auc
+from tasks.score.membership.roc_curve import compute_auc
 
 ONE = np.zeros(1, dtype=np.int64)
 
@@ -231,7 +231,7 @@ def test_nothing_follows_from_who_the_members_are():
     for name in first:
         assert np.array_equal(first[name].scores, second[name].scores)
         assert first[name].threshold == second[name].threshold
-        one, swapped = (auc(of.scores, by.is_member) for of, by in ((first[name], frame), (second[name], other)))
+        one, swapped = (compute_auc(of.scores, by.is_member) for of, by in ((first[name], frame), (second[name], other)))
         assert one + swapped == pytest.approx(1)
 
 

@@ -17,7 +17,7 @@ from tasks.mask.methods import mask
 from tasks.mask.noise.noise import Noise
 from tasks.mask.ranks.rank_swapping import RankSwapping
 from tasks.microdata.units import Units
-from tasks.score.membership.roc_curve import auc
+from tasks.score.membership.roc_curve import compute_auc
 
 NAMES = ("AFNLWGT", "AGI", "EMCONTRB", "FEDTAX", "PTOTVAL")
 SWAP = RankSwapping(method="rank_swapping", attributes=NAMES, window_percent=20.0)
@@ -38,7 +38,7 @@ def compute_areas(census, steps, seed, attacks=tuple(SPECS)):
     asked = create_file_experiment(data.take(rest), data.take(aside), done.data, done.record, schema, rng=rng)
     who, plain = (Intruder("declared", NAMES),), DistanceLinkage(method="distance_linkage")
     results = (score_membership(SPECS[name], asked, schema, plain, who, steps) for name in attacks)
-    return {one.method: auc(one.scores, asked.frame.is_member) for one in results if one.scores is not None}
+    return {one.method: compute_auc(one.scores, asked.frame.is_member) for one in results if one.scores is not None}
 
 
 def test_swapping_tells_everybody_by_values_and_hardly_anybody_by_places(census):
@@ -81,7 +81,7 @@ def test_people_of_whom_nobody_is_in_the_release_are_told_by_chance(census, step
         m, k = asked.frame.is_member.sum(), (~asked.frame.is_member).sum()
         for name, found in deviations.items():
             scores = score_membership(SPECS[name], asked, schema, None, who, steps).scores
-            found.append((auc(scores, asked.frame.is_member) - 0.5) / np.sqrt((m + k + 1) / (12 * m * k)))
+            found.append((compute_auc(scores, asked.frame.is_member) - 0.5) / np.sqrt((m + k + 1) / (12 * m * k)))
     assert all(abs(np.sum(found)) < 3.9 * np.sqrt(len(found)) for found in deviations.values()), deviations
 
 

@@ -24,7 +24,7 @@ from tasks.mask.sampling import Sampling
 from tasks.microdata.errors import NotApplicable
 from tasks.microdata.schema import Role
 from tasks.microdata.units import find_units
-from tasks.score.membership.roc_curve import auc
+from tasks.score.membership.roc_curve import compute_auc
 
 CLOSEST, RATIO, LINKS, VALUES, LAW = DEFAULT_TABLE_ATTACKS
 BY_PLACE = (CLOSEST, RATIO, LINKS)
@@ -56,7 +56,7 @@ def test_members_are_in_the_file_and_the_control_is_not(people):
     for spec in BY_PLACE:
         found = score_membership(spec, asked, people[2], PLAIN)
         assert found.evaluates == "this file"
-        assert auc(found.scores, asked.frame.is_member) > 0.7
+        assert compute_auc(found.scores, asked.frame.is_member) > 0.7
 
 
 def test_whom_a_sampling_left_out_is_nobody_who_is_asked_about(people):
@@ -72,7 +72,7 @@ def test_a_rehearsal_masks_a_half_and_says_so(people):
     assert asked.frame.member.sum() == 75
     found = score_membership(CLOSEST, asked, schema, None)
     assert found.evaluates == "mechanism, not this file"
-    assert auc(found.scores, asked.frame.is_member) > 0.8
+    assert compute_auc(found.scores, asked.frame.is_member) > 0.8
 
 
 def test_a_rehearsal_of_a_sampling_that_leaves_too_few_is_not_applicable(people):
@@ -101,7 +101,7 @@ def test_steps_that_a_half_cannot_bear(people):
 def test_who_stands_far_from_everybody_is_told_apart_on_a_file_that_keeps_values(people):
     asked = of_file(people, (NOISE.model_copy(update={"sd_percent": 0.01}),))
     found = score_membership(CLOSEST, asked, people[2], None)
-    assert auc(found.scores, asked.frame.is_member) > 0.99
+    assert compute_auc(found.scores, asked.frame.is_member) > 0.99
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -113,7 +113,7 @@ def test_a_release_of_other_people_tells_nothing(people, table, seed):
     for spec in DEFAULT_TABLE_ATTACKS:
         found = score_membership(spec, asked, schema, PLAIN, WHO, (NOISE,))
         spread = np.sqrt((50 + 50 + 1) / (12 * 50 * 50))
-        assert abs(auc(found.scores, asked.frame.is_member) - 0.5) < 4 * spread
+        assert abs(compute_auc(found.scores, asked.frame.is_member) - 0.5) < 4 * spread
 
 
 def test_which_linkage_gives_its_scores():

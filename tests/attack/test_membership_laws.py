@@ -11,7 +11,7 @@ from scipy.stats import mannwhitneyu, norm
 
 from tasks.attack.membership.methods import DEFAULT_MODEL_ATTACKS
 from tasks.score.membership.membership_estimates import choose_threshold, flags
-from tasks.score.membership.roc_curve import auc
+from tasks.score.membership.roc_curve import compute_auc
 from tasks.train.learners import RandomForest
 from tasks.train.training import learn_with
 
@@ -42,7 +42,7 @@ def deviations(scores, threshold, member):
     flagged = found.true + found.false
     expected = flagged * m / (m + n)
     spread = expected * n * (m + n - flagged) / ((m + n) * (m + n - 1))  # of the hypergeometric law
-    area = (auc(scores, member) - 0.5) / math.sqrt(variance) if variance > 1e-12 else 0.0
+    area = (compute_auc(scores, member) - 0.5) / math.sqrt(variance) if variance > 1e-12 else 0.0
     return area, (found.true - expected) / math.sqrt(spread) if spread > 0 else 0.0
 
 
@@ -86,7 +86,7 @@ def forests():
         rng = np.random.default_rng(11)
         frame, data = halves(1200, rng), noisy(1200, rng, d=6)
         found = results(data, frame, rng, learn=learn_with(learner), specs=DEFAULT_MODEL_ATTACKS)
-        areas[name] = {attack: auc(result.scores, frame.is_member) for attack, result in found.items()}
+        areas[name] = {attack: compute_auc(result.scores, frame.is_member) for attack, result in found.items()}
     return areas
 
 

@@ -21,7 +21,7 @@ from tasks.microdata.errors import NotApplicable
 from tasks.microdata.schema import Scale
 from tasks.microdata.table import Microdata
 from tasks.score.membership.membership_estimates import choose_threshold, membership_estimates
-from tasks.score.membership.roc_curve import auc
+from tasks.score.membership.roc_curve import compute_auc
 
 CLOSEST, RATIO, LINKS, VALUES, LAW = DEFAULT_TABLE_ATTACKS
 BY_PLACE = (CLOSEST, RATIO, LINKS)
@@ -176,7 +176,7 @@ def test_a_release_of_other_people_gives_nobody_away(table):
             scores, member = result.scores, frame.is_member
             assert mannwhitneyu(scores[member], scores[~member]).pvalue >= 1e-4, (method, seed)
             spread = np.sqrt((len(scores) + 1) / (12 * member.sum() * (~member).sum()))
-            deviations.setdefault(method, []).append((auc(scores, member) - 0.5) / spread)
+            deviations.setdefault(method, []).append((compute_auc(scores, member) - 0.5) / spread)
     for method, found in deviations.items():
         assert abs(np.sum(found)) / np.sqrt(20) < 3.9, method  # 1e-4, two-sided
 
@@ -189,7 +189,7 @@ def test_density_ratio_tells_more_than_the_distance_where_people_stand_apart(tab
     frame = halves(800, rng)
     noisy = {name: original.floats(name) * np.exp(rng.normal(0, 0.1, 800)) for name in ("x", "y")}
     found = run(original, Microdata.from_columns(noisy).take(frame.member_rows), schema, frame)
-    areas = {method: auc(result.scores, frame.is_member) for method, result in found.items()}
+    areas = {method: compute_auc(result.scores, frame.is_member) for method, result in found.items()}
     assert areas["density_ratio"] > areas["closest_record"] + 0.05
 
 

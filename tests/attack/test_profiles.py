@@ -10,7 +10,7 @@ from scipy.stats import spearmanr
 from sklearn.decomposition import PCA
 
 from tasks.attack.profiles.orientation import orientation
-from tasks.attack.profiles.owa_aggregates import aggregates, quantifier_weights
+from tasks.attack.profiles.owa_aggregates import compute_owa_aggregates, compute_quantifier_weights
 from tasks.attack.profiles.profile import compute_shares, profiles
 from tasks.microdata.errors import NotApplicable
 
@@ -32,23 +32,25 @@ def shares(values):
 
 
 def test_worked_weights():
-    assert quantifier_weights(4, 1.0).tolist() == [0.25] * 4
-    assert quantifier_weights(2, 2.0).tolist() == [0.25, 0.75]
-    assert quantifier_weights(4, 0.5).tolist() == pytest.approx([0.5, 0.5**0.5 - 0.5, 0.75**0.5 - 0.5**0.5, 1 - 0.75**0.5])
+    assert compute_quantifier_weights(4, 1.0).tolist() == [0.25] * 4
+    assert compute_quantifier_weights(2, 2.0).tolist() == [0.25, 0.75]
+    assert compute_quantifier_weights(4, 0.5).tolist() == pytest.approx(
+        [0.5, 0.5**0.5 - 0.5, 0.75**0.5 - 0.5**0.5, 1 - 0.75**0.5]
+    )
 
 
 def test_worked_aggregates():
     # minimum, median, maximum, mean, and 1/4 of the larger value with 3/4 of the smaller
     scores = np.array([[0.2, 0.6], [0.6, 0.2], [NAN, 0.3], [NAN, NAN]])
     expected = [[0.2, 0.4, 0.6, 0.4, 0.3], [0.2, 0.4, 0.6, 0.4, 0.3], [0.3] * 5, [NAN] * 5]
-    np.testing.assert_allclose(aggregates(scores, (1.0, 2.0)), expected)
+    np.testing.assert_allclose(compute_owa_aggregates(scores, (1.0, 2.0)), expected)
 
 
 @settings(deadline=None)
 @given(SEEDS, st.integers(1, 6))
 def test_aggregates_against_a_slow_twin(seed, d):
     scores = file_of(seed, n=12, d=d, gaps=0.3)
-    for row, found in zip(scores, aggregates(scores, POWERS), strict=True):
+    for row, found in zip(scores, compute_owa_aggregates(scores, POWERS), strict=True):
         values = sorted((x for x in row if x == x), reverse=True)
         for power, one in zip(POWERS, found[3:], strict=True):
             k = len(values)
@@ -60,7 +62,7 @@ def test_aggregates_against_a_slow_twin(seed, d):
 @given(SEEDS, st.integers(1, 6))
 def test_aggregates_lie_in_their_order_between_minimum_and_maximum(seed, d):
     # the larger the power, the more the small values weigh
-    found = aggregates(file_of(seed, d=d), POWERS)
+    found = compute_owa_aggregates(file_of(seed, d=d), POWERS)
     between = np.column_stack([found[:, 2], found[:, 3:], found[:, 0]])
     assert (np.diff(between, axis=1) <= 1e-9).all()
 

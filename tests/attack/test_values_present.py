@@ -18,7 +18,7 @@ from tasks.attack.membership.values_present import ValuesPresent, _look_up, scor
 from tasks.microdata.schema import Attribute, Role, Scale, Schema
 from tasks.microdata.table import Microdata
 from tasks.microdata.units import Units, find_units
-from tasks.score.membership.roc_curve import auc
+from tasks.score.membership.roc_curve import compute_auc
 
 SPEC = ValuesPresent(method="values_present")
 
@@ -118,7 +118,7 @@ def test_noise_that_is_small_beside_the_distances_between_people_hides_nobody():
         released = keep_columns(data, frame.member_rows, rng)
         noisy = Microdata.from_columns({name: released.floats(name) + rng.normal(0, sd, released.n) for name in data.names})
         scores = score_by_values_present(data, frame, noisy, schema_of(data), data.names).scores
-        assert least <= auc(scores, frame.is_member) <= most
+        assert least <= compute_auc(scores, frame.is_member) <= most
 
 
 def test_a_category_that_everybody_may_have_tells_nothing():
@@ -248,8 +248,8 @@ def test_an_insider_adds_the_column_that_they_know():
     changed = members.replace_column("x", pa.array(rng.normal(size=members.n)))
     insiders = {"insider:vote": ("x", "vote"), "insider:pay": ("x", "pay")}
     result = attack_table(SPEC, data, changed, schema_of(data), frame, ("x",), insiders=insiders)
-    areas = {name: auc(scores, frame.is_member) for name, scores in result.of_insiders}
-    assert auc(result.scores, frame.is_member) == pytest.approx(0.5, abs=0.2)
+    areas = {name: compute_auc(scores, frame.is_member) for name, scores in result.of_insiders}
+    assert compute_auc(result.scores, frame.is_member) == pytest.approx(0.5, abs=0.2)
     assert areas["insider:pay"] == 1
     assert areas["insider:vote"] == pytest.approx(0.5, abs=0.2)
 

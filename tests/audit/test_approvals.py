@@ -24,7 +24,7 @@ from tasks.audit.certificates.approval import (
 )
 from tasks.audit.certificates.certificate_statements import NotValid
 from tasks.audit.certificates.revocation import RevocationPredicate, sign_revocation
-from tasks.audit.signing.envelope import STATEMENT, open_envelope, sign_envelope
+from tasks.audit.signing.envelope import STATEMENT_PAYLOAD_TYPE, open_envelope, sign_envelope
 from tasks.audit.signing.keyring import Keyring, read_key_records
 from tasks.audit.signing.keys import create_key, keep_record, open_key, retire_record, revoke_record
 from tasks.runtime.settings import Home
@@ -97,7 +97,7 @@ def test_what_does_not_count(keys):
     keyring = Keyring.from_home(home)
     good = sign_approval(SUBJECT, SAID, person)
     about = {"certificate": CERTIFICATE, "run": SAID.run, "release": "survey", "at": AT, "reason": "wrong"}
-    value = open_envelope(good, STATEMENT).value
+    value = open_envelope(good, STATEMENT_PAYLOAD_TYPE).value
     bent = {**value, "predicate": {**value["predicate"], "independent": "certainly"}}
     more = {**value, "more": 1}
     cases = {
@@ -106,8 +106,8 @@ def test_what_does_not_count(keys):
         "is for certificates, not for approvals": (sign_approval(SUBJECT, SAID, machine), CERTIFICATE, keyring),
         "another kind": (sign_revocation(SUBJECT, RevocationPredicate(**about), person), CERTIFICATE, keyring),
         "byte for byte": (good + b"\n", CERTIFICATE, keyring),
-        "its fields": (sign_envelope(bent, STATEMENT, person.signer), CERTIFICATE, keyring),
-        "no in-toto statement": (sign_envelope(more, STATEMENT, person.signer), CERTIFICATE, keyring),
+        "its fields": (sign_envelope(bent, STATEMENT_PAYLOAD_TYPE, person.signer), CERTIFICATE, keyring),
+        "no in-toto statement": (sign_envelope(more, STATEMENT_PAYLOAD_TYPE, person.signer), CERTIFICATE, keyring),
         "not a signed envelope": (b"", CERTIFICATE, keyring),
     }
     for why, arguments in cases.items():
@@ -149,7 +149,7 @@ def test_the_schema_takes_what_is_written_and_nothing_else(keys):
     _, person, _ = keys
     schema = create_approval_schema()
     assert schema["$id"] == PREDICATE_TYPE
-    predicate = open_envelope(sign_approval(SUBJECT, SAID, person), STATEMENT).value["predicate"]
+    predicate = open_envelope(sign_approval(SUBJECT, SAID, person), STATEMENT_PAYLOAD_TYPE).value["predicate"]
     Draft202012Validator(schema).validate(predicate)
     assert not Draft202012Validator(schema).is_valid({**predicate, "more": 1})
     assert not Draft202012Validator(schema).is_valid(json.loads(json.dumps(predicate).replace("true", '"perhaps"')))

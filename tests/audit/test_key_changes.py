@@ -16,7 +16,7 @@ from signing_homes import events, opens_ledger
 from tasks.audit.ledger.ledger_verification import verify_ledger
 from tasks.audit.signing import key_changes as changes_module
 from tasks.audit.signing import keys as keys_module
-from tasks.audit.signing.envelope import ENTRY, open_envelope
+from tasks.audit.signing.envelope import ENTRY_TYPE, open_envelope
 from tasks.audit.signing.key_changes import KeyChanges
 from tasks.audit.signing.keyring import Keyring
 from tasks.audit.signing.keys import hold_signing_key, open_key, open_signing_key, pem_path, read_current_id, read_key_record
@@ -50,7 +50,7 @@ class TestChanges:
         open_signing_key()
         KeyChanges(own).rotate()
         ring = Keyring.from_home(own)
-        opened = [open_envelope(line.content, ENTRY) for line in KeyChanges(own).ledger.lines()]
+        opened = [open_envelope(line.content, ENTRY_TYPE) for line in KeyChanges(own).ledger.lines()]
         assert len(opened) == 3
         for envelope in opened:
             assert ring.require_valid_signer(

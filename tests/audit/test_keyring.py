@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from securesystemslib.signer import CryptoSigner
 
-from tasks.audit.signing.envelope import ENTRY, TRUST, open_envelope, sign_envelope
+from tasks.audit.signing.envelope import ENTRY_TYPE, TRUST_TYPE, open_envelope, sign_envelope
 from tasks.audit.signing.keyring import (
     KeyRecord,
     KeyRefused,
@@ -53,7 +53,7 @@ def ring(*records: KeyRecord) -> Keyring:
 
 
 def sign_with(private: Ed25519PrivateKey = PRIVATE):
-    return open_envelope(sign_envelope({"a": 1}, ENTRY, CryptoSigner(private)), ENTRY)
+    return open_envelope(sign_envelope({"a": 1}, ENTRY_TYPE, CryptoSigner(private)), ENTRY_TYPE)
 
 
 def verdict(keyring: Keyring, signed_at: datetime = NOON, purpose: str = "certificates", envelope=None) -> str:
@@ -117,9 +117,9 @@ class TestWhatAKeyIsGoodFor:
     def test_an_unknown_key_and_a_bad_signature(self):
         assert verdict(ring(RECORD), envelope=sign_with(STRANGER)) == "unknown-key"
         assert verdict(Keyring()) == "unknown-key"
-        content = sign_envelope({"a": 1}, ENTRY, CryptoSigner(STRANGER))
+        content = sign_envelope({"a": 1}, ENTRY_TYPE, CryptoSigner(STRANGER))
         own_id, other_id = RECORD.claim.key_id, parse_public_key(pem_of(STRANGER)).keyid
-        forged = open_envelope(content.replace(other_id.encode(), own_id.encode()), ENTRY)
+        forged = open_envelope(content.replace(other_id.encode(), own_id.encode()), ENTRY_TYPE)
         assert verdict(ring(RECORD), envelope=forged) == "bad-signature"
 
     def test_whose_signature_it_is_is_told_whatever_became_of_the_key(self):
@@ -134,10 +134,10 @@ class TestWhatAKeyIsGoodFor:
             keyring.require_valid_signer(sign_with(), purpose="certificates", signed_at=NOON)
 
     def test_an_unknown_key_id_is_not_shown_as_it_is(self):
-        content = canonical({**json.loads(sign_envelope({"a": 1}, ENTRY, CryptoSigner(PRIVATE)))})
+        content = canonical({**json.loads(sign_envelope({"a": 1}, ENTRY_TYPE, CryptoSigner(PRIVATE)))})
         hostile = content.replace(RECORD.claim.key_id.encode(), "\u202eevil\u0007".encode().replace(b"\x07", b"\\u0007"))
         with pytest.raises(KeyRefused) as refused:
-            ring(RECORD).require_valid_signer(open_envelope(hostile, ENTRY), purpose="certificates", signed_at=NOON)
+            ring(RECORD).require_valid_signer(open_envelope(hostile, ENTRY_TYPE), purpose="certificates", signed_at=NOON)
         assert refused.value.reason.isprintable()
 
     def test_a_record_whose_id_is_of_another_key(self):
@@ -165,7 +165,7 @@ class TestFiles:
     def test_a_trust_file(self, is_signed, file):
         content = trust(changed(retired_at=NOON), certificates=(CERTIFICATE,))
         keyring = Keyring.from_files(
-            [file(sign_envelope(json.loads(content), TRUST, CryptoSigner(PRIVATE)) if is_signed else content)]
+            [file(sign_envelope(json.loads(content), TRUST_TYPE, CryptoSigner(PRIVATE)) if is_signed else content)]
         )
         assert verdict(keyring, NOON + SECOND) == "retired"
         assert keyring.revocation_of("c" * 64) == CERTIFICATE
@@ -193,7 +193,7 @@ class TestFiles:
 
     @pytest.mark.parametrize("bit", range(8))
     def test_a_flipped_bit_of_a_signed_trust_file_is_refused(self, bit, file):
-        content = sign_envelope(json.loads(trust(RECORD)), TRUST, CryptoSigner(PRIVATE))
+        content = sign_envelope(json.loads(trust(RECORD)), TRUST_TYPE, CryptoSigner(PRIVATE))
         for place in range(bit, len(content), 61):
             flipped = bytearray(content)
             flipped[place] ^= 1 << bit
@@ -217,8 +217,8 @@ class TestFiles:
             (trust(RECORD).replace(b'"ledger":null', b'"ledger":null,"ledgers":null'), "no trust file"),
             (trust(RECORD).replace(b'"name":"Office"', b'"name":1'), "no trust file"),
             (trust(RECORD).replace(RECORD.claim.key_id.encode(), b"0" * 64), "the id is not that"),
-            (sign_envelope(json.loads(trust(RECORD)), TRUST, CryptoSigner(STRANGER)), "none of its own keys"),
-            (sign_envelope(json.loads(trust(RECORD)), ENTRY, CryptoSigner(PRIVATE)), "another type"),
+            (sign_envelope(json.loads(trust(RECORD)), TRUST_TYPE, CryptoSigner(STRANGER)), "none of its own keys"),
+            (sign_envelope(json.loads(trust(RECORD)), ENTRY_TYPE, CryptoSigner(PRIVATE)), "another type"),
             (pem_of(PRIVATE)[:60], "not a public key"),
             (pem_of(PRIVATE) + pem_of(STRANGER), "several keys"),
             (pem_of(RSA), "another kind"),

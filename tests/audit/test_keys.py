@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from signing_homes import PASSPHRASE, events, opens_ledger, text_of
 
 from tasks.audit.signing import pem
-from tasks.audit.signing.envelope import ENTRY, open_envelope, sign_envelope
+from tasks.audit.signing.envelope import ENTRY_TYPE, open_envelope, sign_envelope
 from tasks.audit.signing.key_changes import KeyChanges
 from tasks.audit.signing.keyring import Keyring
 from tasks.audit.signing.keys import (
@@ -48,7 +48,7 @@ class TestOpening:
         assert (key.claim.purpose, key.claim.name) == ("certificates", format_default_key_name(key.key_id))
 
     def test_what_it_signs_the_keyring_of_the_home_accepts(self, own):
-        envelope = open_envelope(sign_envelope({"a": 1}, ENTRY, open_signing_key().signer), ENTRY)
+        envelope = open_envelope(sign_envelope({"a": 1}, ENTRY_TYPE, open_signing_key().signer), ENTRY_TYPE)
         assert (
             Keyring.from_home(own).require_valid_signer(envelope, purpose="certificates", signed_at=datetime.now(UTC)).claim
             == open_signing_key().claim

@@ -17,7 +17,7 @@ from tasks.audit.ledger.head import LedgerHead
 from tasks.audit.ledger.ledger import Ledger
 from tasks.audit.ledger.ledger_verification import LedgerVerification, verify_ledger
 from tasks.audit.ledger.witness import create_witness, read_witness
-from tasks.audit.signing.envelope import ENTRY, sign_envelope
+from tasks.audit.signing.envelope import ENTRY_TYPE, sign_envelope
 from tasks.audit.signing.keyring import Keyring
 
 KEY, OTHER = new_key(), new_key()
@@ -150,7 +150,7 @@ def test_entries_of_others_are_named_wherever_they_are_put(whole, trial, tmp_pat
     stranger = signed_line(short(9), OTHER, LedgerHead(whole.head().ledger, last="a" * 64)) + b"\n"
     elsewhere = lines_of(filled(tmp_path / "elsewhere", KEY, 4))[2]
     for place, line in itertools.product(
-        range(1, ENTRIES + 1), (stranger, elsewhere, b"\n", b"{}\n", sign_envelope({}, ENTRY, KEY.signer) + b"\n")
+        range(1, ENTRIES + 1), (stranger, elsewhere, b"\n", b"{}\n", sign_envelope({}, ENTRY_TYPE, KEY.signer) + b"\n")
     ):
         found = found_in(trial(whole, b"".join([*lines[:place], line, *lines[place:]])))
         begins = len(b"".join(lines[:place]))
@@ -218,7 +218,7 @@ def test_odd_entries_signed_with_the_key_break_nothing(whole, trial, odd):
     lines = lines_of(whole)
     entry = json.loads(signed_value(lines[2])) | odd
     for last in (True, False):
-        line = sign_envelope(entry, ENTRY, KEY.signer) + b"\n"
+        line = sign_envelope(entry, ENTRY_TYPE, KEY.signer) + b"\n"
         found = found_in(trial(whole, b"".join([*lines[:2], line, *([] if last else lines[3:])])))
         assert not found.sound
 

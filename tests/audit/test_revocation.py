@@ -15,7 +15,7 @@ from tasks.audit.certificates.revocation import (
     read_revocation,
     sign_revocation,
 )
-from tasks.audit.signing.envelope import STATEMENT, open_envelope
+from tasks.audit.signing.envelope import STATEMENT_PAYLOAD_TYPE, open_envelope
 from tasks.audit.signing.keyring import Keyring
 from tasks.audit.signing.keys import create_key, open_key
 from tasks.runtime.settings import Home
@@ -67,6 +67,6 @@ def test_the_schema_takes_what_is_written_and_nothing_else(keys):
     _, machine, _ = keys
     schema = create_revocation_schema()
     assert schema["$id"] == PREDICATE_TYPE
-    predicate = open_envelope(sign_revocation(SUBJECT, SAID, machine), STATEMENT).value["predicate"]
+    predicate = open_envelope(sign_revocation(SUBJECT, SAID, machine), STATEMENT_PAYLOAD_TYPE).value["predicate"]
     Draft202012Validator(schema).validate(predicate)
     assert not Draft202012Validator(schema).is_valid({**predicate, "certificate": "short"})

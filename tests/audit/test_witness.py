@@ -13,7 +13,7 @@ from tasks.audit.ledger.ledger_verification import verify_ledger
 from tasks.audit.ledger.merkle import compute_root, hash_leaf, verify_consistency, verify_inclusion
 from tasks.audit.ledger.proofs import InclusionProof, check_proof, prove_entry, prove_since, read_proof, serialise_proof
 from tasks.audit.ledger.witness import create_witness, open_tree_head, read_witness
-from tasks.audit.signing.envelope import STATEMENT, TREE_HEAD, sign_envelope
+from tasks.audit.signing.envelope import STATEMENT_PAYLOAD_TYPE, TREE_HEAD_TYPE, sign_envelope
 from tasks.audit.signing.keyring import Keyring, KnownKey
 from tasks.microdata.errors import InputError
 
@@ -48,7 +48,7 @@ def certificate(of: Ledger, size: int, entry: int, key=KEY, **other: object) -> 
         "tree_size": size,
         "root": compute_root(leaves[:size]).hex(),
     }
-    return sign_envelope({"_type": "x", "predicate": {"recorded": recorded | other}}, STATEMENT, key.signer)
+    return sign_envelope({"_type": "x", "predicate": {"recorded": recorded | other}}, STATEMENT_PAYLOAD_TYPE, key.signer)
 
 
 def says(ledger: Ledger, witness) -> list[str]:
@@ -66,8 +66,8 @@ def test_a_witness_is_size_and_root_signed(ledger):
 def test_a_witness_of_any_size_holds(ledger, saved, size):
     head = {"ledger": ledger.head().ledger, "at": "2026-11-21T12:00:00Z", "size": size}
     head["root"] = compute_root([line.leaf for line in ledger.lines()][:size]).hex()
-    right = read_witness(saved(sign_envelope(head, TREE_HEAD, KEY.signer) + b"\n"))
-    wrong = read_witness(saved(sign_envelope(head | {"size": size + 1}, TREE_HEAD, KEY.signer)))
+    right = read_witness(saved(sign_envelope(head, TREE_HEAD_TYPE, KEY.signer) + b"\n"))
+    wrong = read_witness(saved(sign_envelope(head | {"size": size + 1}, TREE_HEAD_TYPE, KEY.signer)))
     assert says(ledger, right) == []
     assert len(says(ledger, wrong)) == 1
 
@@ -90,9 +90,10 @@ def test_a_certificate_is_a_witness_of_what_was_before_its_masking(ledger, saved
 
 @pytest.mark.parametrize(
     "content",
-    [b"", b"\xff", b"{}", b"[" * 5_000, sign_envelope({}, TREE_HEAD, KEY.signer), sign_envelope([], STATEMENT, KEY.signer),
-     sign_envelope({"predicate": {"recorded": 5}}, STATEMENT, KEY.signer),
-     sign_envelope({"predicate": []}, STATEMENT, KEY.signer)],
+    [b"", b"\xff", b"{}", b"[" * 5_000, sign_envelope({}, TREE_HEAD_TYPE, KEY.signer),
+     sign_envelope([], STATEMENT_PAYLOAD_TYPE, KEY.signer),
+     sign_envelope({"predicate": {"recorded": 5}}, STATEMENT_PAYLOAD_TYPE, KEY.signer),
+     sign_envelope({"predicate": []}, STATEMENT_PAYLOAD_TYPE, KEY.signer)],
 )  # fmt: skip
 def test_what_is_no_witness_is_refused(saved, content):
     with pytest.raises(InputError) as caught:

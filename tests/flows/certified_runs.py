@@ -36,7 +36,7 @@ def issue(
     """Append the entries of a run to the home's ledger, and lay its certificate into a folder."""
     from tasks.audit.ledger.entries import AskedBy, AttemptMade, ReleasedTable, RunBegan, RunEnded
     from tasks.audit.ledger.ledger import Ledger
-    from tasks.audit.signing.envelope import STATEMENT, sign_envelope
+    from tasks.audit.signing.envelope import STATEMENT_PAYLOAD_TYPE, sign_envelope
     from tasks.audit.signing.keys import open_signing_key
     from tasks.report.predicate import MadeBy
     from tasks.runtime.settings import Home
@@ -65,7 +65,7 @@ def issue(
         "predicateType": "urn:sdcert:predicate:release:2",
         "predicate": predicate,
     }
-    certificate = sign_envelope(statement, STATEMENT, key.signer)
+    certificate = sign_envelope(statement, STATEMENT_PAYLOAD_TYPE, key.signer)
     address = {"content_address": digests["sdcertContent"], "rows": 2, "columns": ()}
     released = ReleasedTable(name="released.csv", sha256=digests["sha256"], **address) if outcome == "certified" else None
     digest = hashlib.sha256(certificate).hexdigest()

@@ -23,7 +23,7 @@ from tasks.audit.ledger.entries import AskedBy, CertificateRevoked, Entry, KeyCh
 from tasks.audit.ledger.head import LedgerHead, serialise_head
 from tasks.audit.ledger.ledger import Ledger
 from tasks.audit.ledger.merkle import hash_leaf
-from tasks.audit.signing.envelope import ENTRY, sign_envelope
+from tasks.audit.signing.envelope import ENTRY_TYPE, sign_envelope
 from tasks.audit.signing.keyring import Keyring, KnownKey
 from tasks.audit.signing.keys import SigningKey
 from tasks.report.predicate import MadeBy
@@ -81,7 +81,7 @@ def copied(ledger: Ledger, folder: Path) -> Ledger:
 def signed_line(event: object, key: SigningKey, head: LedgerHead, at: datetime = NOON, **other: object) -> bytes:
     """The line that an append after `head` would write, or one with other fields."""
     fields = {"ledger": head.ledger, "index": head.size, "previous": head.last, "at": at, "event": event, **other}
-    return sign_envelope(Entry.model_validate(fields).model_dump(mode="json"), ENTRY, key.signer)
+    return sign_envelope(Entry.model_validate(fields).model_dump(mode="json"), ENTRY_TYPE, key.signer)
 
 
 def rewritten(ledger: Ledger, events: list[object], key: SigningKey, ledger_id: str = "0" * 32) -> None:

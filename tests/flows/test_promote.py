@@ -11,7 +11,7 @@ from release_files import write_release
 from flows.release_file import load_release
 from flows.sweep.promote import PointOrigin, SweepFiles, find_point, format_promoted_release
 from flows.sweep.spec import load_sweep
-from flows.sweep.variants import create_variant
+from flows.sweep.variants import create_release_spec
 from flows.sweep.working_set import open_default_working_set
 from tasks.microdata.document import read_document
 from tasks.microdata.errors import InputError
@@ -103,7 +103,7 @@ def test_a_promoted_file_is_the_variant_with_a_fresh_seed(project, tmp_path):
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / "x.yaml"
         path.write_text(format_promoted_release(kept(sweep), point, TOLD, folder))
-        found, expected = load_release(path), create_variant(sweep, point)
+        found, expected = load_release(path), create_release_spec(sweep, point)
         different = {name for name in type(found).model_fields if getattr(found, name) != getattr(expected, name)}
         assert different <= {"name", "series", "not_for_publication", "sweep", "source"}
         assert Path(found.source.table).resolve() == Path(expected.source.table).resolve()
@@ -185,7 +185,7 @@ def test_files_that_the_base_and_the_pipeline_name_are_found_from_the_new_place(
     written = read_document(path).content
     assert written["codebook"] == "params/codes.yaml"
     assert written["masking"][0]["recode"]["vote"]["file"] == "params/sweeps/towns.csv"
-    assert load_release(path).masking == create_variant(sweep, next(sweep.points())).masking
+    assert load_release(path).masking == create_release_spec(sweep, next(sweep.points())).masking
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from flows.cli import certify
 from flows.cli.doctor import schedules
 from flows.scheduled import serve, workers
 from flows.scheduled.file_access import FileAccess
-from flows.scheduled.listening import listen
+from flows.scheduled.listening import open_listening_socket
 from tasks.microdata.errors import InputError
 
 
@@ -347,14 +347,14 @@ def test_doctor_asks_the_server_with_the_credentials_of_prefect(monkeypatch, var
 
 
 def test_the_port_of_a_server_is_never_free(home):
-    listening = listen(None, 0)
+    listening = open_listening_socket(None, 0)
     port = listening.getsockname()[1]
     with socket.socket() as other:  # as another user would, who waits for the port
         other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         with pytest.raises(OSError, match="in use"):
             other.bind(("127.0.0.1", port))
     with pytest.raises(InputError, match="another program listens there"):
-        listen(port, 0)
+        open_listening_socket(port, 0)
     listening.close()
 
 
@@ -362,7 +362,7 @@ def test_whoever_has_bound_a_port_and_does_not_listen_does_not_get_it():
     with socket.socket() as other:
         other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         other.bind(("127.0.0.1", 0))
-        listening = listen(other.getsockname()[1], 0)
+        listening = open_listening_socket(other.getsockname()[1], 0)
         with pytest.raises(OSError, match="in use"):
             other.listen()
         listening.close()

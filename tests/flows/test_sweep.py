@@ -18,7 +18,7 @@ from flows.release_file import load_release
 from flows.sweep import track
 from flows.sweep.basis import name_external_file, prepare_basis
 from flows.sweep.spec import load_sweep
-from flows.sweep.variants import create_variant
+from flows.sweep.variants import create_release_spec
 from flows.sweep.working_set import open_default_working_set
 from tasks.classify.methods import classify
 from tasks.runtime.artifacts import content_address
@@ -136,7 +136,7 @@ def test_the_table_is_that_of_a_bare_loop_over_the_same_functions(once, home):
     results = Results.from_table(once.table)
     lines = iter(range(once.table.num_rows))
     for point in sweep.points():
-        release = create_variant(sweep, point)
+        release = create_release_spec(sweep, point)
         for seed in range(2):
             group = TrialGroup(
                 release.masking, seed, (Trial("", release.attacks_to_run, drop_curve_and_files(release.intruder)),)

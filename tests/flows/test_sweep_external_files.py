@@ -15,7 +15,7 @@ from flows.sweep.basis import prepare_basis
 from flows.sweep.blocks import Block, list_candidates, list_jobs
 from flows.sweep.record import sweep_id
 from flows.sweep.spec import load_sweep, refuse_pipelines
-from flows.sweep.variants import create_variant
+from flows.sweep.variants import create_release_spec
 from flows.sweep.work import run_block
 from flows.sweep.working_set import open_default_working_set
 from tasks.microdata.errors import InputError
@@ -43,7 +43,7 @@ def planned(home, tmp_path):
         change = {"pipelines": [{**MDAV, **(pipeline or {})}], "seeds": 1}
         sweep = load_sweep(write_sweep(folder, change, intruder=intruder))
         basis = prepare_basis(sweep.base, open_default_working_set())
-        return sweep, basis, list(list_candidates(sweep.points(), basis, 1, partial(create_variant, sweep)))
+        return sweep, basis, list(list_candidates(sweep.points(), basis, 1, partial(create_release_spec, sweep)))
 
     return call
 

@@ -90,13 +90,13 @@ def signed_release(release, change, name="certificate.json"):
     """The golden certificate, changed and signed with another key: the key's file."""
     from securesystemslib.signer import CryptoSigner
 
-    from tasks.audit.signing.envelope import STATEMENT, open_envelope, sign_envelope
+    from tasks.audit.signing.envelope import STATEMENT_PAYLOAD_TYPE, open_envelope, sign_envelope
 
     signer, path = CryptoSigner.generate_ed25519(), release / "certificate.json"
-    value = open_envelope(path.read_bytes(), STATEMENT).value
+    value = open_envelope(path.read_bytes(), STATEMENT_PAYLOAD_TYPE).value
     change(value)
     path.unlink()
-    (release / name).write_bytes(sign_envelope(value, STATEMENT, signer))
+    (release / name).write_bytes(sign_envelope(value, STATEMENT_PAYLOAD_TYPE, signer))
     from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
     public = signer._private_key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
@@ -137,14 +137,14 @@ def test_an_authentic_refusal_is_told_from_a_forgery(verify, release, claim, wor
 def test_who_names_a_signed_statement_is_told_which_file_to_name(verify, release, home, tmp_path):
     from tasks.audit.certificates.approval import PREDICATE_TYPE as APPROVAL
     from tasks.audit.certificates.revocation import PREDICATE_TYPE as REVOCATION
-    from tasks.audit.signing.envelope import STATEMENT, open_envelope, sign_envelope
+    from tasks.audit.signing.envelope import STATEMENT_PAYLOAD_TYPE, open_envelope, sign_envelope
     from tasks.audit.signing.keys import open_signing_key
 
     golden = release / "certificate.json"
-    subject = open_envelope(golden.read_bytes(), STATEMENT).value["subject"]
+    subject = open_envelope(golden.read_bytes(), STATEMENT_PAYLOAD_TYPE).value["subject"]
     for name, kind in {"approval-1.json": APPROVAL, "revocation.json": REVOCATION}.items():
         value = {"_type": "x", "predicateType": kind, "predicate": {}, "subject": subject}
-        (release / name).write_bytes(sign_envelope(value, STATEMENT, open_signing_key(home=Home(home)).signer))
+        (release / name).write_bytes(sign_envelope(value, STATEMENT_PAYLOAD_TYPE, open_signing_key(home=Home(home)).signer))
     shutil.copy(golden, release / "mine.json")
     for name, told in {
         "approval-1.json": "this is an approval",

@@ -17,7 +17,7 @@ from tasks.audit.ledger.entries import Entry
 from tasks.audit.ledger.head import LedgerHead, serialise_head
 from tasks.audit.ledger.merkle import hash_leaf
 from tasks.audit.lookup.index import Index
-from tasks.audit.signing.envelope import ENTRY, sign_envelope
+from tasks.audit.signing.envelope import ENTRY_TYPE, sign_envelope
 
 START = datetime(2026, 1, 1, 9, tzinfo=UTC)
 VERDICTS = ("certified", "certified", "refused", "undecided", "failed", "interrupted", None)
@@ -103,7 +103,7 @@ def lines(events: Iterable[dict[str, Any]], signer: CryptoSigner, *, ledger: str
         at = START + timedelta(minutes=index)
         fields = {"ledger": ledger, "index": index, "previous": previous, "at": at.isoformat(), "event": event}
         value = {"schema_version": "1", **fields}
-        line = sign_envelope(Entry.model_validate_json(_json(value)).model_dump(mode="json"), ENTRY, signer)
+        line = sign_envelope(Entry.model_validate_json(_json(value)).model_dump(mode="json"), ENTRY_TYPE, signer)
         previous = hash_leaf(line).hex()
         yield line
 

@@ -11,7 +11,7 @@ from scipy.stats import chisquare
 from tasks.mask.rank_law import find_block_starts
 from tasks.mask.ranks import jitter_distribution as module
 from tasks.mask.ranks.jitter_distribution import compute_displacement_distribution
-from tasks.mask.ranks.rank_jitter import furthest, jitter_ranks
+from tasks.mask.ranks.rank_jitter import compute_longest_displacement, jitter_ranks
 
 LEVEL = 1e-4
 
@@ -68,7 +68,7 @@ def test_what_holds_of_every_law(seed, n, percent):
 @given(st.integers(3, 40), st.floats(3, 60))
 def test_nothing_moves_beyond_the_bound(n, percent):
     law, far = of_ranks(percent * n / 100, n), np.abs(np.subtract.outer(np.arange(n), np.arange(n)))
-    assert law[far > max(furthest(percent, n), 0)].max(initial=0) < 1e-9
+    assert law[far > max(compute_longest_displacement(percent, n), 0)].max(initial=0) < 1e-9
 
 
 @pytest.mark.parametrize(("n", "width"), [(500, 60.0), (300, 40.0), (300, 20.0)])

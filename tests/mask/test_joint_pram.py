@@ -15,7 +15,7 @@ from pydantic import TypeAdapter, ValidationError
 from scipy.stats import chisquare
 
 from tasks.mask.categories.original_shares import MOST_SHOWN, estimate_shares, joint_marginals
-from tasks.mask.categories.pram import Pram, chances, transition_matrix
+from tasks.mask.categories.pram import Pram, compute_transition_matrix_with_gaps, transition_matrix
 from tasks.mask.categories.product import create_category_coding
 from tasks.mask.categories.promise import compute_record_epsilon, randomisations
 from tasks.mask.categories.randomised_response import estimate_marginals
@@ -68,7 +68,7 @@ def test_a_worked_matrix(small):
     # all six combinations count, although three occur: retention 0.8 leaves 0.2 / 5 to each other one
     data, schema = small
     coding = create_category_coding(schema, data, ("a", "b"), "here")
-    found = chances(pram("a", "b"), coding, NONE, where="")
+    found = compute_transition_matrix_with_gaps(pram("a", "b"), coding, NONE, where="")
     whole, only_a, only_b, gaps = coding.blocks()
     assert found[np.ix_(whole, whole)] == pytest.approx(np.where(np.eye(6, dtype=bool), 0.8, 0.04))
     assert found[np.ix_(only_a, only_a)] == pytest.approx(np.array([[0.8, 0.2], [0.2, 0.8]]))
@@ -90,7 +90,7 @@ def test_every_matrix_is_stochastic_and_an_invariant_one_keeps_the_counts(sizes,
     coding = create_category_coding(schema_of(data), data, names, "here")
     codes = coding.codes(data)
     step = Pram(method="pram", attributes=names, retention=kept, jointly=len(names) > 1, invariant=invariant)
-    found = chances(step, coding, codes, where="")
+    found = compute_transition_matrix_with_gaps(step, coding, codes, where="")
     assert found[:-1].sum(axis=1) == pytest.approx(np.ones(coding.size), abs=1e-12)
     counts = np.bincount(codes, minlength=coding.size + 1) / data.n
     if invariant:
@@ -123,7 +123,9 @@ def test_the_draw_follows_the_matrix_and_the_test_has_power(crossed, invariant):
         done = mask(data, schema, (pram("a", "b", retention=kept, invariant=invariant),), seed=SEED, path=())
         assert done.data.column("free").equals(data.column("free"))
         _, drawn = counted(done.data)
-        expected = chances(pram("a", "b", retention=0.6, invariant=invariant), coding, coding.codes(data), where="")
+        expected = compute_transition_matrix_with_gaps(
+            pram("a", "b", retention=0.6, invariant=invariant), coding, coding.codes(data), where=""
+        )
         observed = np.bincount(own * 4 + drawn, minlength=16).reshape(4, 4)
         found = [chisquare(row, row.sum() * p).pvalue for row, p in zip(observed, expected[np.ix_(block, block)], strict=True)]
         assert (min(found) > LEVEL) == holds
@@ -198,7 +200,9 @@ def test_epsilon_of_one_attribute_never_passes_that_of_the_combination(crossed):
     # the other value held fixed, by the definition: the largest ratio over what can be shown
     coding = create_category_coding(crossed[1], crossed[0], ("a", "b"), "here")
     block = coding.blocks()[0]
-    matrix = chances(pram("a", "b", epsilon=1.2), coding, NONE, where="")[np.ix_(block, block)].reshape(2, 2, 2, 2)
+    matrix = compute_transition_matrix_with_gaps(pram("a", "b", epsilon=1.2), coding, NONE, where="")[
+        np.ix_(block, block)
+    ].reshape(2, 2, 2, 2)
     for b, shown_a, shown_b in product(range(2), repeat=3):
         assert abs(math.log(matrix[0, b, shown_a, shown_b] / matrix[1, b, shown_a, shown_b])) <= 1.2 + 1e-12
 
@@ -217,7 +221,7 @@ def test_the_law_that_an_intruder_concludes(crossed):
     assert law.names == ("a", "b")
     assert law.own.tolist() == coding.codes(data).tolist()
     assert law.shown.tolist() == coding.codes(done.data).tolist()
-    assert law.probability == pytest.approx(chances(step, coding, NONE, where=""))
+    assert law.probability == pytest.approx(compute_transition_matrix_with_gaps(step, coding, NONE, where=""))
     assert not found.is_certain(("a",))
     twice, _ = concluded(data, schema, step, step, names=("a", "b"))
     assert twice.likelihoods[0].probability == pytest.approx(law.probability @ law.probability)
@@ -242,7 +246,7 @@ def test_expected_counts_are_undone(crossed, seed, kept, twice):
     data, schema = crossed
     coding = create_category_coding(schema, data, ("a", "b"), "here")
     counts = np.random.default_rng(seed).integers(0, 100, 4) + 1.0
-    step = chances(pram("a", "b", retention=kept), coding, NONE, where="")
+    step = compute_transition_matrix_with_gaps(pram("a", "b", retention=kept), coding, NONE, where="")
     block = coding.blocks()[0]
     matrix = (step @ step if twice else step)[np.ix_(block, block)]
     assert estimate_marginals(matrix, matrix.T @ counts).shares == pytest.approx(counts / counts.sum(), abs=1e-8)
@@ -252,7 +256,7 @@ def test_unbiased_over_draws_with_the_variance_that_is_told(crossed):
     data, schema = crossed[0].take(np.arange(19_000, 20_400)), crossed[1]
     coding = create_category_coding(schema, data, ("a", "b"), "here")
     step = pram("a", "b", retention=0.5)
-    probability = chances(step, coding, NONE, where="")
+    probability = compute_transition_matrix_with_gaps(step, coding, NONE, where="")
     truth = np.bincount(counted(data)[1], minlength=4) / data.n
     two = probability @ probability
     for steps, matrix in (((step,), probability), ((step, step), two)):
@@ -267,7 +271,7 @@ def test_the_variance_of_a_sum_of_shares(crossed):
     # the marginal share of a = x out of the combinations, against every possible release of two records
     coding = create_category_coding(crossed[1], crossed[0], ("a", "b"), "here")
     block = coding.blocks()[0]
-    matrix = chances(pram("a", "b", retention=0.6), coding, NONE, where="")[np.ix_(block, block)]
+    matrix = compute_transition_matrix_with_gaps(pram("a", "b", retention=0.6), coding, NONE, where="")[np.ix_(block, block)]
     true, found, weight = (0, 3), [], []
     for draw in product(range(4), repeat=2):
         weight.append(math.prod(matrix[i, j] for i, j in zip(true, draw, strict=True)))
@@ -334,4 +338,4 @@ def test_a_table_of_gaps_alone(small):
     coding = create_category_coding(schema, data, ("a", "b"), "here")
     gaps = data.take(np.array([2, 3, 4]))
     with pytest.raises(NotApplicable, match="without a gap"):
-        joint_marginals(coding, gaps, chances(pram("a", "b"), coding, NONE, where=""))
+        joint_marginals(coding, gaps, compute_transition_matrix_with_gaps(pram("a", "b"), coding, NONE, where=""))

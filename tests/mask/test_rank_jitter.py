@@ -18,7 +18,14 @@ from sites import site_of
 from tasks.attack.transparency.transparency import link_by_mechanism
 from tasks.mask.methods import infer_belief, mask
 from tasks.mask.ranks.by_rank import rank_interval
-from tasks.mask.ranks.rank_jitter import RankJitter, describe_rank_jitter, furthest, half_width, jitter, jitter_ranks
+from tasks.mask.ranks.rank_jitter import (
+    RankJitter,
+    compute_longest_displacement,
+    describe_rank_jitter,
+    half_width,
+    jitter,
+    jitter_ranks,
+)
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Scale
 
@@ -94,7 +101,7 @@ def test_values_follow_the_ranks(numbers):
     [(10.0, 10, 1), (12.5, 10, 2), (15.0, 10, 2), (15.1, 10, 3), (10, 1080, 215), (1.1, 1000, 21), (100, 3, 5)],
 )
 def test_the_bound_in_whole_ranks(percent, n, ranks):
-    assert furthest(percent, n) == ranks
+    assert compute_longest_displacement(percent, n) == ranks
 
 
 @settings(max_examples=100, deadline=None)
@@ -111,14 +118,14 @@ def test_no_value_moves_beyond_the_bound(seed, n, percent, extreme):
     uniforms = rng.choice([0.0, np.nextafter(1, 0)], n) if extreme else rng.random(n)
     ranks = jitter_ranks(half_width(percent, n), uniforms)
     assert sorted(ranks.tolist()) == list(range(n))
-    assert np.abs(ranks - np.arange(n)).max() <= max(furthest(percent, n), 0)
+    assert np.abs(ranks - np.arange(n)).max() <= max(compute_longest_displacement(percent, n), 0)
 
 
 @pytest.mark.parametrize("percent", [5.0, 5.5, 7.5, 9.9])
 @pytest.mark.parametrize("up", [True, False])
 def test_the_bound_is_sharp(percent, up):
     n, last = 40, np.nextafter(1, 0)
-    bound = furthest(percent, n)
+    bound = compute_longest_displacement(percent, n)
     uniforms = np.full(n, 0.5)
     uniforms[20] = last if up else 0.0
     uniforms[21 : 21 + bound] = 0.0 if up else 0.5
@@ -241,7 +248,9 @@ def test_the_interval_is_reached(numbers):
 
 
 def test_ties_widen_the_interval():
-    low, high = rank_interval(np.array([2.0, np.nan]), np.array([1.0, 2, 2, 2, 3, 4]), lambda n: furthest(100 / 6, n))
+    low, high = rank_interval(
+        np.array([2.0, np.nan]), np.array([1.0, 2, 2, 2, 3, 4]), lambda n: compute_longest_displacement(100 / 6, n)
+    )
     assert (low[0], high[0]) == (1, 3)
     assert np.isnan([low[1], high[1]]).all()
 

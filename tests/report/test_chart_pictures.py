@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tasks.microdata.schema import Scale
 from tasks.report.charts.bounds import mark_text
-from tasks.report.charts.canvas import TEXT, estimate_text_width, shorten, to_printable
+from tasks.report.charts.canvas import FONT_SIZE, estimate_text_width, shorten, to_printable
 from tasks.report.charts.horizontal_bars import BarRow, draw_rows
 from tasks.report.charts.vertical_bars import BarPair, draw_columns
 from tasks.report.content import Content
@@ -192,4 +192,4 @@ def test_the_public_tables_hold_no_correlation_of_the_original(detailed, interna
 
 
 def test_a_text_is_a_little_narrower_than_it_is_taken_for():
-    assert estimate_text_width("average") > 0.55 * TEXT * len("average")
+    assert estimate_text_width("average") > 0.55 * FONT_SIZE * len("average")

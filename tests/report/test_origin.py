@@ -10,7 +10,7 @@ from tasks.microdata.estimate import Estimate
 from tasks.report.content import public_edition
 from tasks.report.page import render_report
 from tasks.report.views import origin, overview, residual
-from tasks.report.views.rows import people_text
+from tasks.report.views.rows import format_rate_as_count
 from tasks.report.wording.meanings import meaning
 from tasks.score.figure_rounding import round_for_publication
 from tasks.score.verdict import decide
@@ -87,7 +87,7 @@ def test_figures_of_persons_say_persons(of_persons):
 def test_people_are_counted_as_far_as_their_class_tells(hits, exact, shown):
     one = Estimate(measure="records_exposed", value=hits / 944, unit="share", n_targets=944, n_in_release=944)
     (rounded,) = round_for_publication((one,))
-    assert (people_text(one, "internal"), people_text(rounded, "public")) == (exact, shown)
+    assert (format_rate_as_count(one, "internal"), format_rate_as_count(rounded, "public")) == (exact, shown)
 
 
 def test_what_was_rounded_to_none_is_not_said_to_be_none(certified):

@@ -7,7 +7,7 @@ from dataclasses import replace
 from tasks.microdata.estimate import Estimate
 from tasks.report.content import public_edition
 from tasks.report.views import residual, table_risks
-from tasks.report.views.rows import CLASSES
+from tasks.report.views.rows import PUBLIC_CLASSES_NOTE
 from tasks.report.wording.meanings import MEANINGS
 from tasks.score.catalogue import LOSS
 from tasks.score.policy import PolicyLine
@@ -143,7 +143,7 @@ def test_a_public_sentence_does_not_assert_what_may_be_nobody(internal):
     nobody = _with(internal, *internal.policy, figures=[replace(few, value=0.0)])
     for one in (public_edition(exact), public_edition(nobody)):
         assert told_by_id(residual.residual_risks(one))["asserted_links"]["share_told"] == "fewer than 15, perhaps none,"
-        assert told_by_id(residual.list_known_limits(one))["rounded"]["classes"] == CLASSES
+        assert told_by_id(residual.list_known_limits(one))["rounded"]["classes"] == PUBLIC_CLASSES_NOTE
 
 
 def test_without_a_figure_the_risk_is_not_assessed(certified):

@@ -20,7 +20,7 @@ from tasks.microdata.units import Units
 from tasks.score.membership.intervals import auc_interval, difference_interval, left_end_interval, share_interval
 from tasks.score.membership.membership_estimates import FLAGGING, flags, membership_estimates
 from tasks.score.membership.membership_figures import REHEARSED, MembershipOutcome, membership_figures, withdraw_unlike_figures
-from tasks.score.membership.roc_curve import auc, compute_roc_curve, placements, true_positive_rate
+from tasks.score.membership.roc_curve import compute_auc, compute_delong_placements, compute_roc_curve, true_positive_rate
 from tasks.score.policy import PolicyLine
 from tasks.score.subgroups import Subgroup
 from tasks.score.verdict import decide
@@ -128,12 +128,12 @@ def test_nobody_flagged_has_no_precision():
 def test_area_and_curve_are_those_of_all_pairs(values, seed):
     scores = np.array(values, dtype=float)
     member = np.random.default_rng(seed).permutation(len(scores)) < len(scores) // 2
-    area = auc(scores, member)
+    area = compute_auc(scores, member)
     assert area == pytest.approx(slow_auc(scores, member))
     assert area == pytest.approx(mannwhitneyu(scores[member], scores[~member]).statistic / member.sum() / (~member).sum())
-    assert auc(-scores, member) == pytest.approx(1 - area)
-    assert auc(np.exp(scores), member) == area  # a function of the order alone
-    below, above = placements(scores, member)
+    assert compute_auc(-scores, member) == pytest.approx(1 - area)
+    assert compute_auc(np.exp(scores), member) == area  # a function of the order alone
+    below, above = compute_delong_placements(scores, member)
     assert below.mean() == pytest.approx(area) and above.mean() == pytest.approx(area)
     of = compute_roc_curve(scores, member)
     assert np.trapezoid(of.true_positive_rates, of.false_positive_rates) == pytest.approx(area)
@@ -271,7 +271,7 @@ def misses(law, m, n, draws, rng, width=1.0):
     member, missed = np.arange(m + n) < m, np.zeros(2)
     for _ in range(draws):
         scores = np.concatenate([members(rng, m), others(rng, n)]).astype(float)
-        one, found = auc_interval(scores, member), auc(scores, member)
+        one, found = auc_interval(scores, member), compute_auc(scores, member)
         missed += [found + width * (one.low - found) > area, found + width * (one.high - found) < area]
     return missed / draws
 

@@ -25,7 +25,7 @@ _MARKS = "[.,'\u2019 \u00a0\u202f]"
 _THOUSANDS = rf"^-?[1-9][0-9]{{0,2}}({_MARKS}[0-9]{{3}})+([.,][0-9]+)?$"
 _COMMA_GROUP, _POINT_GROUP = (rf"^-?[1-9][0-9]{{0,2}}({mark}[0-9]{{3}})+$" for mark in (",", r"\."))
 _AMOUNT = rf"(0|[1-9][0-9]*|[1-9][0-9]{{0,2}}({_MARKS}[0-9]{{3}})+)([.,][0-9]+)?"
-_ALMOST = rf"^\s*[€$£]?\s*[+-]?\s*{_AMOUNT}\s*[%€$£]?\s*$"
+_FORMATTED_NUMBER = rf"^\s*[€$£]?\s*[+-]?\s*{_AMOUNT}\s*[%€$£]?\s*$"
 _DAYS = {
     "%d.%m.%Y": r"[0-9]{1,2}\.[0-9]{1,2}\.[0-9]{4}",
     "%d/%m/%Y": r"[0-9]{1,2}/[0-9]{1,2}/[0-9]{4}",
@@ -37,8 +37,8 @@ _DAYS = {
 _HOURS = {"": "", " %H:%M": " [0-9]{1,2}:[0-9]{2}", " %H:%M:%S": " [0-9]{1,2}:[0-9]{2}:[0-9]{2}"}
 FORMATS = {day + hour: f"^{_DAYS[day]}{_HOURS[hour]}$" for day, hour in product(_DAYS, _HOURS)}
 _SHORT_YEAR = r"^[0-9]{1,2}[./-][0-9]{1,2}[./-][0-9]{2}$"
-GROUP_IT = "and add it to the microaggregation"
-AGAIN = "at the source and run `sdcert init` again"
+AND_MICROAGGREGATE_IT = "and add it to the microaggregation"
+AT_SOURCE_AND_INIT_AGAIN = "at the source and run `sdcert init` again"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,7 +115,8 @@ def _try_numbers(cells: pa.Array, declared: AttributeSpec, raw: RawTable) -> Rea
     return Reading(
         declared=declared if declared.missing else None,
         doubt=(
-            f"are its points thousands separators? Then every value is a thousandth of what it should be: take them out {AGAIN}"
+            f"are its points thousands separators? Then every value is a thousandth of what it should be: "
+            f"take them out {AT_SOURCE_AND_INIT_AGAIN}"
             if raw.delimiter == ";" and _can_be_thousands(cells, r"\.", _POINT_GROUP)
             else None
         ),
@@ -130,7 +131,7 @@ def _try_decimal_commas(cells: pa.Array, declared: AttributeSpec) -> Reading | N
         why = "numbers with a comma before three digits: decimal commas or thousands separators"
         decide = (
             'are they decimal commas? Then write `role: quasi_identifier, scale: numeric, decimal: ","` '
-            f"{GROUP_IT}. Are they thousands separators? Then take them out {AGAIN}"
+            f"{AND_MICROAGGREGATE_IT}. Are they thousands separators? Then take them out {AT_SOURCE_AND_INIT_AGAIN}"
         )
         return Reading(undecided=(why, decide))
     found = declared.model_copy(update={"decimal": ",", "scale": Scale.NUMERIC})
@@ -146,14 +147,14 @@ def _can_be_thousands(cells: pa.Array, mark: str, pattern: str) -> bool:
 
 def _try_formatted_numbers(cells: pa.Array) -> Reading | None:
     """Numbers that somebody wrote for the eye: with thousands separators, units, blanks."""
-    if not _all_match(cells, _ALMOST):
+    if not _all_match(cells, _FORMATTED_NUMBER):
         return None
     others = cells.filter(pc.invert(pc.match_substring_regex(cells, NUMBER))).to_pylist()
     separated = any(re.match(_THOUSANDS, cell) for cell in others)
     explanation = "it has thousands separators" if separated else min(why_not_a_number(cell)[0] for cell in others)
     remove = "take the thousands separators out" if separated else "write plain numbers (no units, signs or blanks)"
     why = f"it holds numbers that cannot be read as they are written: of some cells, {explanation}; so it is not published"
-    return Reading(undecided=(why, f"{remove} {AGAIN}"))
+    return Reading(undecided=(why, f"{remove} {AT_SOURCE_AND_INIT_AGAIN}"))
 
 
 def _try_dates(cells: pa.Array, declared: AttributeSpec) -> Reading | None:
@@ -168,12 +169,12 @@ def _try_dates(cells: pa.Array, declared: AttributeSpec) -> Reading | None:
         why = "dates of which no day is above 12, so that days and months cannot be told apart; so it is not published"
         decide = (
             f"does the day come first ({first}) or the month ({second})? Write that one with "
-            f"`role: quasi_identifier, scale: date` {GROUP_IT}"
+            f"`role: quasi_identifier, scale: date` {AND_MICROAGGREGATE_IT}"
         )
         return Reading(undecided=(why, decide))
     if _all_match(cells, _SHORT_YEAR):
         why = "dates with two digits for the year, which leave the century open; so it is not published"
-        return Reading(undecided=(why, f"write years of four digits {AGAIN}"))
+        return Reading(undecided=(why, f"write years of four digits {AT_SOURCE_AND_INIT_AGAIN}"))
     return None
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from flows.cli.draft.ambiguous_numbers import classify_numbers, create_question
-from flows.cli.draft.cells import AGAIN, GROUP_IT, Reading, find_missing_codes, list_spellings
+from flows.cli.draft.cells import AND_MICROAGGREGATE_IT, AT_SOURCE_AND_INIT_AGAIN, Reading, find_missing_codes, list_spellings
 from tasks.classify.evidence import ColumnEvidence, classify_identifier_name, count_column_evidence, names_people
 from tasks.classify.roles import create_attribute
 from tasks.ingest.columns.numerals import is_missing_word
@@ -163,10 +163,10 @@ def _explain_if_it_names_nobody(facts: ColumnEvidence) -> str:
     if facts.kind == "text":
         return (
             "if it names nobody: as text that hardly repeats it fits no mask. Write numbers without units or separators, dates "
-            f"as YYYY-MM-DD, categories in fewer groups {AGAIN}, or leave it unpublished"
+            f"as YYYY-MM-DD, categories in fewer groups {AT_SOURCE_AND_INIT_AGAIN}, or leave it unpublished"
         )
     scale = "date" if facts.calendar else "numeric"
-    return f"if it is a measurement and names nobody, write `role: quasi_identifier, scale: {scale}` {GROUP_IT}"
+    return f"if it is a measurement and names nobody, write `role: quasi_identifier, scale: {scale}` {AND_MICROAGGREGATE_IT}"
 
 
 def _propose_free_text(facts: ColumnEvidence, reading: Reading) -> DraftColumn:
@@ -181,13 +181,13 @@ def _propose_free_text(facts: ColumnEvidence, reading: Reading) -> DraftColumn:
 
 def _propose_many_categories(column: DraftColumn) -> DraftColumn:
     """Grouped where the method takes so many, else kept back: exchanged at random, hardly a cell would stay true."""
-    coarser = (
-        f"would coarser categories do (a region for a town)? In groups of ten most rows may lose theirs: coarsen it {AGAIN}"
-    )
+    coarser = "would coarser categories do (a region for a town)? In groups of ten most rows may lose theirs: "
+    coarser += f"coarsen it {AT_SOURCE_AND_INIT_AGAIN}"
     if column.facts.n_distinct <= MOST_CATEGORIES:
         return replace(column, why=(*column.why, "many categories without an order"), hints=(coarser,))
     why = f"more than {MOST_CATEGORIES} categories without an order: no mask would leave anything of it, so it is not published"
-    question = f"write it in at most {MOST_CATEGORIES} categories (a region for a town) {AGAIN}, or leave it unpublished"
+    question = f"write it in at most {MOST_CATEGORIES} categories (a region for a town) "
+    question += f"{AT_SOURCE_AND_INIT_AGAIN}, or leave it unpublished"
     return replace(column.change_attribute(why, role=Role.WITHHELD), hints=(question,))
 
 

@@ -1,4 +1,4 @@
-"""OWA operators over a record: what can be said of its values when nobody knows which attribute is which."""
+"""Ordered weighted averages (OWA) of a record: what can be said of its values when the files have no common attribute."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tasks.microdata.table import Floats
 _DIGITS = 12  # equal aggregates of different values differ in the last bits
 
 
-def quantifier_weights(d: int, power: float) -> Floats:
+def compute_quantifier_weights(d: int, power: float) -> Floats:
     """The weights of an OWA operator of d values by the quantifier Q(x) = x^power, largest value first, shape (d,).
 
     Formula in words: w_i = Q(i/d) - Q((i-1)/d). Power 1 is the mean; below 1 the large values weigh more, above 1 the small.
@@ -19,7 +19,7 @@ def quantifier_weights(d: int, power: float) -> Floats:
     return weights
 
 
-def aggregates(scores: Floats, powers: tuple[float, ...]) -> Floats:
+def compute_owa_aggregates(scores: Floats, powers: tuple[float, ...]) -> Floats:
     """OWA aggregates of each record: minimum, median, maximum, then one for each power; shape (n, 3 + len(powers)).
 
     Meaning: a record described by attributes of its own, in any order, becomes one in attributes that every file has; files of
@@ -40,6 +40,6 @@ def aggregates(scores: Floats, powers: tuple[float, ...]) -> Floats:
         some = ordered[rows, :d]
         found[rows, 0], found[rows, 1], found[rows, 2] = some[:, -1], np.median(some, axis=1), some[:, 0]
         for j, power in enumerate(powers, start=3):
-            found[rows, j] = (some * quantifier_weights(int(d), power)).sum(axis=1)
+            found[rows, j] = (some * compute_quantifier_weights(int(d), power)).sum(axis=1)
     rounded: Floats = np.round(found, _DIGITS)
     return rounded

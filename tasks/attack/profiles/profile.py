@@ -8,7 +8,7 @@ import numpy as np
 from scipy.stats import rankdata
 
 from tasks.attack.profiles.orientation import orientation
-from tasks.attack.profiles.owa_aggregates import aggregates
+from tasks.attack.profiles.owa_aggregates import compute_owa_aggregates
 from tasks.microdata.scaling import standardise_values
 from tasks.microdata.table import Floats
 
@@ -21,8 +21,9 @@ def profiles(values: Floats, powers: tuple[float, ...], *, scores: Scores = "ran
     Meaning: who is large in most of what one file says of them is presumably large in what another says. The place of a record
     in its file, by minimum, median, maximum and means of its attributes, needs no attribute that both files have.
     Formula in words: each attribute is put on the file's own scale (mid-ranks as shares, or standard deviations from the mean)
-    and turned along the common factor (`orientation`); the aggregates of each record (`aggregates`) become mid-ranks among the
-    records, as shares. Ranks twice, because the maximum of 3 attributes and that of 7 have different laws in one population.
+    and turned along the common factor (`orientation`). The aggregates of each record (`compute_owa_aggregates`) become
+    mid-ranks among the records, as shares. Ranks twice, because the maximum of 3 attributes and that of 7 have different laws
+    in one population.
 
     values: shape (n, d), d >= 1, attributes that have an order; NaN is missing. oriented: else as they are recorded.
 
@@ -34,7 +35,7 @@ def profiles(values: Floats, powers: tuple[float, ...], *, scores: Scores = "ran
     shares = np.column_stack([compute_shares(column) for column in values.T])
     signs = orientation(shares) if oriented else np.ones(values.shape[1])
     on_one_scale = shares - 0.5 if scores == "ranks" else np.column_stack([standardise_values(column) for column in values.T])
-    columns = aggregates(on_one_scale * signs, powers).T
+    columns = compute_owa_aggregates(on_one_scale * signs, powers).T
     return np.nan_to_num(np.column_stack([compute_shares(column) for column in columns]), nan=0.5)
 
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from tasks.audit.certificates.certificate_statements import (
-    CertificateStatement,
+    StatementPredicate,
     create_statement_schema,
-    read_about,
     sign_statement,
+    verify_statement,
 )
 from tasks.audit.signing.keyring import Keyring, KnownKey
 from tasks.audit.signing.keys import SigningKey
@@ -30,7 +30,7 @@ class PolicyAuthor(Spec):
     known_from: Literal["certificate", "ledger"]
 
 
-class ApprovalPredicate(CertificateStatement):
+class ApprovalPredicate(StatementPredicate):
     """A person approves a release.
 
     by: the person, as they call themselves: what proves it is their key. policy: SHA-256 of the policy's canonical lines.
@@ -88,7 +88,7 @@ def sign_approval(subject: list[dict[str, Any]], approval: ApprovalPredicate, ke
 
 def read_approval(content: bytes, certificate_sha256: str, keyring: Keyring) -> VerifiedApproval:
     """The approval in a file; raises beside.NotValid unless a person's key, known and good, signed it for this certificate."""
-    approval, key = read_about(content, PREDICATE_TYPE, ApprovalPredicate, certificate_sha256, keyring, "approvals")
+    approval, key = verify_statement(content, PREDICATE_TYPE, ApprovalPredicate, certificate_sha256, keyring, "approvals")
     return VerifiedApproval(approval, key, hashlib.sha256(content).hexdigest())
 
 

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from pydantic import AwareDatetime, ValidationError
 
 from tasks.audit.ledger.entries import KeyPurpose
-from tasks.audit.signing.envelope import STATEMENT, NotAnEnvelope, SignedEnvelope, open_envelope, sign_envelope
+from tasks.audit.signing.envelope import STATEMENT_PAYLOAD_TYPE, NotAnEnvelope, SignedEnvelope, open_envelope, sign_envelope
 from tasks.audit.signing.keyring import KeyRefused, Keyring, KnownKey
 from tasks.audit.signing.keys import SigningKey
 from tasks.microdata.canonical import canonical
@@ -22,7 +22,7 @@ from tasks.report.predicate import Digest
 IN_TOTO = "https://in-toto.io/Statement/v1"
 
 
-class CertificateStatement(Spec):
+class StatementPredicate(Spec):
     """What every statement beside a certificate says: which certificate (SHA-256 of its bytes), of which run, and when."""
 
     certificate: Digest
@@ -31,7 +31,7 @@ class CertificateStatement(Spec):
     at: AwareDatetime
 
 
-StatementT = TypeVar("StatementT", bound=CertificateStatement)
+StatementT = TypeVar("StatementT", bound=StatementPredicate)
 
 
 class NotValid(Exception):
@@ -53,22 +53,20 @@ class UncheckedCertificate:
 
 def open_certificate(content: bytes) -> UncheckedCertificate:
     """The bytes of a certificate, opened; its signature is not checked. Raises NotAnEnvelope."""
-    envelope = open_envelope(content, STATEMENT)
+    envelope = open_envelope(content, STATEMENT_PAYLOAD_TYPE)
     if not isinstance(envelope.value, dict) or not isinstance(envelope.value.get("predicate"), dict):
         raise NotAnEnvelope("it holds no in-toto statement")
     return UncheckedCertificate(hashlib.sha256(content).hexdigest(), envelope.value, envelope)
 
 
-def sign_statement(
-    subject: list[dict[str, Any]], predicate_type: str, statement: CertificateStatement, key: SigningKey
-) -> bytes:
+def sign_statement(subject: list[dict[str, Any]], predicate_type: str, statement: StatementPredicate, key: SigningKey) -> bytes:
     """The signed in-toto statement, as the bytes of its file."""
     predicate = statement.model_dump(mode="json")
     value = {"_type": IN_TOTO, "subject": subject, "predicateType": predicate_type, "predicate": predicate}
-    return sign_envelope(value, STATEMENT, key.signer)
+    return sign_envelope(value, STATEMENT_PAYLOAD_TYPE, key.signer)
 
 
-def read_about(
+def verify_statement(
     content: bytes, predicate_type: str, kind: type[StatementT], certificate: str, keyring: Keyring, purpose: KeyPurpose
 ) -> tuple[StatementT, KnownKey]:
     """What a file beside a certificate says, and whose key signed it.
@@ -77,7 +75,7 @@ def read_about(
     signed by no key that is good for it.
     """
     try:
-        envelope = open_envelope(content, STATEMENT)
+        envelope = open_envelope(content, STATEMENT_PAYLOAD_TYPE)
         statement = _parse_statement(envelope.value, predicate_type, kind)
         if statement.certificate != certificate:
             raise NotValid("it is about another certificate")
@@ -98,6 +96,6 @@ def _parse_statement(value: Any, predicate_type: str, kind: type[StatementT]) ->
         raise NotValid("its fields are not those of this kind of statement") from None
 
 
-def create_statement_schema(kind: type[CertificateStatement], predicate_type: str) -> dict[str, Any]:
+def create_statement_schema(kind: type[StatementPredicate], predicate_type: str) -> dict[str, Any]:
     """The JSON schema of a predicate, for those who check statements without this program."""
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": predicate_type, **kind.model_json_schema()}

@@ -21,7 +21,7 @@ from tasks.audit.certificates.certificate_statements import NotValid
 from tasks.audit.certificates.revocation import FILE as REVOCATION
 from tasks.audit.certificates.revocation import PREDICATE_TYPE as REVOCATION_TYPE
 from tasks.audit.certificates.revocation import read_revocation
-from tasks.audit.signing.envelope import LARGEST_BYTES, STATEMENT, NotAnEnvelope, SignedEnvelope, open_envelope
+from tasks.audit.signing.envelope import LARGEST_BYTES, STATEMENT_PAYLOAD_TYPE, NotAnEnvelope, SignedEnvelope, open_envelope
 from tasks.audit.signing.keyring import KeyRefused, Keyring
 from tasks.microdata.canonical import canonical
 from tasks.microdata.regular_files import open_regular_file, read_file
@@ -117,7 +117,7 @@ def verify_file(
 
 def _open_certificate(content: bytes) -> SignedEnvelope:
     try:
-        return open_envelope(content, STATEMENT)
+        return open_envelope(content, STATEMENT_PAYLOAD_TYPE)
     except NotAnEnvelope as error:
         raise _Stop("form", f"this is no certificate: {error}") from None
 
@@ -312,7 +312,7 @@ def describe_statement(content: bytes) -> tuple[str, list[str]] | None:
     None for anything else.
     """
     try:
-        value = open_envelope(content, STATEMENT).value
+        value = open_envelope(content, STATEMENT_PAYLOAD_TYPE).value
         kind, names = value["predicateType"], [str(one["name"]) for one in value["subject"]]
         claim = value["predicate"].get("claim", {})
         certified = claim.get("verdict") == "certified" and claim.get("not_for_publication") is False

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from tasks.audit.certificates.certificate_statements import (
-    CertificateStatement,
+    StatementPredicate,
     create_statement_schema,
-    read_about,
     sign_statement,
+    verify_statement,
 )
 from tasks.audit.signing.keyring import Keyring, KnownKey
 from tasks.audit.signing.keys import SigningKey
@@ -20,7 +20,7 @@ PREDICATE_TYPE = "urn:sdcert:predicate:revocation:1"
 FILE = "revocation.json"
 
 
-class RevocationPredicate(CertificateStatement):
+class RevocationPredicate(StatementPredicate):
     """A certificate is no longer to be relied upon, from `at` on and for good."""
 
     schema_version: Literal["1"] = "1"
@@ -44,7 +44,9 @@ def sign_revocation(subject: list[dict[str, Any]], revocation: RevocationPredica
 def read_revocation(content: bytes, certificate_sha256: str, keyring: Keyring) -> Revocation:
     """The revocation in a file; raises beside.NotValid unless a machine's key that is known and good signed it for this
     certificate."""
-    revocation, key = read_about(content, PREDICATE_TYPE, RevocationPredicate, certificate_sha256, keyring, "certificates")
+    revocation, key = verify_statement(
+        content, PREDICATE_TYPE, RevocationPredicate, certificate_sha256, keyring, "certificates"
+    )
     return Revocation(revocation, key, hashlib.sha256(content).hexdigest())
 
 

@@ -19,7 +19,7 @@ from tasks.audit.ledger.ledger import Ledger, LedgerLine
 from tasks.audit.ledger.ledger_findings import LedgerFinding, LedgerFindings
 from tasks.audit.ledger.ledger_verification import Walk
 from tasks.audit.ledger.signers import KeySoFar, Signers
-from tasks.audit.signing.envelope import ENTRY, NotAnEnvelope, open_envelope
+from tasks.audit.signing.envelope import ENTRY_TYPE, NotAnEnvelope, open_envelope
 from tasks.audit.signing.keyring import Keyring
 from tasks.microdata.canonical import canonical
 from tasks.microdata.regular_files import read_file
@@ -65,7 +65,7 @@ class _Tail:
 
     def take(self, line: LedgerLine) -> None:
         try:
-            envelope = open_envelope(line.content, ENTRY)
+            envelope = open_envelope(line.content, ENTRY_TYPE)
             entry = Entry.model_validate_json(envelope.payload)
             if (entry.ledger, entry.index, entry.previous) != (self.kept.ledger, self.size, self.last):
                 raise self.ledger.create_damage_error(f"entry {self.size} of ledger.jsonl does not follow the one before it")

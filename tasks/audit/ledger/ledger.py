@@ -24,7 +24,7 @@ from tasks.audit.ledger.entries import AskedBy, ClockSetBack, Entry, EntryEvent,
 from tasks.audit.ledger.head import LARGEST_HEAD, LedgerHead, parse_head, serialise_head
 from tasks.audit.ledger.merkle import hash_leaf
 from tasks.audit.ledger.order import BACKWARDS
-from tasks.audit.signing.envelope import ENTRY, LARGEST_BYTES, NotAnEnvelope, open_envelope, sign_envelope
+from tasks.audit.signing.envelope import ENTRY_TYPE, LARGEST_BYTES, NotAnEnvelope, open_envelope, sign_envelope
 from tasks.microdata.errors import InputError
 from tasks.microdata.regular_files import open_regular_file
 from tasks.runtime.files import hold_file_lock, sync_folder, write_whole
@@ -278,7 +278,7 @@ class Ledger:
             raise ValueError("a ledger is opened once")
         values = {"ledger": head.ledger, "index": head.size, "previous": head.last, "at": at or datetime.now(UTC)}
         entry = Entry.model_validate({**values, "event": event})
-        line = sign_envelope(entry.model_dump(mode="json"), ENTRY, key.signer)
+        line = sign_envelope(entry.model_dump(mode="json"), ENTRY_TYPE, key.signer)
         self._write_line(file, line + b"\n", head.n_bytes)
         leaf = hash_leaf(line)
         now = head.add_leaf(head.ledger, leaf, len(line) + 1)
@@ -368,7 +368,7 @@ def read_whole_lines(file: BinaryIO, first_byte: int) -> Iterator[bytes]:
 
 def open_entry(content: bytes) -> Entry:
     """The entry of a line, not verified. Raises NotAnEnvelope; its text holds nothing of the line."""
-    envelope = open_envelope(content, ENTRY)
+    envelope = open_envelope(content, ENTRY_TYPE)
     try:
         return Entry.model_validate_json(envelope.payload)
     except ValidationError:

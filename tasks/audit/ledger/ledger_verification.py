@@ -20,7 +20,14 @@ from tasks.audit.ledger.merkle import hash_leaf
 from tasks.audit.ledger.order import Order
 from tasks.audit.ledger.signers import Signers
 from tasks.audit.ledger.witness import Witness
-from tasks.audit.signing.envelope import ENTRY, LARGEST_BYTES, BadSignature, NotAnEnvelope, open_envelope, verify_signature
+from tasks.audit.signing.envelope import (
+    ENTRY_TYPE,
+    LARGEST_BYTES,
+    NotAnEnvelope,
+    NotSignedByGivenKeys,
+    open_envelope,
+    verify_signature,
+)
 from tasks.audit.signing.keyring import Keyring
 from tasks.microdata.errors import InputError
 from tasks.microdata.regular_files import open_regular_file
@@ -143,7 +150,7 @@ class Walk:
             self.states[index + 1] = self.head
 
     def _verify_line(self, content: bytes, byte: int) -> Entry:
-        envelope = open_envelope(content, ENTRY)
+        envelope = open_envelope(content, ENTRY_TYPE)
         try:
             entry = Entry.model_validate_json(envelope.payload)
         except ValidationError:
@@ -207,7 +214,7 @@ class Walk:
     def _compare_witness(self, witness: Witness) -> None:
         try:
             verify_signature(witness.envelope, self._keys(witness.envelope.key_id))
-        except BadSignature:
+        except NotSignedByGivenKeys:
             self._against(witness, "no key of this ledger signed it")
         if self.order.ledger and witness.ledger != self.order.ledger:
             self._against(witness, f"it speaks of another ledger, {witness.ledger}")

@@ -19,7 +19,7 @@ from tasks.audit.ledger.entries import Entry
 from tasks.audit.ledger.ledger import Ledger, open_entry
 from tasks.audit.ledger.merkle import hash_leaf, prove_consistency, prove_inclusion, verify_consistency, verify_inclusion
 from tasks.audit.ledger.witness import SignedTreeHead, open_tree_head, read_leaves, read_witness_file, sign_tree_head
-from tasks.audit.signing.envelope import ENTRY, NotAnEnvelope, SignedEnvelope, open_envelope
+from tasks.audit.signing.envelope import ENTRY_TYPE, NotAnEnvelope, SignedEnvelope, open_envelope
 from tasks.audit.signing.keyring import KeyRefused, Keyring
 from tasks.microdata.canonical import canonical
 from tasks.microdata.errors import InputError
@@ -138,7 +138,7 @@ def check_proof(proof: InclusionProof | ConsistencyProof, keyring: Keyring) -> P
 
 def _check_entry(proof: InclusionProof, head: SignedTreeHead, keyring: Keyring, faults: list[str]) -> ProofCheck:
     line = proof.entry.encode()
-    entry, envelope = open_entry(line), open_envelope(line, ENTRY)
+    entry, envelope = open_entry(line), open_envelope(line, ENTRY_TYPE)
     faults.extend(_list_refusals(keyring, envelope, entry, "the entry"))
     path = [bytes.fromhex(step) for step in proof.path]
     if entry.ledger != head.ledger:

@@ -11,7 +11,7 @@ from securesystemslib.signer import SSlibKey
 
 from tasks.audit.ledger.entries import Entry, KeyChanged, KeyClaim, LedgerOpened
 from tasks.audit.ledger.ledger_findings import LedgerFindings
-from tasks.audit.signing.envelope import BadSignature, NotAnEnvelope, SignedEnvelope, verify_signature
+from tasks.audit.signing.envelope import NotAnEnvelope, NotSignedByGivenKeys, SignedEnvelope, verify_signature
 from tasks.audit.signing.keyring import Keyring, parse_public_key
 from tasks.microdata.spec import Spec
 
@@ -58,7 +58,7 @@ class Signers:
         signer = self.known.get(envelope.key_id) or self._from_elsewhere(entry, envelope, byte)
         try:
             verify_signature(envelope, [signer.key])
-        except BadSignature:
+        except NotSignedByGivenKeys:
             raise NotAnEnvelope("its signature is not the one of its key") from None
         self.signed[envelope.key_id] += 1
         if signer.ended:

@@ -18,8 +18,8 @@ from tasks.audit.ledger.ledger import Ledger
 from tasks.audit.ledger.merkle import compute_root
 from tasks.audit.signing.envelope import (
     LARGEST_BYTES,
-    STATEMENT,
-    TREE_HEAD,
+    STATEMENT_PAYLOAD_TYPE,
+    TREE_HEAD_TYPE,
     NotAnEnvelope,
     SignedEnvelope,
     open_envelope,
@@ -86,12 +86,12 @@ def read_leaves(ledger: Ledger) -> tuple[str, list[bytes]]:
 def sign_tree_head(ledger: str, leaves: list[bytes], key: SigningKey, at: datetime | None = None) -> bytes:
     """Size and root, signed."""
     value = SignedTreeHead(ledger=ledger, size=len(leaves), root=compute_root(leaves).hex(), at=at or datetime.now(UTC))
-    return sign_envelope(value.model_dump(mode="json"), TREE_HEAD, key.signer)
+    return sign_envelope(value.model_dump(mode="json"), TREE_HEAD_TYPE, key.signer)
 
 
 def open_tree_head(content: bytes) -> tuple[SignedTreeHead, SignedEnvelope]:
     """A signed head; its signature is not checked. Raises NotAnEnvelope."""
-    envelope = open_envelope(content, TREE_HEAD)
+    envelope = open_envelope(content, TREE_HEAD_TYPE)
     try:
         return SignedTreeHead.model_validate_json(envelope.payload), envelope
     except ValidationError:
@@ -136,7 +136,7 @@ def _parse_witness(content: bytes, name: str) -> Witness:
     try:
         head, envelope = open_tree_head(content)
     except NotAnEnvelope:
-        return _read_certificate_witness(open_envelope(content, STATEMENT), name)
+        return _read_certificate_witness(open_envelope(content, STATEMENT_PAYLOAD_TYPE), name)
     return Witness(name, head.ledger, head.size, head.root, envelope)
 
 

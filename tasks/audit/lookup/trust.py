@@ -13,7 +13,7 @@ from datetime import datetime
 
 from tasks.audit.ledger.entries import Entry, KeyChanged
 from tasks.audit.ledger.ledger import LedgerLine
-from tasks.audit.signing.envelope import ENTRY, NotAnEnvelope, SignedEnvelope, open_envelope
+from tasks.audit.signing.envelope import ENTRY_TYPE, NotAnEnvelope, SignedEnvelope, open_envelope
 from tasks.audit.signing.keyring import KeyRefused, Keyring, convert_to_utc
 
 
@@ -70,7 +70,7 @@ class Trust:
     def doubt(self, line: LedgerLine, entry: Entry | None) -> str:
         """Why a line must not be believed; "" where it has its one form and number, and a key signed it that might then."""
         try:
-            envelope = open_envelope(line.content, ENTRY)
+            envelope = open_envelope(line.content, ENTRY_TYPE)
             if entry is None:
                 return "what is signed is no entry that this version knows"
             if entry.index != line.index:

@@ -18,17 +18,17 @@ from securesystemslib.signer import Key, Signer
 from tasks.microdata.canonical import canonical
 
 LARGEST_BYTES = 16 << 20  # a certificate of 10,000 attributes has about 4 MB
-STATEMENT = "application/vnd.in-toto+json"
-ENTRY = "application/vnd.sdcert.ledger-entry+json"
-TREE_HEAD = "application/vnd.sdcert.tree-head+json"
-TRUST = "application/vnd.sdcert.trust+json"
+STATEMENT_PAYLOAD_TYPE = "application/vnd.in-toto+json"
+ENTRY_TYPE = "application/vnd.sdcert.ledger-entry+json"
+TREE_HEAD_TYPE = "application/vnd.sdcert.tree-head+json"
+TRUST_TYPE = "application/vnd.sdcert.trust+json"
 
 
 class NotAnEnvelope(Exception):
     """The bytes are not an envelope in its one form; the text says why and holds nothing of the bytes."""
 
 
-class BadSignature(Exception):
+class NotSignedByGivenKeys(Exception):
     """No given key signed this."""
 
 
@@ -85,7 +85,7 @@ def verify_signature(envelope: SignedEnvelope, keys: Iterable[Key]) -> Key:
     try:
         accepted = envelope.dsse.verify(candidates, threshold=1)
     except (ValueError, VerificationError, UnverifiedSignatureError):
-        raise BadSignature(envelope.key_id) from None
+        raise NotSignedByGivenKeys(envelope.key_id) from None
     return accepted[envelope.key_id]
 
 

@@ -24,9 +24,9 @@ from securesystemslib.signer import SSlibKey
 from tasks.audit.ledger.entries import KeyClaim, KeyPurpose
 from tasks.audit.signing.envelope import (
     LARGEST_BYTES,
-    TRUST,
-    BadSignature,
+    TRUST_TYPE,
     NotAnEnvelope,
+    NotSignedByGivenKeys,
     SignedEnvelope,
     open_envelope,
     verify_signature,
@@ -170,7 +170,7 @@ class Keyring:
             )
         try:
             verify_signature(envelope, [known.key])
-        except BadSignature:
+        except NotSignedByGivenKeys:
             raise KeyRefused("bad-signature", f"the signature is not one of key {_shorten(known.key_id)}") from None
         if known.purpose not in (purpose, None):
             raise KeyRefused("wrong-purpose", f"key {_shorten(known.key_id)} is for {known.purpose}, not for {purpose}")
@@ -244,7 +244,7 @@ def read_trust(content: bytes) -> TrustFile:
     """
     value = json.loads(content)
     if isinstance(value, dict) and "payloadType" in value:
-        envelope = open_envelope(content, TRUST)
+        envelope = open_envelope(content, TRUST_TYPE)
         trust = _trust(envelope.value)
         verify_signature(envelope, [KnownKey.from_record(record).key for record in trust.keys])
         return trust
@@ -335,13 +335,13 @@ def _read_keyring_file(path: Path) -> Keyring:
             return Keyring((KnownKey(None, parse_public_key(content)),))
         trust = read_trust(content)
         return _create_keyring(map(KnownKey.from_record, trust.keys), trust.revoked_certificates)
-    except (ValueError, RecursionError, NotAnEnvelope, BadSignature) as error:
+    except (ValueError, RecursionError, NotAnEnvelope, NotSignedByGivenKeys) as error:
         raise _create_key_error(path, _describe_error(error)) from None
 
 
 def _describe_error(error: Exception) -> str:
     match error:
-        case BadSignature():
+        case NotSignedByGivenKeys():
             return "it is signed, and none of its own keys signed it"
         case ValidationError():
             return "it is JSON, but no trust file"

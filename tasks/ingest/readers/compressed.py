@@ -90,7 +90,7 @@ def _read(opened: Callable[[], Any], packed_bytes: int, label: str, kind: str) -
                 pieces.append(piece)
                 read_bytes += len(piece)
                 if read_bytes > largest:
-                    raise _too_large(label, kind)
+                    raise _create_too_large_error(label, kind)
     except _BROKEN:
         raise _create_damage_error(label, kind) from None
     return b"".join(pieces)
@@ -101,7 +101,7 @@ def _create_damage_error(label: str, kind: str) -> InputError:
                       "fetch or pack it again")  # fmt: skip
 
 
-def _too_large(label: str, kind: str) -> InputError:
+def _create_too_large_error(label: str, kind: str) -> InputError:
     return InputError("too-large", label, f"The {kind} file grows beyond the limit when it is unpacked.",
                       f"at most {LARGEST_BYTES >> 30} GiB, and at most {LARGEST_RATIO:,} times its packed size",
                       "if it is what it should be, unpack it yourself")  # fmt: skip

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tasks.mask.categories.pram import Pram, chances
+from tasks.mask.categories.pram import Pram, compute_transition_matrix_with_gaps
 from tasks.mask.categories.product import CategoryCoding, create_category_coding
 from tasks.mask.categories.randomised_response import MarginalEstimates, estimate_marginals
 from tasks.mask.step import MaskStep
@@ -98,7 +98,9 @@ def _estimate_unit_shares(
     probability = np.eye(coding.size + 1)
     for step in steps:
         if isinstance(step, Pram) and names in step.units:
-            probability = probability @ chances(step, coding, np.empty(0, dtype=np.int64), where="masking")
+            probability = probability @ compute_transition_matrix_with_gaps(
+                step, coding, np.empty(0, dtype=np.int64), where="masking"
+            )
     if (coding.codes(released) == coding.size).any():
         return None
     try:

@@ -202,7 +202,9 @@ def randomise(site: MaskContext, spec: Pram) -> Microdata:
         codes = coding.codes(data)
         if (codes == coding.size).any():
             raise _unknown_category(names, site, coding, f"{where}.attributes: {join_with_and(names)}")
-        drawn = draw_categories(chances(spec, coding, codes, where=where), codes, rng=site.draw(*names))
+        drawn = draw_categories(
+            compute_transition_matrix_with_gaps(spec, coding, codes, where=where), codes, rng=site.draw(*names)
+        )
         for name, column in zip(names, coding.columns(drawn), strict=True):
             data = data.replace_column(name, column)
     return data
@@ -231,7 +233,7 @@ def transition_matrix(spec: Pram, categories: tuple[str, ...], *, where: str) ->
     return _spread(spec, len(categories))
 
 
-def chances(spec: Pram, coding: CategoryCoding, codes: Integers, *, where: str) -> Floats:
+def compute_transition_matrix_with_gaps(spec: Pram, coding: CategoryCoding, codes: Integers, *, where: str) -> Floats:
     """The probability of each released code (columns) for each true one (rows), gaps and what is no category among them.
 
     codes: shape (n,), of the rows that the step is applied to; looked at by `invariant` alone.
@@ -264,14 +266,14 @@ def infer(view: IntruderView, spec: Pram) -> Belief:
     which they lack one that was drawn with them, nothing follows.
     """
     knowledge = view.knowledge
-    if not knowledge.complete and _is_coded_later(view, spec):
+    if not knowledge.complete and _is_masked_later_by_another_method(view, spec):
         return knowledge.forget(spec.target_attributes)  # the released categories are others than those that were drawn
     for names in spec.units:
         knowledge = _infer_unit(replace(view, knowledge=knowledge), spec, names)
     return knowledge
 
 
-def _is_coded_later(view: IntruderView, spec: Pram) -> bool:
+def _is_masked_later_by_another_method(view: IntruderView, spec: Pram) -> bool:
     return any(not isinstance(one, Pram) and set(one.target_attributes) & set(spec.target_attributes) for one in view.later)
 
 
@@ -286,7 +288,7 @@ def _infer_unit(view: IntruderView, spec: Pram, names: tuple[str, ...]) -> Belie
     if not knowledge.complete and spec.matrix is not None and not _fits(spec, coding):
         return knowledge.forget(names)
     own, shown = coding.codes(knowledge.believed), coding.codes(view.released)
-    probability = chances(spec, coding, own, where="masking")
+    probability = compute_transition_matrix_with_gaps(spec, coding, own, where="masking")
     values = Microdata.from_columns(dict(zip(names, coding.columns(np.arange(coding.size)), strict=True)))
     if before is not None and not _is_about(before, values):
         return knowledge.forget(names)

@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 import pyarrow.compute as pc
 
-from tasks.mask.coding.centres import compute_band_centre, refuse_few
+from tasks.mask.coding.centres import compute_centre, refuse_centre_of_few
 from tasks.mask.coding.written import Written, parse_position
 from tasks.mask.precision_grid import grid_step, round_to_grid
 from tasks.mask.step import MaskContext
@@ -133,8 +133,8 @@ def _centres(
     found = np.full(len(limits) + 1, np.nan)
     for i in np.unique(band[present]):
         if protected:
-            refuse_few(site, band == i, centre, name, f"{location}.publish")
-        found[i] = compute_band_centre(before[band == i], centre, ordinal=ordinal)
+            refuse_centre_of_few(site, band == i, centre, name, f"{location}.publish")
+        found[i] = compute_centre(before[band == i], centre, ordinal=ordinal)
     return found if ordinal else round_to_grid(found, site.precision[name])
 
 

@@ -1,4 +1,4 @@
-"""The one value that is published for many."""
+"""The one value that is published for a band of values or for a coded tail: limit, mean, median; refused for too few rows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FEWEST = 3  # of one record the mean is its value, and each of two can tell the 
 Centre = Literal["mean", "median"]
 
 
-def compute_band_centre(values: Floats, centre: Centre, *, ordinal: bool) -> float:
+def compute_centre(values: Floats, centre: Centre, *, ordinal: bool) -> float:
     """The mean or median of at least one value; of an even number the ordinal median is the lower of the middle two.
 
     The same to the last bit whatever the order of the values.
@@ -26,7 +26,7 @@ def compute_band_centre(values: Floats, centre: Centre, *, ordinal: bool) -> flo
     return float(ascending.mean() if centre == "mean" else np.median(ascending))
 
 
-def refuse_few(site: MaskContext, behind: Booleans, centre: Centre, name: str, location: str) -> None:
+def refuse_centre_of_few(site: MaskContext, behind: Booleans, centre: Centre, name: str, location: str) -> None:
     """InputError where a centre of 1 or 2 records would be published; of persons, where the schema names a person key.
 
     behind: shape (n,), the rows of the site whose centre it is.

@@ -13,7 +13,7 @@ import numpy as np
 from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 
 from tasks.mask.carrying import carry_bounds
-from tasks.mask.coding.centres import compute_band_centre, refuse_few
+from tasks.mask.coding.centres import compute_centre, refuse_centre_of_few
 from tasks.mask.coding.written import Written, parse_position
 from tasks.mask.intruder_belief import Belief, DiscreteLikelihood
 from tasks.mask.mask_text import MaskText
@@ -237,9 +237,7 @@ def code_positions(before: Floats, ends: tuple[float, float], publish: str, *, o
     after = before.copy()
     for limit, coded in zip(ends, _flag_coded_values(before, ends), strict=True):
         if coded.any():
-            after[coded] = (
-                limit if publish == "limit" else compute_band_centre(before[coded], _centre(publish), ordinal=ordinal)
-            )
+            after[coded] = limit if publish == "limit" else compute_centre(before[coded], _centre(publish), ordinal=ordinal)
     return after
 
 
@@ -284,8 +282,7 @@ def move_bounds_by_coding(view: IntruderView, spec: TopBottomCoding, bounds: Val
     if bounds.knows_column:
         tails = _flag_coded_values(lowest, (low_bottom, low_top))
         centres = [
-            compute_band_centre(lowest[tail], _centre(limits.publish), ordinal=ordinal) if tail.any() else np.nan
-            for tail in tails
+            compute_centre(lowest[tail], _centre(limits.publish), ordinal=ordinal) if tail.any() else np.nan for tail in tails
         ]
         bottom, top = (one if ordinal else round_to_grid(np.array([one]), site.precision[name])[0] for one in centres)
 
@@ -347,7 +344,7 @@ def _refuse_few(
 ) -> None:
     if limits.publish != "limit":
         for coded in _flag_coded_values(before, ends):
-            refuse_few(site, coded, _centre(limits.publish), name, f"{location}.publish")
+            refuse_centre_of_few(site, coded, _centre(limits.publish), name, f"{location}.publish")
 
 
 def _refuse_no_or_all(

@@ -11,7 +11,7 @@ from tasks.mask.partitions import mdav
 from tasks.mask.partitions.partition_loss import compute_within_group_loss
 
 
-def losses_beside_mdav(blocks: Iterable[AttributeBlock]) -> tuple[float, float]:
+def compute_drawn_and_mdav_loss(blocks: Iterable[AttributeBlock]) -> tuple[float, float]:
     """100 * SSE / SST of the groups that were drawn, and of MDAV's; the mean over blocks and patterns of gaps.
 
     Formula in words: in the coordinates in which records are grouped, the sum of squares within groups over that about the
@@ -30,7 +30,7 @@ def losses_beside_mdav(blocks: Iterable[AttributeBlock]) -> tuple[float, float]:
 
 def describe_partition_loss(blocks: Iterable[AttributeBlock], where: str) -> str:
     """What a steward should know of a randomised partition; two digits, as in public figures."""
-    drawn, repeatable = (_format_percent(loss) for loss in losses_beside_mdav(blocks))
+    drawn, repeatable = (_format_percent(loss) for loss in compute_drawn_and_mdav_loss(blocks))
     return (
         f"{where}: the randomised partition loses {drawn} % of the variation of what it groups; MDAV, which an intruder can "
         f"repeat, would lose {repeatable} %"

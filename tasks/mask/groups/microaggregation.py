@@ -32,7 +32,7 @@ from tasks.mask.groups.microaggregation_text import (
     suggest_smaller_groups,
 )
 from tasks.mask.groups.moved_bounds import move_bounds_by_groups, move_bounds_within_groups
-from tasks.mask.groups.partition_choice import NAMES, ON_AXES, Partition, partition_records
+from tasks.mask.groups.partition_choice import NAMES, ORDER_BASED_PARTITIONS, Partition, partition_records
 from tasks.mask.groups.person_groups import find_persons, join_to_k_persons
 from tasks.mask.groups.unrepeatable_groups import infer_unknown_groups
 from tasks.mask.intruder_belief import Belief, DiscreteLikelihood
@@ -275,7 +275,7 @@ def infer(view: IntruderView, spec: Microaggregation) -> Belief:
         if len(names) == 1 and view.knowledge.complete and not view.knowledge.is_certain(names):
             view = replace(view, knowledge=carry_bounds(view, spec, names[0]))
             continue
-        if len(names) == 1 and spec.partition in ON_AXES and not (view.knowledge.complete and knows_persons):
+        if len(names) == 1 and spec.partition in ORDER_BASED_PARTITIONS and not (view.knowledge.complete and knows_persons):
             view = replace(view, knowledge=infer_neighbour_interval(view, names[0]))
             continue
         if not knows_persons:
@@ -301,7 +301,7 @@ def move_bounds_by_microaggregation(view: IntruderView, spec: Microaggregation, 
     if bounds.knows_column:
         step = spec.model_copy(update={"attributes": (bounds.name,), "blocks": None, "k": k})
         return move_bounds_by_groups(view, bounds, partial(microaggregate, spec=step))
-    return move_bounds_within_groups(bounds, 2 * k - 1) if spec.partition in ON_AXES else None
+    return move_bounds_within_groups(bounds, 2 * k - 1) if spec.partition in ORDER_BASED_PARTITIONS else None
 
 
 def group_blocks(site: MaskContext, spec: Microaggregation) -> list[AttributeBlock]:
@@ -370,7 +370,7 @@ def _refuse_other_partitions(site: MaskContext, spec: Microaggregation, names: t
         remedy = "individual_ranking takes each attribute by itself; `refined` or `mdav` take several together"
         raise InputError("partition-needs-one-attribute", location, what, "one attribute", remedy, spec.partition)
     nominal = [name for name in names if site.schema[name].scale in CATEGORICAL]
-    if spec.partition in ON_AXES and nominal:
+    if spec.partition in ORDER_BASED_PARTITIONS and nominal:
         what = f"{spec.partition} orders the records, and `{nominal[0]}` has no order"
         allowed = "numeric or ordinal attributes, dates or times"
         raise InputError(

@@ -13,7 +13,10 @@ from tasks.microdata.table import Floats, Integers
 
 Partition = Literal["mdav", "v_mdav", "refined", "randomised", "optimal_univariate", "individual_ranking", "projection"]
 UNIVARIATE: tuple[Partition, ...] = ("optimal_univariate", "individual_ranking")
-ON_AXES: tuple[Partition, ...] = (*UNIVARIATE, "projection")  # these order the records, so they need attributes with an order
+ORDER_BASED_PARTITIONS: tuple[Partition, ...] = (
+    *UNIVARIATE,
+    "projection",
+)  # these order the records, so they need attributes with an order
 
 NAMES: dict[Partition, str] = {
     "mdav": "MDAV",

@@ -79,7 +79,7 @@ class RankJitter(MaskingMethod):
 
     def move_bounds(self, view: IntruderView, bounds: ValueBounds) -> ValueBounds | None:
         window = get_window_bound(view, self.window_percent)
-        return move_bounds_by_ranks(view, bounds, lambda n: furthest(window, n))
+        return move_bounds_by_ranks(view, bounds, lambda n: compute_longest_displacement(window, n))
 
     def spread_ranks(self, view: IntruderView, law: DiscreteLikelihood) -> DiscreteLikelihood | None:
         if law.begins is None or view.window_at_most is not None:
@@ -168,7 +168,7 @@ def half_width(window_percent: float, n: int) -> float:
     return float(ranks_in(window_percent, n))
 
 
-def furthest(window_percent: float, n: int) -> int:
+def compute_longest_displacement(window_percent: float, n: int) -> int:
     """How many ranks a value moves at the most: the largest whole number under 2 w."""
     return ceil(2 * half_width(window_percent, n)) - 1
 
@@ -176,14 +176,14 @@ def furthest(window_percent: float, n: int) -> int:
 def infer(view: IntruderView, spec: RankJitter) -> Belief:
     """What the step lets an intruder conclude who knows it.
 
-    For sure: `infer_rank_intervals`, the reach being `furthest`. Beyond that the law of how many ranks values move,
-    `compute_displacement_distribution`, between blocks of ranks. Blocks are the column's distinct values, or neighbours of them
-    together where there are more than 512 (in strata: 1,024 in all); equal values are in random order, so that one of them has
-    any of their ranks. The column is the released one or the one they hold, whichever is fuller: where records were left out
-    the law is an approximation. Who has only a bound on the window knows no law.
+    For sure: `infer_rank_intervals`, the reach being `compute_longest_displacement`. Beyond that the law of how many ranks
+    values move, `compute_displacement_distribution`, between blocks of ranks. Blocks are the column's distinct values, or
+    neighbours of them together where there are more than 512 (in strata: 1,024 in all); equal values are in random order, so
+    that one of them has any of their ranks. The column is the released one or the one they hold, whichever is fuller: where
+    records were left out the law is an approximation. Who has only a bound on the window knows no law.
     """
     window = get_window_bound(view, spec.window_percent)
-    knowledge = infer_rank_intervals(view, spec, lambda n: furthest(window, n))
+    knowledge = infer_rank_intervals(view, spec, lambda n: compute_longest_displacement(window, n))
     if view.window_at_most is not None:
         return knowledge
     carried = {part.name for part in knowledge.bounds}
@@ -201,7 +201,7 @@ def _infer_rank_likelihood(view: IntruderView, spec: RankJitter, name: str) -> D
     own, shown = (table.positions(view.schema[name]) for table in (view.knowledge.believed, view.released))
     column = np.sort(own[~np.isnan(own)])
     begins = find_block_starts(column, _count_blocks(view))
-    return replace(law, own=_block(own, column, begins), shown=code_by_rank(shown, begins), begins=begins)
+    return replace(law, own=_find_rank_block(own, column, begins), shown=code_by_rank(shown, begins), begins=begins)
 
 
 def _infer_likelihood(view: IntruderView, knowledge: Belief, spec: RankJitter, name: str) -> DiscreteLikelihood:
@@ -217,7 +217,7 @@ def _infer_likelihood(view: IntruderView, knowledge: Belief, spec: RankJitter, n
             compute_displacement_distribution(half_width(spec.window_percent, len(column)), begins), LEAST
         )
     probability[b, b] = 1.0
-    own, shown = (_block(positions, column, begins) for positions in columns)
+    own, shown = (_find_rank_block(positions, column, begins) for positions in columns)
     return DiscreteLikelihood((name,), own, shown, probability)
 
 
@@ -225,7 +225,7 @@ def _count_blocks(view: IntruderView) -> int:
     return min(MOST_BLOCKS, max(_MOST_IN_STRATA * view.originals.n // max(view.table.n, 1), 1))
 
 
-def _block(positions: Floats, column: Floats, begins: Integers) -> Integers:
+def _find_rank_block(positions: Floats, column: Floats, begins: Integers) -> Integers:
     """The block of each value; b for none, b + 1 for a value that is not in the column."""
     b, missing = len(begins) - 1, np.isnan(positions)
     first = np.searchsorted(column, np.where(missing, -np.inf, positions), side="left")
@@ -234,7 +234,7 @@ def _block(positions: Floats, column: Floats, begins: Integers) -> Integers:
     return np.where(missing, b, np.where(there, block, b + 1))
 
 
-DISPLACEMENTS = (
+RESIDUAL_RISK_TEXT = (
     "Rank jitter exchanges no pairs, so that the consistency attack on rank swapping does not apply. That does not make it "
     "safe: ranks hardly ever move by more than the window, and somebody who knows it and several attributes weighs each row by "
     "how probable all its displacements are together"

@@ -148,7 +148,7 @@ def _refuse_unfit(now: Floats, source: Floats, name: str, location: str) -> None
         )
 
 
-def refuse_first(steps: Sequence[MaskStep], where: str) -> None:
+def refuse_unmasked_attributes(steps: Sequence[MaskStep], where: str) -> None:
     """InputError for a reverse mapping of an attribute that no step has masked before: each value would become itself."""
     masked: set[str] = set()
     for i, step in enumerate(steps):

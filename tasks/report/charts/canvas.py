@@ -22,8 +22,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 WIDTH = 300.0
-TEXT = 11.5
-CHARACTER = 7.1  # a wide average in units, so that most fonts are narrower
+FONT_SIZE = 11.5
+CHARACTER_WIDTH = 7.1  # a wide average in units, so that most fonts are narrower
 INK, SOFT, LINE, BEFORE, AFTER, TRACK = (f"#00000{i}" for i in range(1, 7))
 HEAT = ("#000011", "#000012", "#000013", "#000014")
 _VARIABLES = {
@@ -43,7 +43,7 @@ _PARAMETERS = {
     "text.parse_math": False,  # a `$` in a name is a dollar sign
     "text.usetex": False,
     "font.family": "DejaVu Sans",
-    "font.size": TEXT,
+    "font.size": FONT_SIZE,
     "axes.unicode_minus": True,
     "path.simplify": False,
 }
@@ -97,11 +97,11 @@ def create_sheet(height: float, *, left: float, right: float, top: float, bottom
         axes = figure.add_axes(box)
         axes.patch.set_visible(False)
         axes.spines[:].set_visible(False)
-        axes.tick_params(length=0, pad=4, labelsize=TEXT, labelcolor=SOFT)
+        axes.tick_params(length=0, pad=4, labelsize=FONT_SIZE, labelcolor=SOFT)
         yield Sheet(figure, axes)
 
 
-def write_svg(drawn: Sheet, *, key: str, title: str, description: str) -> str:
+def format_svg(drawn: Sheet, *, key: str, title: str, description: str) -> str:
     """The picture as an `svg` element with a title and a description, everything else left out but shapes and texts.
 
     key: an id that is its own in the page. Text is escaped by ElementTree. The same sheet gives the same text.
@@ -114,14 +114,14 @@ def write_svg(drawn: Sheet, *, key: str, title: str, description: str) -> str:
     root = ElementTree.Element("svg", {**names, "viewBox": f"0 0 {width:g} {height:g}"})
     for tag, text in (("title", title), ("desc", description)):
         ElementTree.SubElement(root, tag, {"id": f"{key}-{tag}"}).text = to_printable(text)
-    _copy(source, root, drawn.titles)
+    _copy_shapes_and_texts(source, root, drawn.titles)
     return ElementTree.tostring(root, encoding="unicode")
 
 
-def shorten(text: str, width: float, size: float = TEXT) -> str:
+def shorten(text: str, width: float, size: float = FONT_SIZE) -> str:
     """The text as one line of at most so many units: blanks joined, marks that steer the writing left out, an ellipsis."""
     line = to_printable(text)
-    room = width / (CHARACTER * size / TEXT)
+    room = width / (CHARACTER_WIDTH * size / FONT_SIZE)
     if _count_cells(line) <= room:
         return line
     kept = ""
@@ -138,9 +138,9 @@ def to_printable(text: str) -> str:
     return " ".join(visible.split())
 
 
-def estimate_text_width(text: str, size: float = TEXT) -> float:
+def estimate_text_width(text: str, size: float = FONT_SIZE) -> float:
     """About how many units a line takes."""
-    return _count_cells(text) * CHARACTER * size / TEXT
+    return _count_cells(text) * CHARACTER_WIDTH * size / FONT_SIZE
 
 
 def _count_cells(text: str) -> float:
@@ -148,7 +148,7 @@ def _count_cells(text: str) -> float:
     return sum(0.0 if unicodedata.combining(one) else 2.0 if unicodedata.east_asian_width(one) in "WF" else 1.0 for one in text)
 
 
-def _copy(source: ElementTree.Element, into: ElementTree.Element, titles: dict[str, str]) -> None:
+def _copy_shapes_and_texts(source: ElementTree.Element, into: ElementTree.Element, titles: dict[str, str]) -> None:
     """The shapes and texts below `source`, without ids, clipping, links and empty groups."""
     for child in source:
         tag = child.tag.removeprefix(_SVG)
@@ -162,7 +162,7 @@ def _copy(source: ElementTree.Element, into: ElementTree.Element, titles: dict[s
         target.text = child.text if tag == "text" else target.text
         if full is not None:
             ElementTree.SubElement(target, "title").text = to_printable(full)
-        _copy(child, target, titles)
+        _copy_shapes_and_texts(child, target, titles)
 
 
 def _apply_theme(style: str) -> str:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from tasks.report.charts.canvas import (
+    FONT_SIZE,
     HEAT,
     INK,
     LINE,
     SOFT,
-    TEXT,
     WIDTH,
     Sheet,
     create_sheet,
     estimate_text_width,
+    format_svg,
     shorten,
-    write_svg,
 )
 
 LEVELS = (0.02, 0.05, 0.1)
@@ -47,17 +47,18 @@ def draw_heat(
         axes.set_yticks([])
         for i, name in enumerate(names):
             text = shorten(f"{i + 1}  {name}", _LEFT - 6)
-            label = axes.annotate(text, (0, i + 0.5), (-6, -TEXT * 0.35), textcoords="offset points", color=SOFT, fontsize=TEXT,
+            label = axes.annotate(text, (0, i + 0.5), (-6, -FONT_SIZE * 0.35), textcoords="offset points", color=SOFT,
+                                  fontsize=FONT_SIZE,
                                   ha="right", va="baseline", annotation_clip=False)  # fmt: skip
             label.set_gid(drawn.add_title(name))
         _draw_legend(drawn, n)
-        return write_svg(drawn, key=key, title=title, description=description)
+        return format_svg(drawn, key=key, title=title, description=description)
 
 
 def _draw_legend(drawn: Sheet, n: int) -> None:
     left = 4 - _LEFT
     for colour, text in zip(HEAT, LEVEL_TEXTS, strict=True):
-        for shown, ink, size, text_at in (("\u25a0", colour, 13.0, (left, -45)), (text, INK, TEXT, (left + 15, -44))):
+        for shown, ink, size, text_at in (("\u25a0", colour, 13.0, (left, -45)), (text, INK, FONT_SIZE, (left + 15, -44))):
             drawn.axes.annotate(
                 shown, (0, n), text_at, textcoords="offset points", color=ink, fontsize=size, annotation_clip=False
             )

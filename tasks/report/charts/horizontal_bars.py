@@ -10,16 +10,16 @@ from matplotlib.ticker import MaxNLocator
 from tasks.report.charts.canvas import (
     AFTER,
     BEFORE,
+    FONT_SIZE,
     INK,
     LINE,
     SOFT,
-    TEXT,
     WIDTH,
     Sheet,
     create_sheet,
     estimate_text_width,
+    format_svg,
     shorten,
-    write_svg,
 )
 
 LEFT = 112.0
@@ -65,7 +65,7 @@ def draw_rows(
         _draw_labels(drawn, rows, tops, left)
         if line is not None:
             drawn.axes.axvline(line, color=INK, lw=1.2, ls=(0, (6, 4)), clip_on=False)
-        return write_svg(drawn, key=key, title=title, description=description)
+        return format_svg(drawn, key=key, title=title, description=description)
 
 
 def choose_ticks(largest: float, room: float) -> list[float]:
@@ -106,11 +106,11 @@ def _draw_row(drawn: Sheet, row: BarRow, top: float, most: float) -> None:
             ends = (middle - 9, middle + 9)
             drawn.axes.add_artist(Line2D((mark, mark), ends, color=INK, lw=1.6, ls=style, solid_capstyle="butt", clip_on=False))
     if row.text:
-        text_at = (most, middle + TEXT * 0.35)
+        text_at = (most, middle + FONT_SIZE * 0.35)
         label = drawn.axes.annotate(
             shorten(row.text, _MOST_TEXT), text_at, (6, 0), textcoords="offset points", annotation_clip=False
         )
-        label.set(color=INK, fontsize=TEXT, va="baseline")
+        label.set(color=INK, fontsize=FONT_SIZE, va="baseline")
 
 
 def _draw_labels(drawn: Sheet, rows: tuple[BarRow, ...], tops: list[float], left: float) -> None:
@@ -121,10 +121,10 @@ def _draw_labels(drawn: Sheet, rows: tuple[BarRow, ...], tops: list[float], left
         label = drawn.axes.annotate(
             shown,
             (0, top + row.height / 2),
-            (text_at, -TEXT * 0.35 - (3 if heading else 0)),
+            (text_at, -FONT_SIZE * 0.35 - (3 if heading else 0)),
             textcoords="offset points",
             color=INK if heading else SOFT,
-            fontsize=TEXT,
+            fontsize=FONT_SIZE,
             fontweight="bold" if heading else "normal",
             ha="left" if heading else "right",
             va="baseline",

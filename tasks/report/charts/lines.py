@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from matplotlib.ticker import MaxNLocator
 
-from tasks.report.charts.canvas import AFTER, INK, LINE, SOFT, TEXT, create_sheet, write_svg
+from tasks.report.charts.canvas import AFTER, FONT_SIZE, INK, LINE, SOFT, create_sheet, format_svg
 from tasks.report.charts.horizontal_bars import choose_ticks, format_tick
 
 HEIGHT = 165.0
@@ -39,8 +39,10 @@ def draw_line(
             dot.set_gid(drawn.add_title(f"{known}: {format_tick(round(rate, 4), percent=True)}"))
         if chance is not None:
             axes.axhline(chance, color=INK, lw=1.2, ls=(0, (1, 2)), clip_on=False)
-        axes.annotate(below, (0, 0), (0, -34), xycoords="axes fraction", textcoords="offset points", color=SOFT, fontsize=TEXT)
-        return write_svg(drawn, key=key, title=title, description=description)
+        axes.annotate(
+            below, (0, 0), (0, -34), xycoords="axes fraction", textcoords="offset points", color=SOFT, fontsize=FONT_SIZE
+        )
+        return format_svg(drawn, key=key, title=title, description=description)
 
 
 def draw_shares(
@@ -68,5 +70,7 @@ def draw_shares(
             (dot,) = axes.plot([share, share], [right, right + 1e-9], color=AFTER, lw=6, solid_capstyle="round", clip_on=False)
             texts_of = [format_tick(round(one, 4), percent=True) for one in (share, right)]
             dot.set_gid(drawn.add_title(": ".join(texts_of)))
-        axes.annotate(below, (0, 0), (0, -34), xycoords="axes fraction", textcoords="offset points", color=SOFT, fontsize=TEXT)
-        return write_svg(drawn, key=key, title=title, description=description)
+        axes.annotate(
+            below, (0, 0), (0, -34), xycoords="axes fraction", textcoords="offset points", color=SOFT, fontsize=FONT_SIZE
+        )
+        return format_svg(drawn, key=key, title=title, description=description)

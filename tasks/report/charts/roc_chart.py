@@ -12,7 +12,7 @@ import numpy as np
 from matplotlib.ticker import NullLocator
 
 from tasks.microdata.table import Booleans, Floats
-from tasks.report.charts.canvas import AFTER, INK, LINE, SOFT, TEXT, create_sheet, write_svg
+from tasks.report.charts.canvas import AFTER, FONT_SIZE, INK, LINE, SOFT, create_sheet, format_svg
 from tasks.report.charts.editions import DrawingRule
 from tasks.report.charts.horizontal_bars import format_tick
 from tasks.score.figure_rounding import FEW, round_significant
@@ -88,5 +88,7 @@ def draw_roc_curve(points: tuple[RocPoint, ...], *, key: str, title: str, descri
             texts = [format_tick(round(one, 4), percent=True) for one in (point.others, point.members)]
             dot.set_gid(drawn.add_title(": ".join(texts)))
         below = "others who are taken for members"
-        axes.annotate(below, (0, 0), (0, -34), xycoords="axes fraction", textcoords="offset points", color=SOFT, fontsize=TEXT)
-        return write_svg(drawn, key=key, title=title, description=description)
+        axes.annotate(
+            below, (0, 0), (0, -34), xycoords="axes fraction", textcoords="offset points", color=SOFT, fontsize=FONT_SIZE
+        )
+        return format_svg(drawn, key=key, title=title, description=description)

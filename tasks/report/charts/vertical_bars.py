@@ -13,8 +13,8 @@ from tasks.report.charts.canvas import (
     Sheet,
     create_sheet,
     estimate_text_width,
+    format_svg,
     to_printable,
-    write_svg,
 )
 from tasks.report.charts.horizontal_bars import choose_ticks, format_tick
 
@@ -47,7 +47,7 @@ def draw_columns(columns: tuple[BarPair, ...], *, between: bool, key: str, title
         _draw_bars(drawn, columns)
         shown = _place_marks([to_printable(one.mark) for one in columns], between)
         axes.set_xticks([position for position, _ in shown], [text for _, text in shown])
-        return write_svg(drawn, key=key, title=title, description=description)
+        return format_svg(drawn, key=key, title=title, description=description)
 
 
 def _draw_bars(drawn: Sheet, columns: tuple[BarPair, ...]) -> None:

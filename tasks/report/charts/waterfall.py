@@ -13,15 +13,15 @@ from matplotlib.ticker import MaxNLocator
 from tasks.report.charts.canvas import (
     AFTER,
     BEFORE,
+    FONT_SIZE,
     INK,
     LINE,
     SOFT,
-    TEXT,
     Sheet,
     create_sheet,
     estimate_text_width,
+    format_svg,
     shorten,
-    write_svg,
 )
 
 _ROW, _BAR, _BOTTOM, _LEFT = 22.0, 10.0, 40.0, 128.0
@@ -57,22 +57,24 @@ def draw_waterfall(falls: tuple[Fall, ...], *, key: str, title: str, description
         for position, fall in enumerate(falls):
             _draw_fall(drawn, fall, _ROW * (position + 0.5), ticks[-1])
         axes.axvline(0, color=INK, lw=1.2, clip_on=False)
-        axes.annotate(below, (0, 0), (0, -34), xycoords="axes fraction", textcoords="offset points", color=SOFT, fontsize=TEXT)
-        return write_svg(drawn, key=key, title=title, description=description)
+        axes.annotate(
+            below, (0, 0), (0, -34), xycoords="axes fraction", textcoords="offset points", color=SOFT, fontsize=FONT_SIZE
+        )
+        return format_svg(drawn, key=key, title=title, description=description)
 
 
 def _draw_fall(drawn: Sheet, fall: Fall, middle: float, most: float) -> None:
     colour, edge = (AFTER, AFTER) if fall.total or fall.end > fall.begin else (BEFORE, SOFT)
     left, wide = min(fall.begin, fall.end), abs(fall.end - fall.begin)
     drawn.add_bar(left, middle - _BAR / 2, wide, _BAR, f"{fall.label}: {fall.text}", fc=colour, ec=edge, lw=0.7)
-    down = middle + TEXT * 0.35
+    down = middle + FONT_SIZE * 0.35
     name = drawn.axes.annotate(
         shorten(fall.label, _LEFT - 8), (0, down), (-6, 0), xycoords=("axes fraction", "data"), textcoords="offset points",
-        color=INK if fall.total else SOFT, fontsize=TEXT, fontweight="bold" if fall.total else "normal", ha="right",
+        color=INK if fall.total else SOFT, fontsize=FONT_SIZE, fontweight="bold" if fall.total else "normal", ha="right",
         va="baseline", annotation_clip=False,
     )  # fmt: skip
     name.set_gid(drawn.add_title(fall.label))
     drawn.axes.annotate(
-        fall.text, (most, down), (6, 0), textcoords="offset points", color=INK, fontsize=TEXT, va="baseline",
+        fall.text, (most, down), (6, 0), textcoords="offset points", color=INK, fontsize=FONT_SIZE, va="baseline",
         annotation_clip=False,
     )  # fmt: skip

@@ -17,7 +17,7 @@ from tasks.report.content import Content, extract_extra_knowledge, is_insider, p
 from tasks.report.kinds import find_report
 from tasks.report.views.learned import LearnedView, create_learned_view
 from tasks.report.views.probable import ProbableView, probable_view
-from tasks.report.views.rows import Bar, FigureRow, TextRow, figure_text, people_text
+from tasks.report.views.rows import Bar, FigureRow, TextRow, figure_text, format_rate_as_count
 from tasks.report.views.table_risks import gain_over_baselines
 from tasks.report.wording.figure_formats import caution, unit_of
 from tasks.report.wording.meanings import meaning
@@ -27,7 +27,7 @@ from tasks.score.catalogue import LINKAGE
 from tasks.score.measures.linkage import GROUPS_EXPOSED, LINKED_VALUE_CONTROL, LINKED_VALUE_DISCLOSED, REIDENTIFICATION
 from tasks.score.policy import DECLARED
 
-RATES = tuple(measure.name for measure in LINKAGE if measure.about == "table" or measure.name == GROUPS_EXPOSED.name)
+TABLE_FIGURES = tuple(measure.name for measure in LINKAGE if measure.about == "table" or measure.name == GROUPS_EXPOSED.name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,8 +95,8 @@ def _attack_view(content: Content, results: list[AttackResult]) -> AttackView:
     figures = [one for one in content.estimates if one.attack == own.attack]
     of_files = [one for one in figures if parse_external_file(one.intruder) and one.status == "ok"]
     others = [one for one in figures if not parse_external_file(one.intruder)]
-    measured = [name for name in RATES if any(one.measure == name and one.status == "ok" for one in others)]
-    in_files = [name for name in RATES if any(one.measure == name for one in of_files)]
+    measured = [name for name in TABLE_FIGURES if any(one.measure == name and one.status == "ok" for one in others)]
+    in_files = [name for name in TABLE_FIGURES if any(one.measure == name for one in of_files)]
     return AttackView(
         title=say("figures.attack", method=own.method, name=own.attack),
         id=own.attack,
@@ -107,7 +107,7 @@ def _attack_view(content: Content, results: list[AttackResult]) -> AttackView:
         rates=tuple(
             _rate_row(one, content.edition, content.context.unit)
             for one in figures
-            if one.intruder == DECLARED and one.measure in RATES and one.reason != ROWS_OF_NOBODY
+            if one.intruder == DECLARED and one.measure in TABLE_FIGURES and one.reason != ROWS_OF_NOBODY
         ),
         insider_heads=tuple(meaning(name, content.counts).title for name in measured),
         insiders=tuple(_insider_rows([one for one in figures if is_insider(one)], measured)) if measured else (),
@@ -130,7 +130,7 @@ def _rate_row(one: Estimate, edition: Edition, unit: str | None) -> FigureRow:
         sentence=" ".join(filter(None, [words.sentence, caution(one)])),
         value=figure_text(one),
         chance="" if one.chance is None else format_with_unit(one.chance, unit_of(one)),
-        note=people_text(one, edition),
+        note=format_rate_as_count(one, edition),
         bar=Bar(100 * (one.value or 0.0), chance=None if one.chance is None else 100 * one.chance) if is_share else None,
     )
 

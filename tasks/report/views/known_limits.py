@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tasks.report.content import Content
-from tasks.report.views.rows import CLASSES
+from tasks.report.views.rows import PUBLIC_CLASSES_NOTE
 from tasks.report.wording.sentence import Sentence, say
 
 
@@ -30,4 +30,4 @@ def describe_editions(content: Content) -> Sentence:
     """How exact the figures of this edition are."""
     if content.edition == "internal":
         return say("residual.full_precision")
-    return say("residual.rounded", classes=CLASSES)
+    return say("residual.rounded", classes=PUBLIC_CLASSES_NOTE)

@@ -25,7 +25,7 @@ from tasks.report.views.policy_lines import (
     format_deciding_figure,
     name_limit_unit,
 )
-from tasks.report.views.rows import Bar, FigureRow, TextRow, figure_text, people_text
+from tasks.report.views.rows import Bar, FigureRow, TextRow, figure_text, format_rate_as_count
 from tasks.report.wording.figure_formats import mark_bound, nearly_none, unit_of
 from tasks.report.wording.meanings import MEANINGS, meaning
 from tasks.report.wording.names import expand_code_names
@@ -293,7 +293,7 @@ def _create_tile(content: Content, line: PolicyLine, criterion: Criterion) -> Ti
         decision=criterion.decision,
         status=DECISIONS[criterion.decision],
         value=_format_estimate_against_limit(estimate, line.limit, unit),
-        people="" if estimate is None else people_text(estimate, content.edition),
+        people="" if estimate is None else format_rate_as_count(estimate, content.edition),
         who=_name_figure_source(line, criterion),
         limit=describe_demand(line, counts),
         bound=describe_deciding_bound(criterion, estimate),

@@ -14,7 +14,7 @@ from tasks.score.measures.linkage import RECORDS_EXPOSED, REIDENTIFICATION, TRUT
 from tasks.score.public_shares import FEWEST, FIRST, LEAST
 
 _OF_THE_TARGETS = (REIDENTIFICATION.name, RECORDS_EXPOSED.name, TRUTH_AMONG_NEAREST.name)  # `groups_exposed` counts groups
-CLASSES = (
+PUBLIC_CLASSES_NOTE = (
     f"Shares of n people are shown in classes of ten: fewer than {FIRST}, perhaps nobody, as {LEAST} of n, more as the nearest "
     f"ten, and all but {LEAST} to {2 * LEAST - 1} or more as all; of fewer than {FEWEST} people none is shown. The verdict "
     "rests on the exact figures."
@@ -78,7 +78,7 @@ def share_in_words(one: Estimate, edition: Edition) -> str:
     return shown if round(one.value * one.n_targets, 6) > LEAST else f"fewer than {FIRST}, perhaps none,"
 
 
-def people_text(estimate: Estimate, edition: Edition) -> str:
+def format_rate_as_count(estimate: Estimate, edition: Edition) -> str:
     """A rate as a number of records or persons; empty for figures that are not rates of the targets.
 
     edition: the public one knows classes of people alone, and of the last of them not that it is everybody.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from textwrap import shorten
 
-from tasks.mask.ranks.rank_jitter import DISPLACEMENTS
+from tasks.mask.ranks.rank_jitter import RESIDUAL_RISK_TEXT
 from tasks.mask.ranks.rank_swapping import KNOWN_LIMIT
 from tasks.microdata.estimate import Estimate
 from tasks.microdata.schema import Role
@@ -220,7 +220,7 @@ def _describe_jitter_attack(content: Content) -> Iterator[str]:
         return
     figures = content.figures("reidentification", declared=True)
     worst = content.largest(one for one in figures if content.method_of(one.attack) == "transparency")
-    yield say("residual.jitter", displacements=DISPLACEMENTS, rate=worst)
+    yield say("residual.jitter", displacements=RESIDUAL_RISK_TEXT, rate=worst)
 
 
 def _not_run(content: Content) -> Iterator[str]:

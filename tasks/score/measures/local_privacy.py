@@ -1,4 +1,4 @@
-"""Local differential privacy of the masking steps."""
+"""The measure of local differential privacy of the masking steps. Function: `tasks/score/local_privacy.py`."""
 
 from __future__ import annotations
 

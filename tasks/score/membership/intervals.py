@@ -12,7 +12,7 @@ from scipy.stats import beta, binom
 
 from tasks.microdata.interval import ERROR, Interval
 from tasks.microdata.table import Booleans, Floats
-from tasks.score.membership.roc_curve import RocCurve, auc, placements, true_positive_rate
+from tasks.score.membership.roc_curve import RocCurve, compute_auc, compute_delong_placements, true_positive_rate
 
 
 def share_interval(hits: float, n: float, error: float = ERROR) -> Interval:
@@ -36,14 +36,15 @@ def auc_interval(scores: Floats, member: Booleans) -> Interval:
     interval has a width where all scores are in order, or all the wrong way round; DeLong's has none there, and three targets
     would prove that a release is safe.
 
-    scores, member: as `auc`. Returns bounds around `auc`; each errs in at most about 5 % of the samples: measured in the tests.
+    scores, member: as `compute_auc`. Returns bounds around `compute_auc`; each errs in at most about 5 % of the
+    samples: measured in the tests.
     Cost: O(m log m).
     Source: DeLong, DeLong and Clarke-Pearson (1988); Korn and Graubard (1998) for a share by its effective size; Birnbaum and
     Klose (1957) for the largest variance.
     """
     m, n = int(member.sum()), int((~member).sum())
-    area = auc(scores, member)
-    below, above = placements(scores, member)
+    area = compute_auc(scores, member)
+    below, above = compute_delong_placements(scores, member)
     variance = sum(float(np.var(of, ddof=1)) / len(of) if len(of) > 1 else math.inf for of in (below, above))
     fewest, most = min(m, n), max(3 * m * n / (m + n + 1), min(m, n))
     worth = most if variance == 0 else area * (1 - area) / variance

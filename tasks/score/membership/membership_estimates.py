@@ -30,7 +30,7 @@ from tasks.score.measures.membership import (
 )
 from tasks.score.membership.exposure import estimate_share_of_most_exposed, too_few
 from tasks.score.membership.intervals import auc_interval, difference_interval, left_end_interval, share_interval
-from tasks.score.membership.roc_curve import auc, compute_roc_curve, true_positive_rate
+from tasks.score.membership.roc_curve import compute_auc, compute_roc_curve, true_positive_rate
 from tasks.score.policy import INSIDER
 from tasks.score.subgroups import FEWEST, Subgroup
 
@@ -198,7 +198,7 @@ def estimate_membership_rates(of: _Judged) -> Iterator[Estimate]:
 
 def estimate_auc(of: _Judged) -> Estimate:
     """`membership_auc`: the probability that a member scores above a non-member, a tie counting 1/2; over all targets."""
-    return of.estimate(MEMBERSHIP_AUC, auc(of.scores, of.member), auc_interval(of.scores, of.member), 0.5)
+    return of.estimate(MEMBERSHIP_AUC, compute_auc(of.scores, of.member), auc_interval(of.scores, of.member), 0.5)
 
 
 def estimate_advantage(of: _Judged) -> Estimate:

@@ -30,7 +30,7 @@ class RocCurve:
         return np.asarray(self.others / self.others[-1])
 
 
-def auc(scores: Floats, member: Booleans) -> float:
+def compute_auc(scores: Floats, member: Booleans) -> float:
     """The area under the curve: the probability that a random member scores above a random non-member, a tie counting 1/2.
 
     In words: (the sum of the members' mid-ranks - m (m + 1) / 2) / (m n): the statistic of Mann and Whitney over the pairs.
@@ -45,8 +45,11 @@ def auc(scores: Floats, member: Booleans) -> float:
     return float((ranks[member].sum() - m * (m + 1) / 2) / (m * n))
 
 
-def placements(scores: Floats, member: Booleans) -> tuple[Floats, Floats]:
-    """For each member the share of non-members below, for each other the share of members above, ties 1/2. Means: `auc`."""
+def compute_delong_placements(scores: Floats, member: Booleans) -> tuple[Floats, Floats]:
+    """For each member the share of non-members below, for each other the share of members above, ties 1/2.
+
+    Their means are `compute_auc`.
+    """
     joint, m, n = rankdata(scores), int(member.sum()), int((~member).sum())
     below = (joint[member] - rankdata(scores[member])) / n
     above = 1 - (joint[~member] - rankdata(scores[~member])) / m

@@ -166,7 +166,7 @@ def list_checks(attacks: tuple[str, ...] = ()) -> tuple[CalibrationCheck, ...]:
 def _list_plain_checks(spec: Attack) -> Iterator[CalibrationCheck]:
     """The checks of an attack that no list of this file names: with its defaults, by an intruder who knows all attributes."""
     for setting, make, steps in _OF_NOBODY:
-        yield _run_null_check(spec.method, setting, spec, partial(make, null_checks.N, steps))
+        yield _run_null_check(spec.method, setting, spec, partial(make, null_checks.N_RECORDS, steps))
     for share in SHARES:
         yield _create_planted_check(spec.method, "", spec, (), share)
     intervals = partial(_run_intervals, f"{spec.method}, microaggregated", spec, worlds.make_masked_world, (_MICRO,))
@@ -208,32 +208,34 @@ def _list_null_checks() -> Iterator[CalibrationCheck]:
     probable = (("probabilistic_linkage", _PROBABLE), ("probabilistic_linkage, one to one", _PROBABLE_TOGETHER))
     for subject, spec in (*_list_distances(), *_SCHEMAS.items(), *probable):
         for setting, make, steps in _OF_NOBODY:
-            yield _run_null_check(subject, setting, spec, partial(make, null_checks.N, steps))
+            yield _run_null_check(subject, setting, spec, partial(make, null_checks.N_RECORDS, steps))
     yield from _list_probability_checks()
     for mask, steps in FOLLOWED.items():
         yield _run_null_check(
             "transparency",
             f"rows dealt out, {mask}",
             _TRANSPARENCY,
-            partial(worlds.make_shuffled_rows_world, null_checks.N, steps),
+            partial(worlds.make_shuffled_rows_world, null_checks.N_RECORDS, steps),
         )
     yield _run_null_check(
         "transparency, marginals",
         "rows dealt out, rank jitter",
         _MARGINALS,
-        partial(worlds.make_shuffled_rows_world, null_checks.N, (_JITTER,)),
+        partial(worlds.make_shuffled_rows_world, null_checks.N_RECORDS, (_JITTER,)),
     )
     for mask, steps in EXCHANGED.items():
         yield _run_null_check(
             "consistency",
             f"rows dealt out, {mask}",
             _CONSISTENCY,
-            partial(worlds.make_shuffled_rows_world, null_checks.N, steps),
+            partial(worlds.make_shuffled_rows_world, null_checks.N_RECORDS, steps),
         )
     yield from _list_learner_checks()
-    yield _run_null_check("row_position", "rows shuffled", _POSITION, partial(worlds.make_masked_world, null_checks.N, ()))
     yield _run_null_check(
-        "row_position", "rows shuffled, 40 % absent", _POSITION, partial(worlds.make_partial_world, null_checks.N, ())
+        "row_position", "rows shuffled", _POSITION, partial(worlds.make_masked_world, null_checks.N_RECORDS, ())
+    )
+    yield _run_null_check(
+        "row_position", "rows shuffled, 40 % absent", _POSITION, partial(worlds.make_partial_world, null_checks.N_RECORDS, ())
     )
 
 
@@ -243,20 +245,20 @@ def _run_null_check(subject: str, setting: str, spec: Attack, make: null_checks.
 
 def _list_probability_checks() -> Iterator[CalibrationCheck]:
     for setting, make, steps in _OF_NOBODY:
-        world, subject = partial(make, null_checks.N, steps), "posterior at the truth"
+        world, subject = partial(make, null_checks.N_RECORDS, steps), "posterior at the truth"
         nothing = partial(posterior_finds_nothing, subject, setting, _PROBABLE, world)
         yield CalibrationCheck("null", _PROBABLE.method, subject, setting, nothing)
         together = partial(posterior_finds_nothing, f"{subject}, one to one", setting, _PROBABLE_TOGETHER, world)
         yield CalibrationCheck("null", _PROBABLE.method, f"{subject}, one to one", setting, together)
     subject, setting = "probabilistic_linkage, supervised", "other people of the same law"
-    run = partial(reads_nothing_off, subject, setting, _ORACLE, partial(worlds.make_unrelated_world, null_checks.N, ()))
+    run = partial(reads_nothing_off, subject, setting, _ORACLE, partial(worlds.make_unrelated_world, null_checks.N_RECORDS, ()))
     yield CalibrationCheck("null", _ORACLE.method, subject, setting, run)
 
 
 def _list_learner_checks() -> Iterator[CalibrationCheck]:
     for family, spec in _LEARNED.items():
         subject, setting = f"learned_linkage, {family}", "other people of the same law"
-        make = partial(worlds.make_unrelated_world, null_checks.N, ())
+        make = partial(worlds.make_unrelated_world, null_checks.N_RECORDS, ())
         yield CalibrationCheck("null", spec.method, subject, setting, partial(learns_nothing, subject, setting, spec, make))
 
 

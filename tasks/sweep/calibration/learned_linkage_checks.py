@@ -14,7 +14,7 @@ from scipy.stats import poisson, ttest_1samp
 from tasks.attack.learned.learned_linkage import LearnedLinkage
 from tasks.microdata.errors import AttackFailed
 from tasks.sweep.calibration.calibration_findings import LEVEL, CalibrationFinding, Effort
-from tasks.sweep.calibration.null_checks import MakeWorld, N
+from tasks.sweep.calibration.null_checks import N_RECORDS, MakeWorld
 from tasks.sweep.calibration.random_pairings import run_attack
 
 SEEDS_OF_A_TABLE = {"weighted_mean": 2, "owa": 2}  # a table is learned from some twenty times: it is worth many seeds
@@ -60,7 +60,7 @@ def _judge_other_half(subject: str, setting: str, figures: list[_LearnedFigures]
     found, expected = sum(one.other_half for one in figures), sum(one.luck for one in figures)
     above, below = poisson.sf(math.ceil(found - 1e-9) - 1, expected), poisson.cdf(math.floor(found + 1e-9), expected)
     reason = "it finds other than luck gives among records it did not learn from"
-    n = len(figures) * (N // 2)
+    n = len(figures) * (N_RECORDS // 2)
     return _finding(subject, f"{setting}, the other half", len(figures), found / n, expected / n, min(above, below), reason)
 
 

@@ -11,7 +11,7 @@ from tasks.sweep.calibration.calibration_findings import LEVEL, CalibrationFindi
 from tasks.sweep.calibration.random_pairings import complete_to_square, compute_pairing_credit, run_permutation_test
 from tasks.sweep.calibration.worlds import World
 
-N = 30
+N_RECORDS = 30
 MakeWorld = Callable[[np.random.Generator], World]
 
 

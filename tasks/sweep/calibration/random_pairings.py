@@ -43,7 +43,7 @@ def run_attack(world: World, spec: Attack, targets: Integers | None = None) -> A
 
 
 @dataclass(frozen=True, slots=True)
-class Earned:
+class PairingCredit:
     """What an attack says of a world. credit: shape (n,), of each record; matrix: see `compute_credit_matrix`."""
 
     result: AttackResult
@@ -51,7 +51,7 @@ class Earned:
     matrix: Floats
 
 
-def compute_pairing_credit(world: World, spec: Attack) -> Earned:
+def compute_pairing_credit(world: World, spec: Attack) -> PairingCredit:
     """Attack a world, and look at its links as well.
 
     Where rows were dealt out, the steps rule out true rows; the attack then rightly refuses to be a rate, and the credit is
@@ -60,12 +60,12 @@ def compute_pairing_credit(world: World, spec: Attack) -> Earned:
     result, links, alignment = run_attack(world, spec), _links(world, spec), world.alignment
     matrix = compute_credit_matrix(links, is_searched=result.direction == "to_original")
     if result.outcomes is not None:
-        return Earned(result, result.outcomes.floats("credit"), matrix)
+        return PairingCredit(result, result.outcomes.floats("credit"), matrix)
     if not links.rules_out(alignment.record, np.arange(len(alignment.record))).any():
         raise AttackFailed(result.reason or f"the attack {result.attack} did not run")
     credit = np.zeros(world.original.n)
     credit[alignment.record] = matrix[alignment.record, np.arange(len(alignment.record))]
-    return Earned(result, credit, matrix)
+    return PairingCredit(result, credit, matrix)
 
 
 def compute_credit_matrix(links: Links, *, is_searched: bool) -> Floats:

@@ -17,7 +17,7 @@ from tasks.microdata.schema import CATEGORICAL, MEASURED, Attribute
 from tasks.score.linkage import EXPOSED_FROM
 from tasks.score.methods import score
 from tasks.sweep.calibration.calibration_findings import CalibrationFinding, Effort
-from tasks.sweep.calibration.random_pairings import Earned, compute_pairing_credit
+from tasks.sweep.calibration.random_pairings import PairingCredit, compute_pairing_credit
 from tasks.sweep.calibration.worlds import Steps, World, make_masked_world
 
 N = 36  # the narrower interval reaches no rank to either side, the wider one
@@ -43,7 +43,7 @@ def figures_are_true(
     return (_finding(subject, agreeing),)
 
 
-def recount_figures(world: World, by_attack: Earned) -> Iterator[tuple[str, RateWithChance]]:
+def recount_figures(world: World, by_attack: PairingCredit) -> Iterator[tuple[str, RateWithChance]]:
     """The figures of a complete release by their definitions, each with its id; slow."""
     credit = np.diag(by_attack.matrix)
     by = f"{by_attack.result.attack}|{by_attack.result.intruder}"

@@ -13,7 +13,7 @@ from matplotlib.transforms import IdentityTransform
 from numpy.typing import NDArray
 
 from tasks.microdata.numbers import format_with_unit
-from tasks.report.charts.canvas import INK, LINE, SOFT, TEXT, Sheet, create_sheet, shorten, write_svg
+from tasks.report.charts.canvas import FONT_SIZE, INK, LINE, SOFT, Sheet, create_sheet, format_svg, shorten
 from tasks.sweep.page.page_content import Floats, PageData, RiskUtilityMap
 
 HEIGHT = 262.0
@@ -66,7 +66,9 @@ def draw_still_map(data: PageData, view: RiskUtilityMap, key: str) -> str:
                 mine = [i for i in drawn_points if data.pipelines[i] == pipeline and (data.decisions[i] == "kept") == kept]
                 _draw_marks(drawn, np.column_stack((loss[mine], risk[mine])), kind, filled=kept)
         _draw_frontier(drawn, data, view)
-        return _convert_styles(write_svg(drawn, key=key, title=title, description=_describe_map(data, view, len(drawn_points))))
+        return _convert_styles(
+            format_svg(drawn, key=key, title=title, description=_describe_map(data, view, len(drawn_points)))
+        )
 
 
 def sample(data: PageData, view: RiskUtilityMap, most: int = MOST_DRAWN) -> list[int]:
@@ -107,10 +109,10 @@ def _draw_scales(drawn: Sheet, data: PageData, view: RiskUtilityMap) -> None:
         textcoords="offset points",
         ha="right",
         color=SOFT,
-        size=TEXT,
+        size=FONT_SIZE,
     )
     axes.annotate(
-        shorten(view.axis, 290), (0, 1), (-46, 10), "axes fraction", textcoords="offset points", color=SOFT, size=TEXT
+        shorten(view.axis, 290), (0, 1), (-46, 10), "axes fraction", textcoords="offset points", color=SOFT, size=FONT_SIZE
     )
 
 

@@ -16,7 +16,7 @@ from securesystemslib.signer import CryptoSigner
 
 from tasks.audit.certificates.certificate_verification import CertificateVerification, verify_file
 from tasks.audit.ledger.entries import KeyClaim
-from tasks.audit.signing.envelope import STATEMENT, open_envelope, sign_envelope
+from tasks.audit.signing.envelope import STATEMENT_PAYLOAD_TYPE, open_envelope, sign_envelope
 from tasks.audit.signing.keyring import KeyRecord, Keyring, KnownKey
 from tasks.microdata.table import Microdata
 from tasks.report.statement import create_column_claims
@@ -42,7 +42,7 @@ class Issuer:
         return Keyring((KnownKey.from_record(self.record.model_copy(update=change)),), revoked_certificates)
 
     def seal(self, statement: Any) -> bytes:
-        return sign_envelope(statement, STATEMENT, self.signer)
+        return sign_envelope(statement, STATEMENT_PAYLOAD_TYPE, self.signer)
 
 
 @pytest.fixture(scope="session")
@@ -81,7 +81,7 @@ def key_pem(hexadecimal: str) -> str:
 @pytest.fixture(scope="session")
 def statement() -> Callable[..., dict[str, Any]]:
     """`statement(change)`: the golden statement, changed in place by a function."""
-    plain = open_envelope((GOLDEN / "certificate.json").read_bytes(), STATEMENT).value
+    plain = open_envelope((GOLDEN / "certificate.json").read_bytes(), STATEMENT_PAYLOAD_TYPE).value
 
     def changed(change: Callable[[dict[str, Any]], Any] = lambda value: None) -> dict[str, Any]:
         value = deepcopy(plain)

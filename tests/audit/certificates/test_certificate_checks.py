@@ -17,7 +17,7 @@ from tasks.audit.certificates.approval import ApprovalPredicate, sign_approval
 from tasks.audit.certificates.certificate_verification import verify_file
 from tasks.audit.certificates.revocation import RevocationPredicate, sign_revocation
 from tasks.audit.ledger.entries import KeyClaim
-from tasks.audit.signing.envelope import LARGEST_BYTES, STATEMENT, sign_envelope
+from tasks.audit.signing.envelope import LARGEST_BYTES, STATEMENT_PAYLOAD_TYPE, sign_envelope
 from tasks.audit.signing.keyring import KeyRecord, Keyring, KnownKey, RevokedCertificate
 from tasks.audit.signing.keys import SigningKey
 from tasks.microdata.canonical import canonical
@@ -173,7 +173,7 @@ def test_the_key_must_be_known(golden, golden_keys, issuer, statement, checked):
 
 def test_a_foreign_signature_under_a_known_name_is_bad(golden, issuer, statement):
     """Signed by a stranger, who writes the issuer's key id beside it."""
-    envelope = json.loads(sign_envelope(statement(), STATEMENT, CryptoSigner.generate_ed25519()))
+    envelope = json.loads(sign_envelope(statement(), STATEMENT_PAYLOAD_TYPE, CryptoSigner.generate_ed25519()))
     envelope["signatures"][0]["keyid"] = issuer.record.claim.key_id
     found = verify_file(golden / "released.csv", canonical(envelope), issuer.keyring, AT)
     assert failed(found) == ["signature"]

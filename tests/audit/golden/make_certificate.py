@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from securesystemslib.signer import CryptoSigner
 
-from tasks.audit.signing.envelope import STATEMENT, sign_envelope
+from tasks.audit.signing.envelope import STATEMENT_PAYLOAD_TYPE, sign_envelope
 from tasks.microdata.canonical import canonical
 from tasks.microdata.table import DATE, MOMENT, TIME, Microdata
 from tasks.report.predicate import PREDICATE_TYPE, STATEMENT_TYPE, Predicate
@@ -135,7 +135,7 @@ def main(folder: Path) -> None:
     value = {"_type": STATEMENT_TYPE, "subject": subject, "predicateType": PREDICATE_TYPE, "predicate": predicate}
     private = Ed25519PrivateKey.generate()
     pem = private.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
-    envelope = sign_envelope(value, STATEMENT, CryptoSigner(private))
+    envelope = sign_envelope(value, STATEMENT_PAYLOAD_TYPE, CryptoSigner(private))
     files = {**documents, "released.csv": released, "certificate.json": envelope, "sdcert.pem": pem}
     folder.mkdir()
     for name, content in files.items():

@@ -43,9 +43,7 @@ def list_unexplained_statistical(content: bytes) -> Iterator[str]:
     unusual = [name for name, form in formats.items() if _PLAIN_FORMAT.fullmatch(form) is None]
     if unusual:
         yield f"formats that say how values are shown ({_name_columns(unusual)})"
-    if not any(
-        _remove_time(written) == _remove_time(content) for written in _write_again(content, kind, values, meta, formats)
-    ):
+    if not any(_zero_time(written) == _zero_time(content) for written in _write_again(content, kind, values, meta, formats)):
         yield f"records of {kind.name} that are no values, which were not examined"
 
 
@@ -119,7 +117,7 @@ def _try_to_write(write: Callable[[], bytes]) -> bytes | None:
         return None
 
 
-def _remove_time(content: bytes) -> bytes:
+def _zero_time(content: bytes) -> bytes:
     return _TIME_OF_WRITING.sub(lambda found: b"0" * len(found[0]), content[:_HEAD_BYTES], count=4) + content[_HEAD_BYTES:]
 
 

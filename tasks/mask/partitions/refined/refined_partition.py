@@ -21,7 +21,7 @@ WIDEST = 64  # near sites that are kept: a bound on memory; beyond it no group i
 MDAV_AFFORDABLE = 20_000  # records up to which MDAV is computed beside it
 SWEEPS_ALWAYS, MOST_SWEEPS, SHARED_VISITS = 400, 10_400, 20_000_000
 MOST_HEAT = 1000  # medians of the spread
-GENERATOR = 0  # the search draws from a fixed sequence: whoever repeats it draws the same
+SEARCH_SEED = 0  # the search draws from a fixed sequence: whoever repeats it draws the same
 
 
 def partition(points: Floats, k: int) -> Integers:
@@ -89,7 +89,7 @@ def _anneal_groups(points: Floats, sites: Sites, k: int) -> MutablePartition:
     if cold == 0.0:
         return groups
     sweeps = min(MOST_SWEEPS, SWEEPS_ALWAYS + SHARED_VISITS // len(points))
-    anneal(groups, sites, hot, cold, sweeps, np.random.default_rng(GENERATOR))
+    anneal(groups, sites, hot, cold, sweeps, np.random.default_rng(SEARCH_SEED))
     descend(groups, sites)
     kept = create_partition(points, start, k)
     descend(kept, sites)
