@@ -11,6 +11,7 @@ from scipy.stats import ttest_1samp
 
 from tasks.attack.linkage.distance_linkage import DistanceLinkage
 from tasks.attack.plan import default_attacks
+from tasks.attack.transparency.transparency import Transparency
 from tasks.mask.methods import Masking
 from tasks.mask.ranks.rank_swapping import RankSwapping
 from tasks.microdata.errors import InputError
@@ -26,6 +27,7 @@ TOO_BOLD = 0.05  # of the claim, as in `posterior_checks.ALLOWED`
 TABLES = 10  # one chain for so many seeds
 FEWEST = 3
 _LINKAGE = DistanceLinkage(method="distance_linkage")
+_PROBABLE = Transparency(method="transparency", id="probabilities", probabilities=True)  # of a release: where it is asked for
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +71,7 @@ def attack_chain(world: World, steps: Steps) -> ChainOutcome:
     own[world.alignment.record] = np.arange(world.masked.n)
     known = np.flatnonzero(own >= 0)
     credits, claims = [], {}
-    for spec in dict.fromkeys((_LINKAGE, *default_attacks(world.steps))):
+    for spec in dict.fromkeys((_LINKAGE, *default_attacks(world.steps), _PROBABLE)):
         outcomes = run_attack(world, spec, known).outcomes
         if outcomes is None:
             continue
