@@ -15,12 +15,14 @@ from tasks.mask.control import set_aside
 from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.mask.methods import mask
 from tasks.mask.noise.noise import Noise
+from tasks.mask.ranks.rank_jitter import RankJitter
 from tasks.mask.ranks.rank_swapping import RankSwapping
 from tasks.microdata.units import Units
 from tasks.score.membership.roc_curve import compute_auc
 
 NAMES = ("AFNLWGT", "AGI", "EMCONTRB", "FEDTAX", "PTOTVAL")
 SWAP = RankSwapping(method="rank_swapping", attributes=NAMES, window_percent=20.0)
+JITTER = RankJitter(method="rank_jitter", attributes=NAMES, window_percent=20.0)
 TOP = {name: {"top_percent": 1.0} for name in NAMES}
 SPECS = {spec.method: spec for spec in DEFAULT_TABLE_ATTACKS}
 
@@ -64,7 +66,11 @@ def test_a_small_second_step_hides_nobody(census, name):
     assert compute_areas(census, (SWAP, step), 1, ("values_present",))["values_present"] > least
 
 
-@pytest.mark.parametrize("steps", [(SWAP,), (noise(30.0),)], ids=["swap", "noise"])
+@pytest.mark.parametrize(
+    "steps",
+    [(SWAP,), (noise(30.0),), (SWAP, noise(0.1)), (JITTER, noise(0.1))],
+    ids=["swap", "noise", "swap, noise", "jitter, noise"],
+)
 def test_people_of_whom_nobody_is_in_the_release_are_told_by_chance(census, steps):
     """A release of other people says nothing of two samples of strangers: half of the area, at 1e-4 over all draws."""
     deviations = {name: [] for name in ("values_present", "law_ratio")}
@@ -90,3 +96,15 @@ def test_noise_is_told_best_by_its_law(census):
     mean = {name: np.mean([areas[name] for areas in found]) for name in found[0]}
     assert mean["law_ratio"] > 0.67
     assert mean["law_ratio"] > max(mean[name] for name in mean if name != "law_ratio") + 0.05
+
+
+@pytest.mark.parametrize(("step", "most_lost"), [(SWAP, 0.03), (JITTER, 0.02)], ids=["swap", "jitter"])
+def test_slight_noise_afterwards_takes_little_from_the_law(census, step, most_lost):
+    """The closed law follows the first step alone; with noise of 0.1 % the law is simulated."""
+    alone, followed = (
+        [compute_areas(census, steps, seed, ("closest_record", "law_ratio")) for seed in (1, 2, 3)]
+        for steps in ((step,), (step, noise(0.1)))
+    )
+    mean = {name: np.mean([areas[name] for areas in followed]) for name in followed[0]}
+    assert mean["law_ratio"] > np.mean([areas["law_ratio"] for areas in alone]) - most_lost
+    assert mean["law_ratio"] > mean["closest_record"] + 0.05

@@ -9,6 +9,7 @@ import numpy as np
 from tasks.attack.membership.closest_record import check_known
 from tasks.attack.membership.frame import Frame
 from tasks.attack.membership.scored import MembershipScores
+from tasks.attack.simulated.presence import REMARK
 from tasks.attack.transparency.presence import compare_with_absence
 from tasks.mask.external_release.released import Synthetic
 from tasks.mask.methods import Mechanism
@@ -55,5 +56,6 @@ def score_by_law_ratio(
     if any(isinstance(step, Synthetic) for step in mechanisms):
         raise NotApplicable("the rows belong to nobody, so that no law leads from a record to its row")
     source = np.flatnonzero(~frame.control[frame.units.of_row])
-    ratios, lost = compare_with_absence(original, released, schema, mechanisms, knows, source=source, members=frame.member_rows)
-    return MembershipScores(np.maximum(ratios[frame.target_rows], LEAST), None, "calibration", lost=lost)
+    found = compare_with_absence(original, released, schema, mechanisms, knows, source=source, members=frame.member_rows)
+    scores = np.maximum(found.values[frame.target_rows], LEAST)
+    return MembershipScores(scores, None, "calibration", lost=found.lost, remark=REMARK if found.is_simulated else "")

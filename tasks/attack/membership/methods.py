@@ -73,7 +73,7 @@ KNOWS = {
     "linkage_score": "the record and the release",
     "values_present": "what the declared intruder knows of the record, the release, and other records of the population",
     "law_ratio": "what the declared intruder knows of the record, the release, the masking steps with their parameters (but "
-    "not the seed), and other records of the population",
+    "not the seed), and other records of the population, on which they repeat the steps where no closed law is known",
 }
 TITLES = {  # by id where a variant has its own, else by method
     "closest_record": "Distance to the closest record",
@@ -92,7 +92,8 @@ MEANS = {  # what the report says of an attack, by id or method
     "there but nearer than those of other people count too. Rank swapping, rank jitter and reverse mapping move the values of "
     "a column and keep them, so that even a wide window does not hide from it who is in the file.",
     "law_ratio": "It weighs each released row by how likely it is to come from this person rather than from somebody else. So "
-    "one row in the right place tells more than many that suit everybody. It has no figure if the law of a step is not known.",
+    "one row in the right place tells more than many that suit everybody. Where no law in closed form follows the steps, the "
+    "intruder masks random parts of the records they hold and learns the law: that likelihood is heuristic.",
     "gap": "Somebody who sees only the predicted class can carry it out. It measures how much more often the model is right "
     "about people of its training set than about others.",
     "loss_threshold": "It takes those for members whose error is no larger than that of a member on average. The error of easy "
@@ -293,6 +294,7 @@ def _result(
 
     return replace(
         blank if found.lost is None else _set_status(blank, "not_followed", found.lost),
+        infers=blank.infers + found.remark,
         scores=frame.average_by_unit(found.scores),
         threshold=found.threshold,
         threshold_from=found.threshold_from,

@@ -17,6 +17,7 @@ class MembershipScores:
     scores: shape (t,), finite, in the order of the frame's `target_rows`.
     threshold: never chosen on the targets that are judged by it; None: it is to be found on the frame's calibration half.
     lost: of which attributes a law could not be followed, as a reason: the whole attack would find at least as much.
+    remark: what is to be added to what the attack infers, such as that its likelihood is heuristic.
     of_insiders: the same scores of intruders who also know another column, by the name of the intruder.
     """
 
@@ -25,3 +26,4 @@ class MembershipScores:
     threshold_from: ThresholdFrom
     of_insiders: tuple[tuple[str, Floats], ...] = ()
     lost: str | None = None
+    remark: str = ""

@@ -71,6 +71,10 @@ class JointLaw:
         """Shape (k,): the logarithm of the learned density of rows given their records, for k pairs of distinct ones."""
         return _score_pairs(records, rows, self.tables)
 
+    def compare_all_rows(self, records: Integers) -> Floats:
+        """Shape (k, c): the same of k distinct records and all distinct rows."""
+        return _score_all_rows(records, self.tables)
+
 
 def learn_joint_law(simulation: Simulation, own_of_record: Integers, shown_of_row: Integers) -> JointLaw:
     """Learn the law of each attribute, and how the displacements of the attributes go together (a Gaussian copula).
@@ -236,6 +240,22 @@ def _score_pairs(records: Integers, rows: Integers, laws: LawTables) -> Floats:
         for j in range(len(laws.first)):
             _list_quantiles(j, records[e], laws, rows[e : e + 1], 1, normal)
         found[e] += _weigh_together(normal[0], laws.tie)
+    return found
+
+
+@njit(missing={f"laws.{name}": _UNKNOWN for name in ("place", "atom", "normal_atom")})
+def _score_all_rows(records: Integers, laws: LawTables) -> Floats:
+    d, c = len(laws.first), laws.place.shape[1]
+    found, normal, rows = np.zeros((len(records), c)), np.empty((c, d)), np.arange(c)
+    tied = bool(np.abs(laws.tie).max() > 1e-9)
+    for k in range(len(records)):
+        for j in range(d):
+            _add_attribute(j, records[k], laws, rows, found[k], c, -np.inf)
+            if tied:
+                _list_quantiles(j, records[k], laws, rows, c, normal)
+        if tied:
+            for row in range(c):
+                found[k, row] += _weigh_together(normal[row], laws.tie)
     return found
 
 

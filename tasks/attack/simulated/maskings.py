@@ -14,6 +14,7 @@ from tasks.mask.methods import Masking, Mechanism, mask
 from tasks.microdata.errors import InputError, NotFollowed
 from tasks.microdata.schema import CATEGORICAL, Schema
 from tasks.microdata.table import Booleans, Floats, Integers, Microdata, encode_jointly
+from tasks.microdata.units import find_units
 
 MOST_MASKINGS, FEWEST_MASKINGS = 100, 6
 WANTED_PAIRS = 120_000  # of a record and its masked row, over all maskings
@@ -48,13 +49,21 @@ class Simulation:
 
 
 def simulate_maskings(
-    original: Microdata, released: Microdata, schema: Schema, mechanisms: tuple[Mechanism, ...], knows: tuple[str, ...]
+    original: Microdata,
+    released: Microdata,
+    schema: Schema,
+    mechanisms: tuple[Mechanism, ...],
+    knows: tuple[str, ...],
+    *,
+    n_masked: int | None = None,
 ) -> Simulation:
     """Mask the records again and again by the declared steps, and put what becomes of them beside the release.
 
     The records are put in an order that depends on their values alone, so that the order of the table tells nothing; the seeds
     are of the attack, never of the release. All attributes that the steps mask take part, whether this intruder knows them or
     not: the law is then at least as good as the one they could learn.
+
+    n_masked: mask random units of about so many records each time; None: all records.
 
     Raises NotFollowed where a step is not known, or cannot be carried out on these records.
     """
@@ -67,15 +76,24 @@ def simulate_maskings(
     shapes = replace(schema, attributes=tuple(sorted(schema.attributes, key=lambda one: one.name)))
     n_maskings = int(np.clip(-(-WANTED_PAIRS // max(original.n, 1)), FEWEST_MASKINGS, MOST_MASKINGS))
     try:
-        done = [mask(people, shapes, steps, seed=_SEED, path=(str(i),)) for i in range(n_maskings)]
+        drawn = [np.arange(people.n)] * n_maskings if n_masked is None else _draw_parts(people, shapes, n_masked, n_maskings)
+        done = [mask(people.take(part), shapes, steps, seed=_SEED, path=(str(i),)) for i, part in enumerate(drawn)]
     except InputError as error:
         raise NotFollowed(f"the steps cannot be simulated on the intruder's records ({error.code})") from error
     rows = np.full((len(done), original.n), -1, dtype=np.int64)
-    for row, one in zip(rows, done, strict=True):
-        row[one.record] = np.arange(one.data.n)
+    for row, part, one in zip(rows, drawn, done, strict=True):
+        row[part[one.record]] = np.arange(one.data.n)
     tables = [one.data for one in done]
     columns = tuple(_create_column(people, released, tables, rows, schema, name) for name in knows)
     return Simulation(columns, order, rows >= 0)
+
+
+def _draw_parts(people: Microdata, schema: Schema, n_masked: int, number: int) -> list[Integers]:
+    """The records of random units, in ascending order, of about `n_masked` records each time."""
+    units, rng = find_units(people, schema), np.random.default_rng(list(_SEED))
+    size = min(max(round(units.n_units * n_masked / people.n), 1), units.n_units)
+    chosen = np.argsort(rng.random((number, units.n_units)), axis=1)[:, :size]
+    return [np.flatnonzero(np.isin(units.of_row, some)) for some in chosen]
 
 
 def _create_column(

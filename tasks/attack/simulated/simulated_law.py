@@ -100,17 +100,25 @@ class LearnedRelease:
 
 
 def learn_release(
-    original: Microdata, masked: Microdata, schema: Schema, mechanisms: tuple[Mechanism, ...], knows: tuple[str, ...]
+    original: Microdata,
+    masked: Microdata,
+    schema: Schema,
+    mechanisms: tuple[Mechanism, ...],
+    knows: tuple[str, ...],
+    *,
+    n_masked: int | None = None,
 ) -> LearnedRelease:
     """Learn the law of the steps by simulated maskings of `original`, for these records and the released rows.
 
     Meaning: what `compute_log_likelihood` says of a pair is a heuristic estimate; ratios of it between records are those of the
-    law. Raises NotApplicable where the intruder knows no attribute, NotFollowed as `simulate_maskings`.
+    law. n_masked: as `simulate_maskings`.
+
+    Raises NotApplicable where the intruder knows no attribute, NotFollowed as `simulate_maskings`.
     """
     if not knows:
         raise NotApplicable("the intruder knows no published attribute")
     both = create_comparison(original, masked, schema, knows, "release")
-    simulation = simulate_maskings(original, masked, schema, mechanisms, knows)
+    simulation = simulate_maskings(original, masked, schema, mechanisms, knows, n_masked=n_masked)
     law = learn_joint_law(simulation, both.own_of_record[simulation.order], both.shown_of_row)
     return LearnedRelease(both, law, simulation)
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
+from tasks.attack.simulated.presence import compare_by_simulation
 from tasks.attack.transparency.image_posterior import sum_weights
 from tasks.attack.transparency.intersection import arrange_conditions, evidence_by_row
 from tasks.attack.transparency.scores import ImageScores
@@ -15,6 +18,19 @@ from tasks.microdata.table import Floats, Integers, Microdata
 from tasks.microdata.words import join_with_and
 
 
+@dataclass(frozen=True, slots=True)
+class PresenceRatios:
+    """Log-likelihood ratios. values: shape (n,), finite, or -inf where no released row can be the record's image.
+
+    lost: of which attributes the law was lost, as a reason; the ratios are then those of a part of the attack. None: of none.
+    is_simulated: by a law learned from simulated maskings, which is heuristic.
+    """
+
+    values: Floats
+    lost: str | None
+    is_simulated: bool = False
+
+
 def compare_with_absence(
     held: Microdata,
     released: Microdata,
@@ -24,23 +40,22 @@ def compare_with_absence(
     *,
     source: Integers,
     members: Integers,
-) -> tuple[Floats, str | None]:
+) -> PresenceRatios:
     """The log-likelihood ratio of the release with each record among its originals and without, shape (n,).
 
     Meaning: with the record, one released row, nobody knows which, is its image by the law of the steps; without it, that row
     is the image of somebody else.
     Formula in words: the logarithm of the mean over the released rows of P(row | record) / q(row), q the mean of P(row | other)
-    over all other records that are held. Attributes of which nothing can be concluded are left out.
+    over all other records that are held. Attributes of which nothing can be concluded are left out. If the law of one was lost,
+    the law of all is learned from simulated maskings (`compare_by_simulation`).
 
     held: the people whom the intruder holds, all published attributes of them; who is in the release they need not know.
     source: the records of the table that was masked; members: those of them whose rows are released. Both ascending, and both
     only show why an attribute cannot be followed: because groups depend on all of these records, which the intruder does not
     know, or because sdcert lost the law of a random step. knows: published attributes, at least one.
 
-    Returns finite numbers or -inf, where no released row can be the record's image; and of which attributes the law was lost,
-    as a reason, so that the ratios are those of a part of the attack. None: of none.
-    Raises NotApplicable where nothing can be concluded of any attribute, NotFollowed where a lost law is why, AttackFailed as
-    `follow_steps`.
+    Raises NotApplicable where nothing can be concluded of any attribute, NotFollowed where a lost law is why and simulation
+    does not answer either, AttackFailed as `follow_steps`.
     Cost: O(n m d) where there is a law, for n distinct records and m distinct rows.
     Example: columns that no step touched, 100 held, 50 rows: whose values no row shows has -inf; who shares them with one other
     and has one such row, ln(99 / 50).
@@ -53,8 +68,17 @@ def compare_with_absence(
         belief = follow_steps(held, released, schema, mechanisms, followed, n_records=len(source))
     present = np.searchsorted(source, members) if len(members) < len(source) else None
     lost = _find_lost(held.take(source), released, schema, mechanisms, tuple(set(knows) - set(followed)), present)
-    if lost and not followed:
-        raise NotFollowed(why_lost(mechanisms, lost))
+    reason = None
+    if lost:
+        wanted = tuple(name for name in knows if name in followed or name in lost)
+        try:
+            ratios = compare_by_simulation(held, released, schema, mechanisms, wanted, n_masked=len(source))
+        except NotFollowed as error:
+            reason = f"{why_lost(mechanisms, lost)} ({error.reason})"
+            if not followed:
+                raise NotFollowed(reason) from error
+        else:
+            return PresenceRatios(ratios, None, is_simulated=True)
     if not followed:
         what = f"what the steps did to {join_with_and(knows)} depends on who is in the release"
         raise NotApplicable(f"{what}, which somebody who asks for this does not know")
@@ -63,8 +87,7 @@ def compare_with_absence(
     evidence = evidence_by_row(arranged, conditions.likelihoods.records)
     whole = ImageScores(arranged, conditions.sizes[rows], evidence, rows, np.argsort(rows))
     totals, _, _ = sum_weights(whole, True)
-    ratios: Floats = totals[both.own_of_record] + np.log((held.n - 1) / released.n)
-    return ratios, why_lost(mechanisms, lost) if lost else None
+    return PresenceRatios(totals[both.own_of_record] + np.log((held.n - 1) / released.n), reason)
 
 
 def _find_lost(
