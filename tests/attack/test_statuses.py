@@ -60,7 +60,7 @@ LAW_LOST = {
     "what was rank-swapped was masked again, or not known for sure before: no pairs to look for": 1,
     "why_lost(mechanisms, knowledge.lost)": 1,
     "why_lost(context.mechanisms, knowledge.lost)": 1,
-    "why_lost(mechanisms, lost)": 1,
+    "reason": 1,
     "gaps.reason": 2,
     "no masking step is known": 1,
     "nobody declared how the table was masked: there is nothing to simulate": 1,
