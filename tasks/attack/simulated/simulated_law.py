@@ -12,6 +12,7 @@ from tasks.attack.descriptions import DataKnowledge
 from tasks.attack.linkage.pair_marginals import MOST_PAIRS_JOINTLY
 from tasks.attack.mechanism_attack import MechanismAttack, NameSet, prepare_following
 from tasks.attack.neighbours.record_comparison import Comparison, create_comparison
+from tasks.attack.outcomes.bounded import OnlyBounded
 from tasks.attack.outcomes.links import Links
 from tasks.attack.simulated.column_law import JUDGE
 from tasks.attack.simulated.joint_law import JointLaw, learn_joint_law, list_likely_pairs
@@ -26,6 +27,7 @@ from tasks.microdata.table import Floats, Integers, Microdata
 
 MOST_PAIRS = 900_000_000  # of a record and a row: 30,000 of each
 MOST_EXCHANGED = 8_000  # records of which exchanges are followed
+PILOT = 2_000  # of more records so many show whether following exchanges would find more
 MOST_ROWS_OF_A_RECORD = 600
 WANTED_PAIRS = 8_000_000  # that are weighed together; more where many are as likely
 REMARK = "; the law of all steps together is estimated from simulated maskings (heuristic: no bound is proven)"
@@ -134,7 +136,8 @@ def link_by_simulated_law(
     Belief propagation over all records and rows then says how probable each pair is where no row is two records'; ties share.
 
     present: the records that the intruder knows to be released; the others have no links. n_records: of the source.
-    Raises NotFollowed for too many pairs, and as `learn_release`. Cost: O(r c) for r distinct records and c distinct rows.
+    Raises NotFollowed for too many pairs, OnlyBounded for more exchanges than are followed where they would tell more (some of
+    the records show whether they do), and as `learn_release`. Cost: O(r c) for r distinct records and c distinct rows.
     Example: two records 0 and 10, noise of standard deviation 1, rows 0.4 and 9.2: each record is linked to the row near it.
     """
     if original.n * masked.n > MOST_PAIRS:
@@ -150,9 +153,9 @@ def link_by_simulated_law(
         counts = np.bincount(both.own_of_record[present], minlength=len(counts))
     n_common = _count_common(original, masked, present, n_records)
     pairs = LikelyPairs(starts, rows, scores, counts, np.bincount(both.shown_of_row), n_common)
-    swapped = any(isinstance(step, RankSwapping) for step in mechanisms)
-    complete = original.n == masked.n == n_common
-    if swapped and complete and original.n <= MOST_EXCHANGED and _finds_exchanges(release):
+    exchanged = any(isinstance(step, RankSwapping) for step in mechanisms) and original.n == masked.n == n_common
+    too_many = original.n > MOST_EXCHANGED
+    if exchanged and not too_many and _finds_exchanges(release):
         chance = pairs.follow_exchanges(_numbers(both.own), _numbers(both.shown))
     else:
         chance = pairs.compute_chances(pairs.compute_evidence())
@@ -160,6 +163,12 @@ def link_by_simulated_law(
     owner = np.repeat(np.arange(len(counts)), np.diff(starts))
     chosen = (chance >= largest[owner] * (1 - EQUAL)) & (counts[owner] > 0)
     begins = np.append(0, np.cumsum(np.bincount(owner[chosen], minlength=len(counts))))
+    if exchanged and too_many:
+        some = original.take(release.simulation.order[:: -(-original.n // PILOT)])  # whatever the order of the table
+        if _finds_exchanges(learn_release(some, masked, schema, mechanisms, knows)):
+            links = Links(both.shown_of_row, both.own_of_record, begins, rows[chosen])
+            what = f"exchanges among more than {MOST_EXCHANGED:,} records are too many to follow by a simulated law"
+            raise OnlyBounded(what, links, remark=REMARK)
     if present is None:
         return Links(both.shown_of_row, both.own_of_record, begins, rows[chosen])
     return Links(both.shown_of_row, both.own_of_record[present], begins, rows[chosen]).expand_links(present, original.n)
