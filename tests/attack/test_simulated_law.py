@@ -117,6 +117,20 @@ def test_exchanges_are_followed_through_a_small_step(table, small):
     assert share_found(release((data, schema), chain(swap, last)), knows=names) > 0.95
 
 
+def test_exchanges_leave_a_lower_bound_where_some_records_are_left_out(table):
+    rng, n, names = np.random.default_rng(8), 300, tuple("abcde")
+    data, schema = table({name: rng.normal(size=n).round(3) for name in names})
+    swap = {"method": "rank_swapping", "attributes": names, "window_percent": 20.0}
+    rounding = {"method": "rounding", "bases": dict.fromkeys(names, 0.01), "kind": "deterministic"}
+    sample = {"method": "sampling", "share": 0.9}
+    for steps in ((swap, rounding, sample), (sample, swap, rounding)):
+        *tables, alignment = release((data, schema), chain(*steps))
+        found = attack(*tables, SIMULATED, Intruder("declared", names), alignment=alignment, targets=np.arange(n))
+        assert found.status == "not_followed"
+        assert "exchanges tell more" in found.reason
+        assert found.outcomes.floats("credit").mean() > 0.2
+
+
 def test_exchanges_of_too_many_records_leave_a_lower_bound_where_they_would_tell_more(table, monkeypatch):
     from tasks.attack.simulated import simulated_law
 
