@@ -117,6 +117,38 @@ def test_exchanges_are_followed_through_a_small_step(table, small):
     assert share_found(release((data, schema), chain(swap, last)), knows=names) > 0.95
 
 
+def test_exchanges_leave_a_lower_bound_where_some_records_are_left_out(table):
+    rng, n, names = np.random.default_rng(8), 300, tuple("abcde")
+    data, schema = table({name: rng.normal(size=n).round(3) for name in names})
+    swap = {"method": "rank_swapping", "attributes": names, "window_percent": 20.0}
+    rounding = {"method": "rounding", "bases": dict.fromkeys(names, 0.01), "kind": "deterministic"}
+    sample = {"method": "sampling", "share": 0.9}
+    for steps in ((swap, rounding, sample), (sample, swap, rounding)):
+        *tables, alignment = release((data, schema), chain(*steps))
+        found = attack(*tables, SIMULATED, Intruder("declared", names), alignment=alignment, targets=np.arange(n))
+        assert found.status == "not_followed"
+        assert "exchanges tell more" in found.reason
+        assert found.outcomes.floats("credit").mean() > 0.2
+
+
+def test_exchanges_of_too_many_records_leave_a_lower_bound_where_they_would_tell_more(table, monkeypatch):
+    from tasks.attack.simulated import simulated_law
+
+    monkeypatch.setattr(simulated_law, "MOST_EXCHANGED", 300)
+    monkeypatch.setattr(simulated_law, "PILOT", 200)
+    rng, n, names = np.random.default_rng(8), 400, tuple("abcde")
+    data, schema = table({name: rng.normal(size=n).round(3) for name in names})
+    swap = {"method": "rank_swapping", "attributes": names, "window_percent": 20.0}
+    statuses = []
+    for last in ({"partition": "individual_ranking", "k": 2}, {"partition": "mdav", "k": 20}):
+        steps = chain(swap, {"method": "microaggregation", "attributes": names, **last})
+        *tables, alignment = release((data, schema), steps)
+        found = attack(*tables, SIMULATED, Intruder("declared", names), alignment=alignment, targets=np.arange(n))
+        assert found.outcomes is not None
+        statuses.append(found.status)
+    assert statuses == ["not_followed", "ok"]
+
+
 def test_both_sides_of_an_exchange_are_found_by_hand():
     # values 1, 2, 3, 4 of records 0..3; 1 and 4 were exchanged: row 0 shows 4, row 3 shows 1
     own, shown, ones = np.array([[1.0, 2, 3, 4]]), np.array([[4.0, 2, 3, 1]]), np.ones(4, np.int64)

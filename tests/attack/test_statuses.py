@@ -71,6 +71,7 @@ TOO_LARGE = {
     "more than {} pairs of records and rows are possible: too many to weigh together": 1,
     "more than {} pairs of records and rows are too many for a simulated law": 1,
     "more than {} pairs are equally likely: the law tells too few apart": 1,
+    "NOT_EXCHANGED": 1,
     "too_large.reason": 1,
     "`learn: {}` takes at most {} attributes, and {} are known: learn {}": 1,
     "{} pairs of records are too many for a distance that no search tree knows: learn a weighted_mean, or a bilinear form with "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -12,6 +12,7 @@ from tasks.attack.descriptions import DataKnowledge
 from tasks.attack.linkage.pair_marginals import MOST_PAIRS_JOINTLY
 from tasks.attack.mechanism_attack import MechanismAttack, NameSet, prepare_following
 from tasks.attack.neighbours.record_comparison import Comparison, create_comparison
+from tasks.attack.outcomes.bounded import OnlyBounded
 from tasks.attack.outcomes.links import Links
 from tasks.attack.simulated.column_law import JUDGE
 from tasks.attack.simulated.joint_law import JointLaw, learn_joint_law, list_likely_pairs
@@ -19,6 +20,7 @@ from tasks.attack.simulated.likely_pairs import EQUAL, LikelyPairs
 from tasks.attack.simulated.maskings import Simulation, simulate_maskings
 from tasks.mask.methods import Mechanism
 from tasks.mask.ranks.rank_swapping import RankSwapping
+from tasks.mask.sampling import Sampling
 from tasks.microdata.errors import NotApplicable, NotFollowed
 from tasks.microdata.schema import Schema
 from tasks.microdata.spec import Public
@@ -26,8 +28,13 @@ from tasks.microdata.table import Floats, Integers, Microdata
 
 MOST_PAIRS = 900_000_000  # of a record and a row: 30,000 of each
 MOST_EXCHANGED = 8_000  # records of which exchanges are followed
+PILOT = 2_000  # of more records so many show whether following exchanges would find more
 MOST_ROWS_OF_A_RECORD = 600
 WANTED_PAIRS = 8_000_000  # that are weighed together; more where many are as likely
+NOT_EXCHANGED = (
+    f"exchanges tell more than a simulated law that cannot follow them: it needs all of at most {MOST_EXCHANGED:,} records, "
+    "and all of them released"
+)
 REMARK = "; the law of all steps together is estimated from simulated maskings (heuristic: no bound is proven)"
 
 
@@ -142,7 +149,8 @@ def link_by_simulated_law(
     Belief propagation over all records and rows then says how probable each pair is where no row is two records'; ties share.
 
     present: the records that the intruder knows to be released; the others have no links. n_records: of the source.
-    Raises NotFollowed for too many pairs, and as `learn_release`. Cost: O(r c) for r distinct records and c distinct rows.
+    Raises NotFollowed for too many pairs, OnlyBounded where exchanges would tell more and are not followed, as some are not
+    released or there are too many, and as `learn_release`. Cost: O(r c) for r distinct records and c distinct rows.
     Example: two records 0 and 10, noise of standard deviation 1, rows 0.4 and 9.2: each record is linked to the row near it.
     """
     if original.n * masked.n > MOST_PAIRS:
@@ -159,8 +167,8 @@ def link_by_simulated_law(
     n_common = _count_common(original, masked, present, n_records)
     pairs = LikelyPairs(starts, rows, scores, counts, np.bincount(both.shown_of_row), n_common)
     swapped = any(isinstance(step, RankSwapping) for step in mechanisms)
-    complete = original.n == masked.n == n_common
-    if swapped and complete and original.n <= MOST_EXCHANGED and _finds_exchanges(release):
+    can_follow = original.n == masked.n == n_common and original.n <= MOST_EXCHANGED
+    if swapped and can_follow and _finds_exchanges(release):
         chance = pairs.follow_exchanges(_numbers(both.own), _numbers(both.shown))
     else:
         chance = pairs.compute_chances(pairs.compute_evidence())
@@ -168,9 +176,12 @@ def link_by_simulated_law(
     owner = np.repeat(np.arange(len(counts)), np.diff(starts))
     chosen = (chance >= largest[owner] * (1 - EQUAL)) & (counts[owner] > 0)
     begins = np.append(0, np.cumsum(np.bincount(owner[chosen], minlength=len(counts))))
-    if present is None:
-        return Links(both.shown_of_row, both.own_of_record, begins, rows[chosen])
-    return Links(both.shown_of_row, both.own_of_record[present], begins, rows[chosen]).expand_links(present, original.n)
+    links = Links(both.shown_of_row, both.own_of_record, begins, rows[chosen])
+    if present is not None:
+        links = replace(links, search_class=both.own_of_record[present]).expand_links(present, original.n)
+    if swapped and not can_follow and _would_find_exchanges(release, original, masked, schema, mechanisms, knows):
+        raise OnlyBounded(NOT_EXCHANGED, links, remark=REMARK)
+    return links
 
 
 def _count_common(original: Microdata, masked: Microdata, present: Integers | None, n_records: int | None) -> int:
@@ -179,6 +190,20 @@ def _count_common(original: Microdata, masked: Microdata, present: Integers | No
         return min(len(present), masked.n)
     share = original.n / (n_records or original.n)
     return max(min(round(masked.n * share), original.n, masked.n), 1)
+
+
+def _would_find_exchanges(
+    release: LearnedRelease,
+    original: Microdata,
+    masked: Microdata,
+    schema: Schema,
+    mechanisms: tuple[Mechanism, ...],
+    knows: tuple[str, ...],
+) -> bool:
+    """Does following exchanges find more among some of the records, if none of them is left out?"""
+    some = original.take(release.simulation.order[:: -(-original.n // PILOT)])  # whatever the order of the table
+    steps = tuple(step for step in mechanisms if not isinstance(step, Sampling))
+    return _finds_exchanges(learn_release(some, masked, schema, steps, knows))
 
 
 def _finds_exchanges(release: LearnedRelease) -> bool:
