@@ -41,7 +41,7 @@ def test_a_release_file_with_pram(written):
         Pram(method="pram", attributes=("sex",), retention=0.8),
         Pram(method="pram", epsilon=1.0),
     )
-    assert [attack.method for attack in release.attacks_to_run] == ["distance_linkage", "transparency"]
+    assert [attack.method for attack in release.attacks_to_run] == ["distance_linkage", "transparency", "simulated_law"]
     known = collect_policy_names(release)
     assert (known.p_percent, known.sd_percent) == ((5.0, 10.0), (5.0, 10.0, 7.0))
 
