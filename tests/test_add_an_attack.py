@@ -31,6 +31,7 @@ def follow_page(folder: Path, *, leave_out: str = "") -> None:
                 path.write_text(path.read_text() + content)
             case "diff":
                 imported, before, after = (line[1:] for line in content.splitlines())
+                assert before in path.read_text(), f"the page does not fit {name}"
                 done = path.read_text().replace(before, after, 1)
                 path.write_text(done.replace("from tasks.attack.base", f"{imported}\nfrom tasks.attack.base", 1))
 

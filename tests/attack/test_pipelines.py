@@ -5,12 +5,12 @@ from __future__ import annotations
 import importlib.util
 import sys
 from pathlib import Path
-from time import process_time
 
 import numpy as np
 import pytest
 
 from tasks.attack.consistency.consistency import link_by_consistency
+from tasks.attack.outcomes.bounded import OnlyBounded
 from tasks.attack.plan import MARGINALS, default_attacks
 from tasks.attack.simulated.simulated_law import link_by_simulated_law
 from tasks.attack.transparency.transparency import link_by_mechanism
@@ -63,24 +63,25 @@ def test_a_chain_of_three_is_followed_and_its_sets_hold_the_truth(scene, seed):
     check(scene, np.random.default_rng(seed).choice(list(pipelines.steps_for(("a",))), 3), str(seed))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("chain", [("swap", "little noise", "rounding"), ("noise", "MDAV", "jitter")], ids=" then ".join)
-def test_20000_records_take_less_than_a_minute(table, chain):
+def test_20000_records_are_followed(table, chain):
     rng = np.random.default_rng(1)
     common, names = rng.normal(size=(20_000, 1)), tuple("abcdef")
     values = np.exp(9 + 0.5 * common + 0.5 * rng.normal(size=(20_000, 6))).astype(int)
     original, schema = table({name: values[:, j] for j, name in enumerate(names)})
     steps = pipelines.steps_for(names)
     done = mask(original, schema, tuple(steps[name] for name in chain), seed=bytes(32), path=())
-    begin, everybody = process_time(), np.arange(original.n)
+    everybody, followed = np.arange(original.n), []
     for spec in default_attacks(done.mechanisms):
         try:
             links, _ = attack_by(spec, original, done.data, schema, done.mechanisms)
-        except NotFollowed:  # too many pairs to weigh together, or to follow exchanges
-            assert spec.method == "consistency" or spec == MARGINALS
+        except (NotFollowed, OnlyBounded):  # too many pairs to weigh together, or to follow exchanges
+            assert spec.method in ("consistency", "simulated_law") or spec == MARGINALS
             continue
         assert not links.rules_out(everybody, everybody).any()
-    assert process_time() - begin < 60
+        followed.append(spec.attack_id)
+    assert "transparency" in followed
 
 
 def attack_by(spec, original, masked, schema, mechanisms):

@@ -194,6 +194,7 @@ def survey_of_six(n):
     return {"age": age, "income": income, "wealth": wealth, "hours": hours, "height": height, "spend": spend}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "n", [10_000, pytest.param(100_000, marks=pytest.mark.slow), pytest.param(300_000, marks=pytest.mark.slow)]
 )

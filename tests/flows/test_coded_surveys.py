@@ -96,7 +96,7 @@ def test_where_nearly_all_is_lost_the_limit_can_still_fail_and_is_asked_about():
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_survey_is_drafted_answered_and_certified_without_an_invented_code(sdcert, tmp_path, monkeypatch):
     """Every question is answered as it is proposed. Fails where codes or weights are averaged, or a drafted limit is missed."""
     from flows.run.history import read_manifests

@@ -71,7 +71,7 @@ def test_the_examples_of_attacks_fit_a_table_without_a_warning(tmp_path, capsys,
     assert "warning" not in capsys.readouterr().out
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("i", range(2))
 def test_the_examples_of_attacks_are_certified_and_each_attack_answers(sdcert, tmp_path, i):
     tables_of_the_attacks(tmp_path)

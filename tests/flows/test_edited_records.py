@@ -126,7 +126,7 @@ def told_of(manifest: dict[str, Any]) -> tuple[Any, ...]:
     return release, made, store.record(score, Score), content, stages, manifest["inputs"]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_what_does_not_follow_from_the_figures_is_not_signed(two):
     """Even where every seal is whole: a fault of this program, or a holder of the store's key."""
     kept, refused = map(told_of, two)

@@ -74,7 +74,7 @@ def test_no_two_releases_share_a_page_in_prefect(one, other):
     assert all(re.fullmatch("[a-z0-9]+(-[a-z0-9]+)*", key) for key in keys)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_terminal_of_other_letters_gets_codes(home, tmp_path):
     text = survey().replace("town", "\u05d0\u05d1")
     path = write_release(tmp_path, text=text)

@@ -10,7 +10,7 @@ TRANSPARENT = {"method": "transparency"}
 PROBABLE = {"method": "probabilistic_linkage", "false_links": 0.001, "missed": 0.1}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_release_is_attacked_by_probabilities(certify, tmp_path):
     _, before = certify({"attacks": [PLAIN, TRANSPARENT]})
     without = scorecard_of(tmp_path, before)["estimates"]

@@ -83,7 +83,7 @@ def test_a_tracking_server_that_is_away_is_told_by_its_kind_alone(own, monkeypat
     assert "SECRET" not in (follow_now("survey") or pytest.fail("it is not there"))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_alias_follows_the_runs_and_their_revocation(certify, sdcert):
     from tasks.runtime.tracking import open_client
 

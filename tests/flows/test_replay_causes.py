@@ -23,6 +23,7 @@ def replay(sdcert):
     return partial(replayed, sdcert)
 
 
+@pytest.mark.long
 def test_a_run_that_failed_fails_again_in_the_same_way(certify, replay):
     stages = {}
     for change in (
@@ -70,6 +71,7 @@ sys.exit(run(sys.argv[1:]))
 """
 
 
+@pytest.mark.long
 def test_a_run_that_was_killed_is_replayed_as_far_as_it_came(process, replay, tmp_path):
     path = write_release(tmp_path / "project")
     victim = process("-c", KILLED_IN_ATTACK, "certify", path, "--output", tmp_path / "releases")

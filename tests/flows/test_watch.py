@@ -75,7 +75,7 @@ def test_from_the_first_version_to_quarantine_and_out_again(watching, sdcert, tm
     assert sdcert("quarantine", "show", "f00").code == 2
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_two_versions_and_a_refusal_link_to_each_other(watching, sdcert, tmp_path):
     from outcomes import statement_in
 

@@ -53,7 +53,7 @@ def test_a_file_answers_as_its_model_and_is_written_alike_again(models, method):
     assert list_feature_names(read) == tuple(FRAME.columns) and list_classes(read).tolist() == ["no", "perhaps", "yes"]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_another_process_writes_the_same_bytes(models):
     """With other hash values of texts, and other leftovers in its memory."""
     environment = {**os.environ, "PYTHONHASHSEED": "7", "MALLOC_PERTURB_": "165", "PYTHONPATH": str(ROOT)}
