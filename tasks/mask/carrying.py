@@ -76,7 +76,7 @@ def create_law_of_bounded_ranks(view: IntruderView, bounds: ValueBounds) -> Disc
     if not there.any() or (last - first)[there].mean() > _MOST_RANKS * len(bounds.lowest):
         return None
     # at its rank among all that lie so: a column of many equal bounds, as after rounding, has few blocks
-    own = np.where(there, np.clip(believed_positions(view, bounds), bounds.low, bounds.high), np.nan)
+    own = np.where(there, np.clip(find_believed_positions(view, bounds), bounds.low, bounds.high), np.nan)
     begins = find_block_starts(np.sort(own[there]), MOST_BLOCKS)
     b, block = len(begins) - 1, code_by_rank(own, begins)
     n_records = np.maximum(np.bincount(block[there], minlength=b), 1)
@@ -84,7 +84,7 @@ def create_law_of_bounded_ranks(view: IntruderView, bounds: ValueBounds) -> Disc
     return _create_rank_law(bounds.name, own, shown, spread_over_ranks(lows, highs, begins))
 
 
-def believed_positions(view: IntruderView, bounds: ValueBounds) -> Floats:
+def find_believed_positions(view: IntruderView, bounds: ValueBounds) -> Floats:
     """What each record was last known to hold, or the middle of its bounds where its values are classes by now."""
     try:
         own = view.knowledge.believed.positions(view.schema[bounds.name])

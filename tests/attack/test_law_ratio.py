@@ -14,7 +14,7 @@ from tasks.attack.membership.frame import Frame
 from tasks.attack.membership.inference import create_file_experiment, score_membership
 from tasks.attack.membership.law_ratio import LEAST, LawRatio
 from tasks.attack.membership.methods import attack_table
-from tasks.attack.simulated import presence
+from tasks.attack.simulated import simulated_law
 from tasks.attack.simulated.presence import compare_by_simulation
 from tasks.attack.threat import Intruder
 from tasks.mask.categories.pram import Pram
@@ -157,7 +157,7 @@ def test_groups_depend_on_who_is_in_the_release_and_a_lost_law_is_simulated(tabl
 
 
 def test_more_pairs_than_can_be_simulated_are_not_followed(table, monkeypatch):
-    monkeypatch.setattr(presence, "MOST_PAIRS", 999)
+    monkeypatch.setattr(simulated_law, "MOST_PAIRS", 999)
     data, schema, frame = normals(table, 60, 4)
     steps = (SWAP, SAMPLE, SWAP)
     released = release(data, schema, frame, steps)

@@ -69,7 +69,7 @@ TOO_LARGE = {
     "more than {} pairs of records and rows are too many to look at": 1,
     "more than {} pairs of records and rows contradict nothing: too many to go on with": 1,
     "more than {} pairs of records and rows are possible: too many to weigh together": 1,
-    "more than {} pairs of records and rows are too many for a simulated law": 2,
+    "more than {} pairs of records and rows are too many for a simulated law": 1,
     "more than {} pairs are equally likely: the law tells too few apart": 1,
     "NOT_EXCHANGED": 1,
     "too_large.reason": 1,

@@ -9,7 +9,7 @@ import numpy as np
 from tasks.attack.membership.closest_record import check_known
 from tasks.attack.membership.frame import Frame
 from tasks.attack.membership.scored import MembershipScores
-from tasks.attack.simulated.presence import REMARK
+from tasks.attack.simulated.simulated_law import REMARK
 from tasks.attack.transparency.presence import compare_with_absence
 from tasks.mask.external_release.released import Synthetic
 from tasks.mask.methods import Mechanism

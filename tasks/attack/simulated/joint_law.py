@@ -67,12 +67,8 @@ class JointLaw:
     judge: LawTables
     forms: tuple[str, ...]
 
-    def compute_log_likelihood(self, records: Integers, rows: Integers) -> Floats:
-        """Shape (k,): the logarithm of the learned density of rows given their records, for k pairs of distinct ones."""
-        return _score_pairs(records, rows, self.tables)
-
     def compare_all_rows(self, records: Integers) -> Floats:
-        """Shape (k, c): the same of k distinct records and all distinct rows."""
+        """Shape (k, c): the logarithm of the learned density of all distinct rows given each of k distinct records."""
         return _score_all_rows(records, self.tables)
 
 
@@ -229,17 +225,6 @@ def _weigh_together(normal: Floats, tie: Floats) -> float:
         if normal[j] != 0.0:
             for k in range(len(normal)):
                 found -= normal[j] * tie[j, k] * normal[k] / 2
-    return found
-
-
-@njit(missing={f"laws.{name}": _UNKNOWN for name in ("place", "atom", "normal_atom")})
-def _score_pairs(records: Integers, rows: Integers, laws: LawTables) -> Floats:
-    found, normal = np.empty(len(records)), np.empty((1, len(laws.first)))
-    for e in range(len(records)):
-        found[e] = _sum_attributes(records[e], rows[e], laws)
-        for j in range(len(laws.first)):
-            _list_quantiles(j, records[e], laws, rows[e : e + 1], 1, normal)
-        found[e] += _weigh_together(normal[0], laws.tie)
     return found
 
 

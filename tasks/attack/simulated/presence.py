@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from tasks.attack.simulated.simulated_law import MOST_PAIRS, learn_release
+from tasks.attack.simulated.simulated_law import learn_release
 from tasks.mask.methods import Mechanism
-from tasks.microdata.errors import NotFollowed
 from tasks.microdata.schema import Schema
 from tasks.microdata.table import Floats, Microdata
 
-REMARK = "; the law of the steps is estimated from simulated maskings (heuristic: no bound is proven)"
 _BLOCK = 4_000_000  # pairs of a record and a row that are held in memory at a time
 _LEAST = 1e-12  # of what a row's other records have in common, as a share of the whole
 
@@ -32,11 +30,9 @@ def compare_by_simulation(
 
     n_masked: how many records were masked. knows: published attributes, at least one.
 
-    Raises NotFollowed for more than 900,000,000 pairs of a record and a row, and as `learn_release`.
+    Raises as `learn_release`.
     Cost: O(n m d) for n distinct records and m distinct rows.
     """
-    if held.n * released.n > MOST_PAIRS:
-        raise NotFollowed(f"more than {MOST_PAIRS:,} pairs of records and rows are too many for a simulated law")
     release = learn_release(held, released, schema, mechanisms, knows, n_masked=n_masked)
     records, rows = (np.bincount(kinds) for kinds in (release.both.own_of_record, release.both.shown_of_row))
     blocks = np.array_split(np.arange(len(records)), max(-(-len(records) * len(rows) // _BLOCK), 1))

@@ -101,10 +101,6 @@ class LearnedRelease:
     law: JointLaw
     simulation: Simulation
 
-    def compute_log_likelihood(self, records: Integers, rows: Integers) -> Floats:
-        """Shape (k,): log P(row | record) of k pairs of the intruder's records and released rows, up to a term of the row."""
-        return self.law.compute_log_likelihood(self.both.own_of_record[records], self.both.shown_of_row[rows])
-
 
 def learn_release(
     original: Microdata,
@@ -117,13 +113,15 @@ def learn_release(
 ) -> LearnedRelease:
     """Learn the law of the steps by simulated maskings of `original`, for these records and the released rows.
 
-    Meaning: what `compute_log_likelihood` says of a pair is a heuristic estimate; ratios of it between records are those of the
-    law. n_masked: as `simulate_maskings`.
+    Meaning: the law is a heuristic estimate. n_masked: as `simulate_maskings`.
 
-    Raises NotApplicable where the intruder knows no attribute, NotFollowed as `simulate_maskings`.
+    Raises NotApplicable where the intruder knows no attribute, NotFollowed for more than 900,000,000 pairs of a record and a
+    row, and as `simulate_maskings`.
     """
     if not knows:
         raise NotApplicable("the intruder knows no published attribute")
+    if original.n * masked.n > MOST_PAIRS:
+        raise NotFollowed(f"more than {MOST_PAIRS:,} pairs of records and rows are too many for a simulated law")
     both = create_comparison(original, masked, schema, knows, "release")
     simulation = simulate_maskings(original, masked, schema, mechanisms, knows, n_masked=n_masked)
     law = learn_joint_law(simulation, both.own_of_record[simulation.order], both.shown_of_row)
@@ -149,12 +147,10 @@ def link_by_simulated_law(
     Belief propagation over all records and rows then says how probable each pair is where no row is two records'; ties share.
 
     present: the records that the intruder knows to be released; the others have no links. n_records: of the source.
-    Raises NotFollowed for too many pairs, OnlyBounded where exchanges would tell more and are not followed, as some are not
-    released or there are too many, and as `learn_release`. Cost: O(r c) for r distinct records and c distinct rows.
+    Raises NotFollowed for too many likely pairs, OnlyBounded where exchanges would tell more and are not followed (some records
+    are not released, or there are too many), and as `learn_release`. Cost: O(r c) for r distinct records and c distinct rows.
     Example: two records 0 and 10, noise of standard deviation 1, rows 0.4 and 9.2: each record is linked to the row near it.
     """
-    if original.n * masked.n > MOST_PAIRS:
-        raise NotFollowed(f"more than {MOST_PAIRS:,} pairs of records and rows are too many for a simulated law")
     release = learn_release(original, masked, schema, mechanisms, knows)
     both = release.both
     wanted = min(MOST_ROWS_OF_A_RECORD, max(WANTED_PAIRS // max(len(both.own), 1), 1))

@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 from scipy.linalg import block_diag
 
-from tasks.mask.carrying import believed_positions, create_law_of_bounded_ranks, find_bounds, find_released_column
+from tasks.mask.carrying import create_law_of_bounded_ranks, find_believed_positions, find_bounds, find_released_column
 from tasks.mask.intruder_belief import Belief, DiscreteLikelihood, GaussianLikelihood, InInterval
 from tasks.mask.noise.noise_distribution import compute_covariance, compute_standard_deviations
 from tasks.mask.precision_grid import grid_step
@@ -48,7 +48,7 @@ def infer_unknown_groups(view: IntruderView, names: tuple[str, ...], *, by_mean:
     covariance = covariance + np.diag([grid_step(view.precision[name]) ** 2 / 12 for name in known])
     largest = _count_largest_group(view, names)
     kept = [one for name, one in bounds.items() if one is not None and name in known]
-    moved = [_bound_group_value(view, one, largest, by_mean=by_mean) for one in kept]
+    moved = [_enclose_group_value(view, one, largest, by_mean=by_mean) for one in kept]
     alike = np.zeros(len(centre), dtype=np.int64), np.zeros(len(shown), dtype=np.int64)
     rest = knowledge.drop_attributes(known)
     return replace(
@@ -96,7 +96,7 @@ def _average_covariance(part: GaussianLikelihood) -> Floats:
 def _locate(view: IntruderView, bounds: ValueBounds) -> tuple[Floats, float]:
     """Mean and average variance of an attribute by its law of ranks, by factors, or by its bounds."""
     knowledge, name = view.knowledge, bounds.name
-    own = believed_positions(view, bounds)
+    own = find_believed_positions(view, bounds)
     if knowledge.is_certain((name,)):
         return own, 0.0
     factors = next((part for part in knowledge.blurred if part.factors and name in part.names), None)
@@ -134,7 +134,7 @@ def _count_largest_group(view: IntruderView, names: tuple[str, ...]) -> int:
     return int(np.bincount(row_codes(view.released, names)).max(initial=1))
 
 
-def _bound_group_value(view: IntruderView, bounds: ValueBounds, largest: int, *, by_mean: bool) -> ValueBounds:
+def _enclose_group_value(view: IntruderView, bounds: ValueBounds, largest: int, *, by_mean: bool) -> ValueBounds:
     """Between what the value of each record's group lies, in which at most `largest` records are.
 
     Formula in words: a mean is least where the others of the group hold the lowest values of the column, and of some number of

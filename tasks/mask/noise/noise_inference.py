@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.linalg import block_diag
 
-from tasks.mask.carrying import believed_positions, carry_bounds, find_bounds
+from tasks.mask.carrying import carry_bounds, find_believed_positions, find_bounds
 from tasks.mask.intruder_belief import Belief, GaussianLikelihood, InInterval
 from tasks.mask.noise.noise_distribution import (
     compute_column_means,
@@ -89,7 +89,7 @@ def locate_within_bounds(view: IntruderView, bounds: ValueBounds) -> tuple[Float
     Expected is what each record was last known to hold, or else the end of the bounds next to it: rounding at random is right
     in expectation. Around a mean c within low..high the variance is at most (high - c) (c - low) (Bhatia and Davis 2000).
     """
-    own = np.clip(believed_positions(view, bounds), bounds.low, bounds.high)
+    own = np.clip(find_believed_positions(view, bounds), bounds.low, bounds.high)
     return own, float(np.nanmean((bounds.high - own) * (own - bounds.low)))
 
 
