@@ -7,12 +7,16 @@ import flows.environment  # noqa: F401  # prepares the process before Prefect is
 # isort: split
 import os
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 from prefect import flow, tags
 from prefect.task_runners import ThreadPoolTaskRunner
 
+from flows.earlier.counted import CountedReleases
+from flows.earlier.counting import FindReleases, count_releases, find_population
+from flows.earlier.search import EARLIER, EarlierSearch, Population, ReleasedMeanwhile
 from flows.kinds import find_kind
 from flows.kinds.base import ReleaseJob
 from flows.limits import refuse_silence
@@ -25,6 +29,7 @@ from flows.run.stage_runner import ReleaseArtifacts, StageRunner, assert_unchang
 from flows.table_stages import check_source, ingest_files, select_people
 from tasks.attack.omissions import refuse_unknown_intruders
 from tasks.audit.maintenance.use import use_store
+from tasks.audit.series.past_releases import PERSONS, PastRelease
 from tasks.classify.task import classify_attributes
 from tasks.ingest.task import ingest_source, source_digest
 from tasks.microdata.refs import RecordRef, TableRef
@@ -40,25 +45,54 @@ CountAttempt = Callable[[TableRef, str, str], str]  # source, digest of its file
 ExamineSource = Callable[[Schema, TableRef], None]
 
 
+@dataclass(slots=True)
+class AttemptOnce:
+    """Counts the attempt of a run once: stages that run again because of another release attempt nothing new."""
+
+    count: CountAttempt
+    draw: str | None = None
+
+    def __call__(self, source: TableRef, source_file: str, masking: str) -> str:
+        if self.draw is None:
+            self.draw = self.count(source, source_file, masking)
+        return self.draw
+
+
 @flow(name="certify", task_runner=ThreadPoolTaskRunner(max_workers=ATTACKS_AT_ONCE), persist_result=False)  # type: ignore[arg-type]  # prefect's stub wants TaskRunner[PrefectFuture[Any]]
 @hide_exceptions("certify")
 def certify(spec: str, output: str = "releases", refresh: bool = False, new_draw: bool = False) -> dict[str, str]:
     """Certify the release whose spec is stored under an address; returns the run, its verdict and its folder."""
     release = Store().record(RecordRef(spec), ReleaseSpec)
     with RunRecorder(release, refresh=refresh) as recorder:
-        count_attempt = partial(_count_attempt, recorder, release, new_draw=new_draw)
-        made = run_stages(recorder, release, count_attempt, partial(_examine, release))
-        refuse_limits_that_cannot_fail(release.policy, Store().record(made.score, Score).estimates)
-        return issue(recorder, release, made, Path(output))
+        count_attempt = AttemptOnce(partial(_count_attempt, recorder, release, new_draw=new_draw))
+        search = EarlierSearch(recorder.run_id)
+        while True:
+            made = run_stages(
+                recorder, release, count_attempt, partial(_examine, release), partial(_find_and_note, recorder, search)
+            )
+            score = Store().record(made.score, Score)
+            refuse_limits_that_cannot_fail(release.policy, score.estimates)
+            is_release = score.verdict.verdict == "certified" and not release.not_for_publication
+            if is_release:
+                recorder.note(**{PERSONS: search.store_persons()})
+            try:
+                return issue(recorder, release, made, Path(output), search.refuse_new_releases if is_release else None)
+            except ReleasedMeanwhile:
+                recorder.reopen()
 
 
 def run_stages(
-    runner: StageRunner, release: ReleaseSpec, count_attempt: CountAttempt, examine: ExamineSource | None = None
+    runner: StageRunner,
+    release: ReleaseSpec,
+    count_attempt: CountAttempt,
+    examine: ExamineSource | None = None,
+    find_past: FindReleases | None = None,
 ) -> ReleaseArtifacts:
     """The six stages of a release, run by a recorder, or by a replay that records nothing.
 
     count_attempt: writes the attempt down before it is made, and returns its draw. examine: called before the attempt with the
-    schema and the source; it asks what is asked of a new release alone.
+    schema and the source; it asks what is asked of a new release alone. find_past: finds the earlier releases about
+    some persons; None: none is asked for, also none that the release file names.
     """
     digest = assert_unchanged("source", source_digest(release.source))
     source = runner.run("ingest", ingest_source.bind(store_part(release.ingest_plan), digest))
@@ -71,10 +105,12 @@ def run_stages(
     people = select_people(runner, release, masked) if release.membership_attacks else None
     kind, job = find_kind(release), ReleaseJob(runner, release, source, masked, files, people)
     made = kind.make(job)
+    counted = CountedReleases() if find_past is None else count_releases(job, made, find_past(find_population(job)))
+    job = replace(job, earlier=counted.to_attack)
     results = kind.attack(job, made)
     score = kind.score(job, results)
     page = kind.report(job, made, results, score)
-    return ReleaseArtifacts(source["data"], made.address, score, page, masked.draw, made.card)
+    return ReleaseArtifacts(source["data"], made.address, score, page, masked.draw, made.card, counted.claims)
 
 
 def certify_tagged(release: ReleaseSpec, *, output: str, refresh: bool = False, new_draw: bool = False) -> dict[str, str]:
@@ -89,6 +125,13 @@ def _examine(release: ReleaseSpec, schema: Schema, source: TableRef) -> None:
     """Refuse a policy that is silent on a kind of disclosure, before an attempt is counted."""
     refuse_unknown_intruders(release.omit, collect_policy_names(release, schema).intruders or ())
     refuse_silence(release, schema, Store().table(source))
+
+
+def _find_and_note(recorder: RunRecorder, search: EarlierSearch, population: Population) -> tuple[PastRelease, ...]:
+    """The earlier releases about some persons; their runs are written down, for a replay to find the same."""
+    found = search.find_releases(population)
+    recorder.note(**{EARLIER: [one.run for one in found]})
+    return found
 
 
 def _count_attempt(

@@ -268,6 +268,7 @@ class ReleaseSpec(Spec):
     def report_plan(self) -> ReportPlan:
         parts = {name: getattr(self, name) for name in ReportPlan.model_fields if name in type(self).model_fields}
         parts["intruder"] = self.intruder.model_copy(update={"files": ()})  # where they are is nobody's business
+        parts["context"] = self.context.without_tables()
         known = {"control_table": self.control_plan is not None}
         elsewhere = {"masked_elsewhere": self.released is not None, "tool": self.released and self.released.tool}
         return ReportPlan(

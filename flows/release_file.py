@@ -17,6 +17,7 @@ from tasks.mask.coding.recoding import load_mappings
 from tasks.mask.control import FEWEST, LARGEST_SHARE
 from tasks.microdata.document import Document, Path_, find_value, format_dotted_path, read_document, validate_document
 from tasks.microdata.errors import InputError
+from tasks.report.publication import Context
 from tasks.score.policy import check_policy
 
 WHOLE_FILE = "(the whole file)"
@@ -81,12 +82,28 @@ def _resolve_files(release: ReleaseSpec, folder: Path) -> ReleaseSpec:
         found["release"] = Published(model=release.release.model.resolve_path(folder))
     files = tuple(file.resolve_path(folder) for file in release.intruder.files)
     found["intruder"] = release.intruder.model_copy(update={"files": files})
+    found["context"] = _resolve_prior_tables(release.context, folder)
     if release.masking is not None:
         found["masking"] = load_mappings(release.masking, folder, "masking")
     if "released" in found:
         mechanism = load_mappings(found["released"].mechanism, folder, "released.mechanism")
         found["released"] = found["released"].model_copy(update={"mechanism": mechanism})
     return release.model_copy(update=found)
+
+
+def _resolve_prior_tables(context: Context, folder: Path) -> Context:
+    """The context with absolute paths of the tables of earlier releases, and with their mapping files read."""
+    if context.prior_releases is None:
+        return context
+    found = [
+        one
+        if isinstance(one, str)
+        else one.resolve_path(folder).model_copy(
+            update={"mechanism": load_mappings(one.mechanism, folder, f"context.prior_releases[{i}].mechanism")}
+        )
+        for i, one in enumerate(context.prior_releases)
+    ]
+    return context.model_copy(update={"prior_releases": tuple(found)})
 
 
 def add_unit_roles(release: ReleaseSpec, attributes: tuple[AttributeSpec, ...]) -> tuple[AttributeSpec, ...]:

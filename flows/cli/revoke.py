@@ -6,12 +6,16 @@ nothing. The ledger decides: whatever a crash leaves out after the entry, the sa
 not be there: nobody can keep a certificate alive by moving it away.
 
 What is revoked is the certificate of one run. Others of the same data that still stand are named, or revoked with it.
+
+A revocation recalls no file: what was released counts as an earlier release about its persons. Only a file that nobody outside
+was ever given does not, and who revokes its certificate signs that.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -53,7 +57,18 @@ ELSEWHERE = "  for people who verify elsewhere: send them revocation.json, or a 
 @app.command()
 def revoke(
     run: RunArgument,
-    reason: Annotated[str, typer.Option(help="why nobody shall rely on it any more", metavar="TEXT", show_default=False)],
+    reason: Annotated[
+        str | None, typer.Option(help="why nobody shall rely on it any more", metavar="TEXT", show_default=False)
+    ] = None,
+    never_published: Annotated[
+        str | None,
+        typer.Option(
+            help="in place of --reason: why it is known that nobody outside was ever given the file. It then does not count as "
+            "an earlier release about its persons. This is signed; a release that somebody approved is refused",
+            metavar="TEXT",
+            show_default=False,
+        ),
+    ] = None,
     folder: FolderOption = None,
     others: Annotated[bool, typer.Option("--all", help="every other certificate of the same data as well")] = False,
 ) -> int:
@@ -63,17 +78,18 @@ def revoke(
     from tasks.audit.signing.keyring import Keyring
     from tasks.microdata.spec import Reason
 
-    check_words("--reason", Reason, reason, A_REASON)
+    ground = _choose_ground(reason, never_published)
+    check_words("--never-published" if ground.never_published else "--reason", Reason, ground.reason, A_REASON)
     certified = _load_certified_run(run)
     Ledger.current().refuse_clock_behind()
     if folder is not None:
         folder = check_release_folder(certified, folder, Keyring.from_home(Home.current())).folder
-    lines, failed = _revoke_run(certified, reason, folder or find_release_folder(certified))
+    lines, failed = _revoke_run(certified, ground, folder or find_release_folder(certified))
     same = _find_other_runs(certified)
     if others:
         for other in same:
             try:
-                more, fault = _revoke_run(other, reason, find_release_folder(other))
+                more, fault = _revoke_run(other, ground, find_release_folder(other))
             except InputError as error:  # what was done before must be told all the same
                 more, fault = [], error
             lines, failed = lines + more, failed or fault
@@ -87,11 +103,43 @@ def revoke(
     return 0
 
 
-def _revoke_run(run: CertifiedRun, reason: str, folder: Path | None) -> tuple[list[str], InputError | None]:
+@dataclass(frozen=True, slots=True)
+class RevocationGround:
+    """Why a certificate is revoked. never_published: because nobody outside was given the file."""
+
+    reason: str
+    never_published: bool
+
+
+def _choose_ground(reason: str | None, never_published: str | None) -> RevocationGround:
+    """Raises InputError unless exactly one of the two options was given."""
+    if (reason is None) == (never_published is None):
+        what = "no reason is given" if reason is None else "two reasons are given"
+        allowed = "--reason TEXT or, for a file that nobody outside was ever given, --never-published TEXT"
+        raise InputError("no-reason", "--reason", what, allowed, "give one of them")
+    return RevocationGround(reason or never_published or "", never_published is not None)
+
+
+def _refuse_published(run: CertifiedRun) -> None:
+    """InputError where it cannot be said of a release that it was never published."""
+    if run.found.approvals:
+        what, allowed = "somebody approved this release for publication", "a release that nobody approved"
+        remedy = "revoke it with --reason TEXT: it goes on counting as an earlier release about its persons"
+    elif any(not one.never_published for one in run.found.revocations):
+        what, allowed = "the certificate was revoked before, as that of a published file", "a certificate that stands"
+        remedy = "nothing: the file goes on counting as an earlier release about its persons"
+    else:
+        return
+    raise InputError("published", "--never-published", what, allowed, remedy, run.run)
+
+
+def _revoke_run(run: CertifiedRun, ground: RevocationGround, folder: Path | None) -> tuple[list[str], InputError | None]:
     """Revoke one certificate; what there is to tell, and what could not be done once it was revoked."""
     message = "the certificate was revoked before; the first reason stands"
+    if ground.never_published:
+        _refuse_published(run)
     if not run.found.revocations:
-        _record(run, reason)
+        _record(run, ground)
         run, message = _load_certified_run(run.run), "the certificate is revoked. This cannot be undone."
     lines, failed = _spread(run, folder)
     settled, fault = _settle_latest(run, folder)
@@ -177,7 +225,7 @@ def _load_certified_run(run: str) -> CertifiedRun:
         return require_certified_run(index, run)
 
 
-def _record(run: CertifiedRun, reason: str) -> None:
+def _record(run: CertifiedRun, ground: RevocationGround) -> None:
     """Sign the revocation, keep it, and append its entry."""
     from tasks.audit.certificates.revocation import sign_revocation
     from tasks.audit.ledger.checkpoint import refuse_unsound_ledger
@@ -186,15 +234,18 @@ def _record(run: CertifiedRun, reason: str) -> None:
 
     refuse_unsound_ledger(Home.current())
     with hold_signing_key(ask=find_passphrase_prompt()) as machine:
-        content = sign_revocation(_create_subject(run.released), _create_revocation_predicate(run, reason), machine)
+        content = sign_revocation(_create_subject(run.released), _create_revocation_predicate(run, ground), machine)
         store_statement(run, content, KIND)
-        Ledger.current().append(lambda _: _create_entry(run, reason, content), machine)
+        Ledger.current().append(lambda _: _create_entry(run, ground, content), machine)
 
 
-def _create_entry(run: CertifiedRun, reason: str, content: bytes) -> CertificateRevoked:
+def _create_entry(run: CertifiedRun, ground: RevocationGround, content: bytes) -> CertificateRevoked:
     from tasks.audit.ledger.entries import CertificateRevoked
 
-    if _load_certified_run(run.run).found.revocations:
+    now = _load_certified_run(run.run)
+    if ground.never_published:
+        _refuse_published(now)
+    if now.found.revocations:
         what, remedy = (
             "the certificate was revoked a moment ago",
             "give the same command again: it shows the reason that stands",
@@ -202,15 +253,27 @@ def _create_entry(run: CertifiedRun, reason: str, content: bytes) -> Certificate
         raise InputError("revoked-already", "RUN", what, "one revocation", remedy, run.run)
     digest = hashlib.sha256(content).hexdigest()
     return CertificateRevoked(
-        run=run.run, certificate=run.sha256, revocation=digest, reason=reason, asked_by=identify_local_user()
+        run=run.run,
+        certificate=run.sha256,
+        revocation=digest,
+        reason=ground.reason,
+        asked_by=identify_local_user(),
+        never_published=ground.never_published,
     )
 
 
-def _create_revocation_predicate(run: CertifiedRun, reason: str) -> RevocationPredicate:
+def _create_revocation_predicate(run: CertifiedRun, ground: RevocationGround) -> RevocationPredicate:
     from tasks.audit.certificates.revocation import RevocationPredicate
 
     now = datetime.now(UTC)
-    return RevocationPredicate(certificate=run.sha256, run=run.run, release=run.release, at=now, reason=reason)
+    return RevocationPredicate(
+        certificate=run.sha256,
+        run=run.run,
+        release=run.release,
+        at=now,
+        reason=ground.reason,
+        never_published=ground.never_published,
+    )
 
 
 def _create_subject(released: ReleasedTable) -> list[dict[str, Any]]:

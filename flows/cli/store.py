@@ -32,6 +32,7 @@ WHY: dict[RetentionReason, str] = {
     "certified": "certified for publication, and not revoked",
     "in progress": "in progress",
     "newest of its series": "the newest of its series",
+    "released": "revoked, and its file is still out: kept for attacks on later releases about the same persons",
     "young": "younger than asked for",
 }
 

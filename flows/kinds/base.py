@@ -10,6 +10,7 @@ from flows.run.certificate import ReleasedFile
 from flows.run.stage_runner import MaskingArtifacts, ReleaseArtifacts, StageRunner
 from flows.table_stages import FileHolders
 from tasks.attack.outputs import AnswerOutputs, AttackOutputs, MembershipOutputs, PeopleOutputs
+from tasks.attack.together.earlier_release import EarlierRelease
 from tasks.ingest.outputs import IngestOutputs
 from tasks.microdata.refs import FileRef, RecordRef, TableRef
 from tasks.report.kinds.base import KindReport
@@ -24,6 +25,7 @@ class ReleaseJob:
     """A release whose source is masked, and who runs the stages that are still to come.
 
     files: the intruders who have an external file. people: who is asked about by membership attacks; None: nobody.
+    earlier: what attacks are given of the earlier releases about the same persons.
     """
 
     runner: StageRunner
@@ -32,6 +34,7 @@ class ReleaseJob:
     masked: MaskingArtifacts
     files: FileHolders
     people: PeopleOutputs | None
+    earlier: tuple[RecordRef[EarlierRelease], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,6 +48,7 @@ class _Manifest(BaseModel):
     draw: str | None = None
     seed: str | None = None
     failure: str | None = None
+    earlier: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,8 @@ class PastRun:
 
     status: `finished`, `failed`, `interrupted` or `killed`. stages: what each stage made that ended. inputs: what each stage
     was given that began. draw: the id of its seed, None where it ended before one was needed. provenance: what it was made
-    by, None where that was not kept. ended: what the ledger says of its end, None: nothing.
+    by, None where that was not kept. ended: what the ledger says of its end, None: nothing. earlier: the runs whose releases
+    counted, None in a run of an earlier version, which asked for none.
     """
 
     run: str
@@ -69,6 +71,7 @@ class PastRun:
     failure: str | None
     provenance: Provenance | None
     ended: RunEnded | None
+    earlier: tuple[str, ...] | None = None
 
 
 class ManifestChanged(Exception):
@@ -98,7 +101,7 @@ def load_past_run(name: str) -> PastRun:
     stages = {stage: done.produced for stage, done in manifest.stages.items()}
     made_by = None if manifest.provenance is None else _read_provenance(manifest.provenance)
     facts = (manifest.draw, manifest.seed, manifest.failure)
-    return PastRun(run, status, release, stages, manifest.inputs, *facts, made_by, ended)
+    return PastRun(run, status, release, stages, manifest.inputs, *facts, made_by, ended, manifest.earlier)
 
 
 def check_or_restore_secrets(run: PastRun) -> None:

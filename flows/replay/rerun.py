@@ -13,10 +13,12 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from flows.certify import run_stages
+from flows.earlier.search import select_releases
 from flows.mask_stages import RELEASED_TABLE
 from flows.release import ReleaseSpec
 from flows.replay.past_run import WHERE, PastRun
@@ -134,7 +136,8 @@ def rerun(run: PastRun, given: GivenPaths) -> Rerun:
             with relocate_errors(f"intruder.files[{i}]"):
                 _refuse_absent(file, f"file {name}=")
         try:
-            done.made = run_stages(done, _as_attacked(run, release), done.use_past_draw)
+            find_past = None if run.earlier is None else partial(select_releases, run.earlier)
+            done.made = run_stages(done, _as_attacked(run, release), done.use_past_draw, find_past=find_past)
         except CameNoFurther:
             pass
         except (StageFailure, InputError) as error:

@@ -13,7 +13,7 @@ from tasks.audit.signing.envelope import STATEMENT_PAYLOAD_TYPE, sign_envelope
 from tasks.audit.signing.keys import SigningKey
 from tasks.report.content import Content
 from tasks.report.page import Stamp
-from tasks.report.predicate import ATTACK_CATALOGUE_VERSION, ColumnClaim, DocumentClaim, SweepClaim
+from tasks.report.predicate import ATTACK_CATALOGUE_VERSION, ColumnClaim, DocumentClaim, EarlierReleaseClaim, SweepClaim
 from tasks.report.statement import REVIEW_MONTHS, add_months, create_predicate, create_statement
 from tasks.runtime.draws import SEED_ENTROPY_BITS
 
@@ -51,7 +51,8 @@ class ReleasedFile:
 class RunConclusion:
     """All that the end of a run says, but for what is known only while the ledger is held: the certificate before.
 
-    documents: the files issued beside the table, the report first. source: address of the source's table.
+    documents: the files issued beside the table, the report first. source: address of the source's table. earlier: the earlier
+    releases about the same persons.
     """
 
     trail: Trail
@@ -64,6 +65,7 @@ class RunConclusion:
     criteria: list[dict[str, Any]]
     stages: dict[str, Any]
     manifest: str
+    earlier: tuple[EarlierReleaseClaim, ...] = ()
 
     @property
     def statement_name(self) -> str:
@@ -94,6 +96,7 @@ class RunConclusion:
             policy_version=self.release.policy_version,
             policy_author=self.release.policy_author,
             seed_entropy_bits=SEED_ENTROPY_BITS if secret else None,
+            earlier_releases=self.earlier,
             sweep=None if chosen is None else SweepClaim(name=chosen.name, points_tried=chosen.points_tried),
         )
         report = self.documents[0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -42,11 +43,18 @@ SCORECARD_SCHEMA = "1"
 _MARKDOWN = re.compile(r"[!-/:-@\[-`{-~]")  # all that a backslash makes plain
 
 
-def issue(recorder: RunRecorder, release: ReleaseSpec, made: ReleaseArtifacts, output: Path) -> dict[str, str]:
+def issue(
+    recorder: RunRecorder,
+    release: ReleaseSpec,
+    made: ReleaseArtifacts,
+    output: Path,
+    look_again: Callable[[], None] | None = None,
+) -> dict[str, str]:
     """Sign, write down and publish what a release leaves; returns the run, its verdict and its folder.
 
     The folder is complete before the ledger speaks of it, and appears after: nothing is published that is not written down.
     The table is among the files only if the release is certified. Full precision stays in the run's private folder.
+    look_again: called while nobody else can write into the ledger; if it raises, nothing is signed, written down or published.
     """
     store = Store()
     measured, content = store.record(made.score, Score), store.record(made.page["content"], Content)
@@ -91,8 +99,9 @@ def issue(recorder: RunRecorder, release: ReleaseSpec, made: ReleaseArtifacts, o
             criteria=scorecard["criteria"],
             stages=recorder.stages,
             manifest=manifest,
+            earlier=made.earlier,
         )
-        recorder.trail.record_end(partial(_sign_into_draft, draft, ending))
+        recorder.trail.record_end(partial(_sign_into_draft, draft, ending, look_again))
         folder = draft.appear()
     _move_latest(recorder, folder.parent, release.name)
     _track(recorder, content, folder, made.released, ending.statement_name)
@@ -111,8 +120,12 @@ def _move_latest(recorder: RunRecorder, parent: Path, release: str) -> None:
         recorder.note(latest=f"not moved: {error.strerror or type(error).__name__}")
 
 
-def _sign_into_draft(draft: FolderDraft, ending: RunConclusion, key: SigningKey) -> RunEnded:
-    """Sign while the ledger is held, so that no other run of the series ends in between."""
+def _sign_into_draft(
+    draft: FolderDraft, ending: RunConclusion, look_again: Callable[[], None] | None, key: SigningKey
+) -> RunEnded:
+    """Sign while the ledger is held, so that no other run of the series, or about the same persons, ends in between."""
+    if look_again is not None:
+        look_again()
     statement, entry = ending.sign_statement(key)
     draft.add(ending.statement_name, statement)
     return entry

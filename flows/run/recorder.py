@@ -154,6 +154,11 @@ class RunRecorder:
         self._final = True
         return Store().digest(read_file(self.folder / MANIFEST))
 
+    def reopen(self) -> None:
+        """The manifest is not final after all: the stages run again."""
+        self._final = False
+        self.note(status="running")
+
     def warn(self, notes: tuple[str, ...]) -> None:
         """Add what a reader should know to the notes of the manifest; they hold no source value."""
         self.note(notes=[*self._manifest.get("notes", []), *notes])

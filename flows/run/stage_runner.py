@@ -12,6 +12,7 @@ from tasks.microdata.errors import InputError
 from tasks.microdata.refs import FileRef, RecordRef, TableRef
 from tasks.microdata.schema import Schema
 from tasks.report.outputs import ReportOutputs
+from tasks.report.predicate import EarlierReleaseClaim
 from tasks.runtime.artifacts import Store
 from tasks.runtime.stages import StageCall
 from tasks.score.release_figures import Score
@@ -43,7 +44,10 @@ class StageRunner(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ReleaseArtifacts:
-    """What the stages of one release made. released: a table, or the file of a model, which has a card."""
+    """What the stages of one release made. released: a table, or the file of a model, which has a card.
+
+    earlier: what the certificate says of the earlier releases that count.
+    """
 
     source: TableRef
     released: TableRef | FileRef
@@ -51,6 +55,7 @@ class ReleaseArtifacts:
     page: ReportOutputs
     draw: str
     card: RecordRef[ModelCard] | None = None
+    earlier: tuple[EarlierReleaseClaim, ...] = ()
 
     @property
     def described_by(self) -> str:

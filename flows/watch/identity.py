@@ -10,13 +10,15 @@ from flows.release import ReleaseSpec
 from flows.run.history import read_manifest
 from tasks.microdata.canonical import canonical
 from tasks.microdata.refs import RecordRef
+from tasks.report.publication import PriorTable
 from tasks.runtime.artifacts import Damaged, Store
 
-_MORE = "; others are not assessed"
+_MORE = "; others are not assessed"  # so earlier versions named other versions of a series; now the ledger itself is asked
 
 
 def release_key(release: ReleaseSpec) -> str:
-    """The keyed digest of a release file without the places of its tables, and without what `declare_other_versions` added."""
+    """The keyed digest of a release file without the places of its tables, and without what earlier versions of
+    sdcert added of other versions of its series."""
     declared = _extract_prior_releases(release)
     plain = release.model_copy(update={"context": release.context.model_copy(update={"prior_releases": declared})})
     tables = {"source": {"table"}, "released": {"table"}}
@@ -35,24 +37,12 @@ def find_past_release_key(spec: str, run: str) -> str | None:
         return None
 
 
-def declare_other_versions(release: ReleaseSpec, count: int, last: str) -> ReleaseSpec:
-    """The release that also declares the other versions of its series that were certified: the same persons are in them.
-
-    count: how many; last: the run of the last one.
-    """
-    declared = _extract_prior_releases(release)
-    versions = "one other version" if count == 1 else f"{count:,} other versions"
-    described = f"{_find_series(release)}{versions}, the last certified in run {last}{_MORE if declared is None else ''}"
-    context = release.context.model_copy(update={"prior_releases": (*(declared or ()), described)})
-    return release.model_copy(update={"context": context})
-
-
-def _extract_prior_releases(release: ReleaseSpec) -> tuple[str, ...] | None:
+def _extract_prior_releases(release: ReleaseSpec) -> tuple[str | PriorTable, ...] | None:
     """The earlier releases that the release file itself declares."""
     before = release.context.prior_releases
     if before is None:
         return None
-    added = [one for one in before if one.startswith(_find_series(release))]
+    added = [one for one in before if isinstance(one, str) and one.startswith(_find_series(release))]
     kept = tuple(one for one in before if one not in added)
     return None if not kept and any(one.endswith(_MORE) for one in added) else kept
 

@@ -23,7 +23,7 @@ from flows.run.run_entries import ASKED_BY_FLOW_RUN
 from flows.run.stage_runner import expected_digests
 from flows.watch import quarantine
 from flows.watch.decide import Look, decide_action, find_overdue
-from flows.watch.identity import declare_other_versions, find_past_release_key, release_key
+from flows.watch.identity import find_past_release_key, release_key
 from flows.watch.quarantine import QuarantineRecord
 from flows.watch.source_poll import SourceSnapshot, SourceUnavailable, Version, is_away, poll_source
 from flows.watch.spec import WatchDefinition
@@ -48,8 +48,9 @@ AT_REST = {"source-changed", "released-changed"}
 UNREACHABLE = {"no-server", "ledger-busy"}
 UNREAD = {"file-name", "file-too-large"}  # nothing of such a file is read
 STAGES = (
-    *("ingest", "ingest released", "classify", "control", "fit control", "mask", "adopt", "train", "adopt model", "people"),
-    *("ask", "shadows", "attack", "membership", "model membership", "score", "score model", "report", "report model"),
+    *("ingest", "ingest released", "match persons", "classify", "control", "fit control", "mask", "adopt", "train"),
+    *("adopt model", "people", "ask", "shadows", "attack", "membership", "model membership", "score", "score model"),
+    *("report", "report model"),
 )
 
 
@@ -126,7 +127,7 @@ def _poll_and_certify(
         if version is not None and look.action in DECIDED:  # by a run that may be older than the rule
             refuse_silence_of_decided(watch.release.model_copy(update={"source": version.source}))
         return looked
-    return _certify_version(watch, version, _declare_past_releases(watch.release, past, here), certify, looked)
+    return _certify_version(watch, version, watch.release, certify, looked)
 
 
 def _fill_result(blank: WatchResult, look: Look, there: SourceSnapshot, past: Sequence[PastAttempt]) -> WatchResult:
@@ -214,12 +215,6 @@ def _decide_version(
 
     of_this = [one for one in here if one.release in (None, release.name)]  # a series may have several releases
     return decide_action(of_this, same_release, draw=current_draw(release.series_name), now=now)
-
-
-def _declare_past_releases(release: ReleaseSpec, past: Sequence[PastAttempt], here: Sequence[PastAttempt]) -> ReleaseSpec:
-    """The release that says that other versions of its series were released: the same persons are in them."""
-    others = [one for one in past if one.has_certificate and one not in here]
-    return declare_other_versions(release, len({one.source for one in others}), others[-1].run) if others else release
 
 
 def _certify_version(

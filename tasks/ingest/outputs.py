@@ -15,6 +15,12 @@ class IngestOutputs(TypedDict):
     report: RecordRef[IngestReport]
 
 
+class PersonOutputs(TypedDict):
+    """persons: one column `record`, with a row for each row of a newer table: the same person's row in an older one."""
+
+    persons: TableRef
+
+
 class FileOutputs(TypedDict):
     """A table beside the source, and notes for the steward on how it was read."""
 

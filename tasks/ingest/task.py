@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import numpy as np
+import pyarrow as pa
+
 from tasks.ingest.external_table import FilePlan, read_external, read_external_table, relocate_errors
 from tasks.ingest.methods import IngestPlan, ingest_raw_table
-from tasks.ingest.outputs import FileOutputs, IngestOutputs
+from tasks.ingest.outputs import FileOutputs, IngestOutputs, PersonOutputs
 from tasks.ingest.readers.raw import RawTable
 from tasks.ingest.released_table import ReleasedTablePlan, read_released_table, type_released_table
 from tasks.ingest.sources import SourceSpec, list_source_files, read
+from tasks.microdata.alignment import ABSENT
 from tasks.microdata.errors import InputError
-from tasks.microdata.refs import RecordRef
+from tasks.microdata.persons import match_rows
+from tasks.microdata.refs import RecordRef, TableRef
+from tasks.microdata.table import Microdata
 from tasks.runtime.artifacts import Store
 from tasks.runtime.stages import stage
 
@@ -65,6 +71,19 @@ def ingest_released(plan: RecordRef[ReleasedTablePlan], digest: str) -> FileOutp
         what, remedy = "the released table changed while it was read", "run again when it is complete"
         raise InputError("released-changed", "released", what, "a table at rest", remedy)
     return {"data": store.put_table(found.data), "notes": store.put_record(found.notes, tuple[str, ...])}
+
+
+@stage("match persons", rooms=("ingest",))
+def match_persons(newer: TableRef, older: TableRef, column: str | None) -> PersonOutputs:
+    """Find the person of each row of a newer table among the rows of an older one, by a column of both or by whole rows.
+
+    The row is missing where the person is not in the older table. Every row of the same table is its own.
+    """
+    store = Store()
+    table = store.table(newer)
+    rows = np.arange(table.n) if newer == older else match_rows(table, store.table(older), column)
+    record = pa.array(rows, pa.int64(), mask=rows == ABSENT)
+    return {"persons": store.put_table(Microdata.from_columns({"record": record}))}
 
 
 def file_digest(plan: FilePlan) -> str:

@@ -6,15 +6,21 @@ manifest it is stored as such, and read back as plain text. The classes exist fo
 
 from __future__ import annotations
 
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
+
+from pydantic_core import CoreSchema, core_schema
 
 T = TypeVar("T")
 
 
 class Ref(str):
-    """The address of any artifact."""
+    """The address of any artifact; in a record it stands as text."""
 
     __slots__ = ()
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, _source: Any, _handler: Any) -> CoreSchema:
+        return core_schema.no_info_after_validator_function(cls, core_schema.str_schema())
 
 
 class TableRef(Ref):

@@ -166,11 +166,28 @@ class WorkingPartyCriteria(Spec):
     note: str | None = None
 
 
+class EarlierReleaseClaim(Spec):
+    """An earlier release about the same persons, by its digests.
+
+    name: the run that certified it, or its place among those that the release file names. certificate: SHA-256 of the signed
+    statement. released: SHA-256 of the file. attacked: did intruders hold it when they attacked this release? reason: why not.
+    """
+
+    name: str
+    certificate: Digest | None = None
+    released: Digest | None = None
+    attacked: bool
+    reason: str | None = None
+
+
 class ContextClaim(Spec):
+    """The context. prior_releases: what the release file says. earlier_releases: those that count, whoever declared them."""
+
     environment: Literal["public", "licensed", "enclave"]
     purpose: str | NotAssessed
     recipients: Texts | NotAssessed
     prior_releases: Texts | NotAssessed
+    earlier_releases: tuple[EarlierReleaseClaim, ...] = ()
 
 
 class KeyedDigest(Spec):

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 from pydantic import Field
 
 from tasks.ingest.checks.formulas import formulas_in_words
+from tasks.mask.external_release.adoption import ReleasedSpec
 from tasks.microdata.errors import InputError
 from tasks.microdata.spec import Name, Public, Share, Spec
 from tasks.microdata.table import CALENDAR_TYPES, Microdata, iso_texts
@@ -37,11 +38,28 @@ class Publish(Spec):
     formulas: Public[Literal["keep", "refuse"]] = "keep"
 
 
+class PriorTable(ReleasedSpec):
+    """The file of an earlier release about the same people that this home did not make; attacks join it with this release.
+
+    It is read as a table masked elsewhere. mechanism: how it was masked; without it, it is attacked without knowledge of that.
+    date: when it was released, for the reader.
+    """
+
+    date: Public[Name | None] = None
+
+    def describe(self, number: int) -> str:
+        """What report and certificate call it. number: its place among those that the release file names, from 1."""
+        facts = ", ".join(part for part in (self.tool, self.date) if part is not None)
+        return f"{name_prior_table(number)} ({facts})" if facts else name_prior_table(number)
+
+
 class Context(Spec):
     """Where the release goes and what it is about; what is left out is "not assessed" in the statement.
 
     environment: `public` (anybody), `licensed` (named users under a contract) or `enclave` (a controlled room).
-    recipients: who gets it. prior_releases: earlier releases about the same people; an empty list says there are none.
+    recipients: who gets it.
+    prior_releases: earlier releases about the same people that this home's ledger does not have, each a text, which no attack
+        can use, or its table, `{table: old.csv, mechanism: [...], date: ...}`; an empty list says that there are none at all.
     unit: what one row is (`respondent`, `enterprise`). period: when the data were collected.
     special_categories: health, opinions, ...; an empty list says there are none.
     sampling_fraction: the share of the population that is in the source.
@@ -50,11 +68,27 @@ class Context(Spec):
     environment: Public[Environment] = "public"
     purpose: Public[Name | None] = None
     recipients: Public[Texts | None] = None
-    prior_releases: Public[tuple[Name, ...] | None] = None
+    prior_releases: Public[tuple[Name | PriorTable, ...] | None] = None
     unit: Public[Name | None] = None
     period: Public[Name | None] = None
     special_categories: Public[tuple[Name, ...] | None] = None
     sampling_fraction: Public[Share | None] = None
+
+    @property
+    def prior_texts(self) -> tuple[str, ...] | None:
+        """The earlier releases as report and certificate name them; None: nothing is declared of them."""
+        if self.prior_releases is None:
+            return None
+        return tuple(one if isinstance(one, str) else one.describe(i) for i, one in enumerate(self.prior_releases, 1))
+
+    def without_tables(self) -> Context:
+        """The context with names in place of the tables of earlier releases: where they are is private."""
+        return self.model_copy(update={"prior_releases": self.prior_texts})
+
+
+def name_prior_table(number: int) -> str:
+    """What figures call an earlier release that the release file names by its table."""
+    return f"file:{number}"
 
 
 def encode(table: Microdata, format: Format) -> bytes:

@@ -33,6 +33,7 @@ from tasks.report.predicate import (
     DataClaim,
     Decision,
     DocumentClaim,
+    EarlierReleaseClaim,
     FileClaim,
     KeyedDigest,
     KindClaim,
@@ -111,6 +112,7 @@ def create_predicate(
     seed_entropy_bits: int | None = None,
     sweep: SweepClaim | None = None,
     approvals: tuple[Approval, ...] = (),
+    earlier_releases: tuple[EarlierReleaseClaim, ...] = (),
 ) -> dict[str, Any]:
     """Everything the certificate says, as plain JSON values.
 
@@ -121,6 +123,7 @@ def create_predicate(
     recorded: what the ledger held before the masking was made. columns: of the released table (`create_column_claims`).
     documents: what is issued beside it. previous_certificate: SHA-256 of the last one of the series; None: there is none.
     seed_entropy_bits: None for a chosen seed, of which nobody knows how well it can be guessed.
+    earlier_releases: those about the same persons that count.
 
     Nothing in it is a value of the source. The same arguments give the same values.
     """
@@ -131,7 +134,7 @@ def create_predicate(
         claim=_create_claim(content, stamp, columns, policy_version, policy_author),
         not_claimed=_list_not_claimed(content),
         criteria_wp29=_judge_working_party(content),
-        context=_create_context_claim(content),
+        context=_create_context_claim(content, earlier_releases),
         data=_create_data_claim(content, stamp, source_digest),
         attack_model=build_attack_model(content),
         attributes=_list_attributes(content),
@@ -334,13 +337,14 @@ def _rank_mildness(criterion: Criterion) -> float:
     return -value if criterion.direction == "at_most" else value
 
 
-def _create_context_claim(content: Content) -> ContextClaim:
+def _create_context_claim(content: Content, earlier: tuple[EarlierReleaseClaim, ...]) -> ContextClaim:
     context = content.context
     return ContextClaim(
         environment=context.environment,
         purpose=context.purpose or NOT_ASSESSED,
         recipients=context.recipients or NOT_ASSESSED,
-        prior_releases=NOT_ASSESSED if context.prior_releases is None else context.prior_releases,
+        prior_releases=NOT_ASSESSED if context.prior_texts is None else context.prior_texts,
+        earlier_releases=earlier,
     )
 
 

@@ -57,14 +57,18 @@ def select_omissions_in_effect(
     """The omissions without which the release would be refused or undecided: the attack is required, and is not answered.
 
     An omission of an attack that gave a figure for everybody whom it names changes nothing, and the verdict excepts nothing.
+    One that names an earlier release is in effect: a run refuses it where that release can be attacked.
     """
     names = (*list_required_attacks(steps, keeps_row_order=keeps_row_order), EARLIER)
     planned, idle = {one.method for one in attacks if one.full_form}, list_unfollowed_attacks(attacks, steps)
     return tuple(
         one
         for one in omit
-        if one.attack in names
-        and (one.attack not in (*planned, EARLIER) or any(one.covers(other.method, other.intruder) for other in idle))
+        if one.release is not None
+        or (
+            one.attack in names
+            and (one.attack not in (*planned, EARLIER) or any(one.covers(other.method, other.intruder) for other in idle))
+        )
     )
 
 

@@ -93,6 +93,26 @@ def test_what_the_ledger_alone_knows_is_kept(home):
     assert collected(*entries, revoked(1, "a1"), ended(2, "a2", outcome="refused")) == [made]
 
 
+def test_a_revoked_release_keeps_the_tables_that_later_ones_are_attacked_with(home):
+    made = {name: put(name, days=99, kind="table") for name in ("data", "masked", "alignment", "released", "report", "persons")}
+    steps, schema = (put({"a": name}, days=99) for name in ("mechanisms", "schema"))
+    produced = {
+        "ingest": {"data": made["data"], "report": made["report"]},
+        "classify": {"schema": schema},
+        "mask": {"mechanisms": steps, **{name: made[name] for name in ("masked", "alignment", "released")}},
+    }
+    stages = {name: {"cached": False, "produced": one} for name, one in produced.items()}
+    put_run("a1", [], days=99, persons=made["persons"])
+    told = [ended(0, "a1", days=99, stages=stages), revoked(1, "a1"), ended(2, "a2", outcome="refused")]
+    assert reasons(*told)["a1"] == "released"
+    assert verify_store(Home.current(), past(*told)).findings == ()
+    assert collected(*told) == sorted([made["released"], made["report"]])
+    assert verify_store(Home.current(), past(*told)).findings == ()
+    withdrawn = [told[0], revoked(1, "a1", never_published=True), told[2]]
+    assert "a1" not in reasons(*withdrawn)
+    assert len(collected(*withdrawn)) == 6
+
+
 def test_what_is_young_is_kept_with_all_it_names(home):
     old = put("old", days=99)
     young = put({"see": old}, days=29)

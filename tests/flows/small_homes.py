@@ -89,9 +89,9 @@ def ended(index: int, run: str, *, days: float = 0.0, series: str = "survey", **
     return entry(index, NOW - timedelta(days=days), **event)
 
 
-def revoked(index: int, run: str, *, days: float = 0.0) -> Entry:
+def revoked(index: int, run: str, *, days: float = 0.0, **facts: Any) -> Entry:
     event = {"run": run, "certificate": digest_of(run), "revocation": "0" * 64, "reason": "a mistake", "asked_by": ASKED_BY}
-    return entry(index, NOW - timedelta(days=days), kind="revoked", **event)
+    return entry(index, NOW - timedelta(days=days), kind="revoked", **event, **facts)
 
 
 def digest_of(run: str) -> str:

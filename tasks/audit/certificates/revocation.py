@@ -21,10 +21,14 @@ FILE = "revocation.json"
 
 
 class RevocationPredicate(StatementPredicate):
-    """A certificate is no longer to be relied upon, from `at` on and for good."""
+    """A certificate is no longer to be relied upon, from `at` on and for good.
+
+    never_published: nobody outside was given the released file, so that it is no earlier release about its persons.
+    """
 
     schema_version: Literal["1"] = "1"
     reason: Reason
+    never_published: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -171,7 +171,10 @@ class ReleaseApproved(Spec):
 
 
 class CertificateRevoked(Spec):
-    """A certificate is no longer to be relied upon."""
+    """A certificate is no longer to be relied upon.
+
+    never_published: nobody outside was given the file, so that it does not count as an earlier release about its persons.
+    """
 
     kind: Literal["revoked"] = "revoked"
     run: str
@@ -179,6 +182,7 @@ class CertificateRevoked(Spec):
     revocation: Digest
     reason: str
     asked_by: AskedBy
+    never_published: bool = False
 
 
 class RunReplayed(Spec):

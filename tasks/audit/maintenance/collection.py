@@ -1,6 +1,7 @@
 """Garbage collection of the store: find what nobody needs any more, and remove it if that is asked for.
 
 Kept is what a certified release that is not revoked needs, what the newest run of each series needs, and whatever is young.
+Of a revoked one its tables are kept, because its file is still out: later releases about the same persons are attacked with it.
 Seeds, keys, manifests and the ledger are never touched: a seed has 32 bytes and cannot be made again. Nor are the artifacts
 of a store that several homes share: one home does not know what the others need.
 """
@@ -77,7 +78,8 @@ def plan_removal(home: Home, runs: tuple[KnownRun, ...], *, now: datetime, young
     since = now - younger_than
     reasons, oldest = find_runs_to_keep(runs, since=since), since.timestamp()
     links = create_link_finder(files.artifacts, files.content)
-    needed = find_reachable_addresses((ref for run in runs if run.run in reasons for ref in run.addresses), links)
+    roots = (ref for run in runs if run.run in reasons for ref in run.list_needed(reasons[run.run]))
+    needed = find_reachable_addresses(roots, links)
     recent = find_reachable_addresses((ref for ref, file in files.artifacts.items() if file.modified > oldest), links)
     kept = needed | recent
     kept |= files.artifacts.keys() if files.shared else set()

@@ -19,14 +19,15 @@ from typing import Any, Literal
 
 from tasks.audit.ledger.entries import CertificateRevoked, Entry, RunBegan, RunEnded
 from tasks.audit.ledger.ledger import Ledger
-from tasks.audit.lookup.index_rows import parse_entry
+from tasks.audit.lookup.index_rows import RunEntries, parse_entry
+from tasks.audit.series.past_releases import PERSONS, PastRelease
 from tasks.microdata.errors import InputError
 from tasks.microdata.regular_files import read_file
 from tasks.runtime.artifacts import SUFFIX
 from tasks.runtime.processes import is_taken
 from tasks.runtime.settings import Home
 
-RetentionReason = Literal["certified", "in progress", "newest of its series", "young"]
+RetentionReason = Literal["certified", "in progress", "newest of its series", "young", "released"]
 FindLinks = Callable[[str], frozenset[str]]
 ADDRESS = re.compile(rf"\b(?:{'|'.join(SUFFIX)}):[0-9a-f]{{64}}\b".encode())
 
@@ -37,6 +38,7 @@ class KnownRun:
 
     certified: for publication, and not revoked. decided: it ended with a verdict. draw: the id of its seed, where one was used.
     manifests: the keyed digests that the ledger has of its private manifest. addresses: what it names of the store.
+    of_persons: of these what later releases about the same persons are compared and attacked with, where it released a file.
     """
 
     run: str
@@ -49,6 +51,11 @@ class KnownRun:
     draw: str | None
     manifests: tuple[str, ...]
     addresses: frozenset[str]
+    of_persons: frozenset[str] = frozenset()
+
+    def list_needed(self, reason: RetentionReason) -> frozenset[str]:
+        """What is kept of it for a reason: a file that was released and revoked leaves its tables alone."""
+        return self.of_persons if reason == "released" else self.addresses
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +98,8 @@ def find_runs_to_keep(runs: Iterable[KnownRun], *, since: datetime | None = None
             reasons[run.run] = "newest of its series"
         elif since is not None and run.began > since:
             reasons[run.run] = "young"
+        elif run.of_persons:
+            reasons[run.run] = "released"
     return reasons
 
 
@@ -183,7 +192,17 @@ def _build_known_run(run: str, manifest: dict[str, Any], entries: list[Entry]) -
         draw=manifest.get("draw") or next((event.draw for event in events if event.kind == "attempt"), None),
         manifests=tuple(ending.manifest for ending in endings if ending.manifest is not None),
         addresses=frozenset().union(*map(find_addresses, texts)),
+        of_persons=_list_tables_of_persons(run, manifest, entries),
     )
+
+
+def _list_tables_of_persons(run: str, manifest: dict[str, Any], entries: list[Entry]) -> frozenset[str]:
+    """The tables of a release that counts as an earlier one, revoked or not, and the digests of its persons."""
+    past = PastRelease.from_entries(RunEntries(run, tuple((entry.index, entry) for entry in entries)))
+    if past is None or past.never_published:
+        return frozenset()
+    persons = manifest.get(PERSONS)
+    return frozenset((*past.tables.values(), *([persons] if isinstance(persons, str) else [])))
 
 
 def _find_release_and_series(events: list[Any]) -> dict[str, str]:

@@ -72,7 +72,8 @@ def verify_store(home: Home, past: History, progress: CountProgress = lambda don
     Cost: every artifact is read and hashed once; some seconds a gigabyte.
     """
     files = list_home_store(home)
-    reasons = find_runs_to_keep(past.runs)
+    kept = find_runs_to_keep(past.runs)
+    reasons = {run: why for run, why in kept.items() if why != "released"}  # without its tables a file is not attacked, no more
     keeping = [run for run in past.runs if run.run in reasons]
     needs = _needs(keeping, files)
     gone = list(_check_store_key(home, files))

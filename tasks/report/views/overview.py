@@ -369,7 +369,7 @@ def _list_context_facts(content: Content) -> tuple[tuple[str, str | None], ...]:
         ("Sampling fraction", None if context.sampling_fraction is None else format_share(context.sampling_fraction)),
         ("Special categories", _format_declared_list(context.special_categories)),
         ("Purpose", context.purpose),
-        ("Earlier releases", _format_declared_list(context.prior_releases)),
+        ("Earlier releases", _format_declared_list(context.prior_texts)),
     )
 
 

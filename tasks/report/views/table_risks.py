@@ -253,5 +253,5 @@ def _row_order(content: Content) -> Sentence:
 
 
 def _releases_before(content: Content) -> Sentence:
-    before = content.context.prior_releases
+    before = content.context.prior_texts
     return say("residual.no_earlier_release") if before == () else say("residual.earlier_releases", names=before)
