@@ -15,8 +15,9 @@ from tasks.attack.membership.inference import find_scored_linkage
 from tasks.attack.membership.law_ratio import LawRatio
 from tasks.attack.membership.methods import AnyTableAttack, OfDeclaredIntruder, attack_name
 from tasks.attack.outputs import AttackOutputs, MembershipOutputs
-from tasks.attack.task import attack_release, infer_membership
+from tasks.attack.task import attack_release, infer_membership, reconstruct_from_releases
 from tasks.attack.threat import Intruder, find_larger_insiders, intruders, list_membership_intruders
+from tasks.attack.together.value_reconstruction import ReconstructionResult
 from tasks.microdata.refs import RecordRef, TableRef
 from tasks.microdata.schema import Schema
 from tasks.report.kinds.masked_table import MASKED_TABLE_REPORT
@@ -39,8 +40,8 @@ def make_table(job: ReleaseJob) -> MadeRelease:
 
 
 def attack_table(job: ReleaseJob, _: MadeRelease) -> AttackResults:
-    """What linkage finds, and what the attacks say that infer who is in the file."""
-    return AttackResults(run_attacks(job), run_membership_attacks(job))
+    """What linkage finds, what the attacks say that infer who is in the file, and what follows with earlier releases."""
+    return AttackResults(run_attacks(job), run_membership_attacks(job), reconstruction=reconstruct(job))
 
 
 def run_attacks(job: ReleaseJob) -> list[AttackOutputs]:
@@ -104,6 +105,24 @@ def run_membership_attacks(job: ReleaseJob) -> list[MembershipOutputs]:
     return job.runner.run_all("membership", calls)
 
 
+def reconstruct(job: ReleaseJob) -> RecordRef[ReconstructionResult] | None:
+    """The values that follow from the group means of this release and earlier ones; None where no earlier release counts, or
+    the rows belong to nobody.
+    """
+    if not job.earlier or not job.release.kind.has_owners:
+        return None
+    table = job.masked.require_table()
+    call = reconstruct_from_releases.bind(
+        data=job.masked.data,
+        masked=table["masked"],
+        alignment=table["alignment"],
+        schema=job.masked.schema,
+        mechanisms=job.masked.mechanisms,
+        earlier=list(job.earlier),
+    )
+    return job.runner.run("reconstruction", call)["reconstruction"]
+
+
 def score_table(job: ReleaseJob, found: AttackResults) -> RecordRef[Score]:
     """Risk and loss of the released table, and the verdict of the policy."""
     release, table = job.release, job.masked.require_table()
@@ -119,6 +138,7 @@ def score_table(job: ReleaseJob, found: AttackResults) -> RecordRef[Score]:
         members=found.members,
         people=job.people,
         omit=store_part(release.omit, tuple),
+        reconstruction=found.reconstruction,
     )
     return job.runner.run("score", call)["score"]
 

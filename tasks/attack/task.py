@@ -40,10 +40,19 @@ from tasks.attack.membership.shadow_training import (
 from tasks.attack.membership.shadows import Shadows, Teaching, combine_answers, train_shadow_model
 from tasks.attack.methods import Attack, attack_records, resolve_ground_truth, sample_for_part
 from tasks.attack.outcomes.outcome import sample_unit_rows
-from tasks.attack.outputs import AnswerOutputs, AttackOutputs, MembershipOutputs, PeopleOutputs, ShadowOutputs
+from tasks.attack.outputs import (
+    AnswerOutputs,
+    AttackOutputs,
+    MembershipOutputs,
+    PeopleOutputs,
+    ReconstructionOutputs,
+    ShadowOutputs,
+)
 from tasks.attack.threat import Intruder
+from tasks.attack.together.earlier_release import EarlierRelease, EarlierTables, EarlierView
+from tasks.attack.together.value_reconstruction import reconstruct_values
 from tasks.mask.outputs import Mechanisms
-from tasks.microdata.alignment import NoAlignment, read_alignment
+from tasks.microdata.alignment import NoAlignment, read_alignment, require_alignment
 from tasks.microdata.errors import Idle, NotApplicable
 from tasks.microdata.ground_truth import GroundTruth
 from tasks.microdata.randomness import stream
@@ -105,6 +114,52 @@ def attack_release(
     if found.outcomes is not None:
         produced["outcomes"] = store.put_table(found.outcomes)
     return produced
+
+
+@stage("reconstruction", rooms=ROOMS)
+def reconstruct_from_releases(
+    data: TableRef,
+    masked: TableRef,
+    alignment: TableRef,
+    schema: RecordRef[Schema],
+    mechanisms: RecordRef[Mechanisms],
+    earlier: list[RecordRef[EarlierRelease]],
+) -> ReconstructionOutputs:
+    """Solve the equations of the group means of this release and of earlier ones about the same people together.
+
+    Earlier releases whose rows belong to nobody have no means of people's values.
+    """
+    store = Store()
+    original = store.table(data)
+    counted = [store.record(one, EarlierRelease) for one in earlier]
+    views = (_read_earlier(store, one.name, one.tables) for one in counted if one.tables is not None)
+    found = reconstruct_values(
+        original,
+        store.table(masked),
+        require_alignment(read_alignment(store.table(alignment), original.n)),
+        store.record(schema, Schema),
+        store.record(mechanisms, Mechanisms),
+        tuple(view for view in views if view is not None),
+    )
+    unread = tuple(sorted(one.name for one in counted if one.tables is None))
+    return {"reconstruction": store.put_record(dataclasses.replace(found, unread=unread))}
+
+
+def _read_earlier(store: Store, name: str, tables: EarlierTables) -> EarlierView | None:
+    """None where its rows belong to nobody."""
+    original, persons = store.table(tables.data), store.table(tables.persons).floats("record")
+    rows = read_alignment(store.table(tables.alignment), original.n)
+    if isinstance(rows, NoAlignment):
+        return None
+    return EarlierView(
+        name=name,
+        original=original,
+        masked=store.table(tables.masked),
+        schema=store.record(tables.schema, Schema),
+        mechanisms=store.record(tables.mechanisms, Mechanisms),
+        alignment=rows,
+        record=np.where(np.isnan(persons), -1, persons).astype(np.int64),
+    )
 
 
 def _orbits(draw: str, truth: GroundTruth) -> np.random.Generator:

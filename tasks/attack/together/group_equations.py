@@ -1,4 +1,4 @@
-"""The equations of published group means: which rows of several releases stand for one unknown value, and what they add up to."""
+"""The equations of published group means: which rows of several releases show one unknown value, and what the values sum to."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def create_group_equations(releases: Sequence[ReleaseRows], labels: Integers, na
 
     Groups are rows that look alike in the attributes that were grouped together: two groups of equal means are one to the
     intruder, whose equation holds as well. labels: see `label_recognised`. One unknown is the value of a person's rows with one
-    label, if it is the same in each of them; a value that changed is another one, and so is that of every row that is not joined.
+    label, if it is the same in each of them. A value that changed is another one, and so is that of a row that is not joined.
     """
     shown = [(place, found) for place, rows in enumerate(releases) if (found := _read_groups(rows, name)) is not None]
     if len(shown) < 2 or shown[0][0] != 0:
