@@ -9,6 +9,7 @@ from tasks.attack.membership.methods import MembershipResult
 from tasks.attack.outcomes.outcome import AttackResult
 from tasks.attack.threat import Intruder
 from tasks.attack.together.earlier_release import EarlierRelease
+from tasks.attack.together.value_reconstruction import ReconstructionResult
 from tasks.microdata.errors import Idle
 from tasks.microdata.refs import RecordRef, TableRef
 
@@ -73,3 +74,9 @@ class ShadowOutputs(TypedDict):
     answers: NotRequired[TableRef]
     reason: NotRequired[RecordRef[str]]
     status: NotRequired[RecordRef[Idle]]
+
+
+class ReconstructionOutputs(TypedDict):
+    """What follows from the group means of this release and earlier ones together."""
+
+    reconstruction: RecordRef[ReconstructionResult]

@@ -14,6 +14,7 @@ from tasks.attack.outcomes.outcome import AttackResult
 from tasks.attack.outputs import AnswerOutputs, AttackOutputs, MembershipOutputs, PeopleOutputs
 from tasks.attack.threat import Intruder
 from tasks.attack.together.earlier_release import EarlierRelease, read_earlier_view
+from tasks.attack.together.value_reconstruction import ReconstructionResult
 from tasks.mask.outputs import Mechanisms
 from tasks.microdata.alignment import read_alignment
 from tasks.microdata.estimate import Estimate
@@ -31,6 +32,7 @@ from tasks.score.methods import SelectedMeasure, score
 from tasks.score.model_accuracy import create_unmeasured_accuracy, model_accuracy
 from tasks.score.outputs import ScoreOutputs
 from tasks.score.policy import Policy
+from tasks.score.reconstructed_values import estimate_reconstruction
 from tasks.score.release_figures import Score
 from tasks.score.verdict import decide
 
@@ -51,10 +53,12 @@ def score_release(
     people: PeopleOutputs | None,
     omit: RecordRef[tuple[Omission, ...]],
     earlier: list[RecordRef[EarlierRelease]],
+    reconstruction: RecordRef[ReconstructionResult] | None = None,
 ) -> ScoreOutputs:
     """Measure risk and loss, and decide.
 
-    members: what the membership attacks said of the people. earlier: the earlier releases that count.
+    members: what the membership attacks said of the people. earlier: the earlier releases that count. reconstruction: what
+    follows from this release and earlier ones together; None: no earlier release counts.
     """
     store = Store()
     original, attributes = store.table(data), store.record(schema, Schema)
@@ -76,6 +80,8 @@ def score_release(
     )
     estimates += _estimate_membership(store, members, people, original, attributes)
     lines = store.record(policy, Policy)
+    together = None if reconstruction is None else store.record(reconstruction, ReconstructionResult)
+    estimates += estimate_reconstruction(together, lines, original.n)
     unfollowed = find_unfollowed(attacked, store.record(omit, tuple[Omission, ...]), steps)
     verdict = decide(lines, estimates, unfollowed)
     return {"score": store.put_record(Score(estimates, verdict))}

@@ -15,7 +15,7 @@ from tasks.mask.methods import Mechanism
 from tasks.microdata.compiled import njit
 from tasks.microdata.errors import NotApplicable, NotFollowed
 from tasks.microdata.schema import Schema
-from tasks.microdata.table import Floats, Integers, Microdata
+from tasks.microdata.table import Booleans, Floats, Integers, Microdata
 
 LEAST_LIKELY = 25.0  # a row e^-25 times as likely as a record's likeliest one is left out, where laws are known
 MOST_ROWS_BY_LAW = 400  # of a record, where laws leave many
@@ -121,7 +121,7 @@ def _list_images(whole: ImageScores, by_law: bool, most: int) -> tuple[Integers,
 
 
 @njit(missing=_UNKNOWN)
-def _measure_nearest(own: Floats, shown: Floats, nominal: Integers, weight: Floats) -> Floats:
+def _measure_nearest(own: Floats, shown: Floats, nominal: Booleans, weight: Floats) -> Floats:
     nearest = np.full(len(own), np.inf)
     for i in range(len(own)):
         for row in range(len(shown)):
@@ -132,7 +132,7 @@ def _measure_nearest(own: Floats, shown: Floats, nominal: Integers, weight: Floa
 
 @njit(missing=_UNKNOWN)
 def _list_by_distance(
-    own: Floats, shown: Floats, nominal: Integers, weight: Floats, spread: float, most: int
+    own: Floats, shown: Floats, nominal: Booleans, weight: Floats, spread: float, most: int
 ) -> tuple[Integers, Integers, Floats]:
     r, wanted = len(own), min(most, len(shown))
     starts = np.arange(r + 1) * wanted

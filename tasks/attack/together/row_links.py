@@ -103,7 +103,7 @@ def link_rows(
     """
     names = tuple(name for name in first.names if name in second.names)
     at_first, at_second = pairs
-    codes = {name: encode_jointly(first.column(name), second.column(name)) for name in names}
+    codes: dict[str, tuple[Integers, ...]] = {name: encode_jointly(first.column(name), second.column(name)) for name in names}
     agreement = {name: float(np.mean(one[at_first] == two[at_second])) for name, (one, two) in codes.items() if len(at_first)}
     shared = tuple(name for name in names if agreement.get(name) == 1.0)
     columns = [np.concatenate(codes[name]) for name in shared]
@@ -136,7 +136,7 @@ def _create_ratios(
     second: Microdata,
     schema: Schema,
     pairs: tuple[Integers, Integers],
-    codes: dict[str, tuple[Integers, Integers]],
+    codes: dict[str, tuple[Integers, ...]],
     agreement: dict[str, float],
     columns: tuple[list[str], list[str], list[str]],
 ) -> LikelihoodRatios:

@@ -227,7 +227,7 @@ def _add_scores(
 @njit
 def _compare(row: int, other: int, ratios: LikelihoodRatios) -> float:
     """The logarithm of the likelihood ratio of `LikelihoodRatios`."""
-    found = ratios.alone_first[row] + ratios.alone_second[other]
+    found: float = ratios.alone_first[row] + ratios.alone_second[other]
     for k in range(ratios.first.shape[1]):
         found += ratios.first[row, k] * ratios.second[other, k]
     for j in range(len(ratios.unequal)):

@@ -1,4 +1,4 @@
-"""The cached task that attacks a release together with the earlier ones about the same people."""
+"""The cached tasks that attack a release together with the earlier ones about the same people."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ import numpy as np
 
 from tasks.attack.methods import attack_records
 from tasks.attack.outcomes.outcome import AttackResult, JoinedRelease
-from tasks.attack.outputs import AttackOutputs
+from tasks.attack.outputs import AttackOutputs, ReconstructionOutputs
 from tasks.attack.task import ROOMS, scored_targets
 from tasks.attack.threat import Intruder
 from tasks.attack.together.earlier_release import EarlierRelease, EarlierView, read_earlier_view
 from tasks.attack.together.earlier_releases import EarlierReleases, compute_mean_credit, create_unfollowed_result, see_from
+from tasks.attack.together.value_reconstruction import reconstruct_values
 from tasks.mask.outputs import Mechanisms
 from tasks.microdata.alignment import read_alignment, require_alignment
 from tasks.microdata.ground_truth import GroundTruth
@@ -98,3 +99,29 @@ def attack_with_earlier_releases(
     if found.outcomes is not None:
         produced["outcomes"] = store.put_table(found.outcomes)
     return produced
+
+
+@stage("reconstruction", rooms=ROOMS)
+def reconstruct_from_releases(
+    data: TableRef,
+    masked: TableRef,
+    alignment: TableRef,
+    schema: RecordRef[Schema],
+    mechanisms: RecordRef[Mechanisms],
+    earlier: list[RecordRef[EarlierRelease]],
+) -> ReconstructionOutputs:
+    """Solve the equations of the group means of this release and of earlier ones about the same people together."""
+    store = Store()
+    original = store.table(data)
+    counted = [store.record(one, EarlierRelease) for one in earlier]
+    views = tuple(read_earlier_view(store, one, one.tables) for one in counted if one.tables is not None)
+    found = reconstruct_values(
+        original,
+        store.table(masked),
+        require_alignment(read_alignment(store.table(alignment), original.n)),
+        store.record(schema, Schema),
+        store.record(mechanisms, Mechanisms),
+        views,
+    )
+    unread = tuple(sorted(one.name for one in counted if one.tables is None))
+    return {"reconstruction": store.put_record(dataclasses.replace(found, unread=unread))}
