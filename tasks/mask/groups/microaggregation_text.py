@@ -78,7 +78,16 @@ def _text(step: Microaggregation, aggregates: Aggregates) -> str:
     return (
         f"In {named}, records were put into groups of at least {least} that are "
         f"{alike}, and each value was replaced by its group's {_centres(step, aggregates)}. "
-        f"After this step at least {min(sizes)} records shared {shared}."
+        f"After this step at least {min(sizes)} records shared {shared}.{_describe_nesting(step)}"
+    )
+
+
+def _describe_nesting(step: Microaggregation) -> str:
+    if step.nested_in is None:
+        return ""
+    return (
+        f" Each group is made of whole groups of at least {step.nested_in}: a release of the same records in those groups and "
+        "this one tell together no more than that one alone."
     )
 
 
