@@ -22,6 +22,7 @@ from tasks.mask.coding.top_bottom_coding import TopBottomCoding
 from tasks.mask.external_release.released import Synthetic, Undeclared
 from tasks.mask.external_release.shown_digits import as_shown, match_column_types, stack_tables
 from tasks.mask.fitting import fitting_attributes
+from tasks.mask.groups import frozen_groups
 from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.mask.intruder_belief import Belief, create_initial_belief
 from tasks.mask.noise.noise import Noise
@@ -132,6 +133,7 @@ def resolve_steps(steps: tuple[Masking, ...], schema: Schema, where: str) -> tup
     refuse_unfit_strata(found, schema, where)
     pseudonyms.refuse_twice(found, where)
     reverse_mapping.refuse_unmasked_attributes(found, where)
+    frozen_groups.refuse_unfit_pipeline(found, where)
     personal_laws.refuse_masked_again(found, where)
     return found
 

@@ -35,7 +35,9 @@ def group_blocks(site: MaskContext, spec: Microaggregation) -> list[AttributeBlo
     """The groups of each block; InputError for what `microaggregate` refuses."""
     blocks = []
     for number, (names, k) in enumerate(spec.groups):
-        columns = create_columns(site, spec, names, k)
+        columns = create_columns(site, spec, names)
+        if spec.kept is None:  # else whoever is not grouped here has a group already (`freeze_groups`)
+            refuse_small_groups(site, spec, columns, k)
         blocks.append(AttributeBlock(columns, k, _groups(site, columns, spec, k, rng=partial(site.draw, f"block {number}"))))
     return blocks
 
@@ -46,9 +48,12 @@ def _groups(
     persons = None if spec.count == "rows" else find_persons(site)
     by_median = all(column.aggregate in ("median", "median category") for column in columns)
     finest = k if spec.nested_in is None else spec.nested_in
+    new = None if spec.kept is None else spec.kept.newcomers
     found = []
-    for i, (like, having) in enumerate(patterns(columns)):
-        rows = like
+    for i, (of_pattern, having) in enumerate(patterns(columns)):
+        rows = like = of_pattern if new is None else of_pattern[new[of_pattern]]
+        if not len(like):
+            continue
         if persons is not None:  # equal records of different persons are taken in the persons' order, whatever that of the rows
             rows = like[np.lexsort((persons[like], *compute_coordinates(columns, like, having).T))]
         points = compute_coordinates(columns, rows, having)
@@ -75,6 +80,7 @@ def _join_to_larger_groups(points: Floats, groups: Integers, persons: Integers |
 
 
 def aggregate_block(block: AttributeBlock) -> list[Floats]:
+    """The values of each column, shape (n,): of a record with a group its aggregate, of the others what they were."""
     values = [column.values.copy() for column in block.columns]
     for part in block.groups:
         for j in part.columns:
@@ -82,7 +88,8 @@ def aggregate_block(block: AttributeBlock) -> list[Floats]:
     return values
 
 
-def create_columns(site: MaskContext, spec: Microaggregation, names: tuple[str, ...], k: int) -> list[BlockColumn]:
+def create_columns(site: MaskContext, spec: Microaggregation, names: tuple[str, ...]) -> list[BlockColumn]:
+    """The attributes of a block as the partition sees them; InputError for what it cannot group."""
     _refuse_other_partitions(site, spec, names)
     if spec.count == "persons" and not site.schema.find_by_role(Role.PERSON):
         what, remedy = (
@@ -91,11 +98,14 @@ def create_columns(site: MaskContext, spec: Microaggregation, names: tuple[str, 
         )
         raise InputError("no-person-key", f"{site.where}.count", what, "an attribute of `role: person`", remedy, spec.count)
     attributes = site.schema.select(names)
-    columns = [
+    return [
         create_block_column(site, one.name, choose_aggregate(spec, one), standardize=spec.standardize) for one in attributes
     ]
+
+
+def refuse_small_groups(site: MaskContext, spec: Microaggregation, columns: list[BlockColumn], k: int) -> None:
+    """InputError where fewer than k records (persons) share a pattern of missing values within a block."""
     refuse_small_patterns(columns, k, where=site.where, persons=None if spec.count == "rows" else find_persons(site))
-    return columns
 
 
 def _refuse_other_partitions(site: MaskContext, spec: Microaggregation, names: tuple[str, ...]) -> None:

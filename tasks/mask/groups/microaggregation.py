@@ -8,12 +8,14 @@ from functools import partial
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
+from pydantic.json_schema import SkipJsonSchema
 
 from tasks.mask.carrying import carry_bounds
 from tasks.mask.groups import beside_mdav
 from tasks.mask.groups.adjacent_groups import infer_neighbour_interval
 from tasks.mask.groups.block import publish_column
-from tasks.mask.groups.grouping import aggregate_block, choose_aggregate, create_columns, group_blocks
+from tasks.mask.groups.grouping import aggregate_block, choose_aggregate, create_columns, group_blocks, refuse_small_groups
+from tasks.mask.groups.kept_groups import KeptGroups
 from tasks.mask.groups.microaggregation_text import (
     describe_microaggregation,
     describe_repeatable_partition,
@@ -53,6 +55,8 @@ class Microaggregation(MaskingMethod):
         named as well: they get the most frequent category of their group.
     k: size of the smallest group; the largest has 2k - 1 records, or more where persons have several or groups are nested.
     nested_in: the k of a finer partition whose whole groups are joined, so that a release of each can be published.
+    frozen: do people who are in the series' last release keep their groups and published values? Then newcomers are grouped
+        among themselves, and fewer than k of them wait. kept: those groups; the program writes them, never a release file.
     count: what k counts: `persons` (default where the schema names a person key) or `rows` (default for tables masked
         elsewhere).
     partition: how records are put into groups: `mdav`; `v_mdav`, groups of a size that varies with the data; `refined`, the
@@ -77,6 +81,8 @@ class Microaggregation(MaskingMethod):
     gamma: Public[Annotated[float, Field(ge=0)] | None] = None
     axis: Public[ProjectionAxis | None] = None
     nested_in: Public[GroupSize | None] = Field(None, exclude_if=lambda given: given is None)
+    frozen: Public[bool] = Field(default=False, exclude_if=lambda given: not given)
+    kept: SkipJsonSchema[KeptGroups | None] = Field(None, exclude_if=lambda given: given is None)
 
     @model_validator(mode="after")
     def _blocks_are_a_partition(self) -> Self:
@@ -107,6 +113,14 @@ class Microaggregation(MaskingMethod):
             raise ValueError(f"nested_in joins whole groups of `partition: {' or '.join(NESTABLE_PARTITIONS)}`; take it out")
         if self.nested_in > min(_size(block) or self.k for block in self.blocks or ((),)):
             raise ValueError("nested_in is the k of the finer partition: it can be no larger than the k of a block")
+        return self
+
+    @model_validator(mode="after")
+    def _groups_can_be_frozen(self) -> Self:
+        if self.frozen and self.partition not in NESTABLE_PARTITIONS:
+            raise ValueError(f"frozen keeps the groups of `partition: {' or '.join(NESTABLE_PARTITIONS)}`; take it out")
+        if self.frozen and (self.by is not None or self.nested_in is not None):
+            raise ValueError("frozen keeps groups as they were published: take `by` and `nested_in` out")
         return self
 
     @property
@@ -207,7 +221,8 @@ DESCRIPTION = Description(
     "blocks (parts grouped separately, each a list, or {attributes, k} where its k differs; default: all jointly), aggregate "
     "(mean, median, plurality; default: by scale), standardize (one scale before distances; default: true), gamma (of "
     "v_mdav: how readily groups grow), axis (of projection: first_principal_component, sum_of_z_scores), nested_in (the k of "
-    "a finer partition whose whole groups are joined: a release of each size tells no more than the finer one), by",
+    "a finer partition whose whole groups are joined: a release of each size tells no more than the finer one), frozen "
+    "(people of the series' last release keep their groups; newcomers are grouped among themselves, fewer than k wait), by",
     intruder="repeats the partition on their own file (not a randomised one) and is left with one group; the groups of two or "
     "more blocks, or of each attribute alone, intersect, and little is left to guess",
     answered_by=("transparency",),
@@ -227,6 +242,7 @@ def microaggregate(site: MaskContext, spec: Microaggregation) -> Microdata:
 
     With `nested_in` the partition forms groups of at least that many records, whole groups are joined until they hold k
     (`join_groups`), and of two releases, of k and of `nested_in`, each group of one is a union of groups of the other.
+    With `frozen` the records of an earlier release show what they showed there (`kept`), and only newcomers are grouped.
 
     Missing values stay missing, and every present value is masked: within a block, records are grouped among those that miss
     the same attributes, by the attributes they have. Where persons have several rows, groups of fewer than k persons are
@@ -255,13 +271,15 @@ def microaggregate(site: MaskContext, spec: Microaggregation) -> Microdata:
     for block in blocks:
         for column, masked in zip(block.columns, aggregate_block(block), strict=True):
             data = publish_column(data, column, masked, site)
-    return data
+    return data if spec.kept is None else spec.kept.restore_values(data, spec.target_attributes)
 
 
 def refuse_unfit(site: MaskContext, spec: Microaggregation) -> None:
     """Refuse before anything is masked what `microaggregate` would refuse. spec: with its attributes resolved."""
     for names, k in spec.groups:
-        create_columns(site, spec, names, k)
+        columns = create_columns(site, spec, names)
+        if not spec.frozen:  # else those who are too few wait
+            refuse_small_groups(site, spec, columns, k)
 
 
 def infer(view: IntruderView, spec: Microaggregation) -> Belief:
@@ -291,7 +309,8 @@ def infer(view: IntruderView, spec: Microaggregation) -> Belief:
             view = replace(view, knowledge=infer_unknown_groups(view, names, by_mean=by_mean))
             continue
         step = spec.model_copy(update={"attributes": names, "blocks": None, "k": k})
-        view = replace(view, knowledge=infer_by_repeating_step(view, names, partial(microaggregate, spec=step)))
+        groups = None if spec.kept is None else spec.kept.groups
+        view = replace(view, knowledge=infer_by_repeating_step(view, names, partial(microaggregate, spec=step), groups))
     return view.knowledge
 
 
@@ -300,7 +319,7 @@ def move_bounds_by_microaggregation(view: IntruderView, spec: Microaggregation, 
     (k,) = (k for names, k in spec.groups if bounds.name in names)
     alone = (bounds.name,) in [names for names, _ in spec.groups]
     counts_persons = spec.count != "rows" and bool(view.schema.find_by_role(Role.PERSON))
-    if not alone or counts_persons or spec.partition == "randomised":
+    if not alone or counts_persons or spec.partition == "randomised" or spec.kept is not None:
         return None
     if bounds.knows_column:
         step = spec.model_copy(update={"attributes": (bounds.name,), "blocks": None, "k": k})
