@@ -14,13 +14,13 @@ from typing import Any
 
 import pytest
 from outcomes import newest_manifest
-from release_files import HARDLY_COMPILED, survey, write_release
+from release_files import HARDLY_COMPILED, RELEASE, survey, write_release
 
 from flows.earlier import counting
 from flows.earlier.counted import CountedReleases
 from flows.earlier.declared import TOLD_ALONE
+from flows.earlier.earlier_tables import GONE
 from flows.earlier.search import EarlierSearch, ReleasedMeanwhile, select_releases
-from flows.earlier.tables import GONE
 from flows.kinds import find_kind
 from flows.kinds.base import MadeRelease, ReleaseJob
 from flows.mask_stages import mask_source
@@ -206,14 +206,13 @@ def test_where_the_source_is_gone_digests_tell_and_nothing_is_attacked(make, dig
 
 def test_without_a_key_whole_rows_tell(make):
     head, rows = lines()
-    keyless = {"key": None, "attributes": {**make().job.release.model_dump(mode="json")["attributes"]}}
-    keyless["attributes"]["person_id"] = {"role": "other"}
+    keyless = {"key": None, "attributes": {**RELEASE["attributes"], "person_id": {"role": "other"}}}
     first = make(masked_with(50, **keyless)).certify()
     newer = "\n".join([head, *rows[40:], *rows[:5]]) + "\n"
     (one,) = make(masked_with(40, series="apart", **keyless), text=newer).count_records()
     assert (one.name, rows_of(one)) == (first, [*range(40, 80), *range(5)])
     with_more = "\n".join([f"{head},more", *(f"{row},1" for row in rows)]) + "\n"
-    keyless["attributes"]["more"] = {"role": "other"}
+    keyless["attributes"]["more"] = {"role": "other", "scale": "nominal"}
     (one,) = make(masked_with(40, series="apart", **keyless), text=with_more).count_records()
     assert rows_of(one) == list(range(80))
 
