@@ -49,7 +49,7 @@ class CountedReleases:
 
 
 def hand_to_attacks(counted: Sequence[CountedRelease], omit: Sequence[Omission]) -> CountedReleases:
-    """Give attacks the releases that are not attacked by themselves alone, without those whose absence is accepted.
+    """Give attacks the releases that are not attacked by themselves alone, without those whose absence is accepted by name.
 
     Raises InputError for an accepted absence of a release that does not count, or that can be attacked.
     """
@@ -67,7 +67,8 @@ def _is_absent(one: CountedRelease) -> bool:
 
 
 def _is_omitted(one: CountedRelease, omit: Iterable[Omission]) -> bool:
-    return any(omission.covers_release(one.release.name, one.release.release) for omission in omit)
+    named = (omission for omission in omit if omission.release is not None)
+    return any(omission.covers_release(one.release.name, one.release.release) for omission in named)
 
 
 def _refuse_idle_omissions(counted: Sequence[CountedRelease], omit: Sequence[Omission]) -> None:

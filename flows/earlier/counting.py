@@ -96,7 +96,7 @@ def _prepare_release(job: ReleaseJob, past: PastRelease, columns: tuple[str, ...
         except NotThere as error:
             reason = str(error)
     return CountedRelease(
-        release=EarlierRelease(name=past.run, release=past.release, tables=tables, reason=beside or reason),
+        release=EarlierRelease(name=past.run, release=past.release, series=past.series, tables=tables, reason=beside or reason),
         certificate=past.certificate,
         released=None if past.released is None else past.released.sha256,
         is_beside=beside is not None,

@@ -11,6 +11,7 @@ from flows.run.stage_runner import MaskingArtifacts, ReleaseArtifacts, StageRunn
 from flows.table_stages import FileHolders
 from tasks.attack.outputs import AnswerOutputs, AttackOutputs, MembershipOutputs, PeopleOutputs
 from tasks.attack.together.earlier_release import EarlierRelease
+from tasks.attack.together.value_reconstruction import ReconstructionResult
 from tasks.ingest.outputs import IngestOutputs
 from tasks.microdata.refs import FileRef, RecordRef, TableRef
 from tasks.report.kinds.base import KindReport
@@ -47,11 +48,16 @@ class MadeRelease:
 
 @dataclass(frozen=True, slots=True)
 class AttackResults:
-    """What the attacks found. answers: what a model said of the people, if they could be asked about."""
+    """What the attacks found.
+
+    answers: what a model said of the people, if they could be asked about. reconstruction: what follows from this release and
+    earlier ones together; None: no earlier release counts.
+    """
 
     results: list[AttackOutputs] = field(default_factory=list)
     members: list[MembershipOutputs] = field(default_factory=list)
     answers: AnswerOutputs | None = None
+    reconstruction: RecordRef[ReconstructionResult] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

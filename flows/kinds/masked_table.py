@@ -16,7 +16,17 @@ from tasks.attack.membership.law_ratio import LawRatio
 from tasks.attack.membership.methods import AnyTableAttack, OfDeclaredIntruder, attack_name
 from tasks.attack.outputs import AttackOutputs, MembershipOutputs
 from tasks.attack.task import attack_release, infer_membership
-from tasks.attack.threat import Intruder, find_larger_insiders, intruders, list_membership_intruders
+from tasks.attack.threat import (
+    Intruder,
+    find_larger_insiders,
+    intruders,
+    is_on_knowledge_curve,
+    list_membership_intruders,
+)
+from tasks.attack.together.earlier_release import EarlierRelease
+from tasks.attack.together.earlier_releases import EarlierReleases
+from tasks.attack.together.task import attack_with_earlier_releases, reconstruct_from_releases
+from tasks.attack.together.value_reconstruction import ReconstructionResult
 from tasks.microdata.refs import RecordRef, TableRef
 from tasks.microdata.schema import Schema
 from tasks.report.kinds.masked_table import MASKED_TABLE_REPORT
@@ -25,6 +35,7 @@ from tasks.report.publication import encode, name_released_file
 from tasks.report.statement import create_column_claims
 from tasks.report.task import write_report
 from tasks.runtime.artifacts import Store, content_address
+from tasks.runtime.stages import StageCall
 from tasks.score.release_figures import Score
 from tasks.score.task import score_release
 
@@ -39,8 +50,8 @@ def make_table(job: ReleaseJob) -> MadeRelease:
 
 
 def attack_table(job: ReleaseJob, _: MadeRelease) -> AttackResults:
-    """What linkage finds, and what the attacks say that infer who is in the file."""
-    return AttackResults(run_attacks(job), run_membership_attacks(job))
+    """What linkage finds, what the attacks say that infer who is in the file, and what follows with earlier releases."""
+    return AttackResults(run_attacks(job), run_membership_attacks(job), reconstruction=reconstruct(job))
 
 
 def run_attacks(job: ReleaseJob) -> list[AttackOutputs]:
@@ -72,14 +83,48 @@ def run_attacks(job: ReleaseJob) -> list[AttackOutputs]:
             )
             for intruder, file, attack in jobs
         }
+        calls |= bind_earlier_attacks(job, [one for one, file in attackers if file is None])
         outputs = job.runner.run_all("attack", calls)
         results += outputs
         if release.intruder.insiders is not None:
-            for (intruder, _, _), one in zip(jobs, outputs, strict=True):
+            for (intruder, _, _), one in zip(
+                jobs, outputs, strict=False
+            ):  # insiders are chosen by what this release tells alone
                 rate = compute_rate(store.table(one["outcomes"]) if "outcomes" in one else None)
                 rates[intruder.name] = max(rate, rates.get(intruder.name, 0.0))
         attackers = [(one, None) for one in find_larger_insiders(release.intruder, schema, rates)]
     return results
+
+
+def bind_earlier_attacks(job: ReleaseJob, intruders: list[Intruder]) -> dict[str, StageCall[AttackOutputs]]:
+    """The attacks that join the release with the earlier ones that count: on its own rows, and on those of each of these.
+
+    Who knows only some of the declared intruder's attributes finds less, and is not asked.
+    """
+    if not job.earlier or not job.release.kind.has_owners:
+        return {}
+    store, table, method = Store(), job.masked.require_table(), EarlierReleases.get_method()
+    releases = [(one, store.record(one, EarlierRelease)) for one in job.earlier]
+    usable = any(release.tables is not None for _, release in releases)
+    attacked = [(None, method)] if usable else []
+    return {
+        f"attack {name} ({intruder.name})": attack_with_earlier_releases.bind(
+            data=job.masked.data,
+            masked=table["masked"],
+            alignment=table["alignment"],
+            schema=job.masked.schema,
+            mechanisms=job.masked.mechanisms,
+            intruder=store_part(intruder),
+            share=job.release.intruder.targets,
+            draw=job.masked.draw,
+            series=job.release.series_name,
+            earlier=list(job.earlier),
+            of=of,
+        )
+        for intruder in intruders
+        if not is_on_knowledge_curve(intruder.name)
+        for of, name in (*attacked, *((one, f"{method}:{release.name}") for one, release in releases))
+    }
 
 
 def run_membership_attacks(job: ReleaseJob) -> list[MembershipOutputs]:
@@ -104,6 +149,24 @@ def run_membership_attacks(job: ReleaseJob) -> list[MembershipOutputs]:
     return job.runner.run_all("membership", calls)
 
 
+def reconstruct(job: ReleaseJob) -> RecordRef[ReconstructionResult] | None:
+    """The values that follow from the group means of this release and earlier ones; None where no earlier release counts, or
+    the rows belong to nobody.
+    """
+    if not job.earlier or not job.release.kind.has_owners:
+        return None
+    table = job.masked.require_table()
+    call = reconstruct_from_releases.bind(
+        data=job.masked.data,
+        masked=table["masked"],
+        alignment=table["alignment"],
+        schema=job.masked.schema,
+        mechanisms=job.masked.mechanisms,
+        earlier=list(job.earlier),
+    )
+    return job.runner.run("reconstruction", call)["reconstruction"]
+
+
 def score_table(job: ReleaseJob, found: AttackResults) -> RecordRef[Score]:
     """Risk and loss of the released table, and the verdict of the policy."""
     release, table = job.release, job.masked.require_table()
@@ -119,6 +182,8 @@ def score_table(job: ReleaseJob, found: AttackResults) -> RecordRef[Score]:
         members=found.members,
         people=job.people,
         omit=store_part(release.omit, tuple),
+        earlier=list(job.earlier),
+        reconstruction=found.reconstruction,
     )
     return job.runner.run("score", call)["score"]
 

@@ -49,7 +49,8 @@ UNREACHABLE = {"no-server", "ledger-busy"}
 UNREAD = {"file-name", "file-too-large"}  # nothing of such a file is read
 STAGES = (
     *("ingest", "ingest released", "match persons", "classify", "control", "fit control", "mask", "adopt", "train"),
-    *("adopt model", "people", "ask", "shadows", "attack", "membership", "model membership", "score", "score model"),
+    *("adopt model", "people", "ask", "shadows", "attack", "membership", "model membership", "reconstruction"),
+    *("score", "score model"),
     *("report", "report model"),
 )
 

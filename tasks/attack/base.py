@@ -13,6 +13,7 @@ from tasks.attack.linkage.holding import apply_holdings
 from tasks.attack.neighbours.record_comparison import ScaleBy
 from tasks.attack.outcomes.links import Links
 from tasks.attack.threat import Intruder
+from tasks.attack.together.earlier_release import EarlierView
 from tasks.mask.methods import Mechanism
 from tasks.microdata.ground_truth import GroundTruth
 from tasks.microdata.schema import Schema
@@ -20,7 +21,7 @@ from tasks.microdata.spec import Public, Slug, Spec
 from tasks.microdata.table import Integers, Microdata
 
 NEEDS_ORIGINALS = "it looks for the source's records by their own values, or their order: an external file has others"
-RequiredBy = Literal["masking steps", "kept row order", "nobody"]
+RequiredBy = Literal["masking steps", "kept row order", "earlier releases", "nobody"]
 Files = tuple[Microdata, Microdata, Schema, tuple[Mechanism, ...], tuple[str, ...]]
 
 
@@ -87,7 +88,7 @@ class AttackContext:
     knows: the attributes that the intruder knows, in an order that assignments do not depend on. targets: places of the records
     whose links are wanted. held: which records of the source the intruder holds, ascending, where that is a share; None: all.
     sample: some of the targets, see `AttackTraits.sample_size`. In `run`, `truth`, `targets` and `sample` are those
-    of the records that the intruder holds.
+    of the records that the intruder holds. earlier: other releases of the same people; series: of the attacked one.
     """
 
     truth: GroundTruth
@@ -98,6 +99,8 @@ class AttackContext:
     targets: Integers
     held: Integers | None = None
     sample: Integers | None = None
+    earlier: tuple[EarlierView, ...] = ()
+    series: str = ""
 
     @cached_property
     def truth_of_held(self) -> GroundTruth:

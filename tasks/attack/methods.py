@@ -24,6 +24,8 @@ from tasks.attack.row_position import RowPosition
 from tasks.attack.simulated.simulated_law import SimulatedLaw
 from tasks.attack.synthetic_attack import attack_synthetic_table
 from tasks.attack.threat import Intruder
+from tasks.attack.together.earlier_release import EarlierView
+from tasks.attack.together.earlier_releases import EarlierReleases
 from tasks.attack.transparency.transparency import Transparency
 from tasks.mask.methods import Mechanism
 from tasks.microdata.alignment import Alignment, NoAlignment, RowAlignment
@@ -42,11 +44,13 @@ Attack = Annotated[
     | LearnedLinkage
     | ProbabilisticLinkage
     | Consistency
-    | SimulatedLaw,
+    | SimulatedLaw
+    | EarlierReleases,
     Field(discriminator="method"),
 ]
 ATTACK_CLASSES: tuple[type[Attack], ...] = get_args(get_args(Attack)[0])
-_NEEDS = ("masking steps", "kept row order", "nobody")  # who reads the list of attacks looks for required ones first
+# who reads the list of attacks looks for required ones first
+_NEEDS = ("masking steps", "kept row order", "earlier releases", "nobody")
 ATTACKS: dict[str, type[Attack]] = {
     kind.get_method(): kind for kind in sorted(ATTACK_CLASSES, key=lambda kind: _NEEDS.index(kind.about.required_by))
 }
@@ -105,6 +109,8 @@ def attack_records(
     targets: Integers,
     held: Integers | None = None,
     sample: Integers | None = None,
+    earlier: tuple[EarlierView, ...] = (),
+    series: str = "",
 ) -> AttackResult:
     """Let one intruder attack a masked table, and score how the targets fare.
 
@@ -118,6 +124,7 @@ def attack_records(
     held: the records that the intruder holds, of whom the targets are some, persons with all rows; default: all.
     sample: some of the targets, a simple random sample, of whom a part of the attack is carried out where the table is too
         large for the whole (`sample_for_part`); default: no bound is computed there.
+    earlier: other releases of the same people, for the attack that joins them. series: of this release.
 
     Returns the result; an attack that cannot run has a status and a reason instead of outcomes, never a rate of 0. So has one
     whose steps rule out the true row of a record that is released: they are not what was done, and its rate would say
@@ -127,7 +134,7 @@ def attack_records(
     if isinstance(truth.belonging, NoAlignment):
         return attack_synthetic_table(truth, schema, spec, intruder, targets)
     intruder, held = replace(intruder, knows=spec.resolve_knowledge(intruder)), None if held is None else np.sort(held)
-    context = AttackContext(truth, schema, mechanisms, intruder, intruder.knows, targets, held, sample)
+    context = AttackContext(truth, schema, mechanisms, intruder, intruder.knows, targets, held, sample, earlier, series)
     gaps, blank = spec.find_gaps(context), _create_blank_result(spec, context)
     blank = replace(blank, needs_all_records=bool(gaps.hidden))
     depends = held is not None and spec.traits.depends_on_others
@@ -243,7 +250,7 @@ def _adjust_assignment_chance(done: AttackResult, n_given: int, truth: GroundTru
 
 def _check_that_true_rows_are_left(links: Links, alignment: Alignment, held: Integers | None) -> None:
     """Raises AttackFailed where the sound set of a released record lacks its own row. Only the evaluator can know this."""
-    if links.conditions is None:
+    if links.conditions is None and links.listed_sets is None:
         return
     rows = np.arange(len(alignment.record)) if held is None else np.flatnonzero(np.isin(alignment.record, held))
     outside = links.rules_out(alignment.record[rows], rows)

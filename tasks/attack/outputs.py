@@ -8,6 +8,8 @@ from tasks.attack.membership.inference import ExperimentScope
 from tasks.attack.membership.methods import MembershipResult
 from tasks.attack.outcomes.outcome import AttackResult
 from tasks.attack.threat import Intruder
+from tasks.attack.together.earlier_release import EarlierRelease
+from tasks.attack.together.value_reconstruction import ReconstructionResult
 from tasks.microdata.errors import Idle
 from tasks.microdata.refs import RecordRef, TableRef
 
@@ -16,13 +18,14 @@ class AttackOutputs(TypedDict):
     """One attack by one intruder.
 
     outcomes: one row for each scored target, if the attack ran. file, holder: the external file that the intruder has, and the
-    intruder.
+    intruder. earlier: the earlier release whose rows were linked in place of this one's.
     """
 
     result: RecordRef[AttackResult]
     outcomes: NotRequired[TableRef]
     file: NotRequired[TableRef]
     holder: NotRequired[RecordRef[Intruder]]
+    earlier: NotRequired[RecordRef[EarlierRelease]]
 
 
 class PeopleOutputs(TypedDict):
@@ -71,3 +74,9 @@ class ShadowOutputs(TypedDict):
     answers: NotRequired[TableRef]
     reason: NotRequired[RecordRef[str]]
     status: NotRequired[RecordRef[Idle]]
+
+
+class ReconstructionOutputs(TypedDict):
+    """What follows from the group means of this release and earlier ones together."""
+
+    reconstruction: RecordRef[ReconstructionResult]

@@ -1,13 +1,14 @@
 """Addresses of artifacts, each with the kind of what it names, so that the type checker tells one from another.
 
 Stages exchange addresses, never tables or records. An address is text (`table:<keyed digest>`): in a record of the cache or a
-manifest it is stored as such, and read back as plain text. The classes exist for the type checker.
+manifest it is stored as such, and read back as plain text, in a record as an address. The classes exist for the type checker.
 """
 
 from __future__ import annotations
 
 from typing import Any, Generic, TypeVar
 
+from pydantic import GetCoreSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
 T = TypeVar("T")
@@ -19,7 +20,8 @@ class Ref(str):
     __slots__ = ()
 
     @classmethod
-    def __get_pydantic_core_schema__(cls, _source: Any, _handler: Any) -> CoreSchema:
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        """A record may hold addresses: text that is read back as an address."""
         return core_schema.no_info_after_validator_function(cls, core_schema.str_schema())
 
 

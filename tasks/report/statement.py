@@ -62,6 +62,7 @@ from tasks.score.measures.disclosure import (
     SAME_VALUE_DISCLOSURE,
     SD_INTERVAL_DISCLOSURE,
     UNIQUES_RELEASED,
+    VALUES_RECONSTRUCTED,
 )
 from tasks.score.measures.linkage import (
     KNOWN_LINKS,
@@ -94,6 +95,7 @@ _INFERENCE = (
     RANK_INTERVAL_DISCLOSURE.name,
     SD_INTERVAL_DISCLOSURE.name,
     SAME_VALUE_DISCLOSURE.name,
+    VALUES_RECONSTRUCTED.name,
 )
 
 

@@ -10,6 +10,7 @@ from tasks.attack.threat import is_on_knowledge_curve
 from tasks.mask.methods import Mechanism
 
 LINKAGE = "distance_linkage"
+EARLIER = "earlier_releases"  # runs only where an earlier release counts; each must be answered for
 ANY_STEPS = "simulated_law"  # learns what it is not told: it answers where a closed law cannot be followed
 CLOSED_LAWS = ("transparency", "consistency")
 BY_MECHANISM = (*CLOSED_LAWS, ANY_STEPS)  # with the original values, whatever the intruder's own file says
@@ -28,12 +29,13 @@ def find_unfollowed(attacks: tuple[AttackResult, ...], omit: tuple[Omission, ...
 def list_unfollowed_attacks(attacks: tuple[AttackResult, ...], steps: tuple[Mechanism, ...]) -> tuple[AttackResult, ...]:
     """The attacks that the steps require and that sdcert could not compute for an intruder whose figures can decide.
 
-    Attacks in another form (`is_required_form`) neither answer nor are asked for. Of several in that form one
-    that gave a figure is enough. The attack by a simulated law answers for those that follow the steps by closed laws.
+    The attack by earlier releases is required on each of those that count. Attacks in another form (`is_required_form`) neither
+    answer nor are asked for. Of several in that form one that gave a figure is enough, but of earlier releases. The attack by a
+    simulated law answers for those that follow the steps by closed laws.
     """
-    names = list_required_attacks(steps)
+    names = (*list_required_attacks(steps), EARLIER)
     full = [one for one in attacks if one.full_form]
-    answered = {(one.method, one.intruder) for one in full if one.status == "ok"}
+    answered = {(one.method, one.intruder) for one in full if one.status == "ok" and one.method != EARLIER}
     answered |= {(method, intruder) for by, intruder in answered if by == ANY_STEPS for method in CLOSED_LAWS}
     return tuple(
         one
@@ -57,7 +59,7 @@ def select_omissions_in_effect(
     An omission of an attack that gave a figure for everybody whom it names changes nothing, and the verdict excepts nothing.
     One that names an earlier release is in effect: a run refuses it where that release can be attacked.
     """
-    names = list_required_attacks(steps, keeps_row_order=keeps_row_order)
+    names = (*list_required_attacks(steps, keeps_row_order=keeps_row_order), EARLIER)
     planned, idle = {one.method for one in attacks if one.full_form}, list_unfollowed_attacks(attacks, steps)
     return tuple(
         one
@@ -65,7 +67,7 @@ def select_omissions_in_effect(
         if one.release is not None
         or (
             one.attack in names
-            and (one.attack not in planned or any(one.covers(other.method, other.intruder) for other in idle))
+            and (one.attack not in (*planned, EARLIER) or any(one.covers(other.method, other.intruder) for other in idle))
         )
     )
 

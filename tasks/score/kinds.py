@@ -176,7 +176,7 @@ def _find_missing(kind: DisclosureKind, lines: list[PolicyLine], subject: Subjec
             if (subject.adds_insiders and INSIDER not in named) or not _concern_all(lines, subject.insiders):
                 yield LIMITED_BY[kind]
         case "inference":
-            attributes = {line.attribute for line in lines}
+            attributes = {line.attribute for line in lines if not MEASURES[line.measure].of_earlier_releases}
             if subject.known_secrets or (None not in attributes and not attributes.issuperset(subject.confidential)):
                 yield LIMITED_BY[kind]
         case _:

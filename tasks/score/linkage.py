@@ -75,6 +75,24 @@ def linkage_estimates(
     return (*(one for some in figures for one in some), *estimate_disclosed_values(sample, file))
 
 
+def estimate_changed_people(result: AttackResult, truth: GroundTruth, changes: tuple[Subgroup, ...]) -> Iterator[Estimate]:
+    """`reidentification` of those who are in one release alone, or whose confidential values changed since an earlier one.
+
+    They are few, so that the mean over everybody hides them. The figures are of an attack by earlier releases, for each
+    intruder who is not of the knowledge curve, and decide with the others of their measure.
+    """
+    if result.outcomes is None or result.status != "ok" or is_on_knowledge_curve(result.intruder):
+        return
+    sample = ScoredTargets(result, result.outcomes, truth.units.n_units, truth)
+    targets = sample.targets()
+    for change in changes:
+        members = change.members[targets]
+        if members.any():
+            part = sample.part(members, int(change.members.sum()))
+            rate = part.mean(linkage.REIDENTIFICATION, part.outcomes.floats("credit"), subgroup=change.name)
+            yield replace(rate, chance=_compute_chance(sample, truth, change.members), chance_kind="uniform_guess")
+
+
 @dataclass(frozen=True, slots=True)
 class _File:
     """What is attacked, and the parts of its targets that are looked at apart."""

@@ -42,6 +42,7 @@ class Measure:
     of_membership: is it about who is in the file, and so of no intruder of the linkage attacks?
     only_of_model: is it about a released model, and no table?
     of_nobody: can it be measured where the rows of the release belong to nobody? only_of_nobody: nowhere else?
+    of_earlier_releases: is it about what this release tells together with earlier ones, and measured only where one counts?
     has_parameters: does its function take the parameters of an entry of `measures` in the release file?
     takes_p_percent, takes_false_positive_rate: is there one figure for each?
     infinite_without_value: is a figure that is not applicable infinite, so that it breaks every limit?
@@ -71,6 +72,7 @@ class Measure:
     only_of_model: bool = False
     of_nobody: bool = False
     only_of_nobody: bool = False
+    of_earlier_releases: bool = False
     has_parameters: bool = False
     takes_p_percent: bool = False
     takes_false_positive_rate: bool = False
@@ -83,7 +85,7 @@ class Measure:
     @property
     def compares_tables(self) -> bool:
         """Is its function one of the original and the masked table alone, which `score` calls for every release?"""
-        return not (self.by_attack or self.only_of_model or self.has_parameters)
+        return not (self.by_attack or self.only_of_model or self.has_parameters or self.of_earlier_releases)
 
     def load_function(self) -> Callable[..., Any]:
         """The function that computes it. Raises ImportError if `function` leads to nothing."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Annotated, assert_never
 
 from pydantic import Field
@@ -16,6 +16,7 @@ from tasks.microdata.ground_truth import GroundTruth
 from tasks.microdata.schema import Schema
 from tasks.microdata.table import Microdata
 from tasks.score.anonymity import KAnonymitySubset, k_anonymity_subset
+from tasks.score.attack_coverage import EARLIER
 from tasks.score.catalogue import MEASURES
 from tasks.score.interval_disclosure import (
     RankIntervalDisclosure,
@@ -23,8 +24,9 @@ from tasks.score.interval_disclosure import (
     rank_interval_disclosure,
     sd_interval_disclosure,
 )
-from tasks.score.linkage import linkage_estimates
-from tasks.score.subgroups import find_subgroups
+from tasks.score.joined_releases import JoinedTruth
+from tasks.score.linkage import estimate_changed_people, linkage_estimates
+from tasks.score.subgroups import Subgroup, find_subgroups
 from tasks.score.synthetic.synthetic_figures import compute_synthetic_figures
 from tasks.score.synthetic.uniques import Uniques
 from tasks.score.table_measures import compute_family
@@ -46,6 +48,7 @@ def score(
     alignment: RowAlignment,
     n_targets: int,
     files: Mapping[str, GroundTruth] | None = None,
+    joined: Mapping[str | None, JoinedTruth] | None = None,
 ) -> tuple[Estimate, ...]:
     """All figures of one release.
 
@@ -56,6 +59,7 @@ def score(
     measures: those of the release file; they are added to those that always run.
     n_targets: the population of targets: all records, or all persons where the schema names a person key.
     files: the ground truth of the results of somebody who has an external file, by the intruder's name.
+    joined: of results about earlier releases, by the earlier release whose rows were linked; None: those of this one.
 
     Returns the figures in a fixed order: the attacks in the order given, disclosure, loss; no two have one id. Linkage is about
     all targets; disclosure and loss are about the released records, and `records_absent` says how many are not. Where the rows
@@ -68,10 +72,14 @@ def score(
         raise ValueError(f"there are {truth.units.n_units} {truth.units.counts}, not {n_targets} targets")
     subgroups = find_subgroups(original, schema, truth.units)
     truths = files or {}
-    by_attack = (
+    by_attack = tuple(
         estimate
         for result in results
-        for estimate in linkage_estimates(result, truths.get(result.intruder, truth), schema, subgroups)
+        for estimate in (
+            _estimate_joined(result, joined or {}, subgroups)
+            if result.method == EARLIER
+            else linkage_estimates(result, truths.get(result.intruder, truth), schema, subgroups)
+        )
     )
     if isinstance(alignment, NoAlignment):
         return _distinct((*by_attack, *compute_synthetic_figures(TablePair(original, masked, schema, mechanisms), measures)))
@@ -79,6 +87,15 @@ def score(
     tables = RowwiseTablePair(released, masked, schema, mechanisms, original)
     chosen = (estimate for spec in (*ALWAYS, *measures) for estimate in _compute_measure(tables, spec))
     return _distinct((*by_attack, *dict.fromkeys(chosen), *compute_family(MEASURES.values(), tables)))
+
+
+def _estimate_joined(
+    result: AttackResult, joined: Mapping[str | None, JoinedTruth], subgroups: tuple[Subgroup, ...]
+) -> Iterator[Estimate]:
+    """The figures of an attack by earlier releases. Of an earlier release that cannot be attacked nothing is known but that."""
+    of = joined.get(result.earlier) or joined[None]
+    yield from linkage_estimates(result, of.truth, of.schema, subgroups if result.earlier is None else ())
+    yield from estimate_changed_people(result, of.truth, of.changes)
 
 
 def describe() -> tuple[dict[str, str], ...]:

@@ -13,6 +13,8 @@ from tasks.attack.omissions import Omission
 from tasks.attack.outcomes.outcome import AttackResult
 from tasks.attack.outputs import AnswerOutputs, AttackOutputs, MembershipOutputs, PeopleOutputs
 from tasks.attack.threat import Intruder
+from tasks.attack.together.earlier_release import EarlierRelease, read_earlier_view
+from tasks.attack.together.value_reconstruction import ReconstructionResult
 from tasks.mask.outputs import Mechanisms
 from tasks.microdata.alignment import read_alignment
 from tasks.microdata.estimate import Estimate
@@ -24,11 +26,13 @@ from tasks.microdata.units import find_units
 from tasks.runtime.artifacts import Store
 from tasks.runtime.stages import stage
 from tasks.score.attack_coverage import find_unfollowed
+from tasks.score.joined_releases import JoinedTruth, judge_earlier, judge_newest
 from tasks.score.membership.membership_figures import MembershipOutcome, membership_figures, withdraw_unlike_figures
 from tasks.score.methods import SelectedMeasure, score
 from tasks.score.model_accuracy import create_unmeasured_accuracy, model_accuracy
 from tasks.score.outputs import ScoreOutputs
 from tasks.score.policy import Policy
+from tasks.score.reconstructed_values import estimate_reconstruction
 from tasks.score.release_figures import Score
 from tasks.score.verdict import decide
 
@@ -48,13 +52,20 @@ def score_release(
     members: list[MembershipOutputs],
     people: PeopleOutputs | None,
     omit: RecordRef[tuple[Omission, ...]],
+    earlier: list[RecordRef[EarlierRelease]],
+    reconstruction: RecordRef[ReconstructionResult] | None = None,
 ) -> ScoreOutputs:
-    """Measure risk and loss, and decide. members: what the membership attacks said of the people."""
+    """Measure risk and loss, and decide.
+
+    members: what the membership attacks said of the people. earlier: the earlier releases that count. reconstruction: what
+    follows from this release and earlier ones together; None: no earlier release counts.
+    """
     store = Store()
     original, attributes = store.table(data), store.record(schema, Schema)
     shown, rows = store.table(masked), read_alignment(store.table(alignment), original.n)
     steps = store.record(mechanisms, Mechanisms)
     attacked = tuple(_result(store, produced) for produced in results)
+    truth = GroundTruth.create_from_tables(original, shown, attributes, rows)
     estimates = score(
         original,
         shown,
@@ -64,12 +75,13 @@ def score_release(
         store.record(measures, tuple[SelectedMeasure, ...]),
         alignment=rows,
         n_targets=find_units(original, attributes).n_units,
-        files=_create_file_truths(
-            store, GroundTruth.create_from_tables(original, shown, attributes, rows), attributes, results
-        ),
+        files=_create_file_truths(store, truth, attributes, results),
+        joined=_create_joined_truths(store, truth, attributes, earlier),
     )
     estimates += _estimate_membership(store, members, people, original, attributes)
     lines = store.record(policy, Policy)
+    together = None if reconstruction is None else store.record(reconstruction, ReconstructionResult)
+    estimates += estimate_reconstruction(together, lines, original.n)
     unfollowed = find_unfollowed(attacked, store.record(omit, tuple[Omission, ...]), steps)
     verdict = decide(lines, estimates, unfollowed)
     return {"score": store.put_record(Score(estimates, verdict))}
@@ -127,6 +139,15 @@ def _answered(store: Store, produced: MembershipOutputs, frame: Frame | None, ta
     found = store.table(produced["scores"])
     scores, *of_insiders = ((name, found.floats(name)) for name in found.names)
     return MembershipOutcome(dataclasses.replace(result, scores=scores[1], of_insiders=tuple(of_insiders)), frame, table)
+
+
+def _create_joined_truths(
+    store: Store, truth: GroundTruth, schema: Schema, earlier: list[RecordRef[EarlierRelease]]
+) -> dict[str | None, JoinedTruth]:
+    """Whose rows the attacks by earlier releases link: those of this release (None), or of an earlier one, by its name."""
+    releases = (store.record(one, EarlierRelease) for one in earlier)
+    views = tuple(read_earlier_view(store, one, one.tables) for one in releases if one.tables is not None)
+    return {None: judge_newest(truth, schema, views), **{view.name: judge_earlier(view) for view in views}}
 
 
 def _create_file_truths(

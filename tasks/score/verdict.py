@@ -252,7 +252,8 @@ def _is_rehearsed(estimate: Estimate) -> bool:
 
 def _decide_unfollowed(line: PolicyLine, estimate: Estimate) -> _Finding:
     """An attack that sdcert could not compute; its bound, where there is one, can break the limit but never keep it."""
-    why = f"sdcert could not follow the attack {estimate.attack}: {estimate.reason or 'no reason was given'}"
+    what = "all releases together" if estimate.attack is None else f"the attack {estimate.attack}"
+    why = f"sdcert could not follow {what}: {estimate.reason or 'no reason was given'}"
     at_most = line.direction == "at_most"
     bound = estimate.low if at_most else estimate.high
     if bound is not None and is_outside_limit(bound, line.limit, line.direction):

@@ -178,3 +178,19 @@ def test_known_limits(certified):
     assert told_by_id(residual.list_known_limits(before))["earlier_releases"]["names"] == ("1995",)
     stranger = replace(certified, intruder=certified.intruder.model_copy(update={"participation_known": False}))
     assert told_by_id(residual.list_known_limits(stranger))["knowledge"]["participation_known"] is False
+
+
+def test_what_follows_from_several_releases_is_told_only_where_there_are_some(certified):
+    line = PolicyLine(measure="values_reconstructed", at_most=0.9)
+
+    def told(*figures):
+        return told_by_id(residual.residual_risks(_with(certified, line, figures=figures))).get("values_reconstructed")
+
+    def figure(value, chance=0.0, **more):
+        return Estimate(measure="values_reconstructed", value=value, low=value, high=value, unit="share", chance=chance,
+                        n_targets=944, **more)  # fmt: skip
+
+    assert told() is None
+    assert told(figure(0.0, chance=None)) is None  # what a line asks for where no earlier release counts
+    assert told(figure(0.5), figure(0.1, attribute="age"), figure(0.4, attribute="popul"))["worst"].attribute == "popul"
+    assert told(figure(0.0))["worst"] is None

@@ -59,7 +59,8 @@ class Links:
     sound_sizes: shape (number of search classes,): size of the sound set the link was chosen from; None where there is none.
     small_sets: starts and found classes of the sound sets that hold few rows (as many as the attack was asked to write out);
         the others stand empty in it.
-    conditions: what the sound sets follow from, by search and found class.
+    conditions: what the sound sets follow from, by search and found class. listed_sets: the whole sound sets, starts and found
+        classes, where they are written out and follow from more than conditions.
     least, runner_up: shape (number of search classes,): the squared distance of what each is linked to, and that of the nearest
         found class it is not linked to (infinite where there is none); None where the links are not to the nearest.
     learned: of the links by a learned distance, what is to be said of it.
@@ -74,6 +75,7 @@ class Links:
     sound_sizes: Integers | None = None
     small_sets: tuple[Integers, Integers] | None = None
     conditions: Conditions | None = None
+    listed_sets: tuple[Integers, Integers] | None = None
     least: Floats | None = None
     runner_up: Floats | None = None
     learned: LearnedFacts | None = None
@@ -110,6 +112,11 @@ class Links:
 
     def rules_out(self, searching: Integers, found: Integers) -> Booleans:
         """Shape (q,): is found record found[e] outside the sound set of searching record searching[e]? Never without sets."""
+        if self.listed_sets is not None:
+            starts, classes = self.listed_sets
+            n_classes = int(self.found_class.max(initial=0)) + 1
+            keys = np.repeat(np.arange(len(starts) - 1), np.diff(starts)) * n_classes + classes
+            return ~np.isin(self.search_class[searching] * n_classes + self.found_class[found], keys)
         if self.conditions is None:
             return np.zeros(len(searching), dtype=bool)
         return is_ruled_out(self.conditions, self.search_class[searching], self.found_class[found])
@@ -120,12 +127,12 @@ class Links:
         search_class[present] = self.search_class
         last = self.starts[-1:]
         sizes = None if self.sound_sizes is None else np.append(self.sound_sizes, 0)
-        small = None
-        if self.small_sets is not None:
-            small = (np.append(self.small_sets[0], self.small_sets[0][-1:]), self.small_sets[1])
-        return replace(
-            self, search_class=search_class, starts=np.append(self.starts, last), sound_sizes=sizes, small_sets=small
+        small, listed = (
+            None if sets is None else (np.append(sets[0], sets[0][-1:]), sets[1])
+            for sets in (self.small_sets, self.listed_sets)
         )
+        longer = replace(self, search_class=search_class, starts=np.append(self.starts, last), sound_sizes=sizes)
+        return replace(longer, small_sets=small, listed_sets=listed)
 
     def expand_links_and_posterior(self, held: Integers, n: int) -> Links:
         """`expand_links` for those whose records the intruder holds, with their probabilities."""

@@ -25,6 +25,19 @@ from tasks.microdata.units import Counts, Units, find_units
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class JoinedRelease:
+    """An earlier release that an attack joined with the attacked one.
+
+    name, release: as in `EarlierRelease`. credit_without: the mean credit of the same attack without it; None where it is not
+    known, or no other earlier release was joined.
+    """
+
+    name: str
+    release: str
+    credit_without: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AttackResult:
     """One attack by one intruder.
 
@@ -38,6 +51,8 @@ class AttackResult:
     full_form: did it run as a required one must (`is_required_form`)? partly_followed: was a part of the steps
     not followed, so that the outcomes are those of an attack that uses the rest?
     needs_all_records: does the intruder hold a share of the records, and could one who has all follow more of the steps?
+    joined: the earlier releases that the attack joined. earlier: the earlier release whose rows were to be linked, in place of
+    those of this one.
     outcomes: one row per scored target; None where status is not ok (`reason` says why):
         target: its row of the original, a person's first one. in_release: has it a released row?
         credit: 1/t if the own row is among the t linked ones, else 0.
@@ -80,6 +95,8 @@ class AttackResult:
     full_form: bool = True
     partly_followed: bool = False
     needs_all_records: bool = False
+    joined: tuple[JoinedRelease, ...] = ()
+    earlier: str | None = None
 
 
 def compute_outcomes(

@@ -7,7 +7,12 @@ from collections.abc import Iterator
 from tasks.report.content import Content
 from tasks.report.views.membership import worst_of_membership
 from tasks.report.views.residual import summary
-from tasks.report.views.table_risks import describe_declared_intruder, insiders_in_words, values_in_words
+from tasks.report.views.table_risks import (
+    describe_declared_intruder,
+    describe_reconstruction,
+    insiders_in_words,
+    values_in_words,
+)
 from tasks.report.wording.names import expand_code_names, intruder_in_words
 from tasks.report.wording.sentence import Sentence, say
 from tasks.score.attack_coverage import list_unfollowed_attacks
@@ -85,6 +90,7 @@ def _figures(content: Content, kind: DisclosureKind) -> Iterator[str]:
         case "inference" if kind not in content.kind.cannot_limit:
             yield from _known_values_in_words(content)
             yield from values_in_words(content)
+            yield from describe_reconstruction(content)
         case "membership":
             yield from filter(None, (worst_of_membership(content),))
         case _:

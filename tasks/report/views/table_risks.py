@@ -20,6 +20,7 @@ from tasks.report.wording.intruders import NOT_DISJOINT, WORST_CASE, somebody, u
 from tasks.report.wording.meanings import meaning
 from tasks.report.wording.names import expand_code_names
 from tasks.report.wording.sentence import Sentence, say
+from tasks.score.measures.disclosure import VALUES_RECONSTRUCTED
 
 _LONGEST_REASON = 160
 
@@ -33,6 +34,7 @@ def describe_table_risks(content: Content) -> tuple[str, ...]:
         *filter(None, (worst_of_membership(content), *describe_insider(content))),
         *_describe_asserted_links(content),
         *(values_in_words(content) if content.kind.has_owners else ()),
+        *describe_reconstruction(content),
         *_intervals(content),
         *_describe_unmasked_keys(content),
         *_pairs_of_swaps(content),
@@ -183,6 +185,15 @@ def values_in_words(content: Content) -> Iterator[str]:
         yield say("residual.no_value_told")
         return
     yield say("residual.value_told", told=worst, baseline=(worst.value or 0.0) - gain)
+
+
+def describe_reconstruction(content: Content) -> Iterator[str]:
+    """What follows from the group means of all releases together; nothing where there was no earlier one to combine."""
+    whole = [one for one in content.figures(VALUES_RECONSTRUCTED.name) if one.attribute is None and one.chance is not None]
+    parts = (one for one in content.figures(VALUES_RECONSTRUCTED.name) if one.attribute is not None and one.chance is not None)
+    worst = content.largest(parts)
+    for told in whole:
+        yield say("residual.values_reconstructed", told=told, worst=worst)
 
 
 def gain_over_baselines(content: Content, disclosed: Estimate) -> float:

@@ -1,4 +1,4 @@
-"""Attribute disclosure, k-anonymity and unique records, measured without an attack."""
+"""Attribute disclosure, k-anonymity, unique records and values that follow from several releases, without links to people."""
 
 from __future__ import annotations
 
@@ -51,6 +51,55 @@ SAME_VALUE_DISCLOSURE = Measure(
     says="share of records whose masked value is the original one (SADR)",
     title="Same value",
     sentence="The share of records whose released value is the original one: how often the record can be taken at its word.",
+)
+VALUES_RECONSTRUCTED = Measure(
+    name="values_reconstructed",
+    function="tasks.score.reconstructed_values.estimate_reconstruction",
+    unit="share",
+    largest=1,
+    better="lower",
+    about="table_and_attribute",
+    chance="0: one release alone determines no value",
+    rounding="share",
+    says="share of records of which a masked value follows from the group means of this release and earlier ones together",
+    title="Values reconstructed",
+    sentence=(
+        "The share of records of which a masked value follows from the means of the groups in this release and in earlier ones "
+        "together: from the equations alone, without knowing any original, and right up to 5 % of a standard deviation."
+    ),
+    answers="inference",
+    of_earlier_releases=True,
+)
+VALUES_APPROXIMATED = Measure(
+    name="values_approximated",
+    function="tasks.score.reconstructed_values.estimate_reconstruction",
+    unit="share",
+    largest=1,
+    better=None,
+    about="table_and_attribute",
+    chance="the same with this release alone (values_approximated_control)",
+    rounding="share",
+    says="share of records whose value is estimated up to 5 percent of a standard deviation from all releases' means",
+    title="Values approximated",
+    sentence=(
+        "The share of records of which an estimate from the means of all releases together is within 5 % of a standard "
+        "deviation of the original, whether it follows or not."
+    ),
+    of_earlier_releases=True,
+)
+VALUES_APPROXIMATED_CONTROL = Measure(
+    name="values_approximated_control",
+    function="tasks.score.reconstructed_values.estimate_reconstruction",
+    unit="share",
+    largest=1,
+    better=None,
+    about="table_and_attribute",
+    chance="none",
+    rounding="share",
+    says="the same by the mean that this release alone shows",
+    title="Values approximated by one release",
+    sentence="The same share if the intruder has this release alone, and takes the mean that it shows for the value.",
+    of_earlier_releases=True,
 )
 K_ANONYMITY = Measure(
     name="k_anonymity",

@@ -1,0 +1,181 @@
+"""Several releases of the same people, weighed together: which rows of one of them are left, and what speaks for each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+import numpy as np
+
+from tasks.attack.consistency.exchanges import KindCounts
+from tasks.attack.consistency.orbits import PossiblePairs
+from tasks.attack.consistency.propagation import MOST_ASSIGNED, assignable
+from tasks.attack.linkage.pair_marginals import MOST_PAIRS_JOINTLY
+from tasks.attack.mechanism_attack import is_sampled
+from tasks.attack.outcomes.links import Links
+from tasks.attack.simulated.likely_pairs import EQUAL, LikelyPairs
+from tasks.attack.together.images import list_images
+from tasks.attack.together.row_links import RowLinks, link_rows
+from tasks.attack.together.row_sets import (
+    ABSENT,
+    RELEASED,
+    RowSets,
+    add_scores,
+    expand_images,
+    keep_consistent,
+    keep_presence,
+)
+from tasks.mask.methods import Mechanism
+from tasks.microdata.errors import AttackFailed, NotApplicable
+from tasks.microdata.schema import Schema
+from tasks.microdata.table import Floats, Integers, Microdata
+
+LEAST_LIKELY = 25.0  # a row e^-25 times as likely as the record's likeliest is left out
+TIE = 1e-9  # scores that differ by less are equal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReleaseFile:
+    """One of several releases, as an intruder has it who knows some attributes of everybody in its source.
+
+    original: n_t records of the source. masked: m_t rows. record: shape (n_t,): which of the N records of all sources together
+    each is. row: shape (n_t,): the masked row of each, -1 where it has none. Whose row is whose is for the law of links alone.
+    pseudonym: what its pseudonyms are drawn by, where they are the same in several releases; None: there are none.
+    n_records: of the source, where the intruder holds a share of them; None: they hold all.
+    """
+
+    name: str
+    original: Microdata
+    masked: Microdata
+    schema: Schema
+    mechanisms: tuple[Mechanism, ...]
+    record: Integers
+    row: Integers
+    pseudonym: str | None = None
+    n_records: int | None = None
+
+    def spread_rows(self, n: int) -> Integers:
+        """Shape (n,): the row of each of the records of all sources, -1 where it has none."""
+        rows = np.full(n, -1, dtype=np.int64)
+        rows[self.record] = self.row
+        return rows
+
+
+def link_by_releases(files: tuple[ReleaseFile, ...], of: int, n: int, knows: tuple[str, ...]) -> Links:
+    """Link the records to the rows of one release, by what all releases of the same people tell together.
+
+    Meaning: the intruder has every release, and of everybody in its source the attributes `knows`, as they were then. They know
+    the masking steps of each, who was in which source and which release, which columns stay the same from release to release,
+    and the law by which the others change.
+    Formula in words: of each release the possible images (`list_images`); a row is left only if each other release leaves the
+    record a row that can be the same person's, until no more are left out (`keep_consistent`); who is in one release alone has
+    a row that the other leaves unexplained (`keep_presence`); no row is two records' (`assignable`). Of the rows that are left
+    the likeliest: log-likelihoods of releases add up, each summed over the rows that can be the same person's (`add_scores`),
+    and no row is two records'. Attributes that show the same in two releases were drawn once and count once. Ties are shared.
+
+    Parameters
+    ----------
+    files: the releases; `of`: the one whose rows are linked. n: the number N of records of all sources together.
+
+    Returns the links of the N records to the rows of the release. Where nothing was left out by a likelihood, the sets are
+    sound, with their sizes and their rows: the true row is never left out. By chance the credit is 1/m.
+    Raises NotApplicable where the intruder knows nothing of what the release publishes; NotFollowed where the images are too
+    many; AttackFailed where no row is left of a record that is released: the stated steps are not those that were applied.
+    Cost: that of the transparency attack on each release, O(images) for each pair of releases, and where columns are compared
+    by a law, the pairs of a record's rows, at most a million.
+    Source: docs/SCIENCE.md section 5a. Done otherwise than in the literature on republication (m-invariance; Xiao and Tao,
+    2007): nothing is assumed of the mask but its law.
+    Example: two releases leave a record {a, b} and {b, c}, rows being the same in both: together {b}.
+    """
+    rows = [one.spread_rows(n) for one in files]
+    links: dict[tuple[int, int], RowLinks] = {}
+    for x, y in combinations(range(len(files)), 2):
+        one, other = files[x], files[y]
+        in_both = np.flatnonzero((rows[x] >= 0) & (rows[y] >= 0))
+        by_person = one.pseudonym is not None and one.pseudonym == other.pseudonym
+        pairs = rows[x][in_both], rows[y][in_both]
+        links[x, y] = link_rows(one.masked, other.masked, one.schema, pairs, knows, by_person=by_person)
+    from_it = {i: links[of, i] if of < i else links[i, of].reverse() for i in range(len(files)) if i != of}
+    sets = []
+    for i, one in enumerate(files):
+        told = knows if i == of else _drop_repeated(one, knows, from_it[i].shared)
+        sets.append(_list_rows(one, rows[i], told, n))
+    if not sets[of].informs:
+        raise NotApplicable("the intruder knows no attribute that the release publishes")
+    informed = {pair: joined for pair, joined in links.items() if sets[pair[0]].informs and sets[pair[1]].informs}
+    sets = keep_consistent(sets, informed)
+    if all(one.n_records is None for one in files):  # who has a share does not know who else is in both
+        for i, joined in from_it.items():
+            sets[of] = keep_presence(sets[of], sets[i], joined)
+        sets = keep_consistent(sets, informed)
+    own = sets[of]
+    sound = all(one.is_sound for one in sets)
+    if sound and len(own.rows) <= MOST_ASSIGNED:
+        own = _assign(own, files[of].masked.n)
+    if (np.diff(own.starts)[own.state == RELEASED] == 0).any():
+        raise AttackFailed("no row is left of a record that is released: the stated steps are not those that were applied")
+    sizes = np.diff(own.starts)
+    for i, joined in from_it.items():
+        if sets[i].informs:
+            own = add_scores(own, sets[i], joined)
+    by_law = any(len(one.score) and np.ptp(one.score) > 0 for one in sets) or any(one.has_ratios for one in from_it.values())
+    chosen = _choose(own, files[of].masked.n, by_law=by_law)
+    found = Links(np.arange(files[of].masked.n), np.arange(n), chosen.starts, chosen.rows)
+    return replace(found, sound_sizes=sizes, listed_sets=(own.starts, own.rows)) if sound else found
+
+
+def _drop_repeated(file: ReleaseFile, knows: tuple[str, ...], shared: tuple[str, ...]) -> tuple[str, ...]:
+    """The known attributes without those that steps drew once for both releases: all their targets show the same in both."""
+    published = set(file.masked.names)
+    drawn = [published.intersection(step.target_attributes) for step in file.mechanisms]
+    again = {name for targets in drawn if targets <= set(shared) for name in targets}
+    return tuple(name for name in knows if name not in again or any(name in some and not some <= set(shared) for some in drawn))
+
+
+def _list_rows(file: ReleaseFile, rows: Integers, knows: tuple[str, ...], n: int) -> RowSets:
+    """The possible rows of all records in one release."""
+    state = np.where(rows >= 0, RELEASED, ABSENT)
+    known = tuple(name for name in knows if name in file.masked.names and name in file.original.names)
+    if not known:
+        return RowSets(np.zeros(n + 1, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0), state, True, informs=False)
+    sampled = is_sampled(file.mechanisms) and (file.row < 0).any()
+    present = np.flatnonzero(file.row >= 0) if sampled else None
+    read = file.original, file.masked, file.schema, file.mechanisms, known
+    images = list_images(*read, present=present, n_records=file.n_records)
+    kinds = np.full(n, -1, dtype=np.int64)
+    kinds[file.record] = images.kind_of_record
+    return expand_images(images, kinds, state)
+
+
+def _assign(sets: RowSets, n_rows: int) -> RowSets:
+    """What is left where each row is one record's."""
+    released = np.flatnonzero(sets.state == RELEASED)
+    starts = np.append(0, np.cumsum(np.diff(sets.starts)[released]))
+    ones = np.ones(len(released), dtype=np.int64), np.ones(n_rows, dtype=np.int64)
+    counts = KindCounts(*ones, all_records=len(released) == n_rows)
+    number = np.arange(len(sets.rows))
+    left = assignable(PossiblePairs(starts, sets.rows, n_rows), counts)
+    keys = left.records * n_rows + left.rows
+    all_keys = np.repeat(np.arange(len(released)), np.diff(starts)) * n_rows + sets.rows
+    return sets.select(np.isin(all_keys, keys)[number])
+
+
+def _choose(sets: RowSets, n_rows: int, *, by_law: bool) -> RowSets:
+    """The rows that each record is linked to: the likeliest, where no row is two records' if the pairs are not too many."""
+    if not by_law:
+        return sets
+    sets = sets.select(sets.score >= _find_largest(sets, sets.score) - LEAST_LIKELY)
+    if len(sets.rows) > MOST_PAIRS_JOINTLY:
+        return sets.select(sets.score >= _find_largest(sets, sets.score) - TIE)
+    order = np.lexsort((sets.rows, sets.owner))
+    counts, ones = (sets.state == RELEASED).astype(np.int64), np.ones(n_rows, dtype=np.int64)
+    pairs = LikelyPairs(sets.starts, sets.rows[order], sets.score[order], counts, ones, int(counts.sum()))
+    chance = pairs.compute_chances(pairs.compute_evidence())
+    sorted_sets = RowSets(sets.starts, sets.rows[order], chance, sets.state, sets.is_sound)
+    return sorted_sets.select(chance >= _find_largest(sorted_sets, chance) * (1 - EQUAL))
+
+
+def _find_largest(sets: RowSets, values: Floats) -> Floats:
+    """Shape (e,): the largest value of the same record."""
+    largest: Floats = np.maximum.reduceat(np.append(values, -np.inf), sets.starts[:-1])[sets.owner]
+    return largest

@@ -1,0 +1,241 @@
+"""How two releases show that a row of one and a row of the other are the same person's.
+
+Two rows are joined by what both releases show: columns that are equal for everybody who is in both must be equal, and of the
+others a ratio says how much likelier two values are of one person than of two. The intruder is granted which columns these are,
+and the law of the others (Gaussian in normal scores, tables of categories): the worst case, of somebody who learned it
+elsewhere.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import ndtri
+from scipy.stats import rankdata
+
+from tasks.microdata.codes import joint_codes
+from tasks.microdata.schema import CATEGORICAL, Schema
+from tasks.microdata.table import Floats, Integers, Microdata, encode_jointly
+
+MOSTLY = 0.5  # of the people; a column that is equal for more of them is compared by equality
+MOST_CATEGORIES = 200  # of a column whose categories are compared by a table
+LARGEST_CORRELATION = 0.999999
+FEWEST_PAIRS = 8  # people by whom a law can be learned
+
+
+class LikelihoodRatios(NamedTuple):
+    """How much likelier it is that row b of one release and row a of the other are one person's than that they are two's.
+
+    The logarithm is alone_first[b] + alone_second[a] plus the sum over f canonical pairs of first[b, k] * second[a, k]; over q
+    columns that are mostly equal, of equal[code] if the codes match and unequal[j] if not; over tables, of
+    table[table_first[b, j] + table_second[a, j]]. A missing value of a canonical pair counts as the middle one.
+    """
+
+    alone_first: Floats
+    alone_second: Floats
+    first: Floats
+    second: Floats
+    code_first: Integers
+    code_second: Integers
+    equal: Floats
+    unequal: Floats
+    table: Floats
+    table_first: Integers
+    table_second: Integers
+
+
+@dataclass(frozen=True, slots=True)
+class RowLinks:
+    """What joins the rows of two releases.
+
+    key_first, key_second: shapes (m,), (m',): rows of one person have the same key. n_keys: the number of keys.
+    ratios: what else speaks for two rows being one person's. shared: the columns that are equal for everybody.
+    """
+
+    key_first: Integers
+    key_second: Integers
+    n_keys: int
+    ratios: LikelihoodRatios
+    shared: tuple[str, ...]
+
+    def reverse(self) -> RowLinks:
+        """The same seen from the other release."""
+        one = self.ratios
+        swapped = one._replace(
+            alone_first=one.alone_second,
+            alone_second=one.alone_first,
+            first=one.second,
+            second=one.first,
+            code_first=one.code_second,
+            code_second=one.code_first,
+            table_first=one.table_second,
+            table_second=one.table_first,
+        )
+        return RowLinks(self.key_second, self.key_first, self.n_keys, swapped, self.shared)
+
+    @property
+    def has_ratios(self) -> bool:
+        found = self.ratios
+        return bool(found.first.shape[1] + len(found.unequal) + found.table_first.shape[1])
+
+
+def link_rows(
+    first: Microdata,
+    second: Microdata,
+    schema: Schema,
+    pairs: tuple[Integers, Integers],
+    known: tuple[str, ...],
+    *,
+    by_person: bool = False,
+) -> RowLinks:
+    """What joins the rows of two releases of which `pairs` are the same people's.
+
+    Parameters
+    ----------
+    first, second: m and m' released rows. schema: of the first. pairs: places of rows in both, shape (k,) each.
+    known: attributes that the intruder knows: they say nothing more of two rows, given whose they are taken to be.
+    by_person: is there a pseudonym that both releases share?
+
+    Cost: O((m + m') log m) for each column. Example: the second release is the first in another order, and all rows differ:
+    every key is one row.
+    """
+    names = tuple(name for name in first.names if name in second.names)
+    at_first, at_second = pairs
+    codes: dict[str, tuple[Integers, ...]] = {name: encode_jointly(first.column(name), second.column(name)) for name in names}
+    agreement = {name: float(np.mean(one[at_first] == two[at_second])) for name, (one, two) in codes.items() if len(at_first)}
+    shared = tuple(name for name in names if agreement.get(name) == 1.0)
+    columns = [np.concatenate(codes[name]) for name in shared]
+    if by_person:
+        columns.append(np.concatenate(_number_people(first.n, second.n, pairs)))
+    keys = joint_codes(columns, first.n + second.n)
+    others = [name for name in names if name not in shared and name not in known] if len(at_first) >= FEWEST_PAIRS else []
+    mostly = [name for name in others if agreement[name] > MOSTLY]
+    ordered = [name for name in others if name not in mostly and _has_positions(first, second, schema, name)]
+    rest = [name for name in others if name not in mostly and name not in ordered]
+    ratios = _create_ratios(first, second, schema, pairs, codes, agreement, (mostly, ordered, rest))
+    return RowLinks(keys[: first.n], keys[first.n :], int(keys.max(initial=-1)) + 1, ratios, shared)
+
+
+def _number_people(m: int, m_second: int, pairs: tuple[Integers, Integers]) -> tuple[Integers, Integers]:
+    """Numbers of people: those in both have one, all others one of their own."""
+    one, two = np.arange(m), m + np.arange(m_second)
+    two[pairs[1]] = pairs[0]
+    return one, two
+
+
+def _has_positions(first: Microdata, second: Microdata, schema: Schema, name: str) -> bool:
+    attribute = schema[name]
+    text = first.is_text(name) or second.is_text(name)
+    return attribute.scale not in CATEGORICAL and (attribute.order is not None if text else True)
+
+
+def _create_ratios(
+    first: Microdata,
+    second: Microdata,
+    schema: Schema,
+    pairs: tuple[Integers, Integers],
+    codes: dict[str, tuple[Integers, ...]],
+    agreement: dict[str, float],
+    columns: tuple[list[str], list[str], list[str]],
+) -> LikelihoodRatios:
+    mostly, ordered, rest = columns
+    alone, variates = _find_canonical_pairs(first, second, schema, pairs, ordered)
+    code_first, code_second, matches, begin = [], [], [np.empty(0)], 0
+    for name in mostly:
+        one_code, other_code = (codes[name][i] + 1 for i in (0, 1))
+        shares = np.bincount(np.concatenate([one_code, other_code])) / (first.n + second.n)
+        code_first.append(begin + one_code)
+        code_second.append(begin + other_code)
+        matches.append(np.log(agreement[name] / np.maximum(shares, 0.5 / (first.n + second.n))))
+        begin += len(shares)
+    differ = [_share_of_unequal(*codes[name]) for name in mostly]
+    unequal = np.log([(1 - agreement[name]) / max(one, 1e-9) for name, one in zip(mostly, differ, strict=True)])
+    tables, table_first, table_second, begin = [np.empty(0)], [], [], 0
+    for name in rest:
+        held, shown = codes[name]
+        if max(held.max(initial=0), shown.max(initial=0)) >= MOST_CATEGORIES:
+            continue
+        table = _learn_table(held, shown, pairs)
+        table_first.append(begin + (held + 1) * table.shape[1])
+        table_second.append(shown + 1)
+        tables.append(table.ravel())
+        begin += table.size
+    return LikelihoodRatios(
+        *alone,
+        *variates,
+        _stack(code_first, first.n),
+        _stack(code_second, second.n),
+        np.concatenate(matches),
+        np.asarray(unequal, dtype=np.float64),
+        np.concatenate(tables),
+        _stack(table_first, first.n),
+        _stack(table_second, second.n),
+    )
+
+
+def _share_of_unequal(held: Integers, shown: Integers) -> float:
+    """The share of all pairs of a row of one file and a row of the other whose values differ."""
+    size = int(max(held.max(initial=0), shown.max(initial=0))) + 2
+    one, two = (np.bincount(codes + 1, minlength=size) / len(codes) for codes in (held, shown))
+    return 1.0 - float(one @ two)
+
+
+def _learn_table(held: Integers, shown: Integers, pairs: tuple[Integers, Integers]) -> Floats:
+    """log P(a, b | one person) / P(a) P(b), from the pairs, each expected count raised as if one more pair had been seen."""
+    size = int(max(held.max(initial=0), shown.max(initial=0))) + 2
+    one, two = (np.bincount(codes + 1, minlength=size) / len(codes) for codes in (held, shown))
+    by_chance = np.outer(one, two)
+    counts = np.zeros((size, size))
+    np.add.at(counts, (held[pairs[0]] + 1, shown[pairs[1]] + 1), 1.0)
+    joint = (counts + by_chance) / (len(pairs[0]) + 1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        table: Floats = np.where(by_chance > 0, np.log(joint / by_chance), 0.0)
+    return table
+
+
+def _find_canonical_pairs(
+    first: Microdata, second: Microdata, schema: Schema, pairs: tuple[Integers, Integers], names: list[str]
+) -> tuple[tuple[Floats, Floats], tuple[Floats, Floats]]:
+    """What each row adds by itself to the Gaussian ratio of the normal scores, and the factors of what pairs add.
+
+    Formula in words: for canonical variates u, v of correlation r the logarithm of the ratio is -log(1 - r^2) / 2 - (r^2 (u^2 +
+    v^2) - 2 r u v) / (2 (1 - r^2)). The squared correlations are lowered by what p columns correlate by chance with p others
+    (Ezekiel's adjustment).
+    """
+    k, p = len(pairs[0]), len(names)
+    if not names or k <= p + 2:
+        return (np.zeros(first.n), np.zeros(second.n)), (np.empty((first.n, 0)), np.empty((second.n, 0)))
+    one, two = (np.column_stack([_score_normally(file.positions(schema[name])) for name in names]) for file in (first, second))
+    filled_one, filled_two = np.nan_to_num(one), np.nan_to_num(two)
+    white_one, white_two = _whiten(filled_one), _whiten(filled_two)
+    crossed = (filled_one[pairs[0]] @ white_one).T @ (filled_two[pairs[1]] @ white_two) / k
+    left, found, right = np.linalg.svd(crossed)
+    squared = 1 - (1 - np.minimum(found, 1.0) ** 2) * (k - 1) / (k - p - 1)
+    kept = squared > 0
+    r = np.minimum(np.sqrt(np.maximum(squared, 0.0)), LARGEST_CORRELATION)[kept]
+    u, v = filled_one @ white_one @ left[:, kept], filled_two @ white_two @ right.T[:, kept]
+    odds = r * r / (1 - r * r)
+    alone = tuple(-np.log1p(-r * r).sum() / 4 - variates**2 @ odds / 2 for variates in (u, v))
+    return (alone[0], alone[1]), (np.ascontiguousarray(u * (r / (1 - r * r))), np.ascontiguousarray(v))
+
+
+def _score_normally(positions: Floats) -> Floats:
+    """Normal scores of mid-ranks; a missing value stays missing."""
+    present = ~np.isnan(positions)
+    scores = np.full(len(positions), np.nan)
+    if present.any():
+        scores[present] = ndtri((rankdata(positions[present]) - 0.5) / present.sum())
+    return scores
+
+
+def _whiten(values: Floats) -> Floats:
+    """A matrix that turns the columns (of mean 0) into uncorrelated ones of variance 1; directions without spread become 0."""
+    spread, directions = np.linalg.eigh(values.T @ values / len(values))
+    inverse = np.where(spread > 1e-6 * max(float(spread.max(initial=0.0)), 1e-12), 1 / np.sqrt(np.maximum(spread, 1e-12)), 0.0)
+    return directions * inverse
+
+
+def _stack(columns: list[Integers], n: int) -> Integers:
+    return np.ascontiguousarray(np.column_stack(columns).astype(np.int64)) if columns else np.empty((n, 0), dtype=np.int64)

@@ -1,0 +1,127 @@
+"""The cached tasks that attack a release together with the earlier ones about the same people."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+from tasks.attack.methods import attack_records
+from tasks.attack.outcomes.outcome import AttackResult, JoinedRelease
+from tasks.attack.outputs import AttackOutputs, ReconstructionOutputs
+from tasks.attack.task import ROOMS, scored_targets
+from tasks.attack.threat import Intruder
+from tasks.attack.together.earlier_release import EarlierRelease, EarlierView, read_earlier_view
+from tasks.attack.together.earlier_releases import EarlierReleases, compute_mean_credit, create_unfollowed_result, see_from
+from tasks.attack.together.value_reconstruction import reconstruct_values
+from tasks.mask.outputs import Mechanisms
+from tasks.microdata.alignment import read_alignment, require_alignment
+from tasks.microdata.ground_truth import GroundTruth
+from tasks.microdata.refs import RecordRef, TableRef
+from tasks.microdata.schema import Schema
+from tasks.runtime.artifacts import Store
+from tasks.runtime.stages import stage
+
+MOST_LEFT_OUT = 6  # earlier releases up to which each is left out in turn, to see which of them tells
+
+
+@stage("attack", rooms=ROOMS)
+def attack_with_earlier_releases(
+    data: TableRef,
+    masked: TableRef,
+    alignment: TableRef,
+    schema: RecordRef[Schema],
+    mechanisms: RecordRef[Mechanisms],
+    intruder: RecordRef[Intruder],
+    share: float,
+    draw: str,
+    series: str,
+    earlier: list[RecordRef[EarlierRelease]],
+    of: RecordRef[EarlierRelease] | None,
+) -> AttackOutputs:
+    """Let one intruder join the release with earlier ones.
+
+    earlier: the releases that count, those that cannot be attacked among them. of: the earlier release whose rows are linked;
+    None: the rows of this one. If it cannot be attacked, the result says why. Other arguments: as `attack_release`.
+    """
+    store = Store()
+    releases = [store.record(one, EarlierRelease) for one in earlier]
+    who, spec = store.record(intruder, Intruder), EarlierReleases(method="earlier_releases")
+    attacked = None if of is None else store.record(of, EarlierRelease)
+    if attacked is not None:
+        spec = spec.model_copy(update={"id": f"{spec.method}:{attacked.name}"})
+    if attacked is not None and attacked.tables is None:
+        return {"result": store.put_record(create_unfollowed_result(spec, attacked, who))}
+    usable = [(one, one.tables) for one in releases if one.tables is not None]
+    original = store.table(data)
+    rows = read_alignment(store.table(alignment), original.n)
+    newest = EarlierView(
+        name="",
+        original=original,
+        masked=store.table(masked),
+        schema=store.record(schema, Schema),
+        mechanisms=store.record(mechanisms, Mechanisms),
+        alignment=require_alignment(rows),
+        record=np.arange(original.n, dtype=np.int64),
+        series=series,
+    )
+    views = tuple(read_earlier_view(store, one, tables) for one, tables in usable)
+    if attacked is not None:
+        position = next(i for i, (one, _) in enumerate(usable) if one.name == attacked.name)
+        views, newest = see_from(views, newest, position), views[position]
+    truth = GroundTruth.create_from_tables(newest.original, newest.masked, newest.schema, newest.alignment)
+    targets = scored_targets(truth.original, newest.schema, share * who.records, draw, truth.units)
+    held = scored_targets(truth.original, newest.schema, who.records, draw, truth.units) if who.records < 1 else None
+
+    def attack(others: tuple[EarlierView, ...]) -> AttackResult:
+        return attack_records(
+            truth,
+            newest.schema,
+            newest.mechanisms,
+            spec,
+            who,
+            targets=targets,
+            held=held,
+            earlier=others,
+            series=newest.series,
+        )
+
+    found = attack(views)
+    names = {one.name: one.release for one in releases}
+    joined = tuple(JoinedRelease(name=view.name, release=names.get(view.name, ""), credit_without=None) for view in views)
+    if 1 < len(views) <= MOST_LEFT_OUT and attacked is None:
+        without = (compute_mean_credit(attack((*views[:i], *views[i + 1 :]))) for i in range(len(views)))
+        joined = tuple(dataclasses.replace(one, credit_without=rate) for one, rate in zip(joined, without, strict=True))
+    found = dataclasses.replace(found, joined=joined, earlier=None if attacked is None else attacked.name)
+    produced: AttackOutputs = {"result": store.put_record(dataclasses.replace(found, outcomes=None))}
+    if of is not None:
+        produced["earlier"] = of
+    if found.outcomes is not None:
+        produced["outcomes"] = store.put_table(found.outcomes)
+    return produced
+
+
+@stage("reconstruction", rooms=ROOMS)
+def reconstruct_from_releases(
+    data: TableRef,
+    masked: TableRef,
+    alignment: TableRef,
+    schema: RecordRef[Schema],
+    mechanisms: RecordRef[Mechanisms],
+    earlier: list[RecordRef[EarlierRelease]],
+) -> ReconstructionOutputs:
+    """Solve the equations of the group means of this release and of earlier ones about the same people together."""
+    store = Store()
+    original = store.table(data)
+    counted = [store.record(one, EarlierRelease) for one in earlier]
+    views = tuple(read_earlier_view(store, one, one.tables) for one in counted if one.tables is not None)
+    found = reconstruct_values(
+        original,
+        store.table(masked),
+        require_alignment(read_alignment(store.table(alignment), original.n)),
+        store.record(schema, Schema),
+        store.record(mechanisms, Mechanisms),
+        views,
+    )
+    unread = tuple(sorted(one.name for one in counted if one.tables is None))
+    return {"reconstruction": store.put_record(dataclasses.replace(found, unread=unread))}
