@@ -36,6 +36,8 @@ from tasks.ingest.task import ingest_source, source_digest
 from tasks.mask.outputs import Mechanisms
 from tasks.microdata.errors import InputError
 from tasks.microdata.refs import TableRef
+from tasks.microdata.schema import Schema
+from tasks.microdata.table import Microdata
 from tasks.runtime.artifacts import Store, name_artifact_file
 from tasks.runtime.draws import keep_seed
 from tasks.runtime.settings import Home
@@ -333,6 +335,22 @@ def test_a_release_that_came_meanwhile_is_seen_at_the_end(make):
         trial.search.refuse_new_releases()
     assert trial.count_names() == [other.run]
     trial.search.refuse_new_releases()
+
+
+def test_check_lists_what_counts_and_stores_nothing(make):
+    from flows.cli.earlier_text import describe_earlier_releases, find_earlier_releases, warn_of_denial
+
+    first = make().certify()
+    trial = make(masked_with(40, context={"prior_releases": []}), text=survey(81))
+    schema = Store().record(trial.job.masked.schema, Schema)
+    data = Microdata(Store().table(trial.job.source["data"]).arrow.slice(0, 60))
+    before = sorted(Home.current().store.rglob("*"))
+    found = find_earlier_releases(trial.job.release, data, schema)
+    assert [one.run for one in found] == [first]
+    assert sorted(Home.current().store.rglob("*")) == before
+    ((stage, line),) = describe_earlier_releases(trial.job.release, found)
+    assert stage == "earlier" and first in line
+    assert len(warn_of_denial(trial.job.release, found)) == 1
 
 
 @pytest.mark.slow
