@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from flows.questions import OpenQuestion
     from flows.release import ReleaseSpec
     from tasks.attack.threat import Intruder
+    from tasks.audit.series.past_releases import PastRelease
     from tasks.mask.methods import Masking, Mechanism
     from tasks.microdata.schema import Attribute, Schema
     from tasks.microdata.table import Microdata
@@ -67,6 +68,7 @@ def print_plan(path: Path) -> int:
     Raises InputError as `load_release`, and for what a run would refuse when it has read the tables.
     """
     import flows.environment  # noqa: F401  # a private home and no telemetry, before the libraries are imported
+    from flows.cli.earlier_text import describe_earlier_releases, warn_of_denial
     from flows.cli.plan_text import describe_plan
 
     # isort: split
@@ -94,7 +96,8 @@ def print_plan(path: Path) -> int:
     say(f"Plan of release {release.name} (series {release.series_name}), {examined.rows:,} rows from {examined.source}")
     say("")
     source, *rest = describe_plan(release, examined.intruders)
-    for stage, what in (source, *examined.files, *rest, *_describe_insiders(release, examined)):
+    earlier = describe_earlier_releases(release, examined.earlier)
+    for stage, what in (source, *examined.files, *rest, *_describe_insiders(release, examined), *earlier):
         say(f"  {stage:<9} {what}")
     say("")
     say("Attributes:")
@@ -102,7 +105,8 @@ def print_plan(path: Path) -> int:
         fate = _describe_treatment(attribute, examined, release)
         say(f"  {attribute.name:<20} {attribute.role:<17} {attribute.scale:<9} {fate} ({_DECIDED[attribute.decided_by]})")
     unmasked = _warn_unmasked_keys(examined) if release.kind.is_table else []
-    for note in (*examined.notes, *unmasked, *list_release_warnings(release, examined.schema, examined.asked)):
+    denied = warn_of_denial(release, examined.earlier)
+    for note in (*examined.notes, *unmasked, *denied, *list_release_warnings(release, examined.schema, examined.asked)):
         say(f"warning: {note}")
     say("")
     _say_open(say, path, questions)
@@ -143,6 +147,7 @@ class _Examination:
     notes: tuple[str, ...]
     files: tuple[tuple[str, str], ...] = ()
     asked: int | None = None
+    earlier: tuple[PastRelease, ...] = ()
 
 
 def _warn_unmasked_keys(examined: _Examination) -> list[str]:
@@ -173,6 +178,7 @@ def _set_control_aside(data: Microdata, schema: Schema, control: float | None) -
 
 
 def _examine_tables(release: ReleaseSpec, questions: tuple[OpenQuestion, ...]) -> _Examination:
+    from flows.cli.earlier_text import find_earlier_releases
     from flows.limits import refuse_silence
     from flows.questions import NOT_LIMITED
     from flows.release import collect_policy_names
@@ -229,7 +235,9 @@ def _examine_tables(release: ReleaseSpec, questions: tuple[OpenQuestion, ...]) -
     plan_of_files = tuple(("ingest", f"{name}, {what}") for name, what in (*people, *((one.name, what) for one, what in files)))
     who = (*who, *(holder for holder, _ in files))
     asked = _count_membership_targets(release, found.data, schema, outside)
-    return _Examination(found.report.source, found.data.n, schema, masked, replaced, who, (*notes, *text), plan_of_files, asked)
+    earlier = find_earlier_releases(release, found.data, schema)
+    notes = (*notes, *text)
+    return _Examination(found.report.source, found.data.n, schema, masked, replaced, who, notes, plan_of_files, asked, earlier)
 
 
 def _refuse_unfit_model(spec: ModelSpec, data: Microdata, schema: Schema, steps: tuple[Masking, ...]) -> None:

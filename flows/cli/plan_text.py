@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from flows.release import ReleaseSpec
     from tasks.attack.membership.methods import AnyModelAttack, AnyTableAttack
+    from tasks.attack.omissions import Omission
     from tasks.attack.threat import Intruder
     from tasks.train.spec import ModelSpec
 
@@ -90,7 +91,7 @@ def describe_plan(release: ReleaseSpec, intruders: tuple[Intruder, ...]) -> list
     asks = "who is in the file" if release.kind.is_table else "whose records the model was trained on"
     rows += [("attack", f"{_describe_membership_attack(attack)} on {asks}") for attack in release.membership_attacks]
     rows += [
-        ("attack", f"{omission.attack} is omitted{_format_intruder_suffix(omission.intruder)}: {omission.reason}")
+        ("attack", f"{omission.attack} is omitted{_format_omission_suffix(omission)}: {omission.reason}")
         for omission in release.omit
     ]
     added = "".join(f"; {describe_method(measure)}" for measure in release.measures)
@@ -158,6 +159,12 @@ def _line_in_words(line: Any) -> str:
     measure = given.pop("measure")
     rest = ", ".join(f"{key} {value}" for key, value in given.items())
     return f"{measure} {limit}{', ' + rest if rest else ''}"
+
+
+def _format_omission_suffix(omission: Omission) -> str:
+    """For whom an attack is omitted, or of which earlier release."""
+    of_release = "" if omission.release is None else f" on {omission.release}"
+    return f"{_format_intruder_suffix(omission.intruder)}{of_release}"
 
 
 def _format_intruder_suffix(intruder: str | None) -> str:

@@ -174,7 +174,7 @@ def _describe_claims(predicate: Predicate) -> Iterator[str]:
 def _has_figure(claim: Claim, omitted: OmissionClaim) -> bool:
     """An omission stops no attack that can run: it then changed nothing."""
     ok = (one for one in claim.attacks if one.status == "ok" and one.method == omitted.attack)
-    return any(omitted.intruder in (None, one.intruder) for one in ok)
+    return omitted.release is None and any(omitted.intruder in (None, one.intruder) for one in ok)
 
 
 def _describe_attacks(claim: Claim) -> str:

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Sequence
 
 from flows.earlier.counted import CountedRelease, CountedReleases, hand_to_attacks
 from flows.earlier.declared import NOT_COMBINED, OF_NOBODY, read_declared_releases
+from flows.earlier.earlier_tables import NotThere, find_earlier_tables
 from flows.earlier.search import Population
-from flows.earlier.tables import NotThere, find_earlier_tables
 from flows.kinds.base import MadeRelease, ReleaseJob
 from flows.kinds.model import MODEL_FLOW
 from flows.release import ReleaseSpec

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from flows.earlier.counted import CountedRelease
-from flows.earlier.tables import STEP, NotThere, find_earlier_tables
+from flows.earlier.earlier_tables import STEP, NotThere, find_earlier_tables
 from flows.kinds.base import ReleaseJob
 from flows.run.publish import compute_sha256
 from flows.run.stage_runner import store_part

@@ -20,10 +20,10 @@ WHOLE_ROW = "row:"  # before a digest of the names of its columns: rows of other
 KEY_COLUMN = "key:"  # before the name of a column that tells persons apart
 DIGEST_BYTES = 8  # two tables of a million rows share one by chance once in 20 million times
 LEAST_SHARE = 0.01  # of the rows of the smaller table: in some columns alone a few strangers agree by chance
-Digest = Callable[[bytes], bytes]
+ComputeDigest = Callable[[bytes], bytes]
 
 
-def digest_persons(data: Microdata, columns: Sequence[str], digest: Digest) -> Microdata:
+def digest_persons(data: Microdata, columns: Sequence[str], digest: ComputeDigest) -> Microdata:
     """What tells the persons of a table from others, as digests under a key, so that no value can be read or guessed from it.
 
     columns: those that identify rows or persons, of which the table may lack some. digest: keyed; at least 8 bytes.
@@ -40,7 +40,7 @@ def digest_persons(data: Microdata, columns: Sequence[str], digest: Digest) -> M
     return Microdata.from_columns({f"{WHOLE_ROW}{shape}": rows})
 
 
-def digest_rows(data: Microdata, names: Sequence[str], digest: Digest) -> Integers:
+def digest_rows(data: Microdata, names: Sequence[str], digest: ComputeDigest) -> Integers:
     """Shape (n,): the keyed digest of each row over some columns with their names."""
     ordered = sorted(names)
     if not ordered:
@@ -136,7 +136,7 @@ def _list_values(table: Microdata, name: str) -> Integers:
     return np.asarray(table.column(name).drop_null().to_numpy(zero_copy_only=False), dtype=np.int64)
 
 
-def _digest_values(column: pa.Array, digest: Digest) -> pa.Array:
+def _digest_values(column: pa.Array, digest: ComputeDigest) -> pa.Array:
     codes, texts = _encode_texts(column)
     numbers = [None if text is None else _to_number(digest(text)) for text in texts]
     return pa.array(numbers, pa.int64()).take(pa.array(codes))

@@ -106,13 +106,15 @@ class Claim(Spec):
 
 
 class OmissionClaim(Spec):
-    """An attack that the release file omits with a reason. intruder: for whom alone; None: for all.
+    """An attack that the release file omits with a reason.
 
+    intruder: for whom alone; None: for all. release: the earlier release that the attack could not use.
     An attack is omitted for whom it gave no figure. An omission of one that gave a figure changed nothing.
     """
 
     attack: str
     intruder: str | None = None
+    release: str | None = None
     reason: str
 
 

@@ -282,7 +282,10 @@ def _list_linkage_attacks(content: Content) -> tuple[AttackClaim, ...]:
 
 
 def _list_not_claimed(content: Content) -> NotClaimed:
-    omitted = tuple(OmissionClaim(attack=one.attack, intruder=one.intruder, reason=one.reason) for one in content.omitted)
+    omitted = tuple(
+        OmissionClaim(attack=one.attack, intruder=one.intruder, release=one.release, reason=one.reason)
+        for one in content.omitted
+    )
     not_asked = () if any(one.evaluates == "this file" for one in content.membership) else (residual.MEMBERSHIP,)
     kinds = {name: reason for name, reason in content.exceptions if name in KINDS}
     return NotClaimed(

@@ -73,6 +73,10 @@ class Store:
             raise Damaged(ref) from None
         return self._verify_address(ref, table, address)
 
+    def compute_table_address(self, table: Microdata) -> TableRef:
+        """The address that a table has in the store or would have; nothing is stored."""
+        return TableRef(f"table:{self._table_address(table)}")
+
     def put_record(self, record: T, kind: Any = None) -> RecordRef[T]:
         """Store anything that pydantic can write as JSON; `kind` is its type where that is not its class."""
         content = create_adapter(kind or type(record)).dump_json(record, by_alias=True)

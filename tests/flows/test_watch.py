@@ -88,10 +88,10 @@ def test_two_versions_and_a_refusal_link_to_each_other(watching, sdcert, tmp_pat
         runs.append(found["run"])
     parent = tmp_path / "releases" / "survey"
     assert str((parent / "latest").readlink()) == runs[1]
-    said = [statement_in(parent / run)["predicate"]["context"]["prior_releases"] for run in runs]
-    assert said[0] == "not assessed"
-    assert said[1] == [f"series survey: one other version, the last certified in run {runs[0]}; others are not assessed"]
-    assert said[2] == [f"series survey: 2 other versions, the last certified in run {runs[1]}; others are not assessed"]
+    contexts = [statement_in(parent / run)["predicate"]["context"] for run in runs]
+    assert [context["prior_releases"] for context in contexts] == ["not assessed"] * 3
+    named = [[one["name"] for one in context["earlier_releases"]] for context in contexts]
+    assert named == [[], runs[:1], sorted(runs[:2])]
     assert [watching(release={"policy": policy})[1]["action"] for _ in range(2)] == ["refused_before"] * 2
     assert sdcert("audit", "replay", runs[1]).code == 0
     assert sdcert("revoke", runs[1], "--reason", "the source was wrong").code == 0

@@ -92,30 +92,28 @@ def test_a_changed_release_file_is_a_persons_decision(watch, tmp_path):
     assert poll_once(load_watch(moved / "params" / "watch.yaml"), never).action == "refused_before"
 
 
-def test_a_new_version_names_the_others_of_its_series(watch, tmp_path):
-    certify = Certifier(["certified", "refused", "certified"])
-    for number in range(3):
-        drop(tmp_path, f"survey-{number}.csv", survey(80 + number), hour=number)
-        assert poll_once(watch, certify).action == "certify"
-    said, first = [release.context.prior_releases for release in certify.ran], certify.runs[0]
-    assert said[0] is None
-    assert said[1] == said[2]
-    assert said[2] == (f"series survey: one other version, the last certified in run {first}; others are not assessed",)
-    assert {release_key(release) for release in certify.ran} == {release_key(watch.release)}
-
-
-def test_what_the_release_file_declares_of_others_stays(own, tmp_path, monkeypatch):
+def test_the_release_file_is_certified_as_it_is_whatever_was_released_before(own, tmp_path, monkeypatch):
+    """The run asks the ledger which other versions count."""
     monkeypatch.setattr(once, "_find_address", lambda *_: None)
     watch = watch_of(tmp_path, release={"context": {"prior_releases": ["census 2020"]}})
     certify = Certifier(["certified", "certified"])
     for number in range(2):
         drop(tmp_path, f"survey-{number}.csv", survey(80 + number), hour=number)
         poll_once(watch, certify)
-    said = ("census 2020", f"series survey: one other version, the last certified in run {certify.runs[0]}")
-    assert certify.ran[1].context.prior_releases == said
+    assert [release.context for release in certify.ran] == [watch.release.context] * 2
     assert poll_once(watch, never).action == "unchanged"
     none, other = (watch_of(tmp_path, release={"context": {"prior_releases": given}}) for given in ([], None))
     assert len({release_key(one.release) for one in (watch, none, other)}) == 3
+
+
+@pytest.mark.parametrize(("declared", "more"), [(None, "; others are not assessed"), (("census 2020",), "")])
+def test_what_earlier_versions_named_of_other_versions_makes_no_other_release(watch, declared, more):
+    def name_earlier(*texts):
+        context = watch.release.context.model_copy(update={"prior_releases": texts or None})
+        return release_key(watch.release.model_copy(update={"context": context}))
+
+    added = f"series survey: one other version, the last certified in run 20261121T093000Z-1f2e3d{more}"
+    assert name_earlier(*(declared or ()), added) == name_earlier(*(declared or ()))
 
 
 def test_older_files_that_came_meanwhile_are_named_and_not_certified(watch, tmp_path):

@@ -14,13 +14,13 @@ from typing import Any
 
 import pytest
 from outcomes import newest_manifest
-from release_files import HARDLY_COMPILED, survey, write_release
+from release_files import HARDLY_COMPILED, RELEASE, survey, write_release
 
 from flows.earlier import counting
 from flows.earlier.counted import CountedReleases
 from flows.earlier.declared import TOLD_ALONE
+from flows.earlier.earlier_tables import GONE
 from flows.earlier.search import EarlierSearch, ReleasedMeanwhile, select_releases
-from flows.earlier.tables import GONE
 from flows.kinds import find_kind
 from flows.kinds.base import MadeRelease, ReleaseJob
 from flows.mask_stages import mask_source
@@ -36,6 +36,8 @@ from tasks.ingest.task import ingest_source, source_digest
 from tasks.mask.outputs import Mechanisms
 from tasks.microdata.errors import InputError
 from tasks.microdata.refs import TableRef
+from tasks.microdata.schema import Schema
+from tasks.microdata.table import Microdata
 from tasks.runtime.artifacts import Store, name_artifact_file
 from tasks.runtime.draws import keep_seed
 from tasks.runtime.settings import Home
@@ -206,14 +208,13 @@ def test_where_the_source_is_gone_digests_tell_and_nothing_is_attacked(make, dig
 
 def test_without_a_key_whole_rows_tell(make):
     head, rows = lines()
-    keyless = {"key": None, "attributes": {**make().job.release.model_dump(mode="json")["attributes"]}}
-    keyless["attributes"]["person_id"] = {"role": "other"}
+    keyless = {"key": None, "attributes": {**RELEASE["attributes"], "person_id": {"role": "other"}}}
     first = make(masked_with(50, **keyless)).certify()
     newer = "\n".join([head, *rows[40:], *rows[:5]]) + "\n"
     (one,) = make(masked_with(40, series="apart", **keyless), text=newer).count_records()
     assert (one.name, rows_of(one)) == (first, [*range(40, 80), *range(5)])
     with_more = "\n".join([f"{head},more", *(f"{row},1" for row in rows)]) + "\n"
-    keyless["attributes"]["more"] = {"role": "other"}
+    keyless["attributes"]["more"] = {"role": "other", "scale": "nominal"}
     (one,) = make(masked_with(40, series="apart", **keyless), text=with_more).count_records()
     assert rows_of(one) == list(range(80))
 
@@ -334,6 +335,22 @@ def test_a_release_that_came_meanwhile_is_seen_at_the_end(make):
         trial.search.refuse_new_releases()
     assert trial.count_names() == [other.run]
     trial.search.refuse_new_releases()
+
+
+def test_check_lists_what_counts_and_stores_nothing(make):
+    from flows.cli.earlier_text import describe_earlier_releases, find_earlier_releases, warn_of_denial
+
+    first = make().certify()
+    trial = make(masked_with(40, context={"prior_releases": []}), text=survey(81))
+    schema = Store().record(trial.job.masked.schema, Schema)
+    data = Microdata(Store().table(trial.job.source["data"]).arrow.slice(0, 60))
+    before = sorted(Home.current().store.rglob("*"))
+    found = find_earlier_releases(trial.job.release, data, schema)
+    assert [one.run for one in found] == [first]
+    assert sorted(Home.current().store.rglob("*")) == before
+    ((stage, line),) = describe_earlier_releases(trial.job.release, found)
+    assert stage == "earlier" and first in line
+    assert len(warn_of_denial(trial.job.release, found)) == 1
 
 
 @pytest.mark.slow
