@@ -106,3 +106,20 @@ def test_what_is_determined_is_that_of_the_twin_and_right_within_the_rounding(de
         patch.setattr(reconstruction, "DENSE_COST", dense_cost)
         exact = solve(groups, values)[1]
     assert exact[determined] == pytest.approx(values[determined], abs=1e-5)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n_releases", [2, 3, 4])
+def test_a_large_component_is_solved_by_steps_as_by_singular_values(n_releases, monkeypatch):
+    # groups of 3, 4, 5 and 6 along an axis, each release a little turned: neighbours stay together and trade places
+    rng = np.random.default_rng(n_releases)
+    points = rng.normal(size=(1200, 3))
+    groups = [np.argsort(np.argsort(points @ [1, 0.004 * k, 0.002])) // k for k in (3, 4, 5, 6)[:n_releases]]
+    values = np.rint(1000 * points[:, 0])
+    densely = solve(groups, values, step=1)
+    monkeypatch.setattr(reconstruction, "DENSE_COST", 0)
+    by_steps = solve(groups, values, step=1)
+    assert by_steps[0].tolist() == densely[0].tolist()
+    assert 0 < densely[0].mean() < 1
+    assert by_steps[1] == pytest.approx(densely[1], abs=1e-3)
+    assert np.isnan(by_steps[2][by_steps[0]]).any()  # no bound there

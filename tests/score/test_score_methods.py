@@ -54,10 +54,11 @@ MASKED = Microdata.from_columns(
 COMPLETE = Alignment.complete_in(np.arange(4))
 STEPS = (Microaggregation(method="microaggregation", attributes=("age", "educ"), k=2),)
 # where records are absent, groups are known, the table is large enough for subgroups, an attack has probabilities, rows
-# belong to nobody, or it is asked who is in the file
+# belong to nobody, it is asked who is in the file, or an earlier release counts
 ELSEWHERE = {
     "reidentification_present", "false_links_absent", "groups_exposed", "subgroup_reidentification", "posterior_at_truth",
     "epsilon", *(one.name for one in MEASURES.values() if one.only_of_nobody or one.only_of_model or one.of_membership),
+    *(one.name for one in MEASURES.values() if one.of_earlier_releases),
 }  # fmt: skip
 OUTCOMES = {
     "target": [0, 1, 2, 3],

@@ -111,7 +111,7 @@ def _number_persons(releases: Sequence[ReleaseRows], labels: Integers, place: in
     """A number for each masked row of a release: the same for rows with one label; rows of other people have their own."""
     n, t = labels.shape
     own, row = releases[place], releases[place].row
-    numbers = n * t + place + t * np.arange(own.masked.n)
+    numbers: Integers = n * t + place + t * np.arange(own.masked.n)
     here = np.flatnonzero(row >= 0)
     numbers[row[here]] = here * t + labels[here, place]
     return numbers

@@ -90,7 +90,7 @@ def recognise_records(one: ReleaseRows, other: ReleaseRows) -> Booleans:
     return found
 
 
-def _find_unique_matches(columns: list[tuple[Integers, Integers]]) -> tuple[Integers, Integers]:
+def _find_unique_matches(columns: list[tuple[Integers, ...]]) -> tuple[Integers, Integers]:
     """For the rows of two tables a number of their combination of codes, -1 where another row of the same table shows it."""
     first, second = (np.column_stack(table) for table in zip(*columns, strict=True))
     _, code = np.unique(np.vstack([first, second]), axis=0, return_inverse=True)
