@@ -11,6 +11,7 @@ from tasks.mask.shared_advice import JOINTLY, MORE_RISK
 from tasks.microdata.escaping import escape_terminal
 from tasks.microdata.numbers import format_against_limit, format_limit
 from tasks.microdata.words import join_with_and
+from tasks.score.attack_coverage import EARLIER
 from tasks.score.catalogue import LINKAGE, LOSS, MEASURES
 from tasks.score.measures.local_privacy import EPSILON
 from tasks.score.measures.model import MODEL_ACCURACY
@@ -77,6 +78,8 @@ def _explain_line(line: dict[str, Any], figures: list[dict[str, Any]], spec: dic
         yield _advise_synthetic_rows(line, location)
     elif line["attack"] is not None and line["attack"] in _find_position_attacks(spec):
         yield _SHUFFLE
+    elif (line["attack"] or "").partition(":")[0] == EARLIER:
+        yield from _advise_joined_release(figures, spec)
     elif (line["intruder"] or "").startswith(INSIDER):
         yield from _advise_insiders(line, figures, spec, location)
     elif line["measure"] in _LINKAGE or line["measure"].startswith("k_anonymity"):
@@ -88,6 +91,29 @@ def _explain_line(line: dict[str, Any], figures: list[dict[str, Any]], spec: dic
     else:
         there = f" {ELSEWHERE}" if spec.get("released") else ""
         yield f"Mask {_format_attribute(line)}more strongly{there}, or raise the limit of {location} if you can answer for it."
+
+
+def _advise_joined_release(figures: list[dict[str, Any]], spec: dict[str, Any]) -> Iterator[str]:
+    """What lets the same people be released again: the remedies that fit the masking steps."""
+    earlier = sorted({one["attack"].partition(":")[2] for one in figures if (one["attack"] or "").startswith(f"{EARLIER}:")})
+    yield (
+        f"This release and {join_with_and(earlier)} are about the same people, and tell more together than the policy allows. "
+        "Publish the earlier table again as it is, which tells nothing more; or release in one of the ways below. If nobody "
+        "outside was given the earlier file: `sdcert revoke RUN --never-published REASON`."
+    )
+    for i, step in enumerate(spec.get("masking") or (), 1):
+        if step["method"] == "microaggregation":
+            yield (
+                f"Masking step {i}: `frozen: true` keeps the groups and values of people who were released before, with the same "
+                "`k` (new people form groups among themselves, so that the loss grows: by a tenth to a quarter where 1 to 20 % "
+                "are new). For larger groups than before, `nested_in: <the earlier k>` joins whole groups of the earlier release, "
+                "at hardly any loss, and tells together what the finer groups tell."
+            )
+        elif step["method"] in ("noise", "pram"):
+            yield (
+                f"Masking step {i}: `draw: per_person` shows the same mask for the same value of a person in every release of the "
+                "series, at no loss. It works from the first release on that has it."
+            )
 
 
 def _advise_epsilon(line: dict[str, Any], location: str) -> str:

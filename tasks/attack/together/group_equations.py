@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from tasks.attack.together.recognisable_rows import ReleaseRows
-from tasks.mask.groups.microaggregation import Microaggregation, choose_aggregate
+from tasks.mask.groups.grouping import choose_aggregate
+from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.mask.precision_grid import find_precision_grid, grid_step
 from tasks.mask.sampling import Sampling
 from tasks.microdata.table import Floats, Integers, encode_jointly

@@ -10,6 +10,7 @@ from tasks.mask.ranks.rank_swapping import KNOWN_LIMIT
 from tasks.microdata.estimate import Estimate
 from tasks.microdata.schema import Role
 from tasks.report.content import Content, extract_extra_knowledge, is_insider, parse_external_file
+from tasks.report.views.earlier_releases import describe_joined_releases, list_joined_releases, name_joined_release
 from tasks.report.views.insider_curve import describe_columns, describe_curve
 from tasks.report.views.known_limits import describe_editions, describe_randomness, describe_rows, describe_scope
 from tasks.report.views.membership import describe_insider, worst_of_membership
@@ -29,6 +30,7 @@ def describe_table_risks(content: Content) -> tuple[str, ...]:
     """The largest remaining risks as sentences, the insiders' figures among them."""
     return (
         *describe_declared_intruder(content),
+        *describe_joined_releases(content),
         *insiders_in_words(content),
         *_files(content),
         *filter(None, (worst_of_membership(content), *describe_insider(content))),
@@ -48,7 +50,7 @@ def describe_table_risks(content: Content) -> tuple[str, ...]:
 def summarize_table(content: Content) -> tuple[str, ...]:
     """The sentences under the verdict: what the declared intruder found, and the insider and the file that found most."""
     told, _ = _leading(content)
-    return (*told, *_not_run(content))
+    return (*told, *describe_joined_releases(content), *_not_run(content))
 
 
 def describe_unlimited_links(content: Content) -> list[str]:
@@ -264,5 +266,8 @@ def _row_order(content: Content) -> Sentence:
 
 
 def _releases_before(content: Content) -> Sentence:
+    joined = [name_joined_release(one) for one in list_joined_releases(content)]
+    if joined:
+        return say("earlier.attacked", releases=joined)
     before = content.context.prior_texts
     return say("residual.no_earlier_release") if before == () else say("residual.earlier_releases", names=before)

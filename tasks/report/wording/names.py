@@ -28,6 +28,9 @@ def attack_title(method: str) -> str:
 
 def attack_named(attack: str | None) -> str:
     """An attack within a sentence, by its id: `transparency attack`."""
+    method, _, earlier = (attack or "").partition(":")
+    if earlier and method in ATTACKS:
+        return f"attack on the rows of the earlier release {earlier}"
     known = ATTACKS.get(attack or "")
     return f"attack \u201c{attack}\u201d" if known is None else known.about.title[:1].lower() + known.about.title[1:]
 
