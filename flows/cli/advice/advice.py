@@ -104,15 +104,15 @@ def _advise_joined_release(figures: list[dict[str, Any]], spec: dict[str, Any]) 
     for i, step in enumerate(spec.get("masking") or (), 1):
         if step["method"] == "microaggregation":
             yield (
-                f"Masking step {i}: `frozen: true` keeps the groups and values of people who were released before, with the same "
-                "`k` (new people form groups among themselves, so that the loss grows: by a tenth to a quarter where 1 to 20 % "
-                "are new). For larger groups than before, `nested_in: <the earlier k>` joins whole groups of the earlier release, "
-                "at hardly any loss, and tells together what the finer groups tell."
+                f"Masking step {i}: `frozen: true` keeps the groups and values of people who were released before, with the "
+                "same `k` (new people form groups among themselves, so that the loss grows: by a tenth to a quarter where 1 to "
+                "20 % are new). For larger groups than before, `nested_in: <the earlier k>` joins whole groups of the earlier "
+                "release, at hardly any loss, and tells together what the finer groups tell."
             )
         elif step["method"] in ("noise", "pram"):
             yield (
-                f"Masking step {i}: `draw: per_person` shows the same mask for the same value of a person in every release of the "
-                "series, at no loss. It works from the first release on that has it."
+                f"Masking step {i}: `draw: per_person` shows the same mask for the same value of a person in every release of "
+                "the series, at no loss. It works from the first release on that has it."
             )
 
 
