@@ -18,7 +18,8 @@ from tasks.microdata.schema import Schema
 from tasks.microdata.table import Booleans, Floats, Integers, Microdata
 
 LEAST_LIKELY = 25.0  # a row e^-25 times as likely as a record's likeliest one is left out, where laws are known
-MOST_ROWS_BY_LAW = 400  # of a record, where laws leave many
+FEWEST_KEPT = 400  # rows of a record that are kept where laws leave many
+WANTED_IMAGES = 24_000_000  # of all records, where laws leave more and nothing else is compared
 MOST_IMAGES = 60_000_000  # kinds of rows of all records: 1 GB
 _UNKNOWN = dict.fromkeys(("own", "shown"), "a missing value, which `compute_record_distance` asks for")
 
@@ -28,8 +29,9 @@ class Images:
     """The possible images of the records in one release.
 
     kind_of_record: shape (n,), which distinct record each is, -1 for those of whom no image is looked for. kind_of_row: shape
-    (m,). Of distinct record u the distinct rows are kinds[starts[u]:starts[u + 1]]; score: the logarithm of how much likelier
-    the row is the record's than anybody's, up to a term of the record.
+    (m,). Of distinct record u the distinct rows are kinds[starts[u]:starts[u + 1]]; score: the logarithm of the probability
+    (density) that the record's row shows what the row shows, up to a term of the record. How likely others are to show it is
+    asked when all releases are joined: rows of one person are not independent.
     is_sound: are the true rows sure to be among them?
     """
 
@@ -50,17 +52,19 @@ def list_images(
     *,
     present: Integers | None = None,
     n_records: int | None = None,
+    most: int | None = None,
 ) -> Images:
     """What the transparency attack concludes of each record, and the distance where nothing follows from the steps.
 
-    Parameters: as `link_by_mechanism`. Where laws are known, rows that are less than e^-25 times as likely as the likeliest one
-    are left out, and all but the 400 likeliest. Raises AttackFailed as `link_by_mechanism`, NotApplicable where the intruder
+    Parameters: as `link_by_mechanism`. most: of a record so many of the likeliest rows are kept where laws are known; default:
+    400, and more in a small table. Rows that are less than e^-25 times as likely as the likeliest one are left out too. Raises AttackFailed as `link_by_mechanism`, NotApplicable where the intruder
     knows none of the published attributes, NotFollowed for more than `MOST_IMAGES` images.
     Cost: that of the attack, and O(n m d) for laws and distances.
     """
     knows = tuple(name for name in knows if name in masked.names and name in original.names)
     if not knows:
         raise NotApplicable("the intruder knows no attribute that the release publishes")
+    most = max(FEWEST_KEPT, WANTED_IMAGES // max(original.n, 1)) if most is None else most
     nobody = np.empty(0, dtype=np.int64)
     try:
         links, knowledge = link_by_mechanism(
@@ -71,7 +75,7 @@ def list_images(
     assert links.conditions is not None  # noqa: S101  these links always follow from conditions
     by_law = links.conditions.likelihoods.any
     whole = score_images(links.conditions)
-    starts, kinds, score, cut = _list_images(whole, by_law, MOST_IMAGES)
+    starts, kinds, score, cut = _list_images(whole, by_law, most, MOST_IMAGES)
     if cut < 0:
         raise NotFollowed(f"more than {MOST_IMAGES:,} rows can be the images of the records: too many to join releases by")
     who = links.search_class
@@ -86,7 +90,7 @@ def _list_nearest(both: Comparison, present: Integers | None) -> Images:
     plain = (both.own, both.shown, both.nominal, both.weight)
     nearest = _measure_nearest(*plain)
     spread = max(float(np.mean(nearest)), 1e-9)
-    starts, kinds, score = _list_by_distance(*plain, spread, MOST_ROWS_BY_LAW)
+    starts, kinds, score = _list_by_distance(*plain, spread, FEWEST_KEPT)
     who = both.own_of_record
     if present is not None:
         who = np.where(np.isin(np.arange(len(who)), present), who, -1)
@@ -94,7 +98,7 @@ def _list_nearest(both: Comparison, present: Integers | None) -> Images:
 
 
 @njit(missing=MISSING, infinite=UNBOUNDED)
-def _list_images(whole: ImageScores, by_law: bool, most: int) -> tuple[Integers, Integers, Floats, int]:
+def _list_images(whole: ImageScores, by_law: bool, of_record: int, most: int) -> tuple[Integers, Integers, Floats, int]:
     """Starts, kinds and scores; last whether likely rows were left out (1), or there are more than `most` (-1)."""
     r = len(whole.conditions.own_at)
     starts, used, cut = np.zeros(r + 1, dtype=np.int64), 0, 0
@@ -105,8 +109,8 @@ def _list_images(whole: ImageScores, by_law: bool, most: int) -> tuple[Integers,
         least = -np.inf
         if by_law and n > 0:
             least = scores[:n].max() - LEAST_LIKELY
-            if n > MOST_ROWS_BY_LAW:
-                least = max(least, np.partition(scores[:n], n - MOST_ROWS_BY_LAW)[n - MOST_ROWS_BY_LAW])
+            if n > of_record:
+                least = max(least, np.partition(scores[:n], n - of_record)[n - of_record])
         for e in range(n):
             if by_law and scores[e] < least:
                 cut = 1
@@ -114,7 +118,7 @@ def _list_images(whole: ImageScores, by_law: bool, most: int) -> tuple[Integers,
             if used == most:
                 return starts, kinds[:used].copy(), score[:used].copy(), -1
             kinds, score = ensure_capacity(kinds, used), ensure_capacity(score, used)
-            kinds[used], score[used] = whole.rows[possible[e]], scores[e] if by_law else 0.0
+            kinds[used], score[used] = whole.rows[possible[e]], scores[e] + whole.evidence[possible[e]] if by_law else 0.0
             used += 1
         starts[i + 1] = used
     return starts, kinds[:used].copy(), score[:used].copy(), cut

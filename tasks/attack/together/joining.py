@@ -14,7 +14,7 @@ from tasks.attack.linkage.pair_marginals import MOST_PAIRS_JOINTLY
 from tasks.attack.mechanism_attack import is_sampled
 from tasks.attack.outcomes.links import Links
 from tasks.attack.simulated.likely_pairs import EQUAL, LikelyPairs
-from tasks.attack.together.images import list_images
+from tasks.attack.together.images import FEWEST_KEPT, list_images
 from tasks.attack.together.row_links import RowLinks, link_rows
 from tasks.attack.together.row_sets import (
     ABSENT,
@@ -96,10 +96,11 @@ def link_by_releases(files: tuple[ReleaseFile, ...], of: int, n: int, knows: tup
         pairs = rows[x][in_both], rows[y][in_both]
         links[x, y] = link_rows(one.masked, other.masked, one.schema, pairs, knows, by_person=by_person)
     from_it = {i: links[of, i] if of < i else links[i, of].reverse() for i in range(len(files)) if i != of}
+    most = FEWEST_KEPT if any(joined.has_ratios for joined in from_it.values()) else None
     sets = []
     for i, one in enumerate(files):
         told = knows if i == of else _drop_repeated(one, knows, from_it[i].shared)
-        sets.append(_list_rows(one, rows[i], told, n))
+        sets.append(_list_rows(one, rows[i], told, n, most))
     if not sets[of].informs:
         raise NotApplicable("the intruder knows no attribute that the release publishes")
     informed = {pair: joined for pair, joined in links.items() if sets[pair[0]].informs and sets[pair[1]].informs}
@@ -132,8 +133,8 @@ def _drop_repeated(file: ReleaseFile, knows: tuple[str, ...], shared: tuple[str,
     return tuple(name for name in knows if name not in again or any(name in some and not some <= set(shared) for some in drawn))
 
 
-def _list_rows(file: ReleaseFile, rows: Integers, knows: tuple[str, ...], n: int) -> RowSets:
-    """The possible rows of all records in one release."""
+def _list_rows(file: ReleaseFile, rows: Integers, knows: tuple[str, ...], n: int, most: int | None) -> RowSets:
+    """The possible rows of all records in one release. most: as in `list_images`."""
     state = np.where(rows >= 0, RELEASED, ABSENT)
     known = tuple(name for name in knows if name in file.masked.names and name in file.original.names)
     if not known:
@@ -141,7 +142,7 @@ def _list_rows(file: ReleaseFile, rows: Integers, knows: tuple[str, ...], n: int
     sampled = is_sampled(file.mechanisms) and (file.row < 0).any()
     present = np.flatnonzero(file.row >= 0) if sampled else None
     read = file.original, file.masked, file.schema, file.mechanisms, known
-    images = list_images(*read, present=present, n_records=file.n_records)
+    images = list_images(*read, present=present, n_records=file.n_records, most=most)
     kinds = np.full(n, -1, dtype=np.int64)
     kinds[file.record] = images.kind_of_record
     return expand_images(images, kinds, state)
@@ -165,12 +166,11 @@ def _choose(sets: RowSets, n_rows: int, *, by_law: bool) -> RowSets:
     if not by_law:
         return sets
     sets = sets.select(sets.score >= _find_largest(sets, sets.score) - LEAST_LIKELY)
-    if len(sets.rows) > MOST_PAIRS_JOINTLY:
-        return sets.select(sets.score >= _find_largest(sets, sets.score) - TIE)
     order = np.lexsort((sets.rows, sets.owner))
     counts, ones = (sets.state == RELEASED).astype(np.int64), np.ones(n_rows, dtype=np.int64)
     pairs = LikelyPairs(sets.starts, sets.rows[order], sets.score[order], counts, ones, int(counts.sum()))
-    chance = pairs.compute_chances(pairs.compute_evidence())
+    evidence = pairs.compute_evidence()
+    chance = evidence if len(evidence) > MOST_PAIRS_JOINTLY else pairs.compute_chances(evidence)
     sorted_sets = RowSets(sets.starts, sets.rows[order], chance, sets.state, sets.is_sound)
     return sorted_sets.select(chance >= _find_largest(sorted_sets, chance) * (1 - EQUAL))
 

@@ -218,7 +218,7 @@ def _add_scores(
                     speaks += _compare(rows[e], other_rows[at], ratios)
                 total += np.exp(min(speaks, 600.0))
                 at = chain[at - first]
-            added[e] += np.log(max(total, 1e-300)) - np.log(max(counts[k], 1))
+            added[e] += top + np.log(max(total, 1e-300)) - np.log(max(counts[k], 1))
         for e in range(first, last):
             head[other_key[other_rows[e]]] = -1
     return added
