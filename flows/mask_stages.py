@@ -10,15 +10,18 @@ from functools import partial
 
 from flows.kinds import find_kind
 from flows.release import ReleaseSpec
+from flows.run.kept_release import KEEP_RELEASED, KeptRelease, find_kept_release
 from flows.run.run_entries import find_last_pseudonym_key
 from flows.run.stage_runner import MaskingArtifacts, StageRunner, assert_unchanged, store_part
 from tasks.ingest.external_table import relocate_errors
 from tasks.ingest.task import ingest_released, ingest_source, source_digest
 from tasks.mask.control import refuse_small_control
 from tasks.mask.external_release.adoption import AdoptionPlan
+from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.mask.outputs import MaskOutputs, Mechanisms
+from tasks.mask.personal_laws import is_personal
 from tasks.mask.pseudonyms import Pseudonyms
-from tasks.mask.task import RowOrder, Steps, adopt_table, fit_control, mask_table, set_aside_control
+from tasks.mask.task import RowOrder, Steps, adopt_table, fit_control, keep_released, mask_table, set_aside_control
 from tasks.microdata.refs import RecordRef, TableRef
 from tasks.microdata.schema import Schema
 from tasks.microdata.units import find_units
@@ -42,6 +45,7 @@ def mask_source(
         store = Store()
         refuse_small_control(find_units(store.table(data), store.record(schema, Schema)), share)
     steps = store_part(release.masking or (), Steps)
+    data, steps = _keep_released(runner, release, data, schema, steps)
     aside = () if share is None else (str(share),)
     draw = count_attempt(_join_attempt(steps, *aside, control, *find_kind(release).list_attempt_parts(release)))
     if share is not None:
@@ -53,6 +57,24 @@ def mask_source(
     key = _get_pseudonym_key(release, draw)
     table = runner.run("mask", mask_table.bind(data, schema, steps, draw, _get_row_order(release), key))
     return _collect(runner, draw, data, control, schema, table)
+
+
+def _keep_released(
+    runner: StageRunner, release: ReleaseSpec, data: TableRef, schema: RecordRef[Schema], steps: RecordRef[Steps]
+) -> tuple[TableRef, RecordRef[Steps]]:
+    """The table and the steps of a release that keeps groups or draws of earlier ones of its series; of others as they are.
+
+    A replay keeps those that the run kept, whatever was released since.
+    """
+    if not any(is_personal(step) or (isinstance(step, Microaggregation) and step.frozen) for step in release.steps):
+        return data, steps
+    given = runner.recall_inputs(KEEP_RELEASED)
+    earlier = find_kept_release(release, Store().record(schema, Schema)) if given is None else KeptRelease(*given[-5:])
+    tables = (earlier.data, earlier.masked, earlier.alignment, earlier.departed)
+    call = keep_released.bind(data, schema, steps, release.key, earlier.drawn, *tables)
+    made = runner.run(KEEP_RELEASED, call)
+    runner.warn(Store().record(made["notes"], tuple[str, ...]))
+    return made["data"], made["steps"]
 
 
 def _adopt(
@@ -107,8 +129,8 @@ def _ingest_control(runner: StageRunner, release: ReleaseSpec, data: TableRef, s
 
 
 def _get_pseudonym_key(release: ReleaseSpec, draw: str) -> str | None:
-    """The id of the series' key where pseudonyms are to stay the same in it; a chosen seed makes a key that is no secret."""
-    if not any(isinstance(step, Pseudonyms) and step.stable == "series" for step in release.steps):
+    """The id of the series' key where pseudonyms or draws stay the same in it; a chosen seed makes a key that is no secret."""
+    if not any(is_personal(step) or (isinstance(step, Pseudonyms) and step.stable == "series") for step in release.steps):
         return None
     if release.seed is not None:
         return draw

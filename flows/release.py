@@ -23,7 +23,9 @@ from tasks.ingest.sources import SourceSpec
 from tasks.mask.control import LARGEST_SHARE
 from tasks.mask.external_release.adoption import AdoptionPlan, ReleasedSpec
 from tasks.mask.external_release.released import Undeclared
+from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.mask.methods import Masking, Mechanism
+from tasks.mask.personal_laws import is_personal
 from tasks.microdata.schema import Role, Schema
 from tasks.microdata.spec import Name, Public, PublicField, Reason, Slug, Spec
 from tasks.report.plan import ReportPlan
@@ -190,6 +192,32 @@ class ReleaseSpec(Spec):
             if name is not None and declared.get(name) not in (None, role):
                 raise ValueError(f"`{field}: {name}` contradicts the role {declared[name]} that `attributes` declares for it")
         return self
+
+    @model_validator(mode="after")
+    def _earlier_releases_can_be_kept(self) -> ReleaseSpec:
+        """Frozen groups and draws per person need a key; what they keep is written by the program."""
+        frozen = any(isinstance(step, Microaggregation) and step.frozen for step in self.steps)
+        personal = any(is_personal(step) for step in self.steps)
+        for step in self.steps:
+            for name in ("kept", "personal"):
+                if getattr(step, name, None) is not None:
+                    raise ValueError(f"`{name}` is what the program remembers of an earlier release: take it out")
+        for given, what in (
+            (frozen and self.released, "a table masked elsewhere has its groups: take `frozen` out of its mechanism"),
+            (frozen and self.control_share, "a control that is set aside takes people out of frozen groups: name a table"),
+            (frozen and self.keep_row_order, "the row order shows who has left frozen groups: take `keep_row_order` out"),
+            (
+                (frozen or personal) and self.masking and not (self.key or self.person or self._has_person_role),
+                "`frozen` and `draw: per_person` know people again by a key: name the column as `key`",
+            ),
+        ):
+            if given:
+                raise ValueError(what)
+        return self
+
+    @property
+    def _has_person_role(self) -> bool:
+        return any(attribute.role == Role.PERSON for attribute in self.attributes)
 
     @property
     def series_name(self) -> str:

@@ -95,6 +95,10 @@ class Rerun:
     def warn(self, notes: tuple[str, ...]) -> None:
         """A run that is over warns nobody."""
 
+    def recall_inputs(self, name: str) -> list[Any] | None:
+        """What the run gave a stage; nothing, where it did not come to it."""
+        return self.recorded.inputs.get(name)
+
     def use_past_draw(self, source: str, source_file: str, masking: str) -> str:
         """The draw of the run; no attempt is written down or counted."""
         if self.recorded.draw is None:

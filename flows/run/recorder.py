@@ -163,6 +163,9 @@ class RunRecorder:
         """Add what a reader should know to the notes of the manifest; they hold no source value."""
         self.note(notes=[*self._manifest.get("notes", []), *notes])
 
+    def recall_inputs(self, name: str) -> None:
+        """A new run repeats none."""
+
     @property
     def stages(self) -> dict[str, Any]:
         """Each stage that has ended: whether it was cached, and the addresses of what it made."""

@@ -41,6 +41,10 @@ class StageRunner(Protocol):
 
     def warn(self, notes: tuple[str, ...]) -> None: ...
 
+    def recall_inputs(self, name: str) -> list[Any] | None:
+        """What a stage was given in the run that is computed again; None: nothing is computed again."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class ReleaseArtifacts:

@@ -16,6 +16,7 @@ from tasks.attack.threat import holders
 from tasks.classify.methods import ClassifyPlan, classify
 from tasks.ingest.external_table import FilePlan, read_external, read_external_table
 from tasks.ingest.methods import ingest
+from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.mask.methods import resolve_steps
 from tasks.microdata.canonical import canonical
 from tasks.microdata.errors import InputError
@@ -53,6 +54,7 @@ class SweepBasis:
     def refuse_unfit(self, release: ReleaseSpec) -> None:
         """InputError for a release whose steps name what the table does not have, or cannot mask."""
         resolve_steps(release.masking or (), self._schema(release), "masking")
+        _refuse_frozen_groups(release)
         self.holders_of(release)
 
     def holders_of(self, release: ReleaseSpec) -> tuple[FileHolder, ...]:
@@ -96,6 +98,14 @@ class SweepBasis:
         digest = self.digest(content)[:32]
         self.storage.write(schema_name(self.key, digest), content)
         return digest
+
+
+def _refuse_frozen_groups(release: ReleaseSpec) -> None:
+    for i, step in enumerate(release.masking or ()):
+        if isinstance(step, Microaggregation) and step.frozen:
+            what = "the groups of an earlier release are kept as they are: there is nothing to search"
+            remedy = "take `frozen` out of the sweep, and certify the release file that keeps the groups"
+            raise InputError("frozen-in-sweep", f"masking[{i}].frozen", what, "steps that are carried out afresh", remedy)
 
 
 def prepare_basis(release: ReleaseSpec, storage: WorkingSet) -> SweepBasis:

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 from pydantic import Field
 
-from tasks.mask import pseudonyms, sampling
+from tasks.mask import personal_laws, pseudonyms, sampling
 from tasks.mask.carrying import find_bounds
 from tasks.mask.categories.pram import Pram
 from tasks.mask.coding.recoding import Recoding
@@ -22,6 +22,7 @@ from tasks.mask.coding.top_bottom_coding import TopBottomCoding
 from tasks.mask.external_release.released import Synthetic, Undeclared
 from tasks.mask.external_release.shown_digits import as_shown, match_column_types, stack_tables
 from tasks.mask.fitting import fitting_attributes
+from tasks.mask.groups import frozen_groups
 from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.mask.intruder_belief import Belief, create_initial_belief
 from tasks.mask.noise.noise import Noise
@@ -79,7 +80,15 @@ class MaskResult:
     notes: tuple[str, ...] = ()
 
 
-def mask(data: Microdata, schema: Schema, steps: tuple[Masking, ...], *, seed: bytes, path: tuple[str, ...]) -> MaskResult:
+def mask(
+    data: Microdata,
+    schema: Schema,
+    steps: tuple[Masking, ...],
+    *,
+    seed: bytes,
+    path: tuple[str, ...],
+    secret: bytes | None = None,
+) -> MaskResult:
     """Apply masking steps in order.
 
     Each step draws from a stream of its own, named by `path`, its place and its parameters: changing one moves no other.
@@ -90,6 +99,7 @@ def mask(data: Microdata, schema: Schema, steps: tuple[Masking, ...], *, seed: b
     Parameters
     ----------
     data: the source, with at least the columns of `schema`. seed: 32 secret bytes. path: names the source and the release.
+    secret: 32 bytes of the series, for steps that draw per person; without them they draw anew.
 
     Returns the published columns, the source's row of each of theirs, what was done, and an order for the released file.
 
@@ -104,7 +114,10 @@ def mask(data: Microdata, schema: Schema, steps: tuple[Masking, ...], *, seed: b
     def apply(site: MaskContext, step: Masking, later: tuple[Masking, ...]) -> StepResult:
         return _apply_step(site, step, step.apply)
 
-    published, record = _apply_steps(data, schema, mechanisms, draw, apply, tell=lambda note: notes.append(note()))
+    def note(made: Callable[[], str]) -> None:
+        notes.append(made())
+
+    published, record = _apply_steps(data, schema, mechanisms, draw, apply, tell=note, secret=secret)
     # steps and columns are in the path: two different releases of one source must not show their rows in one order
     steps_and_columns = (*(_canonical(step) for step in mechanisms), *schema.release_columns)
     order = stream(seed, *path, "order", *steps_and_columns).permutation(published.n)
@@ -120,6 +133,8 @@ def resolve_steps(steps: tuple[Masking, ...], schema: Schema, where: str) -> tup
     refuse_unfit_strata(found, schema, where)
     pseudonyms.refuse_twice(found, where)
     reverse_mapping.refuse_unmasked_attributes(found, where)
+    frozen_groups.refuse_unfit_pipeline(found, where)
+    personal_laws.refuse_masked_again(found, where)
     return found
 
 
@@ -154,6 +169,7 @@ def _apply_steps(
     apply: Callable[[MaskContext, Masking, tuple[Masking, ...]], StepResult],
     *,
     tell: NoteSink,
+    secret: bytes | None = None,
 ) -> tuple[Microdata, Integers]:
     """The published columns after all steps, and the source's row of each of theirs.
 
@@ -162,7 +178,7 @@ def _apply_steps(
     published, source, record = data.select(schema.release_columns), data, np.arange(data.n, dtype=np.int64)
     precision = find_precision(published, {name for step in steps for name in step.target_attributes})
     for i, step in enumerate(steps):
-        site = MaskContext(published, source, data, schema, precision, draw(i, step), f"masking[{i}]", tell)
+        site = MaskContext(published, source, data, schema, precision, draw(i, step), f"masking[{i}]", tell, secret)
         published, kept = apply(site, step, steps[i + 1 :])
         if kept is not None:
             source, record = source.take(kept), record[kept]

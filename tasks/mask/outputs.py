@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TypedDict
 
-from tasks.mask.methods import Mechanism
+from tasks.mask.methods import Masking, Mechanism
 from tasks.microdata.refs import RecordRef, TableRef
 
 Mechanisms = tuple[Mechanism, ...]
@@ -30,6 +30,18 @@ class SetAsideOutputs(TypedDict):
 
     data: TableRef
     control: TableRef
+
+
+class KeptGroupsOutputs(TypedDict):
+    """data: what is masked and attacked from here on. steps: with the groups that they keep. notes: for the steward.
+
+    departed: a table of one column, the keys of people whose rows have left the releases of the series.
+    """
+
+    data: TableRef
+    steps: RecordRef[tuple[Masking, ...]]
+    departed: TableRef
+    notes: RecordRef[tuple[str, ...]]
 
 
 class ControlOutputs(TypedDict):

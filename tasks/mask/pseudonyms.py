@@ -145,7 +145,7 @@ def pseudonyms(identifiers: pa.Array, name: str, *, key: bytes) -> pa.Array:
     Two identifiers have one pseudonym with a probability below 1e-30 in a column of a thousand million.
     Cost: about 3 s for 1,000,000. Source: RFC 2104, RFC 4648. Example: two columns with equal values have different pseudonyms.
     """
-    kind, texts = _format_identifiers(identifiers)
+    kind, texts = format_identifiers(identifiers)
     made = (None if text is None else _pseudonym(json.dumps([name, kind, text]).encode(), key) for text in texts)
     return pa.array(list(made), pa.string())
 
@@ -196,7 +196,7 @@ def _pseudonym(message: bytes, key: bytes) -> str:
     return base64.b32encode(hmac.new(key, message, hashlib.sha256).digest()[:PSEUDONYM_BYTES]).decode()
 
 
-def _format_identifiers(column: pa.Array) -> tuple[str, list[str | None]]:
+def format_identifiers(column: pa.Array) -> tuple[str, list[str | None]]:
     """The kind of the column's values, and each as text."""
     if column.type in CALENDAR_TYPES:
         return "calendar", iso_texts(column).to_pylist()

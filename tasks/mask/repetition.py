@@ -11,20 +11,29 @@ from tasks.mask.intruder_belief import Belief, DiscreteLikelihood, EqualTo
 from tasks.mask.step import IntruderView, MaskContext
 from tasks.microdata.codes import joint_codes, row_codes
 from tasks.microdata.errors import InputError
-from tasks.microdata.table import Microdata, encode_jointly
+from tasks.microdata.table import Integers, Microdata, encode_jointly
 
 
-def infer_by_repeating_step(view: IntruderView, names: tuple[str, ...], masked: Callable[[MaskContext], Microdata]) -> Belief:
+def infer_by_repeating_step(
+    view: IntruderView,
+    names: tuple[str, ...],
+    masked: Callable[[MaskContext], Microdata],
+    also: Integers | None = None,
+) -> Belief:
     """A step whose result depends on all records together, such as a partition.
 
     Somebody who has all records in all of `names` gets the published values themselves; only of records that were equal in them
     they cannot say which one got what. Who lacks one of them, is not certain of one, or does not know which records the step
     was applied to, concludes nothing.
+
+    also: shape (n,), what else the step tells the records apart by, and the intruder knows.
     """
     knowledge = view.knowledge
-    if not knowledge.is_certain(names) or not knowledge.complete:
+    if not knowledge.is_certain(names) or not knowledge.complete or (also is not None and len(also) != view.originals.n):
         return knowledge.forget(names)
     twins = row_codes(knowledge.believed, names)
+    if also is not None:
+        twins = joint_codes([twins, also], len(twins))
     believed = masked(create_mask_context(view))
     images = joint_codes([twins, row_codes(believed, names)], believed.n)
     certain = int(images.max(initial=0)) == int(twins.max(initial=0))

@@ -197,6 +197,7 @@ class MaskContext:
     precision: the grid on which each masked column of numbers, dates or times is published.
     draw: gives the step's own stream, or that of a part of it by name. where: the step's place in the release file.
     tell: what the steward should know of how the step turned out; no value of the table.
+    secret: of the series, for draws that belong to a person; None: a release of its own, or an intruder who simulates one.
     """
 
     data: Microdata
@@ -207,6 +208,7 @@ class MaskContext:
     draw: Draw
     where: str
     tell: NoteSink = discard_note
+    secret: bytes | None = None
 
     def select_rows(self, rows: Integers, draw: Draw) -> MaskContext:
         """The same for some of the rows; of a part nothing is told."""

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Literal
+from typing import Literal, cast
 
 import numpy as np
+import pyarrow as pa
 
 from tasks.mask.control import harmonise_control, set_aside
 from tasks.mask.external_release.adoption import AdoptionPlan, adopt
-from tasks.mask.methods import Masking, mask
-from tasks.mask.outputs import ControlOutputs, MaskOutputs, Mechanisms, SetAsideOutputs
+from tasks.mask.groups.frozen_groups import EarlierGroups, freeze_groups
+from tasks.mask.groups.microaggregation import Microaggregation
+from tasks.mask.methods import Masking, mask, resolve_steps
+from tasks.mask.outputs import ControlOutputs, KeptGroupsOutputs, MaskOutputs, Mechanisms, SetAsideOutputs
+from tasks.mask.personal_laws import is_personal, keep_laws
 from tasks.mask.pseudonyms import Stable, add_pseudonyms, derive_key
 from tasks.microdata.alignment import Alignment, RowAlignment
 from tasks.microdata.randomness import stream
@@ -24,6 +28,7 @@ from tasks.runtime.stages import stage
 
 Steps = tuple[Masking, ...]
 RowOrder = Literal["shuffled", "kept"]
+DEPARTED = "key"  # the column of the table of people whose rows have left
 ROOMS = ("mask", "classify", "ingest")
 
 
@@ -38,13 +43,16 @@ def mask_table(
 ) -> MaskOutputs:
     """Mask the table with the seed of a draw.
 
-    pseudonym_key: the id of the key of the series, if a step asks for one.
+    pseudonym_key: the id of the key of the series, if a step asks for one: pseudonyms, or draws per person.
     """
     store = Store()
     source, wanted = store.table(data), store.record(steps, Steps)
     path = ("mask", content_address(source))
     attributes, seed = store.record(schema, Schema), read_seed(draw)
-    done = mask(source, attributes, wanted, seed=seed, path=path)
+    secret = None if pseudonym_key is None else derive_key(pseudonym_secret(pseudonym_key), "per person")
+    if secret is None and any(is_personal(step) for step in wanted):
+        raise RuntimeError("draws per person need the key of the series")
+    done = mask(source, attributes, wanted, seed=seed, path=path, secret=secret)
     order = done.order if row_order == "shuffled" else np.arange(done.data.n, dtype=np.int64)
     # steps and columns are in the path: the pseudonyms of two releases of one source must join nothing
     steps_and_columns = (*(step.model_dump_json() for step in done.mechanisms), *attributes.release_columns)
@@ -55,6 +63,52 @@ def mask_table(
     released = add_pseudonyms(done.data.take(order), identified, attributes, done.mechanisms, keys)
     alignment = Alignment(done.record, np.argsort(order), source.n)
     return _store_outputs(store, done.data, released, alignment, done.mechanisms, done.notes)
+
+
+@stage("keep released", rooms=ROOMS)
+def keep_released(
+    data: TableRef,
+    schema: RecordRef[Schema],
+    steps: RecordRef[Steps],
+    key: str | None,
+    drawn: RecordRef[Steps],
+    earlier_data: TableRef | None,
+    earlier_masked: TableRef | None,
+    earlier_alignment: TableRef | None,
+    departed: TableRef | None,
+) -> KeptGroupsOutputs:
+    """Prepare a release that keeps groups or draws of earlier ones: what is masked in place of the source, and by which steps.
+
+    key: the column that tells people apart across versions. drawn: the steps of earlier releases that drew per person, newest
+    first. earlier_data, earlier_masked, earlier_alignment: of the release whose groups are kept; None: this is the first one.
+    departed: the keys of people whose rows left before that release.
+    """
+    store = Store()
+    source, attributes = store.table(data), store.record(schema, Schema)
+    earlier = None
+    if earlier_data is not None and earlier_masked is not None and earlier_alignment is not None:
+        before = store.table(earlier_data)
+        alignment = Alignment.from_table(store.table(earlier_alignment), before.n)
+        gone = None if departed is None else store.table(departed).column(DEPARTED)
+        earlier = EarlierGroups(before, store.table(earlier_masked), alignment.record, gone)
+    drawn_before = store.record(drawn, Steps)
+    resolved = resolve_steps(store.record(steps, Steps), attributes, "masking")
+    wanted = cast("Steps", keep_laws(source, attributes, resolved, key, drawn_before))
+    if not any(isinstance(step, Microaggregation) and step.frozen for step in wanted):
+        nobody = Microdata.from_columns({DEPARTED: pa.array([], pa.string())})
+        return {
+            "data": data,
+            "steps": store.put_record(wanted, Steps),
+            "departed": store.put_table(nobody),
+            "notes": store.put_record((), tuple[str, ...]),
+        }
+    done = freeze_groups(source, attributes, wanted, key, earlier)
+    return {
+        "data": store.put_table(done.data),
+        "steps": store.put_record(cast("Steps", done.steps), Steps),
+        "departed": store.put_table(Microdata.from_columns({DEPARTED: done.departed})),
+        "notes": store.put_record(done.describe(), tuple[str, ...]),
+    }
 
 
 @stage("control", rooms=ROOMS)

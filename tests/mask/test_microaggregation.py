@@ -14,10 +14,10 @@ from sites import site_of, view_of
 
 from tasks.mask.groups.beside_mdav import compute_drawn_and_mdav_loss
 from tasks.mask.groups.group_aggregates import aggregate_groups
+from tasks.mask.groups.grouping import group_blocks
 from tasks.mask.groups.microaggregation import (
     BlockSpec,
     Microaggregation,
-    group_blocks,
     infer,
     microaggregate,
     refuse_unfit,

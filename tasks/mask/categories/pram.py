@@ -8,15 +8,18 @@ from typing import Annotated, Literal, Self
 
 import numpy as np
 from pydantic import Field, model_validator
+from pydantic.json_schema import SkipJsonSchema
 
 from tasks.mask.categories.invariant import invariant_matrix
 from tasks.mask.categories.matrix import Matrix, parse_chances
+from tasks.mask.categories.pram_law import PersonalMatrix
 from tasks.mask.categories.pram_text import describe_pram, matrix_in_words, suggest_stronger_pram, suggest_weaker_pram
 from tasks.mask.categories.product import CategoryCoding, category_texts, create_category_coding
 from tasks.mask.categories.warner import Warner, warner_matrix
 from tasks.mask.external_release.shown_digits import stack_tables
 from tasks.mask.intruder_belief import Belief, DiscreteLikelihood
 from tasks.mask.mask_text import MaskText
+from tasks.mask.personal_draws import describe_personal_draws, draw_personal_uniforms, list_persons, list_values
 from tasks.mask.shared_advice import Fields
 from tasks.mask.step import Description, IntruderView, MaskContext, MaskingMethod, Randomness
 from tasks.microdata.compiled import njit
@@ -40,6 +43,8 @@ class Pram(MaskingMethod):
         the combination.
     invariant: keep the expected frequencies: the matrix that the other parameters give is followed by its Bayes reverse
         (`invariant_matrix`). Its probabilities come from the data: no finite epsilon, and they are never published.
+    draw: `per_person`: drawn once for each person and value, so that all releases of the series show the same; default: anew
+        for every version of the source. personal: the categories of the first release; the program writes them.
     by: strata, for invariant PRAM alone: it keeps the expected frequencies in each, and with them every value of a stratum in
         which there is no other one.
     """
@@ -51,6 +56,8 @@ class Pram(MaskingMethod):
     warner: Public[Warner | None] = None
     jointly: Annotated[bool, PublicField(lambda step: {"jointly": True} if step.jointly else {})] = False
     invariant: Annotated[bool, PublicField(lambda step: {"invariant": True} if step.invariant else {})] = False
+    draw: Public[Literal["per_person"] | None] = Field(None, exclude_if=lambda given: given is None)
+    personal: SkipJsonSchema[PersonalMatrix | None] = Field(None, exclude_if=lambda given: given is None)
 
     @model_validator(mode="after")
     def _says_one_thing(self) -> Self:
@@ -62,6 +69,8 @@ class Pram(MaskingMethod):
             raise ValueError("a matrix is for attributes with these very categories: name them under `attributes`")
         if self.warner is not None and self.attributes is None:
             raise ValueError("a question of Yes or No is for attributes with these answers: name them under `attributes`")
+        if self.draw is not None and self.invariant:
+            raise ValueError("the matrix of `invariant` depends on the other rows, and a draw per person on none: take one out")
         if self.by is not None and not self.invariant:
             raise ValueError("pram draws each cell by itself: strata would change nothing; take `by` out")
         return self
@@ -136,6 +145,9 @@ class Pram(MaskingMethod):
     def describe(self, schema: Schema) -> MaskText:
         return describe_pram(self)
 
+    def describe_residual_risk(self) -> str | None:
+        return None if self.draw is None else describe_personal_draws(self.target_attributes)
+
     @classmethod
     def examples(cls) -> tuple[Self, ...]:
         return (
@@ -144,6 +156,7 @@ class Pram(MaskingMethod):
             cls(method="pram", attributes=("group", "vote"), retention=0.5, jointly=True),
             cls(method="pram", attributes=("group",), epsilon=0.5, invariant=True, by=("vote",)),
             cls(method="pram", attributes=("vote",), warner=Warner(p=0.4, p_yes=0.5, yes="Yes")),
+            cls(method="pram", attributes=("group", "grade"), retention=0.8, draw="per_person"),
         )
 
     @classmethod
@@ -163,7 +176,8 @@ DESCRIPTION = Description(
     parameters="one of retention (probability that a category stays), epsilon (randomised response), matrix "
     '({"1": {"1": 0.9, "2": 0.1}, ...}: of each category its chances), warner (p: the true answer is given, else Yes with '
     "p_yes; yes: the category that means Yes, in quotes); jointly (as one combination), invariant (keeps expected "
-    "frequencies); attributes, by (if invariant)",
+    "frequencies); draw (per_person: once for each person and value in all releases of the series; not if invariant); "
+    "attributes, by (if invariant)",
     intruder="weighs each row by Bayes' rule: how probable it is as the image of the record, against how probable it is at all",
     answered_by=("transparency",),
 )
@@ -202,12 +216,18 @@ def randomise(site: MaskContext, spec: Pram) -> Microdata:
         codes = coding.codes(data)
         if (codes == coding.size).any():
             raise _unknown_category(names, site, coding, f"{where}.attributes: {join_with_and(names)}")
-        drawn = draw_categories(
-            compute_transition_matrix_with_gaps(spec, coding, codes, where=where), codes, rng=site.draw(*names)
-        )
+        matrix = compute_transition_matrix_with_gaps(spec, coding, codes, where=where)
+        drawn = draw_categories(matrix, codes, _draw_uniforms(site, spec, names))
         for name, column in zip(names, coding.columns(drawn), strict=True):
             data = data.replace_column(name, column)
     return data
+
+
+def _draw_uniforms(site: MaskContext, spec: Pram, names: tuple[str, ...]) -> Floats:
+    if spec.personal is None or site.secret is None:  # a release of its own, or somebody who simulates the law
+        return site.draw(*names).random(site.data.n)
+    persons, values = list_persons(site.source, spec.personal.key), list_values([site.data.column(name) for name in names])
+    return draw_personal_uniforms(site.secret, ("pram", *names), persons, values)
 
 
 def _unknown_category(names: tuple[str, ...], site: MaskContext, coding: CategoryCoding, location: str) -> InputError:
@@ -248,12 +268,15 @@ def compute_transition_matrix_with_gaps(spec: Pram, coding: CategoryCoding, code
     return whole
 
 
-def draw_categories(matrix: Floats, codes: Integers, *, rng: np.random.Generator) -> Integers:
-    """Shape (n,): a category drawn for each cell; codes: shape (n,), 0..c-1, and c (it stays c) where the value is missing."""
+def draw_categories(matrix: Floats, codes: Integers, uniforms: Floats) -> Integers:
+    """Shape (n,): a category drawn for each cell; codes: shape (n,), 0..c-1, and c (it stays c) where the value is missing.
+
+    uniforms: shape (n,), one number in [0, 1) for each cell.
+    """
     bounds = np.cumsum(matrix, axis=1)
     for row, probabilities in zip(bounds, matrix, strict=True):  # above the last that can be drawn there is no bound
         row[np.flatnonzero(probabilities)[-1:].sum() :] = np.inf
-    return _draw_codes(bounds, codes, rng.random(len(codes)))
+    return _draw_codes(bounds, codes, uniforms)
 
 
 def infer(view: IntruderView, spec: Pram) -> Belief:

@@ -7,23 +7,15 @@ from dataclasses import replace
 from functools import partial
 from typing import Annotated, Literal, Self
 
-import numpy as np
 from pydantic import Field, model_validator
+from pydantic.json_schema import SkipJsonSchema
 
 from tasks.mask.carrying import carry_bounds
 from tasks.mask.groups import beside_mdav
 from tasks.mask.groups.adjacent_groups import infer_neighbour_interval
-from tasks.mask.groups.block import (
-    AttributeBlock,
-    BlockColumn,
-    PatternGroups,
-    compute_coordinates,
-    create_block_column,
-    patterns,
-    publish_column,
-    refuse_small_patterns,
-)
-from tasks.mask.groups.group_aggregates import Aggregate, aggregate_groups
+from tasks.mask.groups.block import publish_column
+from tasks.mask.groups.grouping import aggregate_block, choose_aggregate, create_columns, group_blocks, refuse_small_groups
+from tasks.mask.groups.kept_groups import KeptGroups
 from tasks.mask.groups.microaggregation_text import (
     describe_microaggregation,
     describe_repeatable_partition,
@@ -32,21 +24,18 @@ from tasks.mask.groups.microaggregation_text import (
     suggest_smaller_groups,
 )
 from tasks.mask.groups.moved_bounds import move_bounds_by_groups, move_bounds_within_groups
-from tasks.mask.groups.partition_choice import NAMES, ORDER_BASED_PARTITIONS, Partition, partition_records
-from tasks.mask.groups.person_groups import find_persons, join_to_k_persons
+from tasks.mask.groups.partition_choice import NAMES, NESTABLE_PARTITIONS, ORDER_BASED_PARTITIONS, Partition
 from tasks.mask.groups.unrepeatable_groups import infer_unknown_groups
 from tasks.mask.intruder_belief import Belief, DiscreteLikelihood
 from tasks.mask.mask_text import MaskText
 from tasks.mask.partitions.projection import ProjectionAxis
-from tasks.mask.partitions.v_mdav import GAMMA
 from tasks.mask.repetition import infer_by_repeating_step
 from tasks.mask.shared_advice import Fields
 from tasks.mask.step import Description, IntruderView, MaskContext, MaskingMethod, Randomness
 from tasks.mask.value_bounds import ValueBounds
-from tasks.microdata.errors import InputError
-from tasks.microdata.schema import CATEGORICAL, Attribute, Role, Scale, Schema
+from tasks.microdata.schema import Role, Scale, Schema
 from tasks.microdata.spec import Names, Public, Spec
-from tasks.microdata.table import Floats, Microdata
+from tasks.microdata.table import Microdata
 from tasks.microdata.words import join_with_and
 
 GroupSize = Annotated[int, Field(ge=2)]
@@ -64,7 +53,10 @@ class Microaggregation(MaskingMethod):
 
     attributes: what is masked; default: the quasi-identifiers that are numeric, ordinal, dates or times. Nominal ones can be
         named as well: they get the most frequent category of their group.
-    k: size of the smallest group; the largest has 2k - 1 records, or more where persons have several.
+    k: size of the smallest group; the largest has 2k - 1 records, or more where persons have several or groups are nested.
+    nested_in: the k of a finer partition whose whole groups are joined, so that a release of each can be published.
+    frozen: do people who are in the series' last release keep their groups and published values? Then newcomers are grouped
+        among themselves, and fewer than k of them wait. kept: those groups; the program writes them, never a release file.
     count: what k counts: `persons` (default where the schema names a person key) or `rows` (default for tables masked
         elsewhere).
     partition: how records are put into groups: `mdav`; `v_mdav`, groups of a size that varies with the data; `refined`, the
@@ -88,6 +80,9 @@ class Microaggregation(MaskingMethod):
     count: Public[Literal["persons", "rows"] | None] = Field(None, exclude_if=lambda given: given is None)
     gamma: Public[Annotated[float, Field(ge=0)] | None] = None
     axis: Public[ProjectionAxis | None] = None
+    nested_in: Public[GroupSize | None] = Field(None, exclude_if=lambda given: given is None)
+    frozen: Public[bool] = Field(default=False, exclude_if=lambda given: not given)
+    kept: SkipJsonSchema[KeptGroups | None] = Field(None, exclude_if=lambda given: given is None)
 
     @model_validator(mode="after")
     def _blocks_are_a_partition(self) -> Self:
@@ -108,6 +103,24 @@ class Microaggregation(MaskingMethod):
             raise ValueError("gamma belongs to `partition: v_mdav`; take it out")
         if self.axis is not None and self.partition != "projection":
             raise ValueError("axis belongs to `partition: projection`; take it out")
+        return self
+
+    @model_validator(mode="after")
+    def _groups_can_be_nested(self) -> Self:
+        if self.nested_in is None:
+            return self
+        if self.partition not in NESTABLE_PARTITIONS:
+            raise ValueError(f"nested_in joins whole groups of `partition: {' or '.join(NESTABLE_PARTITIONS)}`; take it out")
+        if self.nested_in > min(_size(block) or self.k for block in self.blocks or ((),)):
+            raise ValueError("nested_in is the k of the finer partition: it can be no larger than the k of a block")
+        return self
+
+    @model_validator(mode="after")
+    def _groups_can_be_frozen(self) -> Self:
+        if self.frozen and self.partition not in NESTABLE_PARTITIONS:
+            raise ValueError(f"frozen keeps the groups of `partition: {' or '.join(NESTABLE_PARTITIONS)}`; take it out")
+        if self.frozen and (self.by is not None or self.nested_in is not None):
+            raise ValueError("frozen keeps groups as they were published: take `by` and `nested_in` out")
         return self
 
     @property
@@ -178,6 +191,7 @@ class Microaggregation(MaskingMethod):
             cls(method="microaggregation", attributes=("age",), k=3, partition="optimal_univariate"),
             cls(method="microaggregation", attributes=("age", "size", "group", "grade"), k=3),
             cls(method="microaggregation", attributes=("age", "size"), k=2, by=("group",)),
+            cls(method="microaggregation", attributes=("age", "size"), k=5, nested_in=3),
             cls(method="microaggregation", blocks=(("age",), BlockSpec(attributes=("size", "grade"), k=4)), k=3),
         )
 
@@ -206,7 +220,9 @@ DESCRIPTION = Description(
     "v_mdav, refined, randomised, optimal_univariate, individual_ranking, projection), attributes, "
     "blocks (parts grouped separately, each a list, or {attributes, k} where its k differs; default: all jointly), aggregate "
     "(mean, median, plurality; default: by scale), standardize (one scale before distances; default: true), gamma (of "
-    "v_mdav: how readily groups grow), axis (of projection: first_principal_component, sum_of_z_scores), by",
+    "v_mdav: how readily groups grow), axis (of projection: first_principal_component, sum_of_z_scores), nested_in (the k of "
+    "a finer partition whose whole groups are joined: a release of each size tells no more than the finer one), frozen "
+    "(people of the series' last release keep their groups; newcomers are grouped among themselves, fewer than k wait), by",
     intruder="repeats the partition on their own file (not a randomised one) and is left with one group; the groups of two or "
     "more blocks, or of each attribute alone, intersect, and little is left to guess",
     answered_by=("transparency",),
@@ -223,6 +239,10 @@ def microaggregate(site: MaskContext, spec: Microaggregation) -> Microdata:
     records, a numeric value becomes the group's mean, an ordinal one its median category (of an even number the lower of the
     middle two), a nominal one its most frequent category. Dates count in days and times in seconds of the day: the mean of
     dates is a date, that of times of day a time between them.
+
+    With `nested_in` the partition forms groups of at least that many records, whole groups are joined until they hold k
+    (`join_groups`), and of two releases, of k and of `nested_in`, each group of one is a union of groups of the other.
+    With `frozen` the records of an earlier release show what they showed there (`kept`), and only newcomers are grouped.
 
     Missing values stay missing, and every present value is masked: within a block, records are grouped among those that miss
     the same attributes, by the attributes they have. Where persons have several rows, groups of fewer than k persons are
@@ -249,15 +269,17 @@ def microaggregate(site: MaskContext, spec: Microaggregation) -> Microdata:
         site.tell(lambda: beside_mdav.describe_partition_loss(blocks, site.where))
     data = site.data
     for block in blocks:
-        for column, masked in zip(block.columns, _aggregate_block(block), strict=True):
+        for column, masked in zip(block.columns, aggregate_block(block), strict=True):
             data = publish_column(data, column, masked, site)
-    return data
+    return data if spec.kept is None else spec.kept.restore_values(data, spec.target_attributes)
 
 
 def refuse_unfit(site: MaskContext, spec: Microaggregation) -> None:
     """Refuse before anything is masked what `microaggregate` would refuse. spec: with its attributes resolved."""
     for names, k in spec.groups:
-        _columns(site, spec, names, k)
+        columns = create_columns(site, spec, names)
+        if not spec.frozen:  # else those who are too few wait
+            refuse_small_groups(site, spec, columns, k)
 
 
 def infer(view: IntruderView, spec: Microaggregation) -> Belief:
@@ -287,7 +309,8 @@ def infer(view: IntruderView, spec: Microaggregation) -> Belief:
             view = replace(view, knowledge=infer_unknown_groups(view, names, by_mean=by_mean))
             continue
         step = spec.model_copy(update={"attributes": names, "blocks": None, "k": k})
-        view = replace(view, knowledge=infer_by_repeating_step(view, names, partial(microaggregate, spec=step)))
+        groups = None if spec.kept is None else spec.kept.groups
+        view = replace(view, knowledge=infer_by_repeating_step(view, names, partial(microaggregate, spec=step), groups))
     return view.knowledge
 
 
@@ -296,95 +319,12 @@ def move_bounds_by_microaggregation(view: IntruderView, spec: Microaggregation, 
     (k,) = (k for names, k in spec.groups if bounds.name in names)
     alone = (bounds.name,) in [names for names, _ in spec.groups]
     counts_persons = spec.count != "rows" and bool(view.schema.find_by_role(Role.PERSON))
-    if not alone or counts_persons or spec.partition == "randomised":
+    if not alone or counts_persons or spec.partition == "randomised" or spec.kept is not None:
         return None
     if bounds.knows_column:
         step = spec.model_copy(update={"attributes": (bounds.name,), "blocks": None, "k": k})
         return move_bounds_by_groups(view, bounds, partial(microaggregate, spec=step))
     return move_bounds_within_groups(bounds, 2 * k - 1) if spec.partition in ORDER_BASED_PARTITIONS else None
-
-
-def group_blocks(site: MaskContext, spec: Microaggregation) -> list[AttributeBlock]:
-    """The groups of each block; InputError for what `microaggregate` refuses."""
-    blocks = []
-    for number, (names, k) in enumerate(spec.groups):
-        columns = _columns(site, spec, names, k)
-        blocks.append(AttributeBlock(columns, k, _groups(site, columns, spec, k, rng=partial(site.draw, f"block {number}"))))
-    return blocks
-
-
-def _groups(
-    site: MaskContext, columns: list[BlockColumn], spec: Microaggregation, k: int, *, rng: partial[np.random.Generator]
-) -> list[PatternGroups]:
-    persons = None if spec.count == "rows" else find_persons(site)
-    by_median = all(column.aggregate in ("median", "median category") for column in columns)
-    found = []
-    for i, (like, having) in enumerate(patterns(columns)):
-        rows = like
-        if persons is not None:  # equal records of different persons are taken in the persons' order, whatever that of the rows
-            rows = like[np.lexsort((persons[like], *compute_coordinates(columns, like, having).T))]
-        points = compute_coordinates(columns, rows, having)
-        groups = partition_records(
-            points,
-            k,
-            spec.partition,
-            by_median=by_median,
-            gamma=GAMMA if spec.gamma is None else spec.gamma,
-            axis=spec.axis or "first_principal_component",
-            rng=partial(rng, f"pattern {i}"),
-        )
-        if persons is not None:
-            groups = join_to_k_persons(points, groups, persons[rows], k)
-        found.append(PatternGroups(rows, having, groups))
-    return found
-
-
-def _aggregate_block(block: AttributeBlock) -> list[Floats]:
-    values = [column.values.copy() for column in block.columns]
-    for part in block.groups:
-        for j in part.columns:
-            values[j][part.rows] = aggregate_groups(values[j][part.rows], part.of_row, block.columns[j].aggregate)
-    return values
-
-
-def _columns(site: MaskContext, spec: Microaggregation, names: tuple[str, ...], k: int) -> list[BlockColumn]:
-    _refuse_other_partitions(site, spec, names)
-    if spec.count == "persons" and not site.schema.find_by_role(Role.PERSON):
-        what, remedy = (
-            "k is to count persons, and no attribute joins the rows of one person",
-            "take `count` out, or name the key",
-        )
-        raise InputError("no-person-key", f"{site.where}.count", what, "an attribute of `role: person`", remedy, spec.count)
-    attributes = site.schema.select(names)
-    columns = [
-        create_block_column(site, one.name, choose_aggregate(spec, one), standardize=spec.standardize) for one in attributes
-    ]
-    refuse_small_patterns(columns, k, where=site.where, persons=None if spec.count == "rows" else find_persons(site))
-    return columns
-
-
-def _refuse_other_partitions(site: MaskContext, spec: Microaggregation, names: tuple[str, ...]) -> None:
-    location = f"{site.where}.partition"
-    if spec.partition == "optimal_univariate" and len(names) > 1:
-        what = f"optimal_univariate groups by a single attribute, and the block has {len(names)}: {join_with_and(names)}"
-        remedy = "individual_ranking takes each attribute by itself; `refined` or `mdav` take several together"
-        raise InputError("partition-needs-one-attribute", location, what, "one attribute", remedy, spec.partition)
-    nominal = [name for name in names if site.schema[name].scale in CATEGORICAL]
-    if spec.partition in ORDER_BASED_PARTITIONS and nominal:
-        what = f"{spec.partition} orders the records, and `{nominal[0]}` has no order"
-        allowed = "numeric or ordinal attributes, dates or times"
-        raise InputError(
-            "partition-needs-order", location, what, allowed, "use mdav, or mask it in another step", spec.partition
-        )
-
-
-def choose_aggregate(spec: Microaggregation, attribute: Attribute) -> Aggregate:
-    """What replaces the values of an attribute."""
-    if spec.aggregate == "plurality" or attribute.scale in CATEGORICAL:
-        return "plurality"
-    if attribute.scale is Scale.ORDINAL:
-        return "median category"
-    return "median" if spec.aggregate == "median" else "mean"
 
 
 def _names(block: tuple[str, ...] | BlockSpec) -> tuple[str, ...]:

@@ -75,10 +75,29 @@ def _text(step: Microaggregation, aggregates: Aggregates) -> str:
     alike = "alike in it" if singly else "alike in them taken together" if together else "alike in that set"
     shared = "each of its values" if singly else "each combination of these values" + ("" if together else " within a set")
     named = join_with_and(step.groups[0][0]) if together else _sets(step)
+    of_series = f"{_describe_nesting(step)}{_describe_frozen_groups(step)}"
     return (
         f"In {named}, records were put into groups of at least {least} that are "
         f"{alike}, and each value was replaced by its group's {_centres(step, aggregates)}. "
-        f"After this step at least {min(sizes)} records shared {shared}."
+        f"After this step at least {min(sizes)} records shared {shared}.{of_series}"
+    )
+
+
+def _describe_frozen_groups(step: Microaggregation) -> str:
+    if not step.frozen:
+        return ""
+    return (
+        " People who were in an earlier release of the series show what they showed there, also where their values have "
+        "changed or they have left since; people who are new were grouped among themselves."
+    )
+
+
+def _describe_nesting(step: Microaggregation) -> str:
+    if step.nested_in is None:
+        return ""
+    return (
+        f" Each group is made of whole groups of at least {step.nested_in}: a release of the same records in those groups and "
+        "this one tell together no more than that one alone."
     )
 
 

@@ -17,6 +17,7 @@ ORDER_BASED_PARTITIONS: tuple[Partition, ...] = (
     *UNIVARIATE,
     "projection",
 )  # these order the records, so they need attributes with an order
+NESTABLE_PARTITIONS: tuple[Partition, ...] = ("mdav", "v_mdav", "refined")  # everybody forms the same groups of them again
 
 NAMES: dict[Partition, str] = {
     "mdav": "MDAV",

@@ -7,6 +7,8 @@ from typing import Literal, Self
 
 import numpy as np
 import pyarrow as pa
+from pydantic import Field, model_validator
+from pydantic.json_schema import SkipJsonSchema
 
 from tasks.mask.fitting import extract_varying_positions
 from tasks.mask.intruder_belief import Belief, DiscreteLikelihood
@@ -14,6 +16,8 @@ from tasks.mask.mask_text import MaskText
 from tasks.mask.noise.noise_bounds import move_bounds_by_noise, spread_ranks_by_noise
 from tasks.mask.noise.noise_distribution import NoiseKind, compute_correlation, compute_standard_deviations, contraction, noisy
 from tasks.mask.noise.noise_inference import infer
+from tasks.mask.noise.noise_law import PersonalNoise
+from tasks.mask.personal_draws import describe_personal_draws, draw_personal_normals, list_persons, list_values
 from tasks.mask.precision_grid import grid_step, round_to_grid
 from tasks.mask.shared_advice import JOINTLY, MORE_RISK, Fields, state_value
 from tasks.mask.step import Description, IntruderView, MaskContext, MaskingMethod, Randomness
@@ -41,11 +45,21 @@ class Noise(MaskingMethod):
     kind: `independent`: each attribute by itself; `correlated`: correlations are kept; `variance_restoring`: variances too;
         `multiplicative`: by factors, so that signs and zeros stay.
     sd_percent: the standard deviation of the noise, for every kind in percent of that of the attribute.
+    draw: `per_person`: drawn once for each person and value, so that all releases of the series show the same; default: anew
+        for every version of the source. personal: the law of the first release; the program writes it, never a release file.
     """
 
     method: Public[Literal["noise"]]
     kind: Public[NoiseKind]
     sd_percent: Public[Percent]
+    draw: Public[Literal["per_person"] | None] = Field(None, exclude_if=lambda given: given is None)
+    personal: SkipJsonSchema[PersonalNoise | None] = Field(None, exclude_if=lambda given: given is None)
+
+    @model_validator(mode="after")
+    def _draws_do_not_depend_on_strata(self) -> Self:
+        if self.draw is not None and self.by is not None:
+            raise ValueError("a draw per person depends on no other row, and strata have scales of their own: take `by` out")
+        return self
 
     @property
     def share(self) -> float:
@@ -95,6 +109,9 @@ class Noise(MaskingMethod):
     def describe(self, schema: Schema) -> MaskText:
         return describe_noise(self)
 
+    def describe_residual_risk(self) -> str | None:
+        return None if self.draw is None else describe_personal_draws(self.target_attributes)
+
     @classmethod
     def examples(cls) -> tuple[Self, ...]:
         return (
@@ -103,6 +120,7 @@ class Noise(MaskingMethod):
             cls(method="noise", attributes=("age", "size"), kind="variance_restoring", sd_percent=20.0),
             cls(method="noise", attributes=("age", "size"), kind="multiplicative", sd_percent=20.0),
             cls(method="noise", attributes=("age", "size"), kind="correlated", sd_percent=20.0, by=("vote",)),
+            cls(method="noise", attributes=("age", "size"), kind="independent", sd_percent=20.0, draw="per_person"),
         )
 
     @classmethod
@@ -120,7 +138,8 @@ DESCRIPTION = Description(
     what_it_does="adds a random error to each value, or multiplies it by a random factor",
     scales=SCALES,
     parameters="kind (independent, correlated, variance_restoring, multiplicative), sd_percent (standard deviation of the "
-    "noise in percent of the attribute's, for every kind), attributes, by",
+    "noise in percent of the attribute's, for every kind), draw (per_person: once for each person and value in all releases of "
+    "the series), attributes, by",
     intruder="weighs each row by Bayes' rule with the law of the noise: many attributes with independent noise, or correlated "
     "noise, give away far more than the distance shows",
     answered_by=("transparency",),
@@ -146,6 +165,9 @@ def add_noise(site: MaskContext, spec: Noise) -> Microdata:
     to come): they are published as they are, because clipping them would bias what an analysis corrects. `multiplicative` keeps
     signs (a small number may be rounded to 0) and publishes zeros as zeros: who has none is known for certain.
 
+    With `draw: per_person` the standard deviations, correlations, means and the grid are those of the first release of the
+    series, and the normal numbers belong to the person and the value (`draw_personal_normals`).
+
     Raises InputError for a constant column, an infinite value, noise under a tenth of the grid's step (hardly a value would
     change), `multiplicative` noise on dates (their zero is arbitrary), correlations that fewer than two records show, and a
     result that the column cannot hold. Times of day cannot be masked: they would leave their day.
@@ -156,11 +178,28 @@ def add_noise(site: MaskContext, spec: Noise) -> Microdata:
     data, names = site.data, spec.target_attributes
     positions = np.column_stack([_positions(site, name, spec) for name in names])
     _refuse_unknown_correlations(positions, spec, site.where)
+    moments = None if spec.personal is None else spec.personal.moments
     with np.errstate(over="ignore", invalid="ignore"):
-        masked = noisy(positions, spec.kind, spec.share, site.draw().standard_normal(positions.shape))
+        masked = noisy(positions, spec.kind, spec.share, _draw_normals(site, spec, positions), moments)
     for j, name in enumerate(names):
-        data = _publish_column(data, site, name, masked[:, j], np.isnan(positions[:, j]))
+        grid = site.precision[name] if spec.personal is None else spec.personal.get_grid(j)
+        data = _publish_column(data, site, name, round_to_grid(masked[:, j], grid), np.isnan(positions[:, j]))
     return data
+
+
+def _draw_normals(site: MaskContext, spec: Noise, positions: Floats) -> Floats:
+    """Shape (n, d). Per person: of correlated noise the value is the combination, and one that changed draws all anew."""
+    law, names = spec.personal, spec.target_attributes
+    if law is None or site.secret is None:  # a release of its own, or somebody who simulates the law
+        return site.draw().standard_normal(positions.shape)
+    columns, persons = [site.data.column(name) for name in names], list_persons(site.source, law.key)
+    together = spec.kind in ("correlated", "variance_restoring")
+    normals = np.empty_like(positions)
+    for j, name in enumerate(names):
+        purpose = ("noise", *names, str(j)) if together else ("noise", name)
+        values = list_values(columns if together else [columns[j]])
+        normals[:, j] = draw_personal_normals(site.secret, purpose, persons, values)
+    return normals
 
 
 def _positions(site: MaskContext, name: str, spec: Noise) -> Floats:
@@ -189,7 +228,7 @@ def _create_noise_under_grid_error(name: str, least_percent: float, spec: Noise,
 
 
 def _refuse_unknown_correlations(positions: Floats, spec: Noise, where: str) -> None:
-    if spec.kind not in ("correlated", "variance_restoring") or positions.shape[1] == 1:
+    if spec.kind not in ("correlated", "variance_restoring") or positions.shape[1] == 1 or spec.personal is not None:
         return
     with np.errstate(over="ignore", invalid="ignore"):
         unknown = bool(np.isnan(compute_correlation(positions)).any())
@@ -201,11 +240,12 @@ def _refuse_unknown_correlations(positions: Floats, spec: Noise, where: str) -> 
 
 
 def _publish_column(data: Microdata, site: MaskContext, name: str, values: Floats, missing: np.ndarray) -> Microdata:
+    """values: rounded."""
     location = f"{site.where}.attributes: {name}"
     if not np.isfinite(values[~missing]).all():
         raise _not_held(name, location)
     try:
-        return data.replace_positions(site.schema[name], round_to_grid(values, site.precision[name]))
+        return data.replace_positions(site.schema[name], values)
     except (ValueError, OverflowError):
         raise _not_held(name, location) from None  # the cause names a value
 
@@ -243,7 +283,16 @@ def describe_noise(step: Noise) -> MaskText:
         text=f"{_what_was_done(step, percent)} {_ROUNDED} {_MULTIPLIED if factors else _ADDED}",
         missing=f"Noise {verb} present values; a gap stays a gap, so that it is certain who gave no answer.",
         attribute=lambda _: f"{_KINDS[step.kind]} noise with {percent} of its standard deviation",
-        analysts=(*_for_analysts(step), *_describe_strata(step)),
+        analysts=(*_for_analysts(step), *_describe_strata(step), *_describe_draw(step)),
+    )
+
+
+def _describe_draw(step: Noise) -> tuple[str, ...]:
+    if step.draw is None:
+        return ()
+    return (
+        "The error belongs to the person and the value: it is the same in all releases of the series, so their average has the "
+        "same error, and its scale is that of the first release.",
     )
 
 

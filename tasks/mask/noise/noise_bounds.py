@@ -30,7 +30,7 @@ def move_bounds_by_noise(view: IntruderView, spec: Noise, bounds: ValueBounds) -
     the column's variance is, and its mean square smallest. Half a step of the grid is added.
     """
     lowest, highest = bounds.lowest, bounds.highest
-    if lowest is None or highest is None or len(lowest) < 2:
+    if lowest is None or highest is None or len(lowest) < 2 or spec.personal is not None:  # no step comes after that one
         return None
     z, spread = count_deviations(view), largest_spread(lowest, highest)
     slack = grid_step(view.precision[bounds.name]) / 2 + _SLACK * float(np.abs([lowest[0], highest[-1]]).max())

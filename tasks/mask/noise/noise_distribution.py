@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal, assert_never
 
 import numpy as np
@@ -11,7 +12,22 @@ from tasks.microdata.table import Floats
 NoiseKind = Literal["independent", "correlated", "variance_restoring", "multiplicative"]
 
 
-def noisy(positions: Floats, kind: NoiseKind, share: float, normals: Floats) -> Floats:
+@dataclass(frozen=True, slots=True)
+class NoiseMoments:
+    """What the law of noise is made of. deviations, means, mean_squares: shape (d,); correlation: shape (d, d), or NaN."""
+
+    deviations: Floats
+    means: Floats
+    mean_squares: Floats
+    correlation: Floats
+
+    @property
+    def covariance(self) -> Floats:
+        found: Floats = self.correlation * np.outer(self.deviations, self.deviations)
+        return found
+
+
+def noisy(positions: Floats, kind: NoiseKind, share: float, normals: Floats, moments: NoiseMoments | None = None) -> Floats:
     """Values with noise, before rounding.
 
     Formulae in words, with s the share, e normal noise of mean 0 and m the mean of the attribute's present values:
@@ -26,27 +42,39 @@ def noisy(positions: Floats, kind: NoiseKind, share: float, normals: Floats) -> 
 
     Example: x = (0, 2), sd sqrt(2), s = 0.5, normals (1, -1), independent: (0.7071, 1.2929).
     """
+    found = _measure_moments(positions, kind) if moments is None else moments
     match kind:
         case "independent":
-            return positions + share * compute_standard_deviations(positions) * normals
+            return positions + share * found.deviations * normals
         case "correlated":
-            return positions + compute_correlated_noise(positions, share, normals)
+            return positions + _compute_correlated_noise(found, share, normals)
         case "variance_restoring":
-            centre = compute_column_means(positions)
-            blurred = positions + compute_correlated_noise(positions, share, normals)
-            restored: Floats = centre + (blurred - centre) * contraction(share)
+            blurred = positions + _compute_correlated_noise(found, share, normals)
+            restored: Floats = found.means + (blurred - found.means) * contraction(share)
             return restored
         case "multiplicative":
-            variances = log_variances(positions, share)
+            variances = compute_log_variances(found.deviations**2, found.mean_squares, share)
             factors: Floats = np.exp(np.sqrt(variances) * normals - variances / 2)
             return positions * factors
         case _:
             assert_never(kind)
 
 
-def compute_correlated_noise(positions: Floats, share: float, normals: Floats) -> Floats:
+def _measure_moments(positions: Floats, kind: NoiseKind) -> NoiseMoments:
+    """Correlations only where they are used: few complete records have none."""
+    d = positions.shape[1]
+    together = kind in ("correlated", "variance_restoring")
+    return NoiseMoments(
+        compute_standard_deviations(positions),
+        compute_column_means(positions),
+        compute_column_means(positions**2),
+        compute_correlation(positions) if together else np.full((d, d), np.nan),
+    )
+
+
+def _compute_correlated_noise(moments: NoiseMoments, share: float, normals: Floats) -> Floats:
     """Noise with share^2 times the covariance of the attributes; singular ones too."""
-    noise: Floats = share * compute_standard_deviations(positions) * (normals @ symmetric_root(compute_correlation(positions)))
+    noise: Floats = share * moments.deviations * (normals @ symmetric_root(moments.correlation))
     return noise
 
 

@@ -105,14 +105,21 @@ def _range(view: IntruderView, name: str, part: GaussianLikelihood, bounds: Valu
 def _model_multiplicative_noise(view: IntruderView, names: tuple[str, ...], spec: Noise) -> GaussianLikelihood:
     own, noise_before = _locate(view, names)
     shown = _positions(view.released, view, names)
-    variances = log_variances(own, spec.share) if view.knowledge.complete else _log_variances_by_release(shown, spec.share)
-    half = _steps(view, names) / 2
+    variances = _find_log_variances(view, own, shown, names, spec)
+    half = _steps(view, names, spec) / 2
     with np.errstate(divide="ignore"):
         centre = np.where(own == 0, np.log(half), np.log(np.abs(own)) - variances / 2)
     variances = variances + noise_before / np.maximum(np.nanmean(own**2, axis=0), half**2)
     placed = np.log(np.maximum(np.abs(shown), half))
     alike = np.zeros(len(own), dtype=np.int64), np.zeros(len(shown), dtype=np.int64)
     return GaussianLikelihood(names, centre, placed, np.diag(variances)[np.newaxis], *alike, factors=True)
+
+
+def _find_log_variances(view: IntruderView, own: Floats, shown: Floats, names: tuple[str, ...], spec: Noise) -> Floats:
+    if spec.personal is not None:
+        law, at = spec.personal.moments, [spec.target_attributes.index(name) for name in names]
+        return compute_log_variances(law.deviations[at] ** 2, law.mean_squares[at], spec.share)
+    return log_variances(own, spec.share) if view.knowledge.complete else _log_variances_by_release(shown, spec.share)
 
 
 def _log_variances_by_release(shown: Floats, share: float) -> Floats:
@@ -133,7 +140,7 @@ def _model_additive_noise(view: IntruderView, names: tuple[str, ...], spec: Nois
     covariance = part.covariance.copy()
     covariance[:, np.array(at)[:, np.newaxis], at] += noise
     covariance *= np.outer(factors, factors)
-    covariance[:, at, at] += _steps(view, names) ** 2 / 12
+    covariance[:, at, at] += _steps(view, names, spec) ** 2 / 12
     means = np.zeros(len(part.names))
     means[at] = centre
     return replace(part, centre=means + (part.centre - means) * factors, covariance=covariance)
@@ -172,6 +179,10 @@ def _merge_likelihoods(parts: list[GaussianLikelihood]) -> GaussianLikelihood:
 
 def _moments(view: IntruderView, part: GaussianLikelihood, at: list[int], spec: Noise) -> tuple[Floats, Floats]:
     """Mean and covariance of what the noise was made for, as far as the intruder can know; NaN where they cannot."""
+    if spec.personal is not None:  # the law of the first release, which the intruder may know
+        law, own = spec.personal.moments, [spec.target_attributes.index(part.names[i]) for i in at]
+        covariance = np.diag(law.deviations[own] ** 2) if spec.kind == "independent" else law.covariance[np.ix_(own, own)]
+        return law.means[own], covariance
     values = part.centre[:, at] if view.knowledge.complete else part.placed[:, at]
     if not _can_be_estimated(values):
         return np.full(len(at), np.nan), np.full((len(at), len(at)), np.nan)
@@ -204,5 +215,7 @@ def _positions(table: Microdata, view: IntruderView, names: tuple[str, ...]) -> 
     return np.column_stack([table.positions(view.schema[name]) for name in names])
 
 
-def _steps(view: IntruderView, names: tuple[str, ...]) -> Floats:
+def _steps(view: IntruderView, names: tuple[str, ...], spec: Noise) -> Floats:
+    if spec.personal is not None:
+        return np.array([grid_step(spec.personal.get_grid(spec.target_attributes.index(name))) for name in names])
     return np.array([grid_step(view.precision[name]) for name in names])
