@@ -7,7 +7,7 @@ import flows.environment  # noqa: F401  # prepares the process before Prefect is
 # isort: split
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -47,15 +47,16 @@ ExamineSource = Callable[[Schema, TableRef], None]
 
 @dataclass(slots=True)
 class AttemptOnce:
-    """Counts the attempt of a run once: stages that run again because of another release attempt nothing new."""
+    """Counts each attempt of a run once: stages that run again because of another release mostly attempt nothing new."""
 
     count: CountAttempt
-    draw: str | None = None
+    draws: dict[tuple[str, ...], str] = field(default_factory=dict)
 
     def __call__(self, source: TableRef, source_file: str, masking: str) -> str:
-        if self.draw is None:
-            self.draw = self.count(source, source_file, masking)
-        return self.draw
+        attempt = (source, source_file, masking)
+        if attempt not in self.draws:
+            self.draws[attempt] = self.count(source, source_file, masking)
+        return self.draws[attempt]
 
 
 @flow(name="certify", task_runner=ThreadPoolTaskRunner(max_workers=ATTACKS_AT_ONCE), persist_result=False)  # type: ignore[arg-type]  # prefect's stub wants TaskRunner[PrefectFuture[Any]]

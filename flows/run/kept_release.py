@@ -10,6 +10,7 @@ from typing import Any
 from flows.release import ReleaseSpec
 from flows.run.history import manifest_path
 from flows.run.stage_runner import store_part
+from tasks.audit.series.past_releases import KEEP_RELEASED as KEEP_RELEASED
 from tasks.audit.series.series import Series
 from tasks.mask.categories.pram import Pram
 from tasks.mask.groups.frozen_groups import continues_groups
@@ -25,7 +26,6 @@ from tasks.microdata.regular_files import read_file
 from tasks.microdata.schema import Schema
 from tasks.runtime.artifacts import Damaged, Store
 
-KEEP_RELEASED = "keep released"  # the stage that does it
 WHERE = "masking"
 
 

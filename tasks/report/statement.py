@@ -124,8 +124,7 @@ def create_predicate(
     source_digest: HMAC-SHA-256 of the source under a private key; a plain hash would confirm guesses.
     recorded: what the ledger held before the masking was made. columns: of the released table (`create_column_claims`).
     documents: what is issued beside it. previous_certificate: SHA-256 of the last one of the series; None: there is none.
-    seed_entropy_bits: None for a chosen seed, of which nobody knows how well it can be guessed.
-    earlier_releases: those about the same persons that count.
+    seed_entropy_bits: None for a chosen seed, whose strength nobody knows. earlier_releases: those about the same persons.
 
     Nothing in it is a value of the source. The same arguments give the same values.
     """
@@ -282,10 +281,7 @@ def _list_linkage_attacks(content: Content) -> tuple[AttackClaim, ...]:
 
 
 def _list_not_claimed(content: Content) -> NotClaimed:
-    omitted = tuple(
-        OmissionClaim(attack=one.attack, intruder=one.intruder, release=one.release, reason=one.reason)
-        for one in content.omitted
-    )
+    omitted = tuple(OmissionClaim.model_validate(one.model_dump()) for one in content.omitted)
     not_asked = () if any(one.evaluates == "this file" for one in content.membership) else (residual.MEMBERSHIP,)
     kinds = {name: reason for name, reason in content.exceptions if name in KINDS}
     return NotClaimed(

@@ -64,7 +64,7 @@ def test_every_field_is_there(certified):
         "unit", "persons", "rows_in", "rows_out", "rows_control", "rows_outside", "rows_belong_to",
         "sampling_fraction", "sampled", "period", "special_categories", "source",
     }  # fmt: skip
-    assert set(said["context"]) == {"environment", "purpose", "recipients", "prior_releases"}
+    assert set(said["context"]) == {"environment", "purpose", "recipients", "prior_releases", "earlier_releases"}
     assert {"maximum_risk", "average_risk", "direction", "scale", "credit"} <= set(said["attack_model"])
     assert {
         "role", "decided_by", "mask", "parameters", "known_to_intruder", "published_unmasked", "published_as_pseudonym",
@@ -152,7 +152,12 @@ def test_the_attack_model_and_what_is_not_claimed(certified, refused):
     assert model["insiders"] == ["vote", "PID"]
     denied = filled(refused, UNRELEASED)["not_claimed"]
     assert denied["attacks_omitted"] == [
-        {"attack": "transparency", "intruder": None, "reason": "the board has seen it on an earlier draft"}
+        {
+            "attack": "transparency",
+            "intruder": None,
+            "release": None,
+            "reason": "the board has seen it on an earlier draft",
+        }
     ]
     assert denied["anonymity_in_law"] == say("residual.not_in_law")
 

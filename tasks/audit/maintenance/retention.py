@@ -20,7 +20,7 @@ from typing import Any, Literal
 from tasks.audit.ledger.entries import CertificateRevoked, Entry, RunBegan, RunEnded
 from tasks.audit.ledger.ledger import Ledger
 from tasks.audit.lookup.index_rows import RunEntries, parse_entry
-from tasks.audit.series.past_releases import PERSONS, PastRelease
+from tasks.audit.series.past_releases import KEEP_RELEASED, PERSONS, PastRelease
 from tasks.microdata.errors import InputError
 from tasks.microdata.regular_files import read_file
 from tasks.runtime.artifacts import SUFFIX
@@ -202,7 +202,8 @@ def _list_tables_of_persons(run: str, manifest: dict[str, Any], entries: list[En
     if past is None or past.never_published:
         return frozenset()
     persons = manifest.get(PERSONS)
-    return frozenset((*past.tables.values(), *([persons] if isinstance(persons, str) else [])))
+    groups = past.made.get(KEEP_RELEASED, {}).values()
+    return frozenset((*past.tables.values(), *groups, *([persons] if isinstance(persons, str) else [])))
 
 
 def _find_release_and_series(events: list[Any]) -> dict[str, str]:

@@ -12,6 +12,8 @@ from tasks.audit.lookup.query import Query
 
 PERSONS = "persons"  # in a private manifest: address of the digests of the released persons
 MADE_BY = {"masked": "mask", "alignment": "mask", "mechanisms": "mask", "schema": "classify"}  # stages, by what they make
+KEEP_RELEASED = "keep released"  # the stage that keeps groups of an earlier release
+SELECT_RECORDS = ("control", KEEP_RELEASED, "ingest")  # stages that make the table that is masked, the last of them first
 FEW = 20  # of so many runs each is read by itself, of more all certified ones at once
 
 
@@ -57,9 +59,9 @@ class PastRelease:
 
     @property
     def data(self) -> str | None:
-        """Address of the records that were released: without those that were set aside as a control."""
-        aside = self.made.get("control", {}).get("data")
-        return aside or self.made.get("ingest", {}).get("data")
+        """Address of the records that were masked: without those that were set aside as a control, or wait for a group."""
+        found = (self.made.get(stage, {}).get("data") for stage in SELECT_RECORDS)
+        return next((address for address in found if address is not None), None)
 
     @property
     def tables(self) -> dict[str, str]:
