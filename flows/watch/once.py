@@ -48,7 +48,8 @@ AT_REST = {"source-changed", "released-changed"}
 UNREACHABLE = {"no-server", "ledger-busy"}
 UNREAD = {"file-name", "file-too-large"}  # nothing of such a file is read
 STAGES = (
-    *("ingest", "ingest released", "classify", "control", "fit control", "mask", "adopt", "train", "adopt model", "people"),
+    *("ingest", "ingest released", "classify", "control", "fit control", "keep released"),
+    *("mask", "adopt", "train", "adopt model", "people"),
     *("ask", "shadows", "attack", "membership", "model membership", "score", "score model", "report", "report model"),
 )
 
