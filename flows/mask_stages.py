@@ -70,7 +70,7 @@ def _keep_released(
         return data, steps
     given = runner.recall_inputs(KEEP_RELEASED)
     earlier = find_kept_release(release, Store().record(schema, Schema)) if given is None else KeptRelease(*given[-5:])
-    tables = (earlier.data, earlier.masked, earlier.alignment, earlier.departed)
+    tables = (earlier.data, earlier.masked, earlier.alignment, earlier.history)
     call = keep_released.bind(data, schema, steps, release.key, earlier.drawn, *tables)
     made = runner.run(KEEP_RELEASED, call)
     runner.warn(Store().record(made["notes"], tuple[str, ...]))

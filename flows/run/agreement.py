@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from flows.release import ReleaseSpec
+from flows.run.kept_release import KEEP_RELEASED
 from flows.run.stage_runner import ReleaseArtifacts
 from tasks.microdata.errors import InputError
 from tasks.report.content import Content
@@ -63,9 +64,11 @@ def _follow(made: ReleaseArtifacts, stages: dict[str, Any], inputs: dict[str, li
 
 
 def _digest_records(made: ReleaseArtifacts, stages: dict[str, Any], inputs: dict[str, list[Any]]) -> str:
-    """The records that were masked: those of the source, without the control that was set aside of them."""
+    """The records that were masked: those of the source, or what keeping groups or setting a control aside made of them."""
+    kept = KEEP_RELEASED in stages and made.source in inputs[KEEP_RELEASED]
+    records = str(stages[KEEP_RELEASED]["produced"]["data"] if kept else made.source)
     aside = stages["control"]["produced"].get("data") if "control" in stages else None
-    return made.source if aside is None or made.source not in inputs["control"] else str(aside)
+    return records if aside is None or records not in inputs["control"] else str(aside)
 
 
 def _flatten_texts(given: Any) -> Iterator[str]:

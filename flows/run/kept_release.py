@@ -33,15 +33,15 @@ WHERE = "masking"
 class KeptRelease:
     """data: what was masked. masked, alignment: what came of it. All are None where the series has released nothing yet.
 
-    drawn: the steps of all releases that drew per person, newest first. departed: the keys of people whose rows had left by
-    then; None: the release kept no groups itself.
+    drawn: the steps of all releases that drew per person, newest first. history: who had been released by then, and in which
+    cohort; None: the release kept no groups itself.
     """
 
     drawn: RecordRef[Steps]
     data: TableRef | None = None
     masked: TableRef | None = None
     alignment: TableRef | None = None
-    departed: TableRef | None = None
+    history: TableRef | None = None
 
 
 def find_kept_release(release: ReleaseSpec, schema: Schema) -> KeptRelease:
@@ -54,14 +54,14 @@ def find_kept_release(release: ReleaseSpec, schema: Schema) -> KeptRelease:
     kept: tuple[TableRef, TableRef, TableRef, TableRef | None] | None = None
     drawn: list[Masking] = []
     others, keeps_groups = 0, any(isinstance(step, Microaggregation) and step.frozen for step in steps)
-    for run, given, made, departed in _list_released_tables(release.series_name):
+    for run, given, made, history in _list_released_tables(release.series_name):
         try:
             mechanisms = Store().record(RecordRef[Mechanisms](made["mechanisms"]), Mechanisms)
         except (Damaged, OSError):
             raise _create_lost_error(run) from None
         drawn += [step for step in mechanisms if isinstance(step, Noise | Pram) and is_personal(step)]
         if kept is None and keeps_groups and continues_groups(steps, mechanisms):
-            gone = None if departed is None else TableRef(departed)
+            gone = None if history is None else TableRef(history)
             kept = (TableRef(given[0]), TableRef(made["masked"]), TableRef(made["alignment"]), gone)
         others += 1
     if keeps_groups and others and kept is None:
@@ -73,8 +73,8 @@ def find_kept_release(release: ReleaseSpec, schema: Schema) -> KeptRelease:
 
 
 def _list_released_tables(series: str) -> Iterator[tuple[str, list[Any], dict[str, str], str | None]]:
-    """Of each certified release of a table, newest first: the run, what its mask stage was given, what that made, and the
-    keys of people whose rows had left."""
+    """Of each certified release of a table, newest first: the run, what its mask stage was given, what that made, and
+    who had been released by then."""
     for found in Series(series).list_serious_runs():
         ended = found.ending
         if ended is None or ended.outcome != "certified" or ended.manifest is None:
@@ -86,8 +86,8 @@ def _list_released_tables(series: str) -> Iterator[tuple[str, list[Any], dict[st
             manifest = json.loads(content)
             if manifest["spec"].get("release") is None:  # else a model was released, and not the table that taught it
                 stages = manifest["stages"]
-                departed = stages[KEEP_RELEASED]["produced"]["departed"] if KEEP_RELEASED in stages else None
-                yield found.run, manifest["inputs"]["mask"], stages["mask"]["produced"], departed
+                history = stages[KEEP_RELEASED]["produced"].get("history") if KEEP_RELEASED in stages else None
+                yield found.run, manifest["inputs"]["mask"], stages["mask"]["produced"], history
         except (OSError, ValueError, KeyError, TypeError, RecursionError):
             raise _create_lost_error(found.run) from None
 

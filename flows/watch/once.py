@@ -48,10 +48,9 @@ AT_REST = {"source-changed", "released-changed"}
 UNREACHABLE = {"no-server", "ledger-busy"}
 UNREAD = {"file-name", "file-too-large"}  # nothing of such a file is read
 STAGES = (
-    *("ingest", "ingest released", "match persons", "classify", "control", "fit control", "mask", "adopt", "train"),
-    *("adopt model", "people", "ask", "shadows", "attack", "membership", "model membership", "reconstruction"),
-    *("score", "score model"),
-    *("report", "report model"),
+    *("ingest", "ingest released", "match persons", "classify", "control", "fit control", "keep released", "mask", "adopt"),
+    *("train", "adopt model", "people", "ask", "shadows", "attack", "membership", "model membership", "reconstruction"),
+    *("score", "score model", "report", "report model"),
 )
 
 

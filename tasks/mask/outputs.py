@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TypedDict
+from typing import NotRequired, TypedDict
 
 from tasks.mask.methods import Masking, Mechanism
 from tasks.microdata.refs import RecordRef, TableRef
@@ -35,12 +35,13 @@ class SetAsideOutputs(TypedDict):
 class KeptGroupsOutputs(TypedDict):
     """data: what is masked and attacked from here on. steps: with the groups that they keep. notes: for the steward.
 
-    departed: a table of one column, the keys of people whose rows have left the releases of the series.
+    history: who was ever released in the series, in which cohort, and whose rows have left (`FrozenMasking`);
+        absent where no group is kept.
     """
 
     data: TableRef
     steps: RecordRef[tuple[Masking, ...]]
-    departed: TableRef
+    history: NotRequired[TableRef]
     notes: RecordRef[tuple[str, ...]]
 
 

@@ -31,7 +31,7 @@ def draw_personal_uniforms(secret: bytes, purpose: Sequence[str], persons: Seque
     """Shape (n,): a number in (0, 1) for each row, the same for the same purpose, person and value.
 
     secret: 32 bytes; who has it can undo the mask. purpose: what the number is for, such as the method and the attribute.
-    persons, values: n texts each. Cost: about 0.3 s for 100,000 rows.
+    persons, values: n texts each. Cost: O(n), with `list_persons` and `list_values` about 0.7 s for 100,000 rows.
     """
     key = hmac.digest(secret, json.dumps(["per person", *purpose]).encode(), "sha256")
     digests = b"".join(

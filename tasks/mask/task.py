@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import Literal, cast
 
 import numpy as np
-import pyarrow as pa
 
 from tasks.mask.control import harmonise_control, set_aside
 from tasks.mask.external_release.adoption import AdoptionPlan, adopt
@@ -28,7 +27,6 @@ from tasks.runtime.stages import stage
 
 Steps = tuple[Masking, ...]
 RowOrder = Literal["shuffled", "kept"]
-DEPARTED = "key"  # the column of the table of people whose rows have left
 ROOMS = ("mask", "classify", "ingest")
 
 
@@ -75,13 +73,13 @@ def keep_released(
     earlier_data: TableRef | None,
     earlier_masked: TableRef | None,
     earlier_alignment: TableRef | None,
-    departed: TableRef | None,
+    history: TableRef | None,
 ) -> KeptGroupsOutputs:
     """Prepare a release that keeps groups or draws of earlier ones: what is masked in place of the source, and by which steps.
 
     key: the column that tells people apart across versions. drawn: the steps of earlier releases that drew per person, newest
     first. earlier_data, earlier_masked, earlier_alignment: of the release whose groups are kept; None: this is the first one.
-    departed: the keys of people whose rows left before that release.
+    history: who had been released by then, and in which cohort.
     """
     store = Store()
     source, attributes = store.table(data), store.record(schema, Schema)
@@ -89,24 +87,20 @@ def keep_released(
     if earlier_data is not None and earlier_masked is not None and earlier_alignment is not None:
         before = store.table(earlier_data)
         alignment = Alignment.from_table(store.table(earlier_alignment), before.n)
-        gone = None if departed is None else store.table(departed).column(DEPARTED)
-        earlier = EarlierGroups(before, store.table(earlier_masked), alignment.record, gone)
+        released_before = None if history is None else store.table(history)
+        earlier = EarlierGroups(before, store.table(earlier_masked), alignment.record, released_before)
     drawn_before = store.record(drawn, Steps)
     resolved = resolve_steps(store.record(steps, Steps), attributes, "masking")
     wanted = cast("Steps", keep_laws(source, attributes, resolved, key, drawn_before))
     if not any(isinstance(step, Microaggregation) and step.frozen for step in wanted):
-        nobody = Microdata.from_columns({DEPARTED: pa.array([], pa.string())})
-        return {
-            "data": data,
-            "steps": store.put_record(wanted, Steps),
-            "departed": store.put_table(nobody),
-            "notes": store.put_record((), tuple[str, ...]),
-        }
+        nothing: tuple[str, ...] = ()
+        notes = store.put_record(nothing, tuple[str, ...])
+        return {"data": data, "steps": store.put_record(wanted, Steps), "notes": notes}
     done = freeze_groups(source, attributes, wanted, key, earlier)
     return {
         "data": store.put_table(done.data),
         "steps": store.put_record(cast("Steps", done.steps), Steps),
-        "departed": store.put_table(Microdata.from_columns({DEPARTED: done.departed})),
+        "history": store.put_table(done.history),
         "notes": store.put_record(done.describe(), tuple[str, ...]),
     }
 

@@ -43,7 +43,8 @@ def test_a_growing_series_keeps_its_groups(certify, sdcert, tmp_path):
     assert ran.code == 0, ran.err
     assert len(rows_of(third, tmp_path)) == ROWS + 7
     assert set(rows_of(first, tmp_path)) < set(rows_of(third, tmp_path))
-    for run in (second["run"], first["run"]):
+    for run, text in ((second["run"], change_survey(without=2, new=3)), (first["run"], survey())):
+        (tmp_path / "project" / "survey.csv").write_text(text)
         ran, _ = replayed(sdcert, run)
         assert ran.code == 0, ran.out + ran.err
     path = write_release(tmp_path / "project", {**FROZEN, "masking": [{**FROZEN["masking"][0], "k": 6}]})

@@ -38,7 +38,7 @@ def release(source, schema, step, earlier=None):
     """A release of one version: what was masked and by which steps, and what became of it, as the next version is given it."""
     prepared = freeze_groups(source, schema, resolve_steps((step,), schema, "masking"), "id", earlier)
     done = mask(prepared.data, schema, prepared.steps, seed=SEED, path=())
-    return prepared, done, EarlierGroups(prepared.data, done.data, done.record, prepared.departed)
+    return prepared, done, EarlierGroups(prepared.data, done.data, done.record, prepared.history)
 
 
 def step_of(names, k, **parameters):
@@ -74,9 +74,20 @@ def test_who_left_with_the_group_and_comes_back_is_not_released_again():
     _, _, kept = release(create_table([2, 3], x=[10, 11]), schema, step, kept)
     _, _, kept = release(create_table([2, 3, 6, 7], x=[10, 11, 4, 5]), schema, step, kept)
     prepared, _, _ = release(create_table([0, 2, 3, 6, 7, 8, 9], x=[0, 10, 11, 4, 5, 6, 7]), schema, step, kept)
-    assert prepared.departed.to_pylist() == ["p0", "p1"]
+    history = dict(zip(*(prepared.history.column(name).to_pylist() for name in ("key", "cohort")), strict=True))
+    assert history == {"p0": 0, "p1": 0, "p2": 0, "p3": 0, "p6": 1, "p7": 1, "p8": 2, "p9": 2}
+    assert prepared.history.take(np.flatnonzero(prepared.history.floats("departed"))).column("key").to_pylist() == ["p0", "p1"]
     assert prepared.data.column("id").to_pylist() == ["p2", "p3", "p6", "p7", "p8", "p9"]
     assert (prepared.new, prepared.waiting, prepared.returned) == (2, 0, 1)
+
+
+def test_a_group_of_newcomers_that_shows_the_same_is_a_group_of_its_own():
+    schema, step = create_schema("x"), step_of("x", 2)
+    _, _, kept = release(create_table(range(3), x=[4, 5, 6]), schema, step)
+    _, second, kept = release(create_table(range(6), x=[4, 5, 6, 4, 5, 6]), schema, step, kept)
+    assert second.data.column("x").to_pylist() == [5] * 6
+    prepared, _, _ = release(create_table([1, 2, 4, 5], x=[5, 6, 5, 6]), schema, step, kept)
+    assert prepared.left == 2  # one of each has left: neither row may go
 
 
 @settings(max_examples=12, deadline=None)

@@ -6,7 +6,8 @@ where it is large, k leave and k stay). The alternative, to withhold the whole g
 person who leaves, in this release and in all later ones. Keeping the rows tells nobody anything that the earlier file does not.
 
 Somebody who left with their group and comes back is not released again: beside the others of their new group they would be the
-one who stood in the old one.
+one who stood in the old one. A group of newcomers that shows the same as an older one is a group of its own here: otherwise
+one of each could leave, and be told by who was there before.
 """
 
 from __future__ import annotations
@@ -35,13 +36,14 @@ BlockSizes = tuple[tuple[tuple[str, ...], int], ...]  # attributes that are grou
 class EarlierGroups:
     """The release whose groups are kept.
 
-    masked: its m rows. record: shape (m,): the row in `source` of each. departed: the keys of people whose rows left before it.
+    masked: its m rows. record: shape (m,): the row in `source` of each. history: `FrozenMasking.history` of that release; None:
+    it kept no groups itself.
     """
 
     source: Microdata
     masked: Microdata
     record: Integers
-    departed: pa.Array | None = None
+    history: Microdata | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +51,14 @@ class FrozenMasking:
     """What is masked in place of the source, and by which steps.
 
     data: the records of the source without those that wait, then the rows of people who left and whose groups stay.
-    steps: frozen ones have the groups that they keep. departed: the keys of people whose rows have left, now or before.
+    steps: frozen ones have the groups that they keep. history: a row for everybody who was ever released: key, cohort (who were
+        newcomers together, numbered from 0) and whether their row has left.
     kept, new, waiting, returned, left: how many records.
     """
 
     data: Microdata
     steps: tuple[MaskStep, ...]
-    departed: pa.Array
+    history: Microdata
     kept: int
     new: int
     waiting: int
@@ -107,17 +110,20 @@ def freeze_groups(
     blocks = tuple(block for step in frozen for block in step.groups)
     name = _find_key(source, schema, key)
     if earlier is None:
-        row, data, departed = np.full(source.n, NEWCOMER, dtype=np.int64), source, source.column(name).slice(0, 0)
+        row, data = np.full(source.n, NEWCOMER, dtype=np.int64), source
+        before = _create_history(source.column(name).slice(0, 0), np.zeros(0, dtype=np.int64), departed=False)
+        cohort = np.zeros(0, dtype=np.int64)
     else:
         _refuse_other_columns(source, earlier)
         row, left = _match_people(source, earlier, name)
-        stays = _find_rows_to_keep(earlier.masked, blocks, left)
+        cohort, before = _find_cohorts(earlier, name)
+        stays = _find_rows_to_keep(earlier.masked, blocks, left, cohort)
         data = Microdata(pa.concat_tables([source.arrow, _take_rows(earlier, source, np.flatnonzero(stays))]))
         row = np.concatenate([row, np.flatnonzero(stays)])
-        departed = _take_rows(earlier, source, np.flatnonzero(left & ~stays)).column(name).combine_chunks()
-        if earlier.departed is not None:
-            departed = pa.concat_arrays([earlier.departed.cast(departed.type), departed])
-    returned = np.asarray(pc.is_in(data.column(name), value_set=departed)) & (row < 0)
+        leaving = np.flatnonzero(left & ~stays)
+        gone = earlier.source.column(name).take(pa.array(earlier.record[leaving]))
+        before = _stack(before, _create_history(gone, cohort[leaving], departed=True))
+    returned = np.asarray(pc.is_in(data.column(name), value_set=before.column("key"))) & (row < 0)
     waits = _find_waiting(data, blocks, (row < 0) & ~returned)
     absent, left_behind = waits | returned, data.n - source.n
     data, row = data.take(np.flatnonzero(~absent)), row[~absent]
@@ -126,8 +132,36 @@ def freeze_groups(
         raise InputError("group-too-small", "masking", what, allowed, "lower k, or wait for more records")
     prepared = steps if earlier is None else tuple(_keep_groups(step, earlier.masked, row) for step in steps)
     new = int((row < 0).sum())
+    cohorts = np.full(len(row), _number_next_cohort(cohort, before), dtype=np.int64)
+    cohorts[row >= 0] = cohort[row[row >= 0]]
+    history = _stack(_create_history(data.column(name), cohorts, departed=False), before)
     counts = (len(row) - new, new, int(waits.sum()), int(returned.sum()), left_behind)
-    return FrozenMasking(data, prepared, departed, *counts)
+    return FrozenMasking(data, prepared, history, *counts)
+
+
+def _create_history(keys: pa.Array, cohorts: Integers, *, departed: bool) -> Microdata:
+    columns = {"key": keys, "cohort": pa.array(cohorts, pa.int64()), "departed": pa.array([departed] * len(keys), pa.bool_())}
+    return Microdata.from_columns(columns)
+
+
+def _stack(first: Microdata, second: Microdata) -> Microdata:
+    return Microdata(pa.concat_tables([first.arrow, second.arrow.cast(first.arrow.schema)]))
+
+
+def _find_cohorts(earlier: EarlierGroups, key: str) -> tuple[Integers, Microdata]:
+    """The cohort of each masked row, shape (m,), and the part of the history that is about people whose rows have left."""
+    keys = earlier.source.column(key).take(pa.array(earlier.record))
+    if earlier.history is None:
+        nobody = _create_history(keys.slice(0, 0), np.zeros(0, dtype=np.int64), departed=True)
+        return np.zeros(len(keys), dtype=np.int64), nobody
+    known, cohorts = earlier.history.column("key").cast(keys.type), earlier.history.floats("cohort").astype(np.int64)
+    place = np.array(pc.index_in(keys, value_set=known).to_numpy(zero_copy_only=False), dtype=np.int64)
+    gone = np.flatnonzero(earlier.history.floats("departed") > 0)
+    return cohorts[place], _create_history(known.take(pa.array(gone)), cohorts[gone], departed=True)
+
+
+def _number_next_cohort(cohort: Integers, before: Microdata) -> int:
+    return 1 + max(int(cohort.max(initial=-1)), int(before.floats("cohort").max(initial=-1)))
 
 
 def continues_groups(steps: Iterable[MaskStep], mechanisms: Sequence[MaskStep]) -> bool:
@@ -206,10 +240,10 @@ def _match_people(source: Microdata, earlier: EarlierGroups, key: str) -> tuple[
     return found[now], ~np.isin(before, now)
 
 
-def _find_rows_to_keep(masked: Microdata, blocks: BlockSizes, left: Booleans) -> Booleans:
+def _find_rows_to_keep(masked: Microdata, blocks: BlockSizes, left: Booleans, cohort: Integers) -> Booleans:
     """Which rows of people who left must stay; a row that stays in one block stays in all of them."""
     stays = np.zeros(masked.n, dtype=bool)
-    groups = [(row_codes(masked, names), k) for names, k in blocks]
+    groups = [(joint_codes([row_codes(masked, names), cohort], masked.n), k) for names, k in blocks]
     while True:
         before = int(stays.sum())
         for of_row, k in groups:
