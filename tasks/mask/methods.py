@@ -19,13 +19,13 @@ from tasks.mask.categories.pram import Pram
 from tasks.mask.coding.recoding import Recoding
 from tasks.mask.coding.rounding import Rounding
 from tasks.mask.coding.top_bottom_coding import TopBottomCoding
-from tasks.mask.external_release.released import Synthetic, Undeclared
+from tasks.mask.external_release.released import FalseDeclaration, Synthetic, Undeclared
 from tasks.mask.external_release.shown_digits import as_shown, match_column_types, stack_tables
 from tasks.mask.fitting import fitting_attributes
 from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.mask.intruder_belief import Belief, create_initial_belief
 from tasks.mask.noise.noise import Noise
-from tasks.mask.precision_grid import find_precision
+from tasks.mask.precision_grid import PrecisionGrids, find_precision
 from tasks.mask.pseudonyms import Pseudonyms
 from tasks.mask.ranks import reverse_mapping
 from tasks.mask.ranks.rank_jitter import RankJitter
@@ -53,7 +53,7 @@ _AnyStep = (
     | Pseudonyms
 )
 Masking = Annotated[_AnyStep, Field(discriminator="method")]  # what a release file may ask for
-Mechanism = Annotated[_AnyStep | Undeclared | Synthetic, Field(discriminator="method")]  # what was done
+Mechanism = Annotated[_AnyStep | Undeclared | FalseDeclaration | Synthetic, Field(discriminator="method")]  # what was done
 
 METHODS: tuple[type[MaskingMethod], ...] = get_args(_AnyStep)  # in the order in which they are listed
 
@@ -79,7 +79,15 @@ class MaskResult:
     notes: tuple[str, ...] = ()
 
 
-def mask(data: Microdata, schema: Schema, steps: tuple[Masking, ...], *, seed: bytes, path: tuple[str, ...]) -> MaskResult:
+def mask(
+    data: Microdata,
+    schema: Schema,
+    steps: tuple[Masking, ...],
+    *,
+    seed: bytes,
+    path: tuple[str, ...],
+    precision: PrecisionGrids | None = None,
+) -> MaskResult:
     """Apply masking steps in order.
 
     Each step draws from a stream of its own, named by `path`, its place and its parameters: changing one moves no other.
@@ -90,6 +98,7 @@ def mask(data: Microdata, schema: Schema, steps: tuple[Masking, ...], *, seed: b
     Parameters
     ----------
     data: the source, with at least the columns of `schema`. seed: 32 secret bytes. path: names the source and the release.
+    precision: the grids of the masked columns; default: those of the source.
 
     Returns the published columns, the source's row of each of theirs, what was done, and an order for the released file.
 
@@ -104,7 +113,8 @@ def mask(data: Microdata, schema: Schema, steps: tuple[Masking, ...], *, seed: b
     def apply(site: MaskContext, step: Masking, later: tuple[Masking, ...]) -> StepResult:
         return _apply_step(site, step, step.apply)
 
-    published, record = _apply_steps(data, schema, mechanisms, draw, apply, tell=lambda note: notes.append(note()))
+    how = (draw, apply, precision)
+    published, record = _apply_steps(data, schema, mechanisms, *how, tell=lambda note: notes.append(note()))
     # steps and columns are in the path: two different releases of one source must not show their rows in one order
     steps_and_columns = (*(_canonical(step) for step in mechanisms), *schema.release_columns)
     order = stream(seed, *path, "order", *steps_and_columns).permutation(published.n)
@@ -152,6 +162,7 @@ def _apply_steps(
     steps: tuple[Masking, ...],
     draw: Callable[[int, Masking], Draw],
     apply: Callable[[MaskContext, Masking, tuple[Masking, ...]], StepResult],
+    precision: PrecisionGrids | None = None,
     *,
     tell: NoteSink,
 ) -> tuple[Microdata, Integers]:
@@ -160,7 +171,7 @@ def _apply_steps(
     apply: is given a step and those after it.
     """
     published, source, record = data.select(schema.release_columns), data, np.arange(data.n, dtype=np.int64)
-    precision = find_precision(published, {name for step in steps for name in step.target_attributes})
+    precision = precision or find_precision(published, {name for step in steps for name in step.target_attributes})
     for i, step in enumerate(steps):
         site = MaskContext(published, source, data, schema, precision, draw(i, step), f"masking[{i}]", tell)
         published, kept = apply(site, step, steps[i + 1 :])
