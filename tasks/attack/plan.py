@@ -90,11 +90,12 @@ def check_attacks(
 ) -> None:
     """Refuse a plan of attacks that leaves out a required one without a reason, or calls two attacks by one name.
 
-    Raises InputError for a required attack that is neither planned nor in `omit` for all, an `omit` that names no attack or
-    no intruder, an id that occurs twice, and a parameter that the steps do not allow.
+    Raises InputError for a required attack that is neither planned nor in `omit` for all, an `omit` that names no attack, one
+    that nothing ever requires, or no intruder, an id that occurs twice, and a parameter that the steps do not allow.
     """
     for i, omission in enumerate(omit):
         check_omission(omission, f"omit[{i}]", ATTACKS)
+        _refuse_idle_omission(omission, f"omit[{i}]")
     ids = Counter(spec.attack_id for spec in attacks)
     for name, count in ids.items():
         if count > 1:
@@ -117,6 +118,15 @@ def check_attacks(
             what = f"{who} must face the attack `{name}`{about.required_form}, which is neither in `attacks` nor in `omit`"
             allowed = f"attacks: {', '.join(names)}"
             raise InputError("required-attack-missing", "attacks", what, allowed, "add it, or omit it with a reason", name)
+
+
+def _refuse_idle_omission(omission: Omission, where: str) -> None:
+    if ATTACKS[omission.attack].about.required_by != "nobody":
+        return
+    what = f"no release has to face the attack `{omission.attack}`, so that omitting it has no effect"
+    required = ", ".join(name for name, kind in ATTACKS.items() if kind.about.required_by != "nobody")
+    remedy = "take the entry out; what this attack finds counts where it runs, and `attacks` says which attacks run"
+    raise InputError("idle-omission", f"{where}.attack", what, required, remedy, omission.attack)
 
 
 def _list_required_forms(attacks: tuple[AttackSpec, ...]) -> set[str]:

@@ -116,6 +116,8 @@ def test_a_bound_on_windows_stands_beside_the_attack_that_knows_them():
         ((LINKAGE, LINKAGE, TRANSPARENCY), (), "duplicate-attack-id"),
         ((LINKAGE, TRANSPARENCY, DistanceLinkage(method="distance_linkage", id="transparency")), (), "duplicate-attack-id"),
         ((LINKAGE,), ("transparncy",), "unknown-attack"),
+        ((LINKAGE, TRANSPARENCY), ("simulated_law",), "idle-omission"),
+        ((LINKAGE, TRANSPARENCY), ("learned_linkage",), "idle-omission"),
     ],
 )
 def test_incomplete_plans_are_refused(attacks, omitted, code):
