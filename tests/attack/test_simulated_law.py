@@ -160,6 +160,7 @@ def test_exchanges_leave_a_lower_bound_to_somebody_who_holds_a_share(sampled):
     assert "exchanges tell more" in found.reason
 
 
+@pytest.mark.slow
 def test_exchanges_of_many_records_are_judged_by_some_and_followed_among_fewer_pairs_from_round_to_round(table, monkeypatch):
     rng, n, names = np.random.default_rng(8), 400, tuple("abcde")
     towns = rng.choice(list("uvw"), n)
