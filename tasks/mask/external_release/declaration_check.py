@@ -262,18 +262,20 @@ def _find_upward(images: _Images) -> Booleans:
     if not images.is_ordered:
         return moved != 0
     simulated = moved[1:][images.present[1:]]
-    return moved > (float(np.median(simulated)) if len(simulated) else 0.0)
+    upward: Booleans = moved > (float(np.median(simulated)) if len(simulated) else 0.0)
+    return upward
 
 
 def _differs(shares: _Shares, level: float) -> Booleans:
     """Shape (s,): which shares of the released table are none that the simulated maskings explain, at a level for each."""
     counts, totals = shares.counts.astype(np.float64), shares.totals.astype(np.float64)
-    enough: Booleans = totals.min(axis=1, initial=np.inf) >= FEWEST_RECORDS
+    enough = totals.min(axis=1, initial=np.inf) >= FEWEST_RECORDS
     expected = (counts[:, 1:].sum(axis=1) + 0.5) / (totals[:, 1:].sum(axis=1) + 1)
     found = counts[:, 0] / np.maximum(totals[:, 0], 1)
     by_chance = np.minimum(binom.cdf(counts[:, 0], totals[:, 0], expected), binom.sf(counts[:, 0] - 1, totals[:, 0], expected))
     apart = np.abs(found - expected) >= LEAST_DIFFERENCE
-    return enough & apart & (by_chance <= level / 2) & (_compare_with_spread(counts, totals) <= level / 2)
+    refused: Booleans = (by_chance <= level / 2) & (_compare_with_spread(counts, totals) <= level / 2)
+    return np.asarray(enough & apart & refused, dtype=np.bool_)
 
 
 def _compare_with_spread(counts: Floats, totals: Floats) -> Floats:
