@@ -83,6 +83,25 @@ def prepare_following(context: AttackContext) -> Following:
     )
 
 
+def take_known_sample(files: Files, present: Integers | None) -> Files | None:
+    """What an intruder has of a sample that was drawn before all other steps, if they hold, and know, who is in it.
+
+    To them the sample is a whole source, and the release complete. present: the places of these records, if they
+    know them. None: they do not, records were left out later, or they do not hold all that were masked.
+    """
+    original, masked, schema, mechanisms, knows = files
+    first = next((i for i, step in enumerate(mechanisms) if not isinstance(step, Sampling)), 0)
+    if present is None or not first or len(present) != masked.n or is_sampled(mechanisms[first:]):
+        return None
+    return original.take(present), masked, schema, mechanisms[first:], knows
+
+
+def follow_known_sample(how: Following, present: Integers) -> Following:
+    """The named arguments of an attack on a known sample: `take_known_sample`."""
+    searching = np.flatnonzero(np.isin(present, how["searching"]))
+    return Following(few=how["few"], searching=searching, present=None, n_records=len(present))
+
+
 def describe_soundness(context: AttackContext) -> str:
     """Is the true row sure to be among the candidates?"""
     complete, sampled = context.truth.alignment.complete, is_sampled(context.mechanisms)

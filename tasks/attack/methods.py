@@ -27,6 +27,7 @@ from tasks.attack.threat import Intruder
 from tasks.attack.together.earlier_release import EarlierView
 from tasks.attack.together.earlier_releases import EarlierReleases
 from tasks.attack.transparency.transparency import Transparency
+from tasks.mask.external_release.released import FalseDeclaration
 from tasks.mask.methods import Mechanism
 from tasks.microdata.alignment import Alignment, NoAlignment, RowAlignment
 from tasks.microdata.errors import AttackFailed, NotApplicable, NotFollowed
@@ -127,8 +128,8 @@ def attack_records(
     earlier: other releases of the same people, for the attack that joins them. series: of this release.
 
     Returns the result; an attack that cannot run has a status and a reason instead of outcomes, never a rate of 0. So has one
-    whose steps rule out the true row of a record that is released: they are not what was done, and its rate would say
-    nothing. A target that is not in the release has credit 0.
+    whose steps rule out the true row of a record that is released, or did not make the table (`FalseDeclaration`): they are not
+    what was done, and its rate would say nothing. A target that is not in the release has credit 0.
     Raises InputError where an attribute cannot be compared, or it is not clear which rows are whose.
     """
     if isinstance(truth.belonging, NoAlignment):
@@ -185,6 +186,9 @@ def find_links(spec: AttackSpec, context: AttackContext) -> AttackFindings:
 def _run(spec: AttackSpec, context: AttackContext) -> AttackFindings:
     if context.intruder.file is not None and spec.traits.needs_originals:
         raise NotApplicable(NEEDS_ORIGINALS)
+    false = next((step for step in context.mechanisms if isinstance(step, FalseDeclaration)), None)
+    if false is not None and spec.follows_masking:
+        raise AttackFailed(false.reason)
     if spec.traits.assigns_together:
         # of assignments with the same sum the solver takes one by the order of the records, which is that of their columns
         context = replace(context, knows=tuple(sorted(context.knows)))

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections import Counter
 
 from tasks.attack.base import AttackSpec
+from tasks.attack.linkage.distance_linkage import DistanceLinkage
 from tasks.attack.methods import ATTACK_CLASSES, ATTACKS, Attack
 from tasks.attack.omissions import Omission, check_omission
 from tasks.attack.simulated.simulated_law import SimulatedLaw
 from tasks.attack.transparency.transparency import Transparency
 from tasks.mask.coding.rounding import Rounding
 from tasks.mask.external_release.released import Synthetic, Undeclared
+from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.mask.methods import Mechanism
 from tasks.mask.noise.noise import Noise
 from tasks.mask.ranks.rank_jitter import RankJitter
@@ -18,6 +20,7 @@ from tasks.mask.ranks.rank_swapping import RankSwapping
 from tasks.mask.sampling import Sampling
 from tasks.microdata.errors import InputError
 
+ASSIGNED = DistanceLinkage(method="distance_linkage", id="distance_one_to_one", matching="one_to_one")
 MARGINALS = Transparency(method="transparency", id="transparency_marginals", matching="marginals")
 SIMULATED = SimulatedLaw(method="simulated_law")
 
@@ -32,13 +35,20 @@ def default_attacks(steps: tuple[Mechanism, ...], *, keeps_row_order: bool = Fal
 
     That is what the steps require (plain linkage where there are none; on values that were exchanged in pairs the consistency
     attack), the attack by row position on a release that keeps the source's row order, and where values were moved by a law
-    (`_move_by_law`) a second transparency attack that weighs all records together, where nobody is left out: it finds more.
+    (`_move_by_law`) a second transparency attack that weighs all records together, where nobody is left out: it finds more. So
+    does a second linkage by distance after a partition drawn at random: it gives each group as many records as it published.
     The attack by a simulated law runs where no closed law may follow the steps (`may_lack_a_closed_law`). What is omitted is
     run all the same: an omission only accepts that an attack gives no figure.
     """
     alone = (ATTACKS[name].create_default() for name in list_required_attacks(steps, keeps_row_order=keeps_row_order))
-    is_weighed = _move_by_law(steps) and not any(isinstance(step, Sampling) for step in steps)
-    return (*alone, *((MARGINALS,) if is_weighed else ()), *((SIMULATED,) if may_lack_a_closed_law(steps) else ()))
+    complete = not any(isinstance(step, Sampling) for step in steps)
+    together = ((ASSIGNED, _draw_groups(steps)), (MARGINALS, _move_by_law(steps)))
+    weighed = (spec for spec, finds_more in together if complete and finds_more)
+    return (*alone, *weighed, *((SIMULATED,) if may_lack_a_closed_law(steps) else ()))
+
+
+def _draw_groups(steps: tuple[Mechanism, ...]) -> bool:
+    return any(isinstance(step, Microaggregation) and step.partition == "randomised" for step in steps)
 
 
 def _move_by_law(steps: tuple[Mechanism, ...]) -> bool:
@@ -90,11 +100,12 @@ def check_attacks(
 ) -> None:
     """Refuse a plan of attacks that leaves out a required one without a reason, or calls two attacks by one name.
 
-    Raises InputError for a required attack that is neither planned nor in `omit` for all, an `omit` that names no attack or
-    no intruder, an id that occurs twice, and a parameter that the steps do not allow.
+    Raises InputError for a required attack that is neither planned nor in `omit` for all, an `omit` that names no attack, one
+    that nothing ever requires, or no intruder, an id that occurs twice, and a parameter that the steps do not allow.
     """
     for i, omission in enumerate(omit):
         check_omission(omission, f"omit[{i}]", ATTACKS)
+        _refuse_idle_omission(omission, f"omit[{i}]")
     ids = Counter(spec.attack_id for spec in attacks)
     for name, count in ids.items():
         if count > 1:
@@ -117,6 +128,15 @@ def check_attacks(
             what = f"{who} must face the attack `{name}`{about.required_form}, which is neither in `attacks` nor in `omit`"
             allowed = f"attacks: {', '.join(names)}"
             raise InputError("required-attack-missing", "attacks", what, allowed, "add it, or omit it with a reason", name)
+
+
+def _refuse_idle_omission(omission: Omission, where: str) -> None:
+    if ATTACKS[omission.attack].about.required_by != "nobody":
+        return
+    what = f"no release has to face the attack `{omission.attack}`, so that omitting it has no effect"
+    required = ", ".join(name for name, kind in ATTACKS.items() if kind.about.required_by != "nobody")
+    remedy = "take the entry out; what this attack finds counts where it runs, and `attacks` says which attacks run"
+    raise InputError("idle-omission", f"{where}.attack", what, required, remedy, omission.attack)
 
 
 def _list_required_forms(attacks: tuple[AttackSpec, ...]) -> set[str]:

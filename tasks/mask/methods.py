@@ -19,14 +19,14 @@ from tasks.mask.categories.pram import Pram
 from tasks.mask.coding.recoding import Recoding
 from tasks.mask.coding.rounding import Rounding
 from tasks.mask.coding.top_bottom_coding import TopBottomCoding
-from tasks.mask.external_release.released import Synthetic, Undeclared
+from tasks.mask.external_release.released import FalseDeclaration, Synthetic, Undeclared
 from tasks.mask.external_release.shown_digits import as_shown, match_column_types, stack_tables
 from tasks.mask.fitting import fitting_attributes
 from tasks.mask.groups import frozen_groups
 from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.mask.intruder_belief import Belief, create_initial_belief
 from tasks.mask.noise.noise import Noise
-from tasks.mask.precision_grid import find_precision
+from tasks.mask.precision_grid import PrecisionGrids, find_precision
 from tasks.mask.pseudonyms import Pseudonyms
 from tasks.mask.ranks import reverse_mapping
 from tasks.mask.ranks.rank_jitter import RankJitter
@@ -54,7 +54,7 @@ _AnyStep = (
     | Pseudonyms
 )
 Masking = Annotated[_AnyStep, Field(discriminator="method")]  # what a release file may ask for
-Mechanism = Annotated[_AnyStep | Undeclared | Synthetic, Field(discriminator="method")]  # what was done
+Mechanism = Annotated[_AnyStep | Undeclared | FalseDeclaration | Synthetic, Field(discriminator="method")]  # what was done
 
 METHODS: tuple[type[MaskingMethod], ...] = get_args(_AnyStep)  # in the order in which they are listed
 
@@ -88,6 +88,7 @@ def mask(
     seed: bytes,
     path: tuple[str, ...],
     secret: bytes | None = None,
+    precision: PrecisionGrids | None = None,
 ) -> MaskResult:
     """Apply masking steps in order.
 
@@ -100,6 +101,7 @@ def mask(
     ----------
     data: the source, with at least the columns of `schema`. seed: 32 secret bytes. path: names the source and the release.
     secret: 32 bytes of the series, for steps that draw per person; without them they draw anew.
+    precision: the grids of the masked columns; default: those of the source.
 
     Returns the published columns, the source's row of each of theirs, what was done, and an order for the released file.
 
@@ -117,7 +119,8 @@ def mask(
     def note(made: Callable[[], str]) -> None:
         notes.append(made())
 
-    published, record = _apply_steps(data, schema, mechanisms, draw, apply, tell=note, secret=secret)
+    how = (draw, apply, precision)
+    published, record = _apply_steps(data, schema, mechanisms, *how, tell=note, secret=secret)
     # steps and columns are in the path: two different releases of one source must not show their rows in one order
     steps_and_columns = (*(_canonical(step) for step in mechanisms), *schema.release_columns)
     order = stream(seed, *path, "order", *steps_and_columns).permutation(published.n)
@@ -167,6 +170,7 @@ def _apply_steps(
     steps: tuple[Masking, ...],
     draw: Callable[[int, Masking], Draw],
     apply: Callable[[MaskContext, Masking, tuple[Masking, ...]], StepResult],
+    precision: PrecisionGrids | None = None,
     *,
     tell: NoteSink,
     secret: bytes | None = None,
@@ -176,7 +180,7 @@ def _apply_steps(
     apply: is given a step and those after it.
     """
     published, source, record = data.select(schema.release_columns), data, np.arange(data.n, dtype=np.int64)
-    precision = find_precision(published, {name for step in steps for name in step.target_attributes})
+    precision = precision or find_precision(published, {name for step in steps for name in step.target_attributes})
     for i, step in enumerate(steps):
         site = MaskContext(published, source, data, schema, precision, draw(i, step), f"masking[{i}]", tell, secret)
         published, kept = apply(site, step, steps[i + 1 :])

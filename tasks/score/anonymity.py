@@ -95,7 +95,9 @@ def _caution(tables: TablePair, names: tuple[str, ...]) -> str | None:
         return None
     if "synthetic" in moved:
         return "k bounds nothing: the rows belong to nobody, so that nobody hides among those that look alike"
-    if set(moved) == {"undeclared"}:
+    if set(moved) == {"undeclared"} or "false_declaration" in moved:
         how = "nobody declared how the table was masked"
+        if "false_declaration" in moved:
+            how = "the table was not masked by the declared steps"
         return f"{how}: where values were swapped, randomised or had noise added, k bounds nothing"
     return f"after {', '.join(dict.fromkeys(moved))} k bounds nothing: records that look alike are not those of the same people"

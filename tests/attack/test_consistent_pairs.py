@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tasks.attack.consistency.belief import beliefs, likeliest
-from tasks.attack.consistency.consistency import create_boxes
+from tasks.attack.consistency.condition_boxes import create_boxes
 from tasks.attack.consistency.exchanges import NOBODY, KindCounts, create_exchange
 from tasks.attack.consistency.orbits import Boxes, PossiblePairs, consistent_pairs
 from tasks.attack.consistency.propagation import assignable, keep_supported_pairs, propagate_constraints

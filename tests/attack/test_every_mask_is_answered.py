@@ -9,7 +9,7 @@ from mask_family import EXAMPLES, SCHEMA, apply_example, example_ids, make_table
 from tasks.attack.methods import ATTACKS, attack
 from tasks.attack.plan import default_attacks
 from tasks.attack.threat import Intruder
-from tasks.mask.external_release.released import Synthetic, Undeclared
+from tasks.mask.external_release.released import FalseDeclaration, Synthetic, Undeclared
 from tasks.mask.methods import infer_belief
 from tasks.microdata.alignment import Alignment
 
@@ -17,7 +17,13 @@ each_example = pytest.mark.parametrize(("kind", "step"), EXAMPLES, ids=example_i
 
 
 @pytest.mark.parametrize(
-    "step", [*(step for _, step in EXAMPLES), Undeclared(attributes=("age",)), Synthetic(attributes=("age",))]
+    "step",
+    [
+        *(step for _, step in EXAMPLES),
+        Undeclared(attributes=("age",)),
+        FalseDeclaration(attributes=("age",), aspects=("copies",)),
+        Synthetic(attributes=("age",)),
+    ],
 )
 def test_what_answers_a_mask_runs_by_default(step):
     assert step.answered_by

@@ -7,12 +7,13 @@ import pytest
 from tasks.attack.consistency.consistency import Consistency
 from tasks.attack.linkage.distance_linkage import DistanceLinkage
 from tasks.attack.omissions import Omission
-from tasks.attack.plan import SIMULATED, check_attacks, default_attacks, list_required_attacks
+from tasks.attack.plan import ASSIGNED, SIMULATED, check_attacks, default_attacks, list_required_attacks
 from tasks.attack.row_position import RowPosition
 from tasks.attack.threat import IntruderSpec, intruders, order_attributes_greedily
 from tasks.attack.transparency.transparency import Transparency
 from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.mask.ranks.rank_swapping import RankSwapping
+from tasks.mask.sampling import Sampling
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Attribute, Role, Scale, Schema
 from tasks.microdata.table import Microdata
@@ -78,6 +79,9 @@ def test_default_attacks_are_the_required_ones():
     assert list_required_attacks((SWAP,)) == ("distance_linkage", "transparency", "consistency")
     assert default_attacks((MICRO,)) == (LINKAGE, TRANSPARENCY)
     assert default_attacks(()) == (LINKAGE,)
+    drawn = Microaggregation(method="microaggregation", attributes=("a",), k=3, partition="randomised")
+    assert ASSIGNED in default_attacks((drawn,))
+    assert ASSIGNED not in default_attacks((drawn, Sampling(method="sampling", share=0.5)))
 
 
 def test_exchanged_values_meet_the_consistency_attack():
@@ -116,6 +120,8 @@ def test_a_bound_on_windows_stands_beside_the_attack_that_knows_them():
         ((LINKAGE, LINKAGE, TRANSPARENCY), (), "duplicate-attack-id"),
         ((LINKAGE, TRANSPARENCY, DistanceLinkage(method="distance_linkage", id="transparency")), (), "duplicate-attack-id"),
         ((LINKAGE,), ("transparncy",), "unknown-attack"),
+        ((LINKAGE, TRANSPARENCY), ("simulated_law",), "idle-omission"),
+        ((LINKAGE, TRANSPARENCY), ("learned_linkage",), "idle-omission"),
     ],
 )
 def test_incomplete_plans_are_refused(attacks, omitted, code):

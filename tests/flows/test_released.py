@@ -129,6 +129,17 @@ def test_a_mechanism_that_nobody_declared_leaves_identity_undecided(sdcert, tmp_
     assert "nobody declared how the table was masked in age" in scorecard["criteria"][0]["reason"]
 
 
+def test_a_false_declaration_leaves_identity_undecided_whatever_is_omitted(sdcert, tmp_path):
+    noise = {"method": "noise", "attributes": ["age"], "kind": "independent", "sd_percent": 100}
+    ran = sdcert("certify", small(tmp_path, mechanism=[noise]), "--output", tmp_path / "releases")
+    assert ran.code == 1, ran.err
+    scorecard = scorecard_of(tmp_path, newest_manifest())
+    assert {one["decision"] for one in scorecard["criteria"]} == {"undecided"}
+    statuses = {(one["attack"], one["status"]) for one in scorecard["estimates"] if one["measure"] == "reidentification"}
+    assert {("transparency", "failed"), ("distance_linkage", "ok")} <= statuses
+    assert "the declared steps are not those that were applied" in scorecard["criteria"][0]["reason"]
+
+
 def test_absent_records_count_as_not_found(sdcert, tmp_path):
     ran = sdcert("certify", small(tmp_path, keep=lambda i: i % 4), "--output", tmp_path / "releases")
     assert ran.code == 0, ran.err

@@ -10,9 +10,10 @@ from pydantic import Field
 
 from tasks.attack.base import AttackContext, AttackDescription, AttackFindings, AttackTraits, Files
 from tasks.attack.consistency.belief import beliefs, likeliest
+from tasks.attack.consistency.condition_boxes import create_boxes
 from tasks.attack.consistency.displacements import LEAST, count_copies, log_displacement, mid_ranks
-from tasks.attack.consistency.exchanges import MISSING, Exchange, KindCounts, create_exchange
-from tasks.attack.consistency.orbits import Boxes, PossiblePairs, consistent_pairs
+from tasks.attack.consistency.exchanges import Exchange, KindCounts, create_exchange
+from tasks.attack.consistency.orbits import PossiblePairs, consistent_pairs
 from tasks.attack.consistency.propagation import propagate_constraints
 from tasks.attack.consistency.swapped_attributes import (
     find_exchanged,
@@ -23,7 +24,14 @@ from tasks.attack.consistency.swapped_attributes import (
 )
 from tasks.attack.consistency.tolerance import exchange_within_bounds
 from tasks.attack.descriptions import DataKnowledge, describe_exchanges
-from tasks.attack.mechanism_attack import MechanismAttack, describe_soundness, prepare_following
+from tasks.attack.mechanism_attack import (
+    Following,
+    MechanismAttack,
+    describe_soundness,
+    follow_known_sample,
+    prepare_following,
+    take_known_sample,
+)
 from tasks.attack.neighbours.record_comparison import Comparison
 from tasks.attack.outcomes.bounded import OnlyBounded
 from tasks.attack.outcomes.links import Links
@@ -103,6 +111,9 @@ class Consistency(MechanismAttack):
 
     def list_unfollowed(self, files: Files, *, present: Integers | None, n_records: int) -> frozenset[str]:
         *_, mechanisms, knows = files
+        known = take_known_sample(files, present)
+        if known is not None:
+            files, present, n_records = known, None, known[0].n
         exchanged = find_exchanged(*files, present=present, n_records=n_records)
         return frozenset(select_swapped_attributes(mechanisms, knows)).difference(exchanged)
 
@@ -114,8 +125,22 @@ class Consistency(MechanismAttack):
 
     def run(self, context: AttackContext) -> AttackFindings:
         sample = None if context.sample is None else searching_records(context.truth.units, context.sample)
-        links, names = link_by_consistency(*context.files, **prepare_following(context), sample=sample)
+        links, names = _link_known_sample(context.files, prepare_following(context), sample)
         return AttackFindings(links, describe_exchanges(names) + describe_soundness(context))
+
+
+def _link_known_sample(files: Files, how: Following, sample: Integers | None) -> tuple[Links, tuple[str, ...]]:
+    """As `link_by_consistency`, where a known sample is the whole source (`take_known_sample`)."""
+    present = how["present"]
+    known = take_known_sample(files, present)
+    if known is None or present is None:
+        return link_by_consistency(*files, **how, sample=sample)
+    n, some = files[0].n, None if sample is None else np.flatnonzero(np.isin(present, sample))
+    try:
+        links, names = link_by_consistency(*known, **follow_known_sample(how, present), sample=some)
+    except OnlyBounded as answer:
+        raise replace(answer, links=answer.links.expand_links(present, n)) from None
+    return links.expand_links(present, n), names
 
 
 def link_by_consistency(
@@ -358,34 +383,3 @@ def _compute_stratum_displacement(step: RankSwapping, released: Floats, held: Fl
     if n < 2:
         return np.where((held == shown) | (np.isnan(held) & np.isnan(shown)), 0.0, LEAST)
     return log_displacement(step, n, mid_ranks(held, released), mid_ranks(shown, released), count_copies(shown, released))
-
-
-def create_boxes(conditions: Conditions, exchanges: tuple[Exchange, ...]) -> Boxes:
-    """The conditions as ranges of whole numbers; of a list of several codes only the first and last are looked at.
-
-    Besides, who has no value of an exchanged attribute shows none.
-    """
-    parts = [_create_box_from_codes(conditions, j) for j in range(len(conditions.allowed))]
-    intervals = zip(conditions.low.T, conditions.high.T, conditions.positions.T, strict=True)
-    parts += [_create_box_from_positions(*interval) for interval in intervals]
-    parts += [_create_box_for_missing(exchange) for exchange in exchanges if (exchange.held == MISSING).any()]
-    low, high, location = (np.column_stack(columns) for columns in zip(*parts, strict=True))
-    return Boxes(low, high, location)
-
-
-def _create_box_from_codes(conditions: Conditions, j: int) -> tuple[Integers, Integers, Integers]:
-    begins, ends, allowed = conditions.begins[j], conditions.ends[j], conditions.allowed[j]
-    return allowed[begins], allowed[ends - 1], conditions.shown[j]
-
-
-def _create_box_from_positions(low: Floats, high: Floats, positions: Floats) -> tuple[Integers, Integers, Integers]:
-    locations = np.unique(positions[~np.isnan(positions)])
-    missing: Booleans = np.isnan(low)
-    first = np.where(missing, len(locations), np.searchsorted(locations, low, side="left"))
-    last = np.where(missing, len(locations), np.searchsorted(locations, high, side="right") - 1)
-    return first, last, np.where(np.isnan(positions), len(locations), np.searchsorted(locations, positions))
-
-
-def _create_box_for_missing(exchange: Exchange) -> tuple[Integers, Integers, Integers]:
-    missing = (exchange.held == MISSING).astype(np.int64)
-    return missing, missing, (exchange.shown == MISSING).astype(np.int64)

@@ -21,7 +21,7 @@ from tasks.attack.membership.methods import (
 from tasks.attack.outcomes.links import Links
 from tasks.attack.threat import Intruder
 from tasks.mask.coding.recoding import Recoding
-from tasks.mask.external_release.released import Synthetic, Undeclared
+from tasks.mask.external_release.released import FalseDeclaration, Synthetic, Undeclared
 from tasks.mask.methods import Masking, Mechanism, mask
 from tasks.mask.step import MaskStep
 from tasks.microdata.errors import InputError, NotFollowed
@@ -56,9 +56,12 @@ class ExperimentScope:
 def select_repeatable_steps(steps: tuple[Mechanism, ...]) -> tuple[Masking, ...]:
     """The steps that can be carried out again, on a part of the records: what was done elsewhere cannot.
 
-    A part may lack categories that a mapping lists.
+    A part may lack categories that a mapping lists. None of steps that did not make the table is carried out.
     """
-    return tuple(_allow_unused_categories(step) for step in steps if not isinstance(step, Undeclared | Synthetic))
+    if any(isinstance(step, FalseDeclaration) for step in steps):
+        return ()
+    done_here = (step for step in steps if not isinstance(step, Undeclared | FalseDeclaration | Synthetic))
+    return tuple(_allow_unused_categories(step) for step in done_here)
 
 
 def _allow_unused_categories(step: AnyMasking) -> AnyMasking:

@@ -11,9 +11,9 @@ from tasks.attack.membership.frame import Frame
 from tasks.attack.membership.scored import MembershipScores
 from tasks.attack.simulated.simulated_law import REMARK
 from tasks.attack.transparency.presence import compare_with_absence
-from tasks.mask.external_release.released import Synthetic
+from tasks.mask.external_release.released import FalseDeclaration, Synthetic
 from tasks.mask.methods import Mechanism
-from tasks.microdata.errors import NotApplicable
+from tasks.microdata.errors import NotApplicable, NotFollowed
 from tasks.microdata.schema import Schema
 from tasks.microdata.spec import Public, Slug, Spec
 from tasks.microdata.table import Microdata
@@ -47,7 +47,8 @@ def score_by_law_ratio(
     knows: published attributes, at least one.
 
     Returns log-likelihood ratios of at least -1000, without a threshold. Chance 1/2 for AUC. Raises NotApplicable where nothing
-    is known, released or masked, or the rows are nobody's. Other errors and cost: as `compare_with_absence`.
+    is known, released or masked, or the rows are nobody's; NotFollowed where the declared steps
+    did not make the table. Other errors and cost: as `compare_with_absence`.
     Example: a release of the originals as they are, all different: members have the highest scores, others -1000.
     """
     check_known(released, knows)
@@ -55,6 +56,9 @@ def score_by_law_ratio(
         raise NotApplicable("no step changed a value, so that there is no law")
     if any(isinstance(step, Synthetic) for step in mechanisms):
         raise NotApplicable("the rows belong to nobody, so that no law leads from a record to its row")
+    for step in mechanisms:
+        if isinstance(step, FalseDeclaration):
+            raise NotFollowed(step.reason)
     source = np.flatnonzero(~frame.control[frame.units.of_row])
     found = compare_with_absence(original, released, schema, mechanisms, knows, source=source, members=frame.member_rows)
     scores = np.maximum(found.values[frame.target_rows], LEAST)

@@ -29,12 +29,17 @@ class Partners:
     of_record: Integers
 
 
-def find_partners(own: Floats, shown: Floats, own_counts: Integers, shown_counts: Integers) -> Partners:
-    """Values are alike that have about the same rank in their own table. own, shown: shapes (d, r), (d, c), numbers."""
+def find_partners(
+    own: Floats, shown: Floats, own_counts: Integers, shown_counts: Integers, *, by_value: bool = False
+) -> Partners:
+    """Values are alike that have about the same rank in their own table. own, shown: shapes (d, r), (d, c), numbers.
+
+    by_value: where some records are not released, ranks do not fit; values are then alike that stand side by side.
+    """
     records, rows = np.argsort(own, axis=1, kind="stable"), np.argsort(shown, axis=1, kind="stable")
     of_row, of_record = np.empty((*shown.shape, 2), dtype=np.int64), np.empty((*own.shape, 2), dtype=np.int64)
     for j in range(len(own)):
-        mine, theirs = _rank(own[j], own_counts), _rank(shown[j], shown_counts)
+        mine, theirs = (own[j], shown[j]) if by_value else (_rank(own[j], own_counts), _rank(shown[j], shown_counts))
         of_row[j] = _find_places(theirs, mine[records[j]])
         of_record[j] = _find_places(mine, theirs[rows[j]])
     return Partners(records, rows, of_row, of_record)

@@ -58,7 +58,8 @@ class LawTables(NamedTuple):
 class JointLaw:
     """The learned law. tables: by distinct records and rows. forms: of each attribute, in the order of the tables.
 
-    judge: the law without one simulated masking, and that masking in place of the release: record i became row i.
+    judge: the law without one simulated masking, and that masking in place of the release: its rows are those of the records
+    that were released, in their order.
 
     log P(row | record) is known up to a term of the row alone: comparing rows of one record needs `compute_evidence`.
     """
@@ -86,7 +87,7 @@ def learn_joint_law(simulation: Simulation, own_of_record: Integers, shown_of_ro
     judged = [replace(one.law, centre=one.centres[JUDGE], group=one.groups[JUDGE], place=one.places[JUDGE]) for one in learned]
     return JointLaw(
         tables=_stack([one.law for one in learned], tie, own_of_record, record, row),
-        judge=_stack(judged, tie, everybody, everybody, everybody),
+        judge=_stack(judged, tie, everybody, everybody, np.flatnonzero(simulation.kept[JUDGE])),
         forms=tuple(one.law.form for one in learned),
     )
 

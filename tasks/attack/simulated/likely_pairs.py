@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from tasks.attack.linkage.pair_marginals import WeighedPairs, compute_pair_marginals
 from tasks.attack.simulated.exchanges import NOT_LISTED, find_partners, weigh_exchanges
-from tasks.microdata.table import Floats, Integers
+from tasks.microdata.table import Booleans, Floats, Integers
 
 ROUNDS = 12  # in which exchanges are followed
 SETTLED = 1e-3  # no probability moves by more in a round
 EQUAL = 1e-6  # probabilities that differ by less, relatively, are a tie
+MANY_PAIRS = 1_000_000  # of more, those that are hardly possible are left out from round to round
+FAINT = 1e-4  # a probability that counts like `NOT_LISTED`
 _LARGEST = 60.0  # logarithm of a weight
 
 
@@ -60,18 +62,31 @@ class LikelyPairs:
     def follow_exchanges(self, own: Floats, shown: Floats, rounds: int = ROUNDS) -> Floats:
         """As `compute_chances`, where values were exchanged in pairs: each round goes by what the last one found.
 
-        own, shown: shapes (d, r), (d, c), the values of the kinds of records and rows.
+        own, shown: shapes (d, r), (d, c), the values of the kinds of records and rows. Where some records are not released, or
+        some rows are strangers', the other side of an exchange may be missing: then nothing speaks for the pair there.
         """
-        partners, evidence = find_partners(own, shown, self.counts, self.sizes), self.compute_evidence()
+        complete = self.n_common == self.counts.sum() == self.sizes.sum() and bool((self.counts > 0).all())
+        partners = find_partners(own, shown, self.counts, self.sizes, by_value=not complete)
+        pairs, evidence, left = self, self.compute_evidence(), np.arange(len(self.rows))
         known, chance = np.clip(evidence, NOT_LISTED, -NOT_LISTED), np.zeros(len(evidence))
         for _ in range(rounds):
             before = chance
-            chance = self.compute_chances(evidence + weigh_exchanges(self.starts, self.rows, known, partners))
+            chance = pairs.compute_chances(evidence + weigh_exchanges(pairs.starts, pairs.rows, known, partners))
             if np.abs(chance - before).max(initial=0.0) < SETTLED:
                 break
-            known = np.log(np.maximum(chance, 1e-4) / 1e-4) + NOT_LISTED
-        return chance
+            if len(chance) > MANY_PAIRS:
+                kept = (chance > FAINT) | (chance >= pairs.find_largest(chance) / 100)
+                pairs, evidence, left, chance = pairs.select_pairs(kept), evidence[kept], left[kept], chance[kept]
+            known = np.log(np.maximum(chance, FAINT) / FAINT) + NOT_LISTED
+        found = np.zeros(len(self.rows))
+        found[left] = chance
+        return found
 
-    def count_hits(self, chance: Floats) -> int:
-        """How many records have their own row as the likeliest, where kind i of the records became kind i of the rows."""
-        return int(((chance >= self.find_largest(chance) * (1 - EQUAL)) & (self.rows == self.owner)).sum())
+    def select_pairs(self, kept: Booleans) -> LikelyPairs:
+        """Some of the pairs. kept: shape (e,)."""
+        starts = np.append(0, np.cumsum(np.bincount(self.owner[kept], minlength=len(self.counts))))
+        return replace(self, starts=starts, rows=self.rows[kept], scores=self.scores[kept])
+
+    def count_hits(self, chance: Floats, row: Integers) -> int:
+        """How many records have their own row as the likeliest. row: shape (r,), of each kind of records; -1: none."""
+        return int(((chance >= self.find_largest(chance) * (1 - EQUAL)) & (self.rows == row[self.owner])).sum())

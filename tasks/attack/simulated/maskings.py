@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow.compute as pc
 from pydantic import TypeAdapter
 
-from tasks.mask.external_release.released import Synthetic, Undeclared
+from tasks.mask.external_release.released import FalseDeclaration, Synthetic, Undeclared
 from tasks.mask.methods import Masking, Mechanism, mask
 from tasks.microdata.errors import InputError, NotFollowed
 from tasks.microdata.schema import CATEGORICAL, Schema
@@ -67,7 +67,7 @@ def simulate_maskings(
 
     Raises NotFollowed where a step is not known, or cannot be carried out on these records.
     """
-    if any(isinstance(step, Undeclared | Synthetic) for step in mechanisms):
+    if any(isinstance(step, Undeclared | FalseDeclaration | Synthetic) for step in mechanisms):
         raise NotFollowed("nobody declared how the table was masked: there is nothing to simulate")
     steps = TypeAdapter(tuple[Masking, ...]).validate_python(mechanisms)
     names = sorted(original.names)

@@ -10,7 +10,7 @@ import numpy as np
 from tasks.attack.base import AttackContext, AttackDescription, AttackFindings, AttackTraits, Files
 from tasks.attack.descriptions import DataKnowledge
 from tasks.attack.linkage.pair_marginals import MOST_PAIRS_JOINTLY
-from tasks.attack.mechanism_attack import MechanismAttack, NameSet, prepare_following
+from tasks.attack.mechanism_attack import MechanismAttack, NameSet, prepare_following, take_known_sample
 from tasks.attack.neighbours.record_comparison import Comparison, create_comparison
 from tasks.attack.outcomes.bounded import OnlyBounded
 from tasks.attack.outcomes.links import Links
@@ -20,20 +20,19 @@ from tasks.attack.simulated.likely_pairs import EQUAL, LikelyPairs
 from tasks.attack.simulated.maskings import Simulation, simulate_maskings
 from tasks.mask.methods import Mechanism
 from tasks.mask.ranks.rank_swapping import RankSwapping
-from tasks.mask.sampling import Sampling
 from tasks.microdata.errors import NotApplicable, NotFollowed
 from tasks.microdata.schema import Schema
 from tasks.microdata.spec import Public
 from tasks.microdata.table import Floats, Integers, Microdata
 
 MOST_PAIRS = 900_000_000  # of a record and a row: 30,000 of each
-MOST_EXCHANGED = 8_000  # records of which exchanges are followed
+MOST_EXCHANGED = 20_000  # records of which exchanges are followed
+MOST_JUDGED = 8_000  # records of which all show whether following exchanges finds more
 PILOT = 2_000  # of more records so many show whether following exchanges would find more
 MOST_ROWS_OF_A_RECORD = 600
 WANTED_PAIRS = 8_000_000  # that are weighed together; more where many are as likely
 NOT_EXCHANGED = (
-    f"exchanges tell more than a simulated law that cannot follow them: it needs all of at most {MOST_EXCHANGED:,} records, "
-    "and all of them released"
+    f"exchanges tell more than a simulated law that cannot follow them: it needs all of at most {MOST_EXCHANGED:,} records"
 )
 REMARK = "; the law of all steps together is estimated from simulated maskings (heuristic: no bound is proven)"
 
@@ -89,8 +88,16 @@ class SimulatedLaw(MechanismAttack):
 
     def run(self, context: AttackContext) -> AttackFindings:
         how = prepare_following(context)
-        links = link_by_simulated_law(*context.files, present=how["present"], n_records=how["n_records"])
-        return AttackFindings(links, REMARK)
+        present, known = how["present"], take_known_sample(context.files, how["present"])
+        if known is None or present is None:
+            links = link_by_simulated_law(*context.files, present=present, n_records=how["n_records"])
+            return AttackFindings(links, REMARK)
+        n = context.truth.original.n
+        try:
+            links = link_by_simulated_law(*known)
+        except OnlyBounded as answer:
+            raise replace(answer, links=answer.links.expand_links(present, n)) from None
+        return AttackFindings(links.expand_links(present, n), REMARK)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,8 +154,9 @@ def link_by_simulated_law(
     Belief propagation over all records and rows then says how probable each pair is where no row is two records'; ties share.
 
     present: the records that the intruder knows to be released; the others have no links. n_records: of the source.
-    Raises NotFollowed for too many likely pairs, OnlyBounded where exchanges would tell more and are not followed (some records
-    are not released, or there are too many), and as `learn_release`. Cost: O(r c) for r distinct records and c distinct rows.
+    Raises NotFollowed for too many likely pairs, OnlyBounded where exchanges would tell more and are not followed (the intruder
+    does not hold all records, or there are too many), and as `learn_release`.
+    Cost: O(r c) for r distinct records and c distinct rows.
     Example: two records 0 and 10, noise of standard deviation 1, rows 0.4 and 9.2: each record is linked to the row near it.
     """
     release = learn_release(original, masked, schema, mechanisms, knows)
@@ -163,8 +171,9 @@ def link_by_simulated_law(
     n_common = _count_common(original, masked, present, n_records)
     pairs = LikelyPairs(starts, rows, scores, counts, np.bincount(both.shown_of_row), n_common)
     swapped = any(isinstance(step, RankSwapping) for step in mechanisms)
-    can_follow = original.n == masked.n == n_common and original.n <= MOST_EXCHANGED
-    if swapped and can_follow and _finds_exchanges(release):
+    can_follow = n_records in (None, original.n) and original.n <= MOST_EXCHANGED
+    context = (original, masked, schema, mechanisms, knows)
+    if swapped and can_follow and _would_find_exchanges(release, *context, certain=present is not None):
         chance = pairs.follow_exchanges(_numbers(both.own), _numbers(both.shown))
     else:
         chance = pairs.compute_chances(pairs.compute_evidence())
@@ -175,7 +184,7 @@ def link_by_simulated_law(
     links = Links(both.shown_of_row, both.own_of_record, begins, rows[chosen])
     if present is not None:
         links = replace(links, search_class=both.own_of_record[present]).expand_links(present, original.n)
-    if swapped and not can_follow and _would_find_exchanges(release, original, masked, schema, mechanisms, knows):
+    if swapped and not can_follow and _would_find_exchanges(release, *context, certain=present is not None):
         raise OnlyBounded(NOT_EXCHANGED, links, remark=REMARK)
     return links
 
@@ -195,23 +204,30 @@ def _would_find_exchanges(
     schema: Schema,
     mechanisms: tuple[Mechanism, ...],
     knows: tuple[str, ...],
+    *,
+    certain: bool,
 ) -> bool:
-    """Does following exchanges find more among some of the records, if none of them is left out?"""
+    """Does following exchanges find more, among all records or, of many, some? certain: do they know who is released?"""
+    if original.n <= MOST_JUDGED:
+        return _finds_exchanges(release, certain=certain)
     some = original.take(release.simulation.order[:: -(-original.n // PILOT)])  # whatever the order of the table
-    steps = tuple(step for step in mechanisms if not isinstance(step, Sampling))
-    return _finds_exchanges(learn_release(some, masked, schema, steps, knows))
+    return _finds_exchanges(learn_release(some, masked, schema, mechanisms, knows), certain=certain)
 
 
-def _finds_exchanges(release: LearnedRelease) -> bool:
+def _finds_exchanges(release: LearnedRelease, *, certain: bool) -> bool:
     """Does following exchanges find more in a simulated masking, whose truth the intruder knows?"""
-    columns, ones = release.simulation.columns, np.ones(len(release.simulation.order), dtype=np.int64)
+    columns, kept = release.simulation.columns, release.simulation.kept[JUDGE]
     starts, rows, scores = list_likely_pairs(release.law.judge, MOST_ROWS_OF_A_RECORD, MOST_PAIRS_JOINTLY)
     if not len(starts):
         return False
-    pairs = LikelyPairs(starts, rows, scores, ones, ones, len(ones))
-    own, shown = (np.column_stack(of_all) for of_all in zip(*((one.own, one.images[JUDGE]) for one in columns), strict=True))
+    n_rows = int(kept.sum())
+    searching = kept if certain else np.ones_like(kept)
+    pairs = LikelyPairs(starts, rows, scores, searching.astype(np.int64), np.ones(n_rows, dtype=np.int64), n_rows)
+    row = np.where(kept, np.cumsum(kept) - 1, -1)
+    own = np.column_stack([one.own for one in columns])
+    shown = np.column_stack([one.images[JUDGE, kept] for one in columns])
     followed = pairs.follow_exchanges(_numbers(own), _numbers(shown), rounds=2)
-    return pairs.count_hits(followed) > pairs.count_hits(pairs.compute_chances(pairs.compute_evidence()))
+    return pairs.count_hits(followed, row) > pairs.count_hits(pairs.compute_chances(pairs.compute_evidence()), row)
 
 
 def _numbers(values: Floats) -> Floats:

@@ -14,7 +14,8 @@ from tasks.classify.methods import refuse_incomparable, refuse_undone_masks
 from tasks.ingest.codebooks.codebook import Attributes
 from tasks.ingest.released_table import ReleasedTablePlan, create_missing_key_error, create_released_table_plan
 from tasks.ingest.sources import SourceSpec
-from tasks.mask.external_release.released import Synthetic, Undeclared
+from tasks.mask.external_release.declaration_check import find_false_declaration
+from tasks.mask.external_release.released import FalseDeclaration, Synthetic, Undeclared
 from tasks.mask.external_release.row_order import refuse_other_order
 from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.mask.methods import Masking, Mechanism, resolve_steps
@@ -89,7 +90,8 @@ class AdoptionResult:
 
     data: the published columns, row i being the released form of record `alignment.record[i]`, or of none; of these the rows
     stand in an order of their own, so that no figure depends on that of the file. `alignment.position` is the row of
-    the table as it was given. mechanisms: what was declared, and `Undeclared` for changes that no declaration covers.
+    the table as it was given. mechanisms: what was declared, `FalseDeclaration` where the table shows something else than the
+    declared steps produce, and `Undeclared` for changes that no declaration covers.
     notes: what a reader should know of the table; they hold counts and column names.
     """
 
@@ -107,11 +109,12 @@ def adopt(
     given: the table as it was read (`ingest_released_table`); notes: what reading it found.
     It is taken as it is: no value is rounded, repaired or masked again. Columns whose role is not published are left out.
 
-    Returns the table with what is known of its mechanism; the mechanism is never guessed from the values.
+    Returns the table with what is known of its mechanism; the mechanism is never guessed from the values, but the declared
+    steps are simulated and compared with them (`find_false_declaration`).
     Raises InputError for columns that hold another kind of values than the source's; rows that are not, or not in the order
     of, those of the source (`align: row`); a key that is missing, repeated, or unknown to the source (`align: key`); a
     published unmasked column that undoes what was masked; a step that does not fit.
-    Cost: O(n log n).
+    Cost: O(n log n), and that of `find_false_declaration`.
     """
     if plan.released.align == "none":
         return _adopt_synthetic_table(original, given, schema, notes)
@@ -121,7 +124,8 @@ def adopt(
     refuse_incomparable(data, schema, where="released")
     if plan.released.align == "row":
         refuse_other_order(original, given, data)
-    mechanisms = _mechanisms(original.take(record), data, schema, plan)
+    mechanisms = _mechanisms(original, data, schema, plan, record)
+    notes = (*notes, *(step.reason for step in mechanisms if isinstance(step, FalseDeclaration)))
     touched = tuple(name for name in schema.names if any(name in step.target_attributes for step in mechanisms))
     refuse_undone_masks(original, schema, touched)
     if len(record) < original.n:
@@ -205,18 +209,24 @@ def _refuse_other_kinds(original: Microdata, data: Microdata) -> None:
             raise InputError("released-other-kind", f"released: column {name}", what, f"{was} values", remedy)
 
 
-def _counting_rows(step: Mechanism) -> Mechanism:
+def _counting_rows(step: Masking) -> Masking:
     """Other tools count rows in groups of k, unless the declaration says that they count persons."""
     counts_rows = isinstance(step, Microaggregation) and step.count is None
     return step.model_copy(update={"count": "rows"}) if counts_rows else step
 
 
-def _mechanisms(original: Microdata, data: Microdata, schema: Schema, plan: AdoptionPlan) -> tuple[Mechanism, ...]:
-    """The declared steps, and an undeclared one for every further attribute that differs from the source."""
-    declared = tuple(map(_counting_rows, resolve_steps(plan.released.mechanism, schema, "released.mechanism")))
+def _mechanisms(
+    original: Microdata, data: Microdata, schema: Schema, plan: AdoptionPlan, record: Integers
+) -> tuple[Mechanism, ...]:
+    """The declared steps, what contradicts them, and an undeclared one for every further attribute that differs."""
+    resolved = resolve_steps(plan.released.mechanism, schema, "released.mechanism")
+    declared: tuple[Masking, ...] = tuple(map(_counting_rows, resolved))
     covered = {name for step in declared for name in step.target_attributes}
-    changed = tuple(name for name in data.names if name not in covered and _differs(original, data, name))
-    return (*declared, Undeclared(attributes=changed)) if changed else declared
+    released = original.take(record)
+    changed = tuple(name for name in data.names if name not in covered and _differs(released, data, name))
+    false = find_false_declaration(original, data, schema, declared, record)
+    contradicted: tuple[Mechanism, ...] = () if false is None else (false,)
+    return (*declared, *contradicted, *((Undeclared(attributes=changed),) if changed else ()))
 
 
 def _differs(original: Microdata, data: Microdata, name: str) -> bool:

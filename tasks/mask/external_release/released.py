@@ -59,6 +59,75 @@ class Undeclared(MaskStep):
         )
 
 
+Aspect = Literal["displacements", "unchanged", "source values", "exchanges", "missing", "copies", "categories", "together"]
+ASPECTS: dict[Aspect, str] = {
+    "displacements": "how far values moved",
+    "unchanged": "how many values stayed",
+    "source values": "how many values occur in the source",
+    "exchanges": "how many values changed places in pairs",
+    "missing": "how many values are missing",
+    "copies": "how many rows are alike",
+    "categories": "which category became which",
+    "together": "how attributes moved together",
+}
+
+
+class FalseDeclaration(MaskStep):
+    """What stands beside declared steps that did not make the table: it does not show what they produce.
+
+    attributes: those that show something else. aspects: what differs. Found by `find_false_declaration`. No attack that goes by
+    the declared steps gives a figure: they are not those that were applied.
+    """
+
+    method: Public[Literal["false_declaration"]] = "false_declaration"
+    attributes: Public[Names]
+    aspects: Public[tuple[Aspect, ...]]
+
+    @property
+    def moves_values(self) -> bool:
+        return True  # nobody knows, so it may be
+
+    @property
+    def no_attack_reason(self) -> str:
+        return self.reason
+
+    @property
+    def reason(self) -> str:
+        """Why no attack can go by the declared steps."""
+        differing = join_with_and(ASPECTS[one] for one in self.aspects)
+        return (
+            f"the declared steps are not those that were applied: simulated, they give another result of "
+            f"{join_with_and(self.target_attributes)} ({differing}; significance level 1e-6). Declare the true steps, or none"
+        )
+
+    @property
+    def rule(self) -> str:
+        return f"steps other than the declared ones, which changed {join_with_and(self.target_attributes)}"
+
+    @property
+    def randomness(self) -> Randomness:
+        return "by_row"
+
+    @property
+    def is_rule_for_values(self) -> bool:
+        return False
+
+    @property
+    def answered_by(self) -> tuple[str, ...]:
+        return ("transparency",)
+
+    def infer(self, view: IntruderView) -> Belief:
+        return view.knowledge.forget(self.attributes)
+
+    def describe(self, schema: Schema) -> MaskText:
+        return MaskText(
+            title="Masked elsewhere, not as declared",
+            text=f"{join_with_and(self.target_attributes)} had been masked before, elsewhere, and not by the declared steps.",
+            missing="The table was masked elsewhere: how missing values were treated there is not known.",
+            attribute=lambda _: "masked elsewhere, not by the declared steps",
+        )
+
+
 class Synthetic(MaskStep):
     """What stands for the mechanism of a table whose rows belong to nobody: no record was turned into a row.
 
