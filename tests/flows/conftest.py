@@ -56,7 +56,7 @@ def certify(sdcert, tmp_path):
 
 @pytest.fixture
 def undrawn(monkeypatch):
-    """For runs of which no picture is looked at: charts are computed and described, not drawn.
+    """For runs of which no picture is looked at: charts have all their texts, so that these are searched, and no shapes.
 
     `tests/report` draws every chart, and the runs of all other files (of golden releases, hostile names, secrets) draw theirs.
     """
