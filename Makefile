@@ -2,7 +2,8 @@
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-PARALLEL ?= --numprocesses 4 --no-loadscope-reorder
+WORKERS ?= 3 # each imports everything and starts a Prefect server; two cores have enough to do
+PARALLEL = --numprocesses $(WORKERS) --no-loadscope-reorder
 NEW_EXAMPLES := --hypothesis-profile=new
 export SDCERT_COMPILED ?= $(CURDIR)/.pytest_cache/compiled
 unexport PYTHONDONTWRITEBYTECODE # each worker and each child process would compile every module anew
@@ -36,6 +37,7 @@ test: $(READY)  ## run the linters and the tests; the same result everywhere
 	$(BIN)/pytest -m "not slow and not long" $(PARALLEL); tests=$$?; \
 	wait $$types; types=$$?; echo "mypy: $$(cat "$$said")"; rm -f "$$said"; exit $$((tests ? tests : types))
 
+test-slow: WORKERS = 4# of its tests some wait for a server's clock
 test-slow: $(READY)  ## run the laws and oracles that take longer, with newly drawn examples
 	$(BIN)/pytest -m "slow and not long" $(NEW_EXAMPLES) $(PARALLEL)
 

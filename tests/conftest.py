@@ -9,6 +9,8 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
+from fnmatch import fnmatch
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -83,12 +85,44 @@ def pytest_configure(config):
     """Fixed examples do not depend on the modules that happen to be imported, whose constants Hypothesis tries otherwise."""
     if config.getoption("--hypothesis-profile") in (None, "fixed"):
         providers._get_local_constants = providers.Constants
+    if hasattr(config, "workerinput") and [Path(one).resolve() for one in config.args] == [ROOT / "tests"]:
+        begin_with_own_share(config)
+
+
+def begin_with_own_share(config) -> None:
+    """Each worker reads the files from another one on: what was never compiled is compiled by one and read by the others."""
+    files = [path for path in sorted((ROOT / "tests").rglob("test_*.py")) if not pytest_ignore_collect(path, config)]
+    worker, workers = int(config.workerinput["workerid"].removeprefix("gw")), config.workerinput["workercount"]
+    first = len(files) * worker // workers
+    config.args = [str(path) for path in files[first:] + files[:first]]
 
 
 def pytest_collection_modifyitems(items):
-    """Longest files first."""
+    """Longest files first, in one order for all workers."""
     place = {name: at for at, name in enumerate(LONGEST)}
-    items.sort(key=lambda item: place.get(item.path.stem, len(LONGEST)))
+    items.sort(key=lambda item: (place.get(item.path.stem, len(LONGEST)), str(item.path)))
+    unseen = {item.path.name for item in items if item.get_closest_marker("slow") and not names_slow(item.path)}
+    if unseen:
+        raise pytest.UsageError(f"slow tests in files without the words `{SLOW}`, which `make test-slow` passes over: {unseen}")
+
+
+SLOW = "mark.slow"
+PASSED_OVER: set[Path] = set()  # files without a slow test, where none but these are asked for
+
+
+@cache
+def names_slow(path: Path) -> bool:
+    return SLOW in path.read_text(encoding="utf-8")
+
+
+def pytest_ignore_collect(collection_path, config):
+    """`make test-slow` does not import the files that have no slow test: most of them."""
+    if config.option.markexpr != "slow and not long" or not fnmatch(collection_path.name, "test_*.py"):
+        return None
+    if names_slow(collection_path):
+        return None
+    PASSED_OVER.add(collection_path)
+    return True
 
 
 LEFT_OUT: Counter[str] = Counter()  # deselected tests by tier
@@ -105,15 +139,19 @@ def pytest_deselected(items):
 def pytest_sessionfinish(session):
     if hasattr(session.config, "workeroutput"):  # of pytest-xdist: each worker has collected everything
         session.config.workeroutput["left_out"] = dict(LEFT_OUT)
+        session.config.workeroutput["passed_over"] = [str(path) for path in PASSED_OVER]
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node):
+    PASSED_OVER.update(map(Path, getattr(node, "workeroutput", {}).get("passed_over", ())))
     LEFT_OUT.update({k: n - LEFT_OUT[k] for k, n in getattr(node, "workeroutput", {}).get("left_out", {}).items()})
 
 
 def pytest_terminal_summary(terminalreporter):
     counts = [f"{LEFT_OUT[tier]:,} {tier}" for tier in ("default", "slow", "long") if LEFT_OUT[tier]]
+    if PASSED_OVER:
+        terminalreporter.write_line(f"passed over: {len(PASSED_OVER):,} files without a slow test")
     if counts:
         terminalreporter.write_line(f"left out: {', '.join(counts)} tests (`make test-all` runs all tiers)")
 

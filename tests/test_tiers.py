@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given, settings
@@ -39,6 +40,24 @@ def test_fixed_examples_do_not_depend_on_what_is_imported(request, tmp_path):
         assert draw_examples() == before
     finally:
         del sys.modules[module.stem]
+
+
+@pytest.mark.parametrize("markexpr", ["not slow and not long", "slow and not long"])
+def test_each_worker_reads_the_same_files_from_a_place_of_its_own_on(request, monkeypatch, markexpr):
+    """Workers must collect the same tests; the slow tier reads the files with slow tests alone."""
+    conftest = request.config.pluginmanager.get_plugin(str(ROOT / "tests" / "conftest.py"))
+    monkeypatch.setattr(conftest, "PASSED_OVER", set())  # what this session passed over is another thing
+    workers = [{"workerid": f"gw{number}", "workercount": 3} for number in range(3)]
+    configs = [SimpleNamespace(workerinput=one, option=SimpleNamespace(markexpr=markexpr), args=[]) for one in workers]
+    for config in configs:
+        conftest.begin_with_own_share(config)
+    assert len({config.args[0] for config in configs}) == len(configs)
+    (read,) = {tuple(sorted(config.args)) for config in configs}
+    passed_over = set(map(str, (ROOT / "tests").rglob("test_*.py"))) - set(read)
+    assert passed_over == {str(path) for path in conftest.PASSED_OVER}
+    slow, quick = (str(ROOT / "tests" / name) for name in ("flows/test_serve.py", "test_names.py"))
+    assert slow in read
+    assert (quick in passed_over) == markexpr.startswith("slow")
 
 
 def test_a_tier_says_what_it_left_out():

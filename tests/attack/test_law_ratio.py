@@ -245,7 +245,7 @@ STEPS = {
 }
 
 
-@pytest.mark.parametrize("name", list(STEPS))
+@pytest.mark.parametrize("name", [pytest.param(one, marks=pytest.mark.slow) if one == "swap, noise" else one for one in STEPS])
 def test_members_are_told_and_people_who_are_not_in_it_are_not(table, name):
     """Of the file itself more than a half of the area; of a release of other people half, by the law of rank sums at 1e-4."""
     rng = np.random.default_rng(7)

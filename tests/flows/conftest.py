@@ -54,6 +54,17 @@ def certify(sdcert, tmp_path):
     return call
 
 
+@pytest.fixture
+def undrawn(monkeypatch):
+    """For runs of which no picture is looked at: charts have all their texts, so that these are searched, and no shapes.
+
+    `tests/report` draws every chart, and the runs of all other files (of golden releases, hostile names, secrets) draw theirs.
+    """
+    from undrawn_charts import leave_charts_undrawn
+
+    leave_charts_undrawn(monkeypatch)
+
+
 @dataclass(frozen=True)
 class CertifiedRun:
     """One certified run of the small survey. folder: holds its home, its project and the releases."""

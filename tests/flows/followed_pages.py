@@ -37,9 +37,9 @@ def read_steps(page: str) -> tuple[Step, ...]:
 
 
 def copy_project(folder: Path, *tests: str) -> Path:
-    """A copy of the project in `folder`, with the named files of its tests and pages."""
+    """A copy of the project in `folder`, with the named files of its tests and pages; what is compiled need not be again."""
     for name in ("flows", "tasks"):
-        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(ROOT / name, folder / name)
     for name in ("pyproject.toml", "requirements.lock", "tests/conftest.py", *tests):
         target = folder / name
         target.parent.mkdir(parents=True, exist_ok=True)

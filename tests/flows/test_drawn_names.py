@@ -1,6 +1,6 @@
 """Names drawn at random go through the whole chain: the figures are those of plain names, and no name does anything.
 
-`SDCERT_NAMES` is how many are drawn (default 2); `SDCERT_NAMES_SEED` draws others than the suite does.
+`SDCERT_NAMES` is how many are drawn (default 1); `SDCERT_NAMES_SEED` draws others than the suite does.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tasks.microdata.document import read_document
 from tasks.microdata.estimate import split_id
 from tasks.runtime.tracking import LONGEST_NAME, encode_name, open_client
 
-EXAMPLES = int(os.environ.get("SDCERT_NAMES", "2"))
+EXAMPLES = int(os.environ.get("SDCERT_NAMES", "1"))
 SEED = int(os.environ.get("SDCERT_NAMES_SEED", "22"))
 MOST_KILOBYTES = 1_000_000  # that the process may grow by
 BRACES = Names(

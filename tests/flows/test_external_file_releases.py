@@ -18,6 +18,8 @@ from tasks.microdata.estimate import Estimate
 from tasks.score.policy import Known, PolicyLine, check_policy
 from tasks.score.verdict import decide
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 N, FOREIGN = 50, 20
 FILE = {
     "table": "register.csv",

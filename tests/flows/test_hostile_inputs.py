@@ -1,6 +1,7 @@
 """Hostile tables, release files and private folders: init, check and certify give an answer or one sentence, no wrong verdict.
 
-SDCERT_HOSTILE_CASES cases of each, default 30, from SDCERT_HOSTILE_SEED on; all but the first eight are in the long tier.
+SDCERT_HOSTILE_CASES cases of each, default 30, from SDCERT_HOSTILE_SEED on: the first three in the default tier, two more in
+the slow one, the rest in the long one.
 `pytest -k tables` and so on takes one kind.
 """
 
@@ -24,10 +25,13 @@ from release_files import answer_as_proposed, write_release
 from flows.cli.draft.answer import answer_questions
 
 CASES = int(os.environ.get("SDCERT_HOSTILE_CASES", "30"))
-QUICK_CASES = 5
 FIRST_SEED = int(os.environ.get("SDCERT_HOSTILE_SEED", "1"))
+TIERS: dict[int, tuple[pytest.MarkDecorator, ...]] = {
+    **dict.fromkeys(range(3), ()),
+    **dict.fromkeys((3, 4), (pytest.mark.slow,)),
+}
 SEEDS = [
-    pytest.param(FIRST_SEED + number, marks=() if number < QUICK_CASES else pytest.mark.long, id=f"{FIRST_SEED + number}")
+    pytest.param(FIRST_SEED + number, marks=TIERS.get(number, (pytest.mark.long,)), id=f"{FIRST_SEED + number}")
     for number in range(CASES)
 ]
 MOST_KILOBYTES = 4 << 20
@@ -151,6 +155,7 @@ def _write_survey(folder: Path, k: int) -> Path:
     return write_release(folder / f"project-{k}", change)
 
 
+@pytest.mark.usefixtures("undrawn")
 @pytest.mark.parametrize("seed", SEEDS)
 def test_damaged_homes(call, tmp_path, certified_home, seed):
     """After damage the same figures come out or none: what was refused stays refused."""

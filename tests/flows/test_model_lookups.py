@@ -15,6 +15,8 @@ from flows.cli.compare.compared_runs import ComparedRun, _create_risk_rows, _use
 from tasks.microdata.estimate import Estimate
 from tasks.score.membership.membership_figures import REHEARSED
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 
 def test_a_model_is_called_one_and_a_rehearsal_too(certify, sdcert, tmp_path):
     people = survey(160)  # of fewer, shares are not shown

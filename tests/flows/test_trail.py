@@ -3,10 +3,13 @@
 import hashlib
 import shutil
 
+import pytest
 from outcomes import folder_of, newest_manifest, statement_in
 from release_files import RELEASE, survey
 
 from tasks.audit.ledger.entries import AttemptMade, LedgerOpened, RunBegan, RunEnded
+
+pytestmark = pytest.mark.usefixtures("undrawn")
 
 
 def events():

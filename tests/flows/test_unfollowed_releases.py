@@ -8,6 +8,8 @@ from release_files import REASON
 
 from tasks.microdata.errors import NotFollowed
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 COLUMNS = ["age", "income", "town"]
 SWAP = {"method": "rank_swapping", "attributes": COLUMNS, "window_percent": 10}
 SWAP_AND_GROUP = [  # the groups are made of values of which nobody knows how far they moved

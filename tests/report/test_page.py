@@ -15,7 +15,7 @@ from markupsafe import escape
 from tasks.attack.omissions import Omission
 from tasks.microdata.schema import Schema
 from tasks.report import page as page_module
-from tasks.report.content import public_edition
+from tasks.report.content import Content, public_edition
 from tasks.report.page import Stamp, render_report, stamp_page
 from tasks.report.views.missing import missing_in_words
 from tasks.report.views.overview import attribute_rows
@@ -82,13 +82,23 @@ def said(text: str) -> str:
     return " ".join(Outline(text).text.replace("\u202f", " ").split())
 
 
+PAGES: dict[int, tuple[Content, str]] = {}  # by the content's id; it is kept, so that no other one gets its id
+
+
+def page_of(content: Content) -> str:
+    """The page of a content that is the same for the whole session: rendered once."""
+    if id(content) not in PAGES:
+        PAGES[id(content)] = (content, render_report(content))
+    return PAGES[id(content)][1]
+
+
 @pytest.fixture(params=WHICH)
 def content(request):
     return request.getfixturevalue(request.param)
 
 
 def test_the_sections_stand_in_their_order(content):
-    outline = Outline(render_report(content))
+    outline = Outline(page_of(content))
     ids = [attributes["id"] for tag, attributes in outline.tags if tag == "section"]
     assert ids == ["policy", "masking", "attacks", "disclosure", "losses", "source", "residual", "limits", "issue"]
     targets = [attributes["href"] for tag, attributes in outline.tags if tag == "a"]
@@ -100,7 +110,7 @@ def test_the_sections_stand_in_their_order(content):
 
 
 def test_nothing_is_fetched_and_nothing_runs(content):
-    text = render_report(content)
+    text = page_of(content)
     outline = Outline(text)
     policy = next(attributes["content"] for tag, attributes in outline.tags if attributes.get("http-equiv"))
     assert policy.startswith("default-src 'none'; style-src 'unsafe-inline'; img-src data:")
@@ -111,7 +121,7 @@ def test_nothing_is_fetched_and_nothing_runs(content):
 
 
 def test_tables_are_tables_for_everybody(content):
-    text = render_report(content)
+    text = page_of(content)
     outline = Outline(text)
     tables = [tag for tag, _ in outline.tags].count("table")
     assert tables == [tag for tag, _ in outline.tags].count("caption") > 5
@@ -133,7 +143,7 @@ def test_the_verdict_and_the_deciding_numbers(certified, refused, undecided):
 
 
 def test_what_was_done_and_what_was_dropped(certified):
-    text = said(render_report(certified))
+    text = said(page_of(certified))
     treated = {row.name: row.treatment for row in attribute_rows(certified)}
     assert treated["logpopul"].facts["why_unpublished"].facts["derived_from"] == ("popul",)
     assert treated["vote"].facts == {"steps": [], "why_unpublished": ""}
@@ -142,7 +152,7 @@ def test_what_was_done_and_what_was_dropped(certified):
 
 
 def test_each_attack_states_knowledge_direction_scale_and_credit(certified):
-    text = said(render_report(certified))
+    text = said(page_of(certified))
     for result in certified.attacks:
         assert result.infers in text
         assert result.knows_mechanism in text
@@ -154,29 +164,29 @@ def test_each_attack_states_knowledge_direction_scale_and_credit(certified):
 
 
 def test_each_measure_is_explained_where_it_stands(certified):
-    text = said(render_report(certified)).replace("&#39;", "'")
+    text = said(page_of(certified)).replace("&#39;", "'")
     for measure in {one.measure for one in certified.estimates} - {"linked_value_control"}:
         assert meaning(measure, unit=certified.context.unit).sentence.replace("\u202f", " ") in text, measure
 
 
 def test_attacks_without_a_figure_are_listed_with_the_reason(refused, undecided):
-    text = said(render_report(refused))
+    text = said(page_of(refused))
     assert "Transparency attack all omitted the board has seen it on an earlier draft" in text
     assert "k bounds nothing" in text
-    failed = said(render_report(undecided))
+    failed = said(page_of(undecided))
     assert "Transparency attack declared intruder failed the intersections are empty" in failed
 
 
 def test_the_banner_stands_where_it_must(certified, undecided):
-    assert "Not for publication." not in said(render_report(certified))
-    assert "Not for publication." in said(render_report(undecided))
+    assert "Not for publication." not in said(page_of(certified))
+    assert "Not for publication." in said(page_of(undecided))
     rehearsal = said(render_report(replace(certified, not_for_publication=True)))
     assert "Not for publication." in rehearsal
     assert "policy lines kept" in rehearsal and "Certified:" not in rehearsal
 
 
 def test_what_no_policy_line_limits_stands_beside_the_verdict(certified):
-    head = said(render_report(certified)).partition("Records linked to the right person")[0]
+    head = said(page_of(certified)).partition("Records linked to the right person")[0]
     assert "Not limited by the policy An insider (somebody who also knows PID" in head
     assert head.count("At least one person is linked to their own record alone") == 2
     line = PolicyLine(measure="reidentification", at_most=0.5, intruder="insider")
@@ -190,7 +200,7 @@ def test_what_no_policy_line_limits_stands_beside_the_verdict(certified):
 
 
 def test_matrices_are_folded_and_open_in_print(certified):
-    text = render_report(certified)
+    text = page_of(certified)
     folded = [attributes for tag, attributes in Outline(text).tags if tag == "details"]
     assert folded.count({}) == 9
     assert folded.count({"class": "data"}) == text.count("<figure") == len(folded) - 9
@@ -198,7 +208,7 @@ def test_matrices_are_folded_and_open_in_print(certified):
 
 
 def test_prose_has_no_code_names(content):
-    text = said(render_report(content))
+    text = said(page_of(content))
     assert not re.findall(r"\b(?:distance_linkage|rank_swapping|quasi_identifier)\b", text)
 
 
@@ -207,11 +217,11 @@ def test_what_the_release_file_does_not_state_is_one_line(certified):
     text = said(render_report(bare))
     unstated = "persons, what a row is, period, sampling fraction, special categories, purpose and earlier releases"
     assert f"Not stated {unstated}: not assessed" in text
-    assert "Not stated persons, sampling fraction and earlier releases: not assessed" in said(render_report(certified))
+    assert "Not stated persons, sampling fraction and earlier releases: not assessed" in said(page_of(certified))
 
 
 def test_missing_values_are_told_where_a_masked_column_has_any(certified, refused):
-    assert "Missing values" not in said(render_report(certified))
+    assert "Missing values" not in said(page_of(certified))
     told = ((certified, "miss the same attributes", "popul (12 of 944)"),
             (refused, "records without a value take no part", "popul"))  # fmt: skip
     for content, said_of, counted in told:
@@ -271,11 +281,11 @@ def test_a_limit_that_cannot_be_broken_is_marked(certified):
     note = say("policy.note", cannot_fail=True, worst_case="", reason=None)
     assert text.count(note) == 1
     assert "Not limited by the policy Somebody who knows" in text
-    assert note not in said(render_report(certified))
+    assert note not in said(page_of(certified))
 
 
 def test_no_word_promises_too_much(content):
-    text = said(stamp_page(render_report(content), STAMP)).lower()
+    text = said(stamp_page(page_of(content), STAMP)).lower()
     for word in ("worst-case", "worst case", "upper bound", "resist", "guarantee", "fully anonymous", "is anonymous"):
         assert word not in text
     assert "worst found among the attacks run" in text
@@ -285,7 +295,7 @@ def test_the_stamp_is_filled_in_once(certified):
     issued = Stamp(
         run="run-1", issued_at=STAMP.issued_at, attempts=3, released_file="released.csv", sha256="ab" * 32, content_address="cd"
     )
-    done = stamp_page(render_report(certified), issued)
+    done = stamp_page(page_of(certified), issued)
     text = said(done)
     assert "Run run-1 · issued 21 November 2026, 09:31 UTC · attempt 3" in text
     assert "3 of this series on this source. A figure that was chosen among several attempts looks better than it is." in text
@@ -294,12 +304,12 @@ def test_the_stamp_is_filled_in_once(certified):
     assert Outline(done).comments == []
     with pytest.raises(ValueError, match="places"):
         stamp_page(done, issued)
-    assert "none: no table was released" in said(stamp_page(render_report(certified), STAMP))
+    assert "none: no table was released" in said(stamp_page(page_of(certified), STAMP))
 
 
 def test_the_stamp_itself_is_inert(certified):
     hostile = replace(STAMP, run="<!--stamp:table--><script>", released_file="</dd><b>", sha256="<i>", content_address="<u>")
-    outline = Outline(stamp_page(render_report(certified), hostile))
+    outline = Outline(stamp_page(page_of(certified), hostile))
     assert not {"script", "i", "u", "b"} & {tag for tag, attributes in outline.tags if "class" not in attributes}
     assert "<!--stamp:table--><script>" in outline.text
 
@@ -313,7 +323,7 @@ def test_a_stamp_is_complete_or_refused():
 
 @pytest.fixture(scope="module")
 def clean(certified):
-    return Outline(render_report(certified))
+    return Outline(page_of(certified))
 
 
 @pytest.mark.parametrize("hostile", HOSTILE)

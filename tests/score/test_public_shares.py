@@ -48,7 +48,7 @@ def test_the_share_that_gave_nine_people_away():
     assert told(75, 150).value == told(84, 150).value == pytest.approx(80 / 150)
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=100)
 @given(n=st.integers(10, 5000))
 def test_no_count_below_ten_and_no_complement_is_told_by_one_or_two_scorecards(n):
     """Two neighbours: one person more in the source, who counts or does not. Thresholds are where what is shown changes."""
@@ -75,7 +75,7 @@ def test_no_count_below_ten_and_no_complement_is_told_by_one_or_two_scorecards(n
                 assert len(known) > 1 or min(*known, of - max(known)) >= LEAST
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=150)
 @given(n=st.integers(FEWEST, 3000), data=st.data())
 def test_the_decision_is_unchanged_and_what_is_shown_follows_from_class_and_decision(n, data):
     limit = data.draw(st.one_of(st.floats(0, 1), st.integers(0, n).map(lambda count: count / n)))
