@@ -17,7 +17,6 @@ from tasks.attack.together.earlier_release import EarlierRelease, EarlierView
 from tasks.attack.together.joining import ReleaseFile, link_by_releases
 from tasks.mask.methods import Mechanism
 from tasks.mask.pseudonyms import Pseudonyms
-from tasks.microdata.errors import NotApplicable
 from tasks.microdata.spec import Public
 from tasks.microdata.table import Integers
 
@@ -74,14 +73,12 @@ class EarlierReleases(AttackSpec):
         return Gaps()
 
     def run(self, context: AttackContext) -> AttackFindings:
-        if not context.earlier:
-            raise NotApplicable("no earlier release about the same people counts")
         files, n = arrange_files(context)
         links = link_by_releases(files, 0, n, context.knows)
         if context.of_persons:
             links = replace(links, small_sets=_select_small_sets(links, int(context.truth.rows_by_unit.sizes.max())))
-        releases = "another release" if len(files) == 2 else f"{len(files) - 1} other releases"
-        return AttackFindings(links, f"; the same of {releases} of the same people{describe_soundness(context)}")
+        others = "; the same of each earlier release" if context.earlier else ""
+        return AttackFindings(links, f"{others}{describe_soundness(context)}")
 
 
 def arrange_files(context: AttackContext) -> tuple[tuple[ReleaseFile, ...], int]:

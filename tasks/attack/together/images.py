@@ -57,8 +57,9 @@ def list_images(
     """What the transparency attack concludes of each record, and the distance where nothing follows from the steps.
 
     Parameters: as `link_by_mechanism`. most: of a record so many of the likeliest rows are kept where laws are known; default:
-    400, and more in a small table. Rows that are less than e^-25 times as likely as the likeliest one are left out too. Raises AttackFailed as `link_by_mechanism`, NotApplicable where the intruder
-    knows none of the published attributes, NotFollowed for more than `MOST_IMAGES` images.
+    400, and more in a small table. Rows that are less than e^-25 times as likely as the likeliest one are left out too.
+    Raises AttackFailed as `link_by_mechanism`, NotApplicable where the intruder knows none of the published attributes,
+    NotFollowed for more than `MOST_IMAGES` images.
     Cost: that of the attack, and O(n m d) for laws and distances.
     """
     knows = tuple(name for name in knows if name in masked.names and name in original.names)

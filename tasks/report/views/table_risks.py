@@ -10,12 +10,12 @@ from tasks.mask.ranks.rank_swapping import KNOWN_LIMIT
 from tasks.microdata.estimate import Estimate
 from tasks.microdata.schema import Role
 from tasks.report.content import Content, extract_extra_knowledge, is_insider, parse_external_file
-from tasks.report.views.earlier_releases import describe_joined_releases, list_joined_releases, name_joined_release
 from tasks.report.views.insider_curve import describe_columns, describe_curve
 from tasks.report.views.known_limits import describe_editions, describe_randomness, describe_rows, describe_scope
 from tasks.report.views.membership import describe_insider, worst_of_membership
 from tasks.report.views.missing_limits import NO_LINE, is_limited
 from tasks.report.views.randomised import describe_randomisation
+from tasks.report.views.releases_before import describe_joined_releases, list_joined_releases, name_joined_release
 from tasks.report.views.rows import share_in_words
 from tasks.report.wording.intruders import NOT_DISJOINT, WORST_CASE, somebody, uses_all_true_links, uses_the_masking
 from tasks.report.wording.meanings import meaning
