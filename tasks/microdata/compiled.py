@@ -32,7 +32,7 @@ CACHE = (
     Path(os.environ.get("SDCERT_COMPILED") or Path(_HOME, "compiled")).absolute() / fingerprint(list_room_files(_ROOMS))[:32]
 )
 os.environ["NUMBA_CACHE_DIR"] = str(CACHE)
-numba.config.reload_config()  # type: ignore[no-untyped-call]  # numba is untyped; it may have been imported before the folder was named
+numba.config.reload_config()  # it may have been imported before the folder was named
 
 LARGEST = 1e100  # of a number that compiled code is given: a sum of 10^100 squares of such numbers is finite
 
