@@ -26,7 +26,7 @@ def make_source(n=300, seed=0):
     return Microdata.from_columns(
         {
             "age": 100 * rng.permutation(n),  # little noise is not lost in rounding
-            "size": np.round(np.exp(1.2 * rng.normal(size=n)), 2),
+            "size": np.round(np.exp(1.2 * rng.normal(size=n)), 4),
             "group": rng.choice(["a", "b", "c"], n, p=[0.6, 0.3, 0.1]),
             "vote": rng.choice(["Yes", "No"], n),
             "grade": rng.choice(ORDER, n, p=[0.5, 0.3, 0.2]),

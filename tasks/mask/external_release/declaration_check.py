@@ -259,10 +259,9 @@ def _compare_together(images: list[_Images]) -> Iterator[_Shares]:
 def _find_upward(images: _Images) -> Booleans:
     """Which values move up more than most simulated ones; of categories, which change."""
     moved: Floats = np.where(images.present, images.shown - images.own, np.nan)
-    if not images.is_ordered:
-        return np.asarray(moved != 0)
     simulated = moved[1:][images.present[1:]]
-    upward: Booleans = moved > (float(np.median(simulated)) if len(simulated) else 0.0)
+    usual = float(np.median(simulated)) if len(simulated) else 0.0
+    upward: Booleans = moved > usual if images.is_ordered else moved != 0
     return upward
 
 
