@@ -27,7 +27,7 @@ def name_joined_release(one: JoinedRelease) -> str:
 def describe_joined_releases(content: Content) -> Iterator[Sentence]:
     """What the declared intruder finds with the earlier releases, which of them tells most, and who is easiest to find."""
     joined = list_joined_releases(content)
-    figures = content.figures(REIDENTIFICATION.name, declared=True)
+    figures = tuple(content.figures(REIDENTIFICATION.name, declared=True))
     found = [one for one in figures if content.method_of(one.attack) == METHOD and one.value is not None]
     rate = next((one for one in found if one.attack == METHOD and one.subgroup is None), None)
     if not joined or rate is None:
