@@ -147,3 +147,34 @@ def test_help_says_what_there_is(sdcert, words):
     ran = sdcert(*words, "--help")
     assert ran.code == 0
     assert ("--again" if words == ["watch"] else "retry") in ran.out
+
+
+NEWCOMERS = [f"{5000 + i},{20 + i}.25,{1000 + 37 * i}.5,{2000 + 911 * i},no" for i in range(20)]
+GROUPS = {"method": "microaggregation", "attributes": ["age", "income", "town"], "k": 5}
+LIMITS = {"policy": [{"measure": "reidentification", "at_most": 0.25}]}  # 1/k = 0.2
+
+
+@pytest.mark.slow
+def test_a_growing_table_stays_certified_with_frozen_groups(watching, tmp_path):
+    """Five people come with each version, so that none has to wait."""
+    release = {"masking": [{**GROUPS, "frozen": True}], **LIMITS}
+    found = []
+    for number in range(5):
+        text = survey() + "".join(f"{row}\n" for row in NEWCOMERS[: 5 * number])
+        drop(tmp_path, f"survey-{number}.csv", text, hour=number)
+        code, looked, said = watching(release=release)
+        assert (code, looked["verdict"]) == (0, "certified"), said
+        assert newest_manifest()["earlier"] == found
+        found.append(looked["run"])
+
+
+@pytest.mark.slow
+def test_a_growing_table_without_frozen_groups_is_refused_and_the_first_version_named(watching, tmp_path):
+    release = {"masking": [GROUPS], **LIMITS}
+    drop(tmp_path, "survey-0.csv", survey())
+    code, first, _ = watching(release=release)
+    assert (code, first["verdict"]) == (0, "certified")
+    drop(tmp_path, "survey-1.csv", survey() + "".join(f"{row}\n" for row in NEWCOMERS[:2]), hour=1)
+    ran, second, said = watching(release=release)
+    assert (ran, second["verdict"]) == (1, "refused")
+    assert first["run"] in said

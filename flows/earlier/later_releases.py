@@ -1,0 +1,132 @@
+"""What later releases about the same persons did to a certificate: judged by its own policy, from figures that they left."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from pydantic import TypeAdapter, ValidationError
+
+from flows.earlier.family import ReleaseFamilies
+from flows.release import ReleaseSpec
+from flows.run.history import manifest_path
+from tasks.attack.together.earlier_releases import EarlierReleases
+from tasks.audit.series.past_releases import PastRelease
+from tasks.microdata.errors import InputError
+from tasks.microdata.estimate import Estimate
+from tasks.microdata.regular_files import read_text_file
+from tasks.score.policy import PolicyLine
+from tasks.score.verdict import Criterion, decide
+
+Effect = Literal["broken", "undecided", "not attacked", "kept", "same table", "beside"]
+TOGETHER = ("values_reconstructed",)  # measures of all releases together, which no attack computes
+SCORECARD = "scorecard.json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaterRelease:
+    """A release after a certified one about the same persons, and its effect on the older certificate.
+
+    effect: `broken`: both together are beyond a limit of the older policy; `undecided`: they may be; `not attacked`: no attack
+    was given both; `kept`: every limit holds; `same table`: it released the same again; `beside`: a model or a table of nobody,
+    which is not combined. criteria: the lines of the older policy that are broken or undecided.
+    """
+
+    past: PastRelease
+    effect: Effect
+    criteria: tuple[Criterion, ...] = ()
+
+
+def judge_later_releases(families: ReleaseFamilies, older: PastRelease) -> tuple[LaterRelease, ...]:
+    """What each table that was released after a certified one did to it, oldest first.
+
+    Of several runs that released one table, the newest speaks whose attacks were given both.
+    """
+    found: dict[object, LaterRelease] = {}
+    for past in families.list_later(older):
+        one, name = judge_pair(families, older, past), identify_table(past)
+        if one.effect not in ("same table", "beside") and (name not in found or one.effect != "not attacked"):
+            found[name] = one
+    return tuple(sorted(found.values(), key=lambda one: one.past.order))
+
+
+def judge_pair(families: ReleaseFamilies, older: PastRelease, newer: PastRelease) -> LaterRelease:
+    """What the newer of two releases about the same persons did to the older one."""
+    facts, before = families.read_facts(newer), families.read_facts(older)
+    if not (_is_of_persons(facts) and _is_of_persons(before)):
+        return LaterRelease(past=newer, effect="beside")
+    if identify_table(older) == identify_table(newer):
+        return LaterRelease(past=newer, effect="same table")
+    same = (one.run for one in families.past if identify_table(one) == identify_table(older))
+    attacks = {f"{EarlierReleases.get_method()}:{run}" for run in same}
+    if not _was_attacked(facts, attacks):
+        return LaterRelease(past=newer, effect="not attacked")
+    estimates, policy = read_private_estimates(newer.run), _read_policy(before)
+    own = tuple(one for one in estimates if one.attack in attacks or one.measure in TOGETHER)
+    if policy is None or not any(one.attack in attacks for one in own):
+        return LaterRelease(past=newer, effect="undecided")
+    return _judge_figures(newer, policy, own)
+
+
+def identify_table(past: PastRelease) -> tuple[object, ...]:
+    """What tells the released table from those of other runs."""
+    masked = past.made.get("mask", {}).get("masked")
+    return past.data, masked or (past.run if past.released is None else past.released.content_address)
+
+
+def read_private_estimates(run: str) -> tuple[Estimate, ...]:
+    """The figures of a run at full precision; none where its scorecard is gone or cannot be read."""
+    try:
+        figures = json.loads(read_text_file(manifest_path(run).with_name(SCORECARD)))["estimates"]
+        return tuple(_parse_estimate(one) for one in figures)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return ()
+
+
+def _parse_estimate(figure: dict[str, Any]) -> Estimate:
+    plain = {name: value for name, value in figure.items() if name != "id"}
+    plain["parameters"] = tuple(plain.get("parameters", {}).items())
+    found: Estimate = TypeAdapter(Estimate).validate_json(json.dumps(plain))
+    return found
+
+
+def _judge_figures(newer: PastRelease, policy: tuple[PolicyLine, ...], estimates: tuple[Estimate, ...]) -> LaterRelease:
+    measured = {one.measure for one in estimates}
+    lines = tuple(line for line in policy if line.measure in measured)
+    missed = [one for one in estimates if one.status == "not_followed"]
+    unfollowed = frozenset((one.attack, one.intruder) for one in missed if one.attack and one.intruder)
+    try:
+        criteria = decide(lines, estimates, unfollowed).criteria if lines else ()
+    except InputError:  # a policy of another version
+        return LaterRelease(past=newer, effect="undecided")
+    decided = [one for one in criteria if one.estimate is not None]  # the other lines accept what this attack finds
+    broken = tuple(one for one in decided if one.decision == "fail")
+    open_lines = tuple(one for one in decided if one.decision == "undecided")
+    effect: Effect = "broken" if broken else "undecided" if open_lines else "kept"
+    return LaterRelease(past=newer, effect=effect, criteria=broken or open_lines)
+
+
+def _read_policy(facts: dict[str, object]) -> tuple[PolicyLine, ...] | None:
+    """The policy of a past run; None where it is gone, or this version cannot read it."""
+    try:
+        return TypeAdapter(ReleaseSpec).validate_json(json.dumps(facts["spec"])).policy
+    except (ValidationError, KeyError, ValueError):
+        return None
+
+
+def _was_attacked(facts: dict[str, object], attacks: Iterable[str]) -> bool:
+    """Did one of these attacks run, as the private manifest says?"""
+    stages = facts.get("stages")
+    beginnings = tuple(f"attack {one} (" for one in attacks)
+    return isinstance(stages, dict) and any(stage.startswith(beginnings) for stage in stages)
+
+
+def _is_of_persons(facts: dict[str, object]) -> bool:
+    """Was a masked table of persons released, as far as the private manifest says?"""
+    spec = facts.get("spec")
+    if not isinstance(spec, dict):
+        return True
+    released = spec.get("released")
+    return spec.get("release") is None and not (isinstance(released, dict) and released.get("align") == "none")
