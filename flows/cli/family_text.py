@@ -25,6 +25,12 @@ _EFFECTS = {
 }
 
 
+_REASONS = {
+    "lost": "the figures of that time or the policy are gone",
+    "less": "both were attacked by an intruder who knows less than the one of this certificate",
+}
+
+
 def describe_later_release(one: LaterRelease) -> str:
     """A sentence: the run, what it did to the older certificate, and what to do."""
     return escape_terminal(f"{_describe_effect(one)}. {_describe_remedy(one)}")
@@ -44,6 +50,7 @@ def serialise_later_release(one: LaterRelease) -> dict[str, Any]:
         "release": one.past.release,
         "effect": one.effect,
         "criteria": [asdict(criterion) for criterion in one.criteria],
+        "reason": one.reason,
     }
 
 
@@ -88,7 +95,7 @@ def _describe_effect(one: LaterRelease) -> str:
         case "not attacked":
             return f"{who} may break it: no attack was given both"
         case _:
-            return f"{who} may break it: {lines or 'the figures or the policy of that time are gone'}"
+            return f"{who} may break it: {lines or _REASONS.get(one.reason, 'nothing says what both tell')}"
 
 
 def _describe_remedy(one: LaterRelease) -> str:

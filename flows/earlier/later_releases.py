@@ -7,16 +7,20 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
 from flows.earlier.family import ReleaseFamilies
 from flows.release import ReleaseSpec
 from flows.run.history import manifest_path
+from tasks.attack.threat import Intruder, intruders
 from tasks.attack.together.earlier_releases import EarlierReleases
 from tasks.audit.series.past_releases import PastRelease
 from tasks.microdata.errors import InputError
 from tasks.microdata.estimate import Estimate
+from tasks.microdata.refs import RecordRef
 from tasks.microdata.regular_files import read_text_file
+from tasks.microdata.schema import Schema
+from tasks.runtime.artifacts import Damaged, Store
 from tasks.score.policy import PolicyLine
 from tasks.score.verdict import Criterion, decide
 
@@ -31,12 +35,14 @@ class LaterRelease:
 
     effect: `broken`: both together are beyond a limit of the older policy; `undecided`: they may be; `not attacked`: no attack
     was given both; `kept`: every limit holds; `same table`: it released the same again; `beside`: a model or a table of nobody,
-    which is not combined. criteria: the lines of the older policy that are broken or undecided.
+    which is not combined. criteria: the lines of the older policy that are broken or undecided. reason: why it is undecided
+    where no line says it: figures or the policy are `lost`, or the intruder of the newer run knew `less`.
     """
 
     past: PastRelease
     effect: Effect
     criteria: tuple[Criterion, ...] = ()
+    reason: Literal["lost", "less"] | None = None
 
 
 def judge_later_releases(families: ReleaseFamilies, older: PastRelease) -> tuple[LaterRelease, ...]:
@@ -63,11 +69,14 @@ def judge_pair(families: ReleaseFamilies, older: PastRelease, newer: PastRelease
     attacks = {f"{EarlierReleases.get_method()}:{run}" for run in same}
     if not _was_attacked(facts, attacks):
         return LaterRelease(past=newer, effect="not attacked")
-    estimates, policy = read_private_estimates(newer.run), _read_policy(before)
-    own = tuple(one for one in estimates if one.attack in attacks or one.measure in TOGETHER)
-    if policy is None or not any(one.attack in attacks for one in own):
-        return LaterRelease(past=newer, effect="undecided")
-    return _judge_figures(newer, policy, own)
+    own = tuple(one for one in read_private_estimates(newer.run) if one.attack in attacks or one.measure in TOGETHER)
+    release, later = _read_release(before), _read_release(facts)
+    if release is None or not any(one.attack in attacks for one in own):
+        return LaterRelease(past=newer, effect="undecided", reason="lost")
+    found = _judge_figures(newer, release.policy, own)
+    if found.effect == "kept" and (later is None or _knows_less(_find_declared(newer, later), _find_declared(older, release))):
+        return LaterRelease(past=newer, effect="undecided", reason="less")
+    return found
 
 
 def identify_table(past: PastRelease) -> tuple[object, ...]:
@@ -100,7 +109,7 @@ def _judge_figures(newer: PastRelease, policy: tuple[PolicyLine, ...], estimates
     try:
         criteria = decide(lines, estimates, unfollowed).criteria if lines else ()
     except InputError:  # a policy of another version
-        return LaterRelease(past=newer, effect="undecided")
+        return LaterRelease(past=newer, effect="undecided", reason="lost")
     decided = [one for one in criteria if one.estimate is not None]  # the other lines accept what this attack finds
     broken = tuple(one for one in decided if one.decision == "fail")
     open_lines = tuple(one for one in decided if one.decision == "undecided")
@@ -108,12 +117,28 @@ def _judge_figures(newer: PastRelease, policy: tuple[PolicyLine, ...], estimates
     return LaterRelease(past=newer, effect=effect, criteria=broken or open_lines)
 
 
-def _read_policy(facts: dict[str, object]) -> tuple[PolicyLine, ...] | None:
-    """The policy of a past run; None where it is gone, or this version cannot read it."""
+def _read_release(facts: dict[str, object]) -> ReleaseSpec | None:
+    """The release file of a past run; None where it is gone, or this version cannot read it."""
     try:
-        return TypeAdapter(ReleaseSpec).validate_json(json.dumps(facts["spec"])).policy
-    except (ValidationError, KeyError, ValueError):
+        return TypeAdapter(ReleaseSpec).validate_json(json.dumps(facts["spec"]))
+    except (KeyError, ValueError):
         return None
+
+
+def _find_declared(past: PastRelease, release: ReleaseSpec) -> Intruder:
+    """The declared intruder. Where the classification is gone, they know what the release file says, or nothing."""
+    spec = release.intruder
+    try:
+        schema = Store().record(RecordRef[Schema](past.tables["schema"]), Schema)
+        return intruders(spec, schema)[0]
+    except (Damaged, InputError, KeyError, ValueError):
+        return Intruder("declared", spec.knows or (), spec.participation_known, spec.records)
+
+
+def _knows_less(one: Intruder, other: Intruder) -> bool:
+    """Does one intruder lack something that the other knows of the records?"""
+    lacks = set(other.knows) - set(one.knows) or one.records < other.records
+    return bool(lacks) or one.participation_known < other.participation_known
 
 
 def _was_attacked(facts: dict[str, object], attacks: Iterable[str]) -> bool:

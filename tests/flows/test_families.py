@@ -43,15 +43,16 @@ def figure(value, *, attack=f"earlier_releases:{OLD}", low=None, high=None, **fa
 def judge(home, tmp_path):
     """`judge(figures, policy)`: what a newer release with these figures did to an older one with this policy."""
 
-    def call(figures, *policy, newer=None, spec=None):
-        path = write_release(tmp_path / "project", {"policy": list(policy or (LIMIT,))})
+    def call(figures, *policy, newer=None, spec=None, older=None, intruder=None):
+        path = write_release(tmp_path / "project", {"policy": list(policy or (LIMIT,)), **(older or {})})
         release = load_release(path).model_dump(mode="json", by_alias=True)
+        spec = {**release, "intruder": {**release["intruder"], **(intruder or {})}, **(spec or {})}
         stages = {f"attack {one.attack} (declared)": {} for one in figures if one.attack}
         scorecard = create_scorecard("survey", NEW, "certified", (), tuple(figures), ())
         (Home.current().folder("runs", NEW) / "scorecard.json").write_text(json.dumps(scorecard))
-        facts = {OLD: {"spec": release}, NEW: {"earlier": [OLD], "stages": stages, "spec": spec or release}}
-        older, later = past(OLD, 1), newer or past(NEW, 2)
-        return judge_pair(ReleaseFamilies((older, later), facts), older, later)
+        facts = {OLD: {"spec": release}, NEW: {"earlier": [OLD], "stages": stages, "spec": spec}}
+        first, second = past(OLD, 1), newer or past(NEW, 2)
+        return judge_pair(ReleaseFamilies((first, second), facts), first, second)
 
     return call
 
@@ -96,6 +97,16 @@ def test_figures_or_a_policy_that_cannot_be_read_leave_it_open():
     facts = {NEW: {"earlier": [OLD], "stages": {f"attack earlier_releases:{OLD} (declared)": {}}}, OLD: {}}
     older, later = past(OLD, 1), past(NEW, 2)
     assert judge_pair(ReleaseFamilies((older, later), facts), older, later).effect == "undecided"
+
+
+def test_figures_of_somebody_who_knows_less_do_not_keep_a_certificate(judge):
+    found = judge([figure(0.1)], older={"intruder": {"curve": False, "knows": ["age", "income"]}}, intruder={"knows": ["age"]})
+    assert (found.effect, found.reason) == ("undecided", "less")
+    assert judge([figure(0.25)], intruder={"records": 0.5}).effect == "broken"
+    assert judge([figure(0.1)], intruder={"records": 0.5}).reason == "less"
+    assert (
+        judge([figure(0.1)], older={"intruder": {"curve": False, "records": 0.5}}, intruder={"records": 1.0}).effect == "kept"
+    )
 
 
 def test_models_stand_beside_and_one_table_twice_is_the_same(judge):
@@ -160,10 +171,10 @@ def test_a_later_release_that_breaks_a_certificate_is_told_everywhere(certify, s
     assert second["run"] in audit("show", before)[1]
 
     ran = sdcert("verify", released)
-    assert (ran.code, "WARNING" in ran.out, second["run"] in ran.out) == (0, True, True)
+    assert (ran.code, second["run"] in ran.out) == (0, True)
     (told,) = json.loads(sdcert("verify", released, "--json").out)["broken_by"]
     assert told["run"] == second["run"]
-    assert "WARNING" not in sdcert("verify", folder_of(tmp_path, second) / "released.csv").out
+    assert json.loads(sdcert("verify", folder_of(tmp_path, second) / "released.csv", "--json").out)["broken_by"] == []
 
     assert sdcert("revoke", second["run"], "--never-published", "it was a trial").code == 0
     assert audit("due")[0] == 0
