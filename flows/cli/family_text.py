@@ -95,7 +95,7 @@ def _describe_effect(one: LaterRelease) -> str:
         case "not attacked":
             return f"{who} may break it: no attack was given both"
         case _:
-            return f"{who} may break it: {lines or _REASONS.get(one.reason, 'nothing says what both tell')}"
+            return f"{who} may break it: {lines or _REASONS[one.reason or 'lost']}"
 
 
 def _describe_remedy(one: LaterRelease) -> str:

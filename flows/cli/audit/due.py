@@ -82,6 +82,7 @@ def _tell(
             say(line)
     if current:
         say("")
+    if not all(LATER.issuperset(one.why) for one in current):
         say(
             "What to do: certify again (`sdcert certify RELEASE.yaml`: the same seed, and therefore no new attempt; the attacks"
         )
