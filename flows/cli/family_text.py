@@ -10,8 +10,7 @@ from flows.run.criterion_text import describe_criterion
 from tasks.microdata.escaping import escape_terminal
 
 if TYPE_CHECKING:
-    from flows.earlier.family import ReleaseFamilies
-    from flows.earlier.later_releases import LaterRelease
+    from flows.earlier.later_releases import CertificateJudge, LaterRelease
     from tasks.audit.series.past_releases import PastRelease
 
 SHOWN = 20
@@ -61,10 +60,12 @@ def list_family(run: str) -> list[dict[str, Any]]:
     certificate of the older one. Cost: see `ReleaseFamilies.from_ledger`.
     """
     from flows.earlier.family import ReleaseFamilies
+    from flows.earlier.later_releases import CertificateJudge
 
     families = ReleaseFamilies.from_ledger()
     of = families.find_release(run)
-    return [] if of is None else [_serialise_relative(families, of, one) for one in families.list_relatives(of)]
+    judge = CertificateJudge(families)
+    return [] if of is None else [_serialise_relative(judge, of, one) for one in families.list_relatives(of)]
 
 
 def describe_family(family: Sequence[dict[str, Any]]) -> Iterator[tuple[str, str]]:
@@ -76,11 +77,9 @@ def describe_family(family: Sequence[dict[str, Any]]) -> Iterator[tuple[str, str
         yield one["when"], f"{one['run']} ({one['release']}, {date}): {_EFFECTS[one['effect']]}"
 
 
-def _serialise_relative(families: ReleaseFamilies, of: PastRelease, other: PastRelease) -> dict[str, Any]:
-    from flows.earlier.later_releases import judge_pair
-
+def _serialise_relative(judge: CertificateJudge, of: PastRelease, other: PastRelease) -> dict[str, Any]:
     older, newer = sorted((of, other), key=lambda past: past.order)
-    found = judge_pair(families, older, newer)
+    found = judge.judge_pair(older, newer)
     told = serialise_later_release(found)
     names = {"run": other.run, "release": other.release, "series": other.series}
     return {**names, "when": "earlier" if other is older else "later", "effect": told["effect"], "criteria": told["criteria"]}

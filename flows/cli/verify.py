@@ -104,13 +104,13 @@ def _find_breaking_releases(found: CertificateVerification) -> tuple[LaterReleas
         if not Home.current().root.is_dir() or not Ledger.current().exists():
             return ()
         from flows.earlier.family import ReleaseFamilies
-        from flows.earlier.later_releases import judge_later_releases
+        from flows.earlier.later_releases import CertificateJudge
 
         families = ReleaseFamilies.from_ledger()
         own = families.find_release(found.predicate.run)
         if own is None or own.certificate != found.sha256:
             return ()
-        return tuple(one for one in judge_later_releases(families, own) if one.effect == "broken")
+        return tuple(one for one in CertificateJudge(families).judge_later_releases(own) if one.effect == "broken")
     except (InputError, OSError):
         return ()
 

@@ -31,6 +31,7 @@ class ReleaseFamilies:
     _facts: dict[str, dict[str, object]] = field(default_factory=dict)
     _persons: dict[str, Microdata | None] = field(default_factory=dict)
     _common: dict[tuple[str, str], bool | None] = field(default_factory=dict)
+    _runs: dict[tuple[object, ...], tuple[str, ...]] = field(default_factory=dict)
 
     @classmethod
     def from_ledger(cls) -> ReleaseFamilies:
@@ -44,9 +45,21 @@ class ReleaseFamilies:
         """The other releases about persons of this one, oldest first."""
         return tuple(one for one in self.past if one.run != of.run and self._is_related(one, of))
 
-    def list_later(self, than: PastRelease) -> tuple[PastRelease, ...]:
-        """Those of its relatives that were released after it, oldest first."""
-        return tuple(one for one in self.past if one.order > than.order and self._is_related(one, than))
+    def find_later(self, than: PastRelease) -> Iterator[PastRelease]:
+        """Those of its relatives that were released after it, newest first."""
+        for one in reversed(self.past):
+            if one.order <= than.order:
+                return
+            if self._is_related(one, than):
+                yield one
+
+    def list_runs_of_same_table(self, past: PastRelease) -> tuple[str, ...]:
+        """The runs that released the table of this one, itself among them."""
+        if not self._runs:
+            for one in self.past:
+                name = identify_table(one)
+                self._runs[name] = (*self._runs.get(name, ()), one.run)
+        return self._runs.get(identify_table(past), ())
 
     def read_facts(self, past: PastRelease) -> dict[str, object]:
         """The private manifest of a run as the ledger names it; empty where there is none."""
@@ -97,3 +110,9 @@ class ReleaseFamilies:
             yield digest_persons(Store().table(TableRef(addresses["data"])), columns, digest_person)
         except (Damaged, ValidationError):
             return
+
+
+def identify_table(past: PastRelease) -> tuple[object, ...]:
+    """What tells the released table from those of other runs."""
+    masked = past.made.get("mask", {}).get("masked")
+    return past.data, masked or (past.run if past.released is None else past.released.content_address)

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from pydantic import TypeAdapter
 
-from flows.earlier.family import ReleaseFamilies
+from flows.earlier.family import ReleaseFamilies, identify_table
 from flows.release import ReleaseSpec
 from flows.run.history import manifest_path
 from tasks.attack.threat import Intruder, intruders
@@ -27,6 +27,7 @@ from tasks.score.verdict import Criterion, decide
 Effect = Literal["broken", "undecided", "not attacked", "kept", "same table", "beside"]
 TOGETHER = ("values_reconstructed",)  # measures of all releases together, which no attack computes
 SCORECARD = "scorecard.json"
+MOST = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,53 +46,74 @@ class LaterRelease:
     reason: Literal["lost", "less"] | None = None
 
 
-def judge_later_releases(families: ReleaseFamilies, older: PastRelease) -> tuple[LaterRelease, ...]:
-    """What each table that was released after a certified one did to it, oldest first.
+class CertificateJudge:
+    """Judges what later releases of some families did to certificates. What a run left is read once."""
 
-    Of several runs that released one table, the newest speaks whose attacks were given both.
-    """
-    found: dict[object, LaterRelease] = {}
-    for past in families.list_later(older):
-        one, name = judge_pair(families, older, past), identify_table(past)
-        if one.effect not in ("same table", "beside") and (name not in found or one.effect != "not attacked"):
-            found[name] = one
-    return tuple(sorted(found.values(), key=lambda one: one.past.order))
+    def __init__(self, families: ReleaseFamilies) -> None:
+        self.families = families
+        self._estimates: dict[str, tuple[Estimate, ...]] = {}
+        self._releases: dict[str, ReleaseSpec | None] = {}
+
+    def judge_later_releases(self, older: PastRelease) -> tuple[LaterRelease, ...]:
+        """What the tables that were released after a certified one did to it, oldest first.
+
+        Of several runs that released one table, the newest speaks whose attacks were given both. Once so many of the newest
+        tables broke the certificate, or may have, older ones are not looked at: see `MOST`.
+        """
+        found: dict[object, LaterRelease] = {}
+        harmful = 0
+        for past in self.families.find_later(older):
+            one, name = self.judge_pair(older, past), identify_table(past)
+            before = found.get(name)
+            if one.effect not in ("same table", "beside") and (before is None or before.effect == "not attacked"):
+                found[name] = one if before is None or one.effect != "not attacked" else before
+                harmful += before is None and one.effect != "kept"
+            if harmful >= MOST:
+                break
+        return tuple(sorted(found.values(), key=lambda one: one.past.order))
+
+    def judge_pair(self, older: PastRelease, newer: PastRelease) -> LaterRelease:
+        """What the newer of two releases about the same persons did to the older one."""
+        facts, before = self.families.read_facts(newer), self.families.read_facts(older)
+        if not (_is_of_persons(facts) and _is_of_persons(before)):
+            return LaterRelease(past=newer, effect="beside")
+        if identify_table(older) == identify_table(newer):
+            return LaterRelease(past=newer, effect="same table")
+        attacks = {f"{EarlierReleases.get_method()}:{run}" for run in self.families.list_runs_of_same_table(older)}
+        if not _was_attacked(facts, attacks):
+            return LaterRelease(past=newer, effect="not attacked")
+        own = tuple(one for one in self._read_estimates(newer) if one.attack in attacks or one.attack is None)
+        release, later = self._read_release(older), self._read_release(newer)
+        if release is None or not any(one.attack in attacks for one in own):
+            return LaterRelease(past=newer, effect="undecided", reason="lost")
+        found = _judge_figures(newer, release.policy, own)
+        knows_less = later is None or _knows_less(_find_declared(newer, later), _find_declared(older, release))
+        if found.effect == "kept" and knows_less:
+            return LaterRelease(past=newer, effect="undecided", reason="less")
+        return found
+
+    def _read_estimates(self, past: PastRelease) -> tuple[Estimate, ...]:
+        if past.run not in self._estimates:
+            self._estimates[past.run] = read_joined_estimates(past.run)
+        return self._estimates[past.run]
+
+    def _read_release(self, past: PastRelease) -> ReleaseSpec | None:
+        if past.run not in self._releases:
+            self._releases[past.run] = _parse_release(self.families.read_facts(past))
+        return self._releases[past.run]
 
 
-def judge_pair(families: ReleaseFamilies, older: PastRelease, newer: PastRelease) -> LaterRelease:
-    """What the newer of two releases about the same persons did to the older one."""
-    facts, before = families.read_facts(newer), families.read_facts(older)
-    if not (_is_of_persons(facts) and _is_of_persons(before)):
-        return LaterRelease(past=newer, effect="beside")
-    if identify_table(older) == identify_table(newer):
-        return LaterRelease(past=newer, effect="same table")
-    same = (one.run for one in families.past if identify_table(one) == identify_table(older))
-    attacks = {f"{EarlierReleases.get_method()}:{run}" for run in same}
-    if not _was_attacked(facts, attacks):
-        return LaterRelease(past=newer, effect="not attacked")
-    own = tuple(one for one in read_private_estimates(newer.run) if one.attack in attacks or one.measure in TOGETHER)
-    release, later = _read_release(before), _read_release(facts)
-    if release is None or not any(one.attack in attacks for one in own):
-        return LaterRelease(past=newer, effect="undecided", reason="lost")
-    found = _judge_figures(newer, release.policy, own)
-    if found.effect == "kept" and (later is None or _knows_less(_find_declared(newer, later), _find_declared(older, release))):
-        return LaterRelease(past=newer, effect="undecided", reason="less")
-    return found
-
-
-def identify_table(past: PastRelease) -> tuple[object, ...]:
-    """What tells the released table from those of other runs."""
-    masked = past.made.get("mask", {}).get("masked")
-    return past.data, masked or (past.run if past.released is None else past.released.content_address)
-
-
-def read_private_estimates(run: str) -> tuple[Estimate, ...]:
-    """The figures of a run at full precision; none where its scorecard is gone or cannot be read."""
+def read_joined_estimates(run: str) -> tuple[Estimate, ...]:
+    """The figures on several releases together, at full precision; none where the scorecard is gone or cannot be read."""
     try:
         figures = json.loads(read_text_file(manifest_path(run).with_name(SCORECARD)))["estimates"]
-        return tuple(_parse_estimate(one) for one in figures)
+        return tuple(_parse_estimate(one) for one in figures if _is_joined(one))
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return ()
+
+
+def _is_joined(figure: dict[str, Any]) -> bool:
+    return figure["measure"] in TOGETHER or (figure.get("attack") or "").startswith(f"{EarlierReleases.get_method()}:")
 
 
 def _parse_estimate(figure: dict[str, Any]) -> Estimate:
@@ -117,7 +139,7 @@ def _judge_figures(newer: PastRelease, policy: tuple[PolicyLine, ...], estimates
     return LaterRelease(past=newer, effect=effect, criteria=broken or open_lines)
 
 
-def _read_release(facts: dict[str, object]) -> ReleaseSpec | None:
+def _parse_release(facts: dict[str, object]) -> ReleaseSpec | None:
     """The release file of a past run; None where it is gone, or this version cannot read it."""
     try:
         return TypeAdapter(ReleaseSpec).validate_json(json.dumps(facts["spec"]))

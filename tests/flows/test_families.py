@@ -10,7 +10,7 @@ from outcomes import folder_of
 from release_files import write_release
 
 from flows.earlier.family import ReleaseFamilies
-from flows.earlier.later_releases import judge_later_releases, judge_pair
+from flows.earlier.later_releases import CertificateJudge
 from flows.release_file import load_release
 from flows.run.issue import create_scorecard
 from tasks.audit.ledger.entries import ReleasedTable
@@ -52,7 +52,7 @@ def judge(home, tmp_path):
         (Home.current().folder("runs", NEW) / "scorecard.json").write_text(json.dumps(scorecard))
         facts = {OLD: {"spec": release}, NEW: {"earlier": [OLD], "stages": stages, "spec": spec}}
         first, second = past(OLD, 1), newer or past(NEW, 2)
-        return judge_pair(ReleaseFamilies((first, second), facts), first, second)
+        return CertificateJudge(ReleaseFamilies((first, second), facts)).judge_pair(first, second)
 
     return call
 
@@ -96,7 +96,7 @@ def test_values_that_follow_from_both_break_a_line_on_them(judge):
 def test_figures_or_a_policy_that_cannot_be_read_leave_it_open():
     facts = {NEW: {"earlier": [OLD], "stages": {f"attack earlier_releases:{OLD} (declared)": {}}}, OLD: {}}
     older, later = past(OLD, 1), past(NEW, 2)
-    assert judge_pair(ReleaseFamilies((older, later), facts), older, later).effect == "undecided"
+    assert CertificateJudge(ReleaseFamilies((older, later), facts)).judge_pair(older, later).effect == "undecided"
 
 
 def test_figures_of_somebody_who_knows_less_do_not_keep_a_certificate(judge):
@@ -119,10 +119,10 @@ def test_models_stand_beside_and_one_table_twice_is_the_same(judge):
 def test_a_run_that_released_the_same_table_again_and_attacked_both_speaks_for_it():
     older, first, again = past(OLD, 1), past(NEW, 2), past("20261123T093001Z-1f2e3d", 3, released=past(NEW, 2).released)
     attacked = {"earlier": [OLD, NEW], "stages": {f"attack earlier_releases:{OLD} (declared)": {}}}
-    (found,) = judge_later_releases(ReleaseFamilies((older, first), {NEW: {"earlier": [OLD]}}), older)
+    (found,) = CertificateJudge(ReleaseFamilies((older, first), {NEW: {"earlier": [OLD]}})).judge_later_releases(older)
     assert (found.past, found.effect) == (first, "not attacked")
     facts = {NEW: {"earlier": [OLD]}, again.run: attacked}
-    (found,) = judge_later_releases(ReleaseFamilies((older, first, again), facts), older)
+    (found,) = CertificateJudge(ReleaseFamilies((older, first, again), facts)).judge_later_releases(older)
     assert (found.past, found.effect) == (again, "undecided")  # its scorecard is gone
 
 
@@ -141,7 +141,7 @@ def test_who_is_of_a_family():
     families = ReleaseFamilies((one, two, three, gone, recorded), facts)
     found = {past.run: [other.run for other in families.list_relatives(past)] for past in families.past}
     assert found == {"r1": ["r2"], "r2": ["r1", "r4"], "r3": ["r5"], "r4": ["r2"], "r5": ["r3"]}
-    assert [other.run for other in families.list_later(one)] == ["r2"]
+    assert [other.run for other in families.find_later(one)] == ["r2"]
 
 
 @pytest.mark.slow

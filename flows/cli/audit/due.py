@@ -168,12 +168,13 @@ def _from(
 def _judge_later_releases(known: Iterable[IssuedCertificate], there: set[str]) -> LaterByRun:
     """Of each certificate the later releases about the same persons that broke it, or may have; there: the runs by then."""
     from flows.earlier.family import ReleaseFamilies
-    from flows.earlier.later_releases import judge_later_releases
+    from flows.earlier.later_releases import CertificateJudge
 
     families = ReleaseFamilies.from_ledger()
     families = ReleaseFamilies(tuple(one for one in families.past if one.run in there))
     standing = {one.run for one in known}
-    found = {past.run: judge_later_releases(families, past) for past in families.past if past.run in standing}
+    judge = CertificateJudge(families)
+    found = {past.run: judge.judge_later_releases(past) for past in families.past if past.run in standing}
     harmed = {run: tuple(one for one in ones if one.effect in LATER_BY_EFFECT) for run, ones in found.items()}
     return {run: ones for run, ones in harmed.items() if ones}
 
