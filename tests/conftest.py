@@ -112,7 +112,8 @@ PASSED_OVER: set[Path] = set()  # files without a slow test, where none but thes
 
 @cache
 def names_slow(path: Path) -> bool:
-    return SLOW in path.read_text(encoding="utf-8")
+    """Does the file, or the fixtures of its folder, mark a test as slow?"""
+    return any(SLOW in one.read_text(encoding="utf-8") for one in (path, path.parent / "conftest.py") if one.exists())
 
 
 def pytest_ignore_collect(collection_path, config):

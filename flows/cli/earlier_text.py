@@ -44,3 +44,16 @@ def warn_of_denial(release: ReleaseSpec, found: tuple[PastRelease, ...]) -> list
     if release.context.prior_releases != () or not found:
         return []
     return ["`prior_releases: []` denies the earlier releases: it is refused, unless this run makes the same table again"]
+
+
+def warn_of_sweep(found: tuple[PastRelease, ...]) -> list[str]:
+    """A warning where earlier releases count: a sweep judges each point by what it tells alone."""
+    if not found:
+        return []
+    named = ", ".join(one.run for one in found[-SHOWN:])
+    more = f" and {len(found) - SHOWN:,} older ones" if len(found) > SHOWN else ""
+    return [
+        f"a sweep judges each point by what it tells alone, not together with the earlier releases about the same persons "
+        f"({named}{more}): a point that keeps the policy here may be refused. `sdcert certify` attacks a promoted point "
+        "together with them"
+    ]

@@ -1,4 +1,8 @@
-"""`sdcert verify`: is this released file what its certificate says? Reads what it is given and writes nothing, anywhere."""
+"""`sdcert verify`: is this released file what its certificate says?
+
+Reads what it is given and writes nothing. Where the ledger is that the certificate is written down in, it is asked besides
+whether a later release breaks the certificate.
+"""
 
 from __future__ import annotations
 
@@ -22,6 +26,7 @@ from tasks.microdata.regular_files import open_regular_file
 from tasks.runtime.settings import Home
 
 if TYPE_CHECKING:
+    from flows.earlier.later_releases import LaterRelease
     from tasks.audit.certificates.certificate_verification import CertificateVerification
     from tasks.audit.signing.keyring import Keyring
     from tasks.report.predicate import Claim, CriterionClaim, OmissionClaim, Predicate
@@ -63,6 +68,8 @@ def verify(
 ) -> int:
     """Is a released file what its certificate says? Offline; reads only. Exit code 0 it matches, 1 it does not.
 
+    On the issuer's machine, it warns of a later release of the same persons that breaks the certificate.
+
     Bytes are compared first. Where they differ, the table in the file is compared, in whatever format it is; a file that holds
     more than the table (metadata, labels, comments, hidden members of an archive) matches with --content-only alone.
     """
@@ -76,14 +83,41 @@ def verify(
     keyring, as_of = _read_keyring(keys), parse_timestamp(at, "--at")
     content = _read_content(where)
     found = _read(file, lambda: verify_file(file, content, keyring, as_of, beside=where.parent, content_only=content_only))
+    later = _find_breaking_releases(found)
     if as_json:
-        sys.stdout.write(json.dumps(_serialise_verification(found, file, where, as_of), indent=1) + "\n")
+        sys.stdout.write(json.dumps(_serialise_verification(found, file, where, as_of, later), indent=1) + "\n")
     else:
-        _print(found, file)
+        _print(found, file, later)
     return 0 if found.matches else 1
 
 
-def _print(found: CertificateVerification, file: Path) -> None:
+def _find_breaking_releases(found: CertificateVerification) -> tuple[LaterRelease, ...]:
+    """The later releases about the same persons that break a certificate, as far as the ledger of this machine knows.
+
+    Nothing where the certificate is not of this ledger, or the ledger cannot be read: a certificate is verified without it.
+    """
+    from tasks.audit.ledger.ledger import Ledger
+
+    if found.predicate is None:
+        return ()
+    try:
+        if not Home.current().root.is_dir() or not Ledger.current().exists():
+            return ()
+        from flows.earlier.family import ReleaseFamilies
+        from flows.earlier.later_releases import CertificateJudge
+
+        families = ReleaseFamilies.from_ledger()
+        own = families.find_release(found.predicate.run)
+        if own is None or own.certificate != found.sha256:
+            return ()
+        return tuple(one for one in CertificateJudge(families).judge_later_releases(own) if one.effect == "broken")
+    except (InputError, OSError):
+        return ()
+
+
+def _print(found: CertificateVerification, file: Path, later: tuple[LaterRelease, ...] = ()) -> None:
+    from flows.cli.family_text import describe_later_release
+
     console = terminal(soft_wrap=True)
 
     def say(text: str) -> None:
@@ -91,6 +125,8 @@ def _print(found: CertificateVerification, file: Path) -> None:
 
     for check in found.checks:
         say(f"{'WARNING' if check.warning else _WORDS[check.matches]:<15} {check.what:<11} {check.says}")
+    for one in later:
+        say(f"{'WARNING':<15} {'later':<11} {describe_later_release(one)}")
     say("")
     say(summarise_verification(found, file.name))
     if found.matches and found.predicate is not None:
@@ -226,7 +262,11 @@ def _format_figure(value: float, *, at_least: bool) -> str:
     return f"{'at least ' if at_least else ''}{value:.4g}"
 
 
-def _serialise_verification(found: CertificateVerification, file: Path, certificate: Path, at: datetime) -> dict[str, Any]:
+def _serialise_verification(
+    found: CertificateVerification, file: Path, certificate: Path, at: datetime, later: tuple[LaterRelease, ...]
+) -> dict[str, Any]:
+    from flows.cli.family_text import serialise_later_release
+
     return {
         "matches": found.matches,
         "conclusion": summarise_verification(found, file.name),
@@ -237,6 +277,7 @@ def _serialise_verification(found: CertificateVerification, file: Path, certific
         "not_covered": list(found.not_covered),
         "at": at.isoformat(),
         "checks": [asdict(check) for check in found.checks],
+        "broken_by": [serialise_later_release(one) for one in later],
         "predicate": None if found.predicate is None else found.predicate.model_dump(mode="json"),
     }
 

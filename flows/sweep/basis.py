@@ -53,7 +53,7 @@ class SweepBasis:
 
     def refuse_unfit(self, release: ReleaseSpec) -> None:
         """InputError for a release whose steps name what the table does not have, or cannot mask."""
-        resolve_steps(release.masking or (), self._schema(release), "masking")
+        resolve_steps(release.masking or (), self.read_schema(release), "masking")
         _refuse_frozen_groups(release)
         self.holders_of(release)
 
@@ -68,7 +68,7 @@ class SweepBasis:
         return self.holders[asked]
 
     def _holders(self, release: ReleaseSpec) -> Iterator[FileHolder]:
-        schema, files = self._schema(release), release.intruder.files
+        schema, files = self.read_schema(release), release.intruder.files
         plans = (plan_file(file, i, self.table, schema, release.attributes) for i, file in enumerate(files))
         tables = [self._read(plan) for plan in plans]
         for holder, table in zip(holders(release.intruder, schema, tuple(one.names for one in tables)), tables, strict=True):
@@ -85,7 +85,8 @@ class SweepBasis:
             self.files[asked] = read_external(read_external_table(plan), plan).data
         return self.files[asked]
 
-    def _schema(self, release: ReleaseSpec) -> Schema:
+    def read_schema(self, release: ReleaseSpec) -> Schema:
+        """The classification of a release. Raises InputError as `schema_of`."""
         content = self.storage.read(schema_name(self.key, self.schema_of(release.classify_plan)))
         schema: Schema = TypeAdapter(Schema).validate_json(content)
         return schema

@@ -49,6 +49,14 @@ def test_every_insider_beyond_the_limit_is_named_worst_first():
     assert "policy line 5" in found[1]
 
 
+def test_an_earlier_release_that_is_lost_can_be_restored_or_omitted():
+    facts = {"decision": "undecided", "deciding_bound": None, "attack": "earlier_releases:r1"}
+    lost = line("reidentification", 0.1, None, reason="the earlier release old (r1) cannot be attacked: gone", **facts)
+    _, advice = told([lost, {**lost, "measure": "reidentification"}], [], spec(GROUPED))
+    assert "release: r1" in advice
+    assert len(told([{**lost, "reason": "it is too large"}], [], spec(GROUPED))) == 1
+
+
 def test_moving_values_further_is_no_advice_where_the_exchanges_were_followed():
     step = {**SWAPPED, "window_percent": 10.0}
     followed, *_ = suggest_stronger_masking(0, step, line("reidentification", 0.1, 0.9, attack="consistency"))

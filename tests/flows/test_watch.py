@@ -149,3 +149,38 @@ def test_help_says_what_there_is(sdcert, words):
     ran = sdcert(*words, "--help")
     assert ran.code == 0
     assert ("--again" if words == ["watch"] else "retry") in ran.out
+
+
+GROUPS = {"method": "microaggregation", "attributes": ["age", "income", "town"], "k": 5}
+LIMITS = {"policy": [{"measure": "reidentification", "at_most": 0.25}]}  # 1/k = 0.2
+NEWCOMERS = 12  # with each version: more than stay uncounted as a part of the people
+
+
+def drop_version(folder, number):
+    """A version of the survey with more people, whose answers tell which rows of two versions belong together."""
+    head, *rows = survey(80 + NEWCOMERS * number).splitlines()
+    told = [f"{row.rpartition(',')[0]},answer {i % 40}" for i, row in enumerate(rows)]
+    drop(folder, f"survey-{number}.csv", "\n".join([head, *told]) + "\n", hour=number)
+
+
+@pytest.mark.slow
+def test_a_growing_table_stays_certified_with_frozen_groups(watching, tmp_path):
+    found: list[str] = []
+    for number in range(5):
+        drop_version(tmp_path, number)
+        code, looked, said = watching(release={"masking": [{**GROUPS, "frozen": True}], **LIMITS})
+        assert code == 0, said
+        assert newest_manifest()["earlier"] == found
+        found.append(looked["run"])
+
+
+@pytest.mark.slow
+def test_a_growing_table_without_frozen_groups_is_refused_and_the_first_version_named(watching, tmp_path):
+    runs = []
+    for number, verdict in enumerate(("certified", "refused")):
+        drop_version(tmp_path, number)
+        code, looked, said = watching(release={"masking": [GROUPS], **LIMITS})
+        assert code == number, said
+        assert looked["verdict"] == verdict
+        runs.append(looked["run"])
+    assert runs[0] in said

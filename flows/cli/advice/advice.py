@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tasks.attack.insiders import SEPARATOR
+from tasks.attack.together.earlier_releases import CANNOT_BE_ATTACKED
 from tasks.mask.methods import find_method
 from tasks.mask.shared_advice import JOINTLY, MORE_RISK
 from tasks.microdata.escaping import escape_terminal
@@ -70,6 +71,8 @@ def _explain_line(line: dict[str, Any], figures: list[dict[str, Any]], spec: dic
                 )
             else:
                 yield "Ask about more people: a larger `control` makes the interval narrower; or hold the release back further."
+        elif (line["attack"] or "").startswith(f"{EARLIER}:") and CANNOT_BE_ATTACKED in (line["reason"] or ""):
+            yield _advise_lost_release(line["attack"].partition(":")[2])
         elif line["deciding_bound"] in ("low", "high"):
             yield _advise_sampling(spec.get("intruder") or {})
     elif spec.get("release") is not None:
@@ -91,6 +94,14 @@ def _explain_line(line: dict[str, Any], figures: list[dict[str, Any]], spec: dic
     else:
         there = f" {ELSEWHERE}" if spec.get("released") else ""
         yield f"Mask {_format_attribute(line)}more strongly{there}, or raise the limit of {location} if you can answer for it."
+
+
+def _advise_lost_release(name: str) -> str:
+    return (
+        "Give the attack the tables: restore them from a backup of the private folder or, of a release that only the release "
+        f"file names, put its table there. If there are none: `omit: [{{attack: {EARLIER}, release: {escape_terminal(name)}, "
+        "reason: ...}]` accepts that this release is not attacked, and the verdict says so."
+    )
 
 
 def _advise_joined_release(figures: list[dict[str, Any]], spec: dict[str, Any]) -> Iterator[str]:

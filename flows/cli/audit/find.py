@@ -78,9 +78,11 @@ def find_runs(file: Path | None, *, last: int, as_json: bool, **asked: Any) -> i
     """Print the runs that are asked for, newest first; exit code 0 if there are any, 1 if none.
 
     Raises InputError for a wrong date or verdict, and for a file that cannot be read. Cost: under a second at 100,000 entries;
-    a table that has the columns and rows of a release is read and compared as well.
+    a table that has the columns and rows of a release is read and compared as well, and where a family is shown, the private
+    manifest of each certified run is read.
     """
     from flows.cli.audit.run_descriptions import assess_entries, create_query, explain_nothing_found, open_trail_index, trust_in
+    from flows.cli.audit.show import print_family
 
     query = create_query(WHERE, **asked)
     with open_trail_index() as index:
@@ -90,11 +92,22 @@ def find_runs(file: Path | None, *, last: int, as_json: bool, **asked: Any) -> i
         trust = trust_in(index) if found else None
         assessments = [assess_entries(index.lines_of(one), trust) for one in found if trust is not None]
         words = origin.words if found or (file is not None and origin.query is None) else explain_nothing_found(index, query)
+    family = _list_family(found, file)
     if as_json:
-        _print_json(found, assessments, total, words)
+        _print_json(found, assessments, total, words, family)
     else:
         _print(found, assessments, total, words)
+        print_family(family)
     return FOUND if found else NOT_FOUND
+
+
+def _list_family(found: list[RunEntries], file: Path | None) -> list[dict[str, Any]] | None:
+    """The family of the only run that was found, or of the newest certified one that a file comes from; None: no such run."""
+    from flows.cli.family_text import list_family
+
+    certified = [one.run for one in found if one.ending is not None and one.ending.is_release]
+    asked = certified[:1] if file is not None or len(found) == 1 else []
+    return list_family(asked[0]) if asked else None
 
 
 def find_origin(index: Index, path: Path, query: Query) -> Origin:
@@ -262,8 +275,16 @@ def _create_table(found: list[RunEntries]) -> Table:
     return table
 
 
-def _print_json(found: list[RunEntries], assessments: list[EntryAssessment], total: int, words: str) -> None:
+def _print_json(
+    found: list[RunEntries],
+    assessments: list[EntryAssessment],
+    total: int,
+    words: str,
+    family: list[dict[str, Any]] | None,
+) -> None:
     from flows.cli.audit.run_descriptions import summarise_run
 
     runs = [summarise_run(one, of_it) for one, of_it in zip(found, assessments, strict=True)]
-    sys.stdout.write(json.dumps({"found": total, "shown": len(runs), "how": words, "runs": runs}, indent=1) + "\n")
+    content = {"found": total, "shown": len(runs), "how": words, "runs": runs}
+    content |= {} if family is None else {"family": family}
+    sys.stdout.write(json.dumps(content, indent=1) + "\n")

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from tasks.audit.lookup.index_rows import RunEntries
 
 WHERE = "sdcert audit show ID"
+FAMILY = "Other certified releases about the same persons"
 SHORTEST_DIGEST, LONGEST_NUMBER = 8, 20
 GOOD, NOT_GOOD = 0, 1
 _DIGEST = re.compile(rf"[0-9a-f]{{{SHORTEST_DIGEST},64}}")
@@ -53,10 +54,11 @@ def show(
         found = index.run(_find_run_of_digest(index, name) or name)
         lines = index.lines_of(found)
         assessment = assess_entries(lines, trust_in(index))
+    family = _list_family(found)
     if as_json:
-        _print_json(found, lines, assessment)
+        _print_json(found, lines, assessment, family)
     else:
-        _print(found, lines, assessment)
+        _print(found, lines, assessment, family)
     return NOT_GOOD if assessment.doubts else GOOD
 
 
@@ -112,18 +114,44 @@ def _show_entry(index: Index, number: int, *, as_json: bool) -> int:
     return NOT_GOOD if why else GOOD
 
 
-def _print_json(found: RunEntries, lines: list[tuple[LedgerLine, Entry | None]], of_it: EntryAssessment) -> None:
+def _list_family(found: RunEntries) -> list[dict[str, Any]]:
+    """The other certified releases about the same persons; empty where the run released nothing."""
+    from flows.cli.family_text import list_family
+
+    return list_family(found.run) if found.ending is not None and found.ending.is_release else []
+
+
+def print_family(family: list[dict[str, Any]] | None) -> None:
+    """Print the other certified releases about the same persons, if there are any."""
+    from flows.cli.family_text import describe_family
+
+    _print_section(FAMILY, describe_family(family or ()))
+
+
+def _print_json(
+    found: RunEntries, lines: list[tuple[LedgerLine, Entry | None]], of_it: EntryAssessment, family: list[dict[str, Any]]
+) -> None:
     from flows.cli.audit.private_manifest import manifest_path
     from flows.cli.audit.run_descriptions import summarise_run
 
     entries = [
         {"number": line.index, "leaf": line.leaf.hex(), **entry.model_dump(mode="json")} for line, entry in lines if entry
     ]
-    assessment = {"run": summarise_run(found, of_it), "manifest": str(manifest_path(found.run)), "entries": entries}
+    assessment = {
+        "run": summarise_run(found, of_it),
+        "manifest": str(manifest_path(found.run)),
+        "entries": entries,
+        "family": family,
+    }
     sys.stdout.write(json.dumps(assessment, indent=1) + "\n")
 
 
-def _print(found: RunEntries, lines: list[tuple[LedgerLine, Entry | None]], assessment: EntryAssessment) -> None:
+def _print(
+    found: RunEntries,
+    lines: list[tuple[LedgerLine, Entry | None]],
+    assessment: EntryAssessment,
+    family: list[dict[str, Any]],
+) -> None:
     from rich.text import Text
 
     from flows.cli.audit.run_descriptions import find_release_name, summarise_verdict
@@ -138,6 +166,7 @@ def _print(found: RunEntries, lines: list[tuple[LedgerLine, Entry | None]], asse
         out.print(Text(line), soft_wrap=True)
     for title, facts in list_sections(found, private=True):
         _print_section(title, facts)
+    print_family(family)
     signed = "" if assessment.doubts else ", each signed by a key of this home"
     _print_section(
         f"Entries of the ledger, by their leaf hashes{signed}",

@@ -20,6 +20,8 @@ from tasks.mask.pseudonyms import Pseudonyms
 from tasks.microdata.spec import Public
 from tasks.microdata.table import Integers
 
+CANNOT_BE_ATTACKED = "cannot be attacked"
+
 
 class EarlierReleases(AttackSpec):
     """Parameters of the attack by earlier releases. id: what it is called in figures and policy lines; default: the method.
@@ -173,7 +175,7 @@ def create_unfollowed_result(spec: EarlierReleases, release: EarlierRelease, int
         method=spec.method,
         intruder=intruder.name,
         status="not_followed",
-        reason=f"the earlier release {release.release} ({release.name}) cannot be attacked: {release.reason or ''}",
+        reason=f"the earlier release {release.release} ({release.name}) {CANNOT_BE_ATTACKED}: {release.reason or ''}",
         infers=spec.rule,
         knows_data="nothing of it",
         knows_mechanism="nothing",

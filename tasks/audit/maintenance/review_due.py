@@ -1,8 +1,8 @@
-"""Find certificates to look at again: past their review, older than today's attacks, or signed with a revoked key."""
+"""Find certificates to look at again: past review, broken by a later release, of older attacks, or of a revoked key."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Literal
@@ -12,7 +12,8 @@ from tasks.audit.lookup.index_rows import IndexRow, create_run_row, find_run, up
 from tasks.audit.lookup.trust import KeyEnd
 from tasks.report.predicate import ATTACK_CATALOGUE_VERSION
 
-Why = Literal["key revoked", "past review", "review soon", "older attacks"]
+Later = Literal["broken by a later release", "perhaps broken by a later release"]
+Why = Literal["key revoked", Later, "past review", "review soon", "older attacks"]
 Revoked = Callable[[str | None], KeyEnd | None]
 _START = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -94,14 +95,29 @@ def select_standing(
 
 
 def find_due_certificates(
-    known: Iterable[IssuedCertificate], *, at: datetime, within: timedelta, catalogue: str = ATTACK_CATALOGUE_VERSION
+    known: Iterable[IssuedCertificate],
+    *,
+    at: datetime,
+    within: timedelta,
+    catalogue: str = ATTACK_CATALOGUE_VERSION,
+    later: Mapping[str, tuple[Later, ...]] | None = None,
 ) -> tuple[DueCertificate, ...]:
     """Those of the certificates that are to be looked at again; the order is kept.
 
     within: told too are those whose date of review comes so soon after `at`. catalogue: the version of the attacks of today.
+    later: by run, what releases about the same persons that came after it did to a certificate.
     """
-    reasons = ((one, (*_check_key(one), *_check_review(one, at, within), *_check_attacks(one, catalogue))) for one in known)
-    return tuple(DueCertificate(one, why) for one, why in reasons if why)
+    found = []
+    for one in known:
+        by_release = () if later is None else later.get(one.run, ())
+        why: tuple[Why, ...] = (
+            *_check_key(one),
+            *by_release,
+            *_check_review(one, at, within),
+            *_check_attacks(one, catalogue),
+        )
+        found += [DueCertificate(one, why)] if why else []
+    return tuple(found)
 
 
 def _select_key_revocation(end: KeyEnd | None, one: IssuedCertificate, at: datetime) -> KeyEnd | None:
