@@ -88,10 +88,16 @@ def attack_with_earlier_releases(
 
     found = attack(views)
     names = {one.name: one.release for one in releases}
-    joined = tuple(JoinedRelease(name=view.name, release=names.get(view.name, ""), credit_without=None) for view in views)
+    without: list[float | None] = [None] * len(views)
     if 1 < len(views) <= MOST_LEFT_OUT and attacked is None:
-        without = (compute_mean_credit(attack((*views[:i], *views[i + 1 :]))) for i in range(len(views)))
-        joined = tuple(dataclasses.replace(one, credit_without=rate) for one, rate in zip(joined, without, strict=True))
+        # somebody who has one file less may find more by luck: of these intruders the one who finds most decides
+        smaller = [attack((*views[:i], *views[i + 1 :])) for i in range(len(views))]
+        without = [compute_mean_credit(one) for one in smaller]
+        found = max((found, *smaller), key=lambda one: compute_mean_credit(one) or 0.0)
+    joined = tuple(
+        JoinedRelease(name=view.name, release=names.get(view.name, ""), credit_without=rate)
+        for view, rate in zip(views, without, strict=True)
+    )
     found = dataclasses.replace(found, joined=joined, earlier=None if attacked is None else attacked.name)
     produced: AttackOutputs = {"result": store.put_record(dataclasses.replace(found, outcomes=None))}
     if of is not None:

@@ -35,7 +35,7 @@ def describe_joined_releases(content: Content) -> Iterator[Sentence]:
     alone = content.largest(one for one in figures if content.method_of(one.attack) != METHOD and one.value is not None)
     yield say("earlier.together", releases=[name_joined_release(one) for one in joined], rate=rate, alone=alone)
     known = [(one.credit_without, one) for one in joined if one.credit_without is not None]
-    if known:
+    if known and min(known, key=lambda pair: pair[0])[0] < (rate.value or 0.0):
         without, most = min(known, key=lambda pair: pair[0])
         yield say("earlier.tells_most", release=name_joined_release(most), without=without, rate=rate)
     back = content.largest(one for one in found if one.attack != METHOD and one.subgroup is None)
