@@ -187,7 +187,7 @@ def check_family(table, seed, n=24):
     rng = np.random.default_rng(seed)
     columns = {
         "a": rng.integers(0, 15, n).astype(float),
-        "b": rng.normal(size=n).round(1),
+        "b": rng.normal(size=n).round(1) + 0.0,
         "c": rng.integers(0, 4, n).astype(str),
     }
     files = []
@@ -195,7 +195,8 @@ def check_family(table, seed, n=24):
         there = np.sort(rng.choice(n, int(rng.integers(n - 6, n + 1)), replace=False))
         changed = {one: values.copy() for one, values in columns.items()}
         for _ in range(int(rng.integers(0, 3))):
-            changed["b"][rng.integers(n)] += 1.0
+            at = rng.integers(n)
+            changed["b"][at] = round(changed["b"][at] + 1.0, 1) + 0.0
             changed["c"][rng.integers(n)] = "0"
         original, schema = table(changed)
         steps = STEPS[int(rng.integers(len(STEPS)))]
