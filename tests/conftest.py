@@ -113,7 +113,8 @@ PASSED_OVER: set[Path] = set()  # files without a slow test, where none but thes
 @cache
 def names_slow(path: Path) -> bool:
     """Does the file, or the fixtures of its folder, mark a test as slow?"""
-    return any(SLOW in one.read_text(encoding="utf-8") for one in (path, path.parent / "conftest.py") if one.exists())
+    shared = [] if path.parent == ROOT / "tests" else [path.parent / "conftest.py"]  # that one has the words for all folders
+    return any(SLOW in one.read_text(encoding="utf-8") for one in (path, *shared) if one.exists())
 
 
 def pytest_ignore_collect(collection_path, config):
