@@ -106,8 +106,7 @@ def link_by_releases(files: tuple[ReleaseFile, ...], of: int, n: int, knows: tup
     informed = {pair: joined for pair, joined in links.items() if sets[pair[0]].informs and sets[pair[1]].informs}
     sets = keep_consistent(sets, informed)
     if all(one.n_records is None for one in files):  # who has a share does not know who else is in both
-        for i, joined in from_it.items():
-            sets[of] = keep_presence(sets[of], sets[i], joined)
+        sets[of] = keep_presence(sets[of], [(sets[i], joined) for i, joined in from_it.items()])
         sets = keep_consistent(sets, informed)
     own = sets[of]
     sound = all(one.is_sound for one in sets)
