@@ -24,6 +24,7 @@ from tasks.mask.methods import mask
 from tasks.mask.noise.noise import Noise
 from tasks.mask.ranks.rank_swapping import RankSwapping
 from tasks.microdata.alignment import Alignment
+from tasks.microdata.errors import NotApplicable
 from tasks.microdata.ground_truth import GroundTruth
 from tasks.microdata.schema import Role, Schema
 from tasks.microdata.table import Microdata
@@ -296,3 +297,16 @@ def test_a_holder_of_some_persons_has_their_rows_in_every_release(table):
     (newest, earlier), n = arrange_files(AttackContext(*known, held, None, (view,), ""))
     assert n == 6
     assert newest.row.tolist() == earlier.row.tolist() == held.tolist()
+
+
+def test_rows_without_a_known_attribute_are_found_by_those_of_another_release(table):
+    """Ages are known, the other file shows jobs alone: whoever is found by age is found by their job there."""
+    original, schema = table({"age": np.arange(12.0), "job": [str(i) for i in range(12)]})
+    ages = release_of(original, schema, groups_of(3, "age"), range(12))
+    whole = release_of(original, schema, (), range(12), name="b")
+    jobs = replace(whole, masked=whole.masked.select(("job",)))
+    credit, links = credit_of((ages, jobs), 1, 12, ("age",))
+    assert credit.tolist() == [1 / 3] * 12
+    assert links.sound_sizes.tolist() == [3] * 12
+    with pytest.raises(NotApplicable):
+        credit_of((jobs,), 0, 12, ("age",))

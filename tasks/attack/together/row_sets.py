@@ -63,6 +63,33 @@ def expand_images(images: Images, kind_of_record: Integers, state: Integers) -> 
     return RowSets(starts, rows, score, state, images.is_sound)
 
 
+def list_linked_rows(other: RowSets, links: RowLinks, state: Integers) -> RowSets:
+    """The rows of a release of which the intruder knows no attribute: those with the key of a row of the record elsewhere.
+
+    other: the sets of a release that informs. links: from the release without known attributes to it. state: shape (n,): who is
+    released in the first. Somebody who is not in the other release can have any row.
+    Raises NotFollowed for more than `MOST_IMAGES` rows in all.
+    """
+    released = state == RELEASED
+    both = released & (other.state == RELEASED)
+    told = both[other.owner]
+    owner, key = other.owner[told], links.key_second[other.rows[told]]
+    shown = np.unique(links.key_first)
+    alone = np.flatnonzero(released & ~both)
+    pairs = np.unique(np.column_stack([owner, key]), axis=0)
+    pairs = np.vstack([pairs, np.column_stack([np.repeat(alone, len(shown)), np.tile(shown, len(alone))])])
+    pairs = pairs[np.argsort(pairs[:, 0], kind="stable")]
+    sizes = np.bincount(links.key_first, minlength=links.n_keys)
+    counts = sizes[pairs[:, 1]]
+    if counts.sum() > MOST_IMAGES:
+        raise NotFollowed(f"more than {MOST_IMAGES:,} rows can be the images of the records: too many to join releases by")
+    begins = np.append(0, np.cumsum(sizes))[pairs[:, 1]]
+    within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+    rows = np.argsort(links.key_first, kind="stable")[np.repeat(begins, counts) + within]
+    of_record = np.bincount(np.repeat(pairs[:, 0], counts), minlength=len(state))
+    return RowSets(np.append(0, np.cumsum(of_record)), rows, np.zeros(len(rows)), state, other.is_sound)
+
+
 def keep_consistent(sets: list[RowSets], links: dict[tuple[int, int], RowLinks]) -> list[RowSets]:
     """What is left when each row of a record has, in every other release, a row of the record that can be the same person's.
 
