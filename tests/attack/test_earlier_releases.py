@@ -26,7 +26,7 @@ from tasks.mask.ranks.rank_swapping import RankSwapping
 from tasks.microdata.alignment import Alignment
 from tasks.microdata.errors import NotApplicable
 from tasks.microdata.ground_truth import GroundTruth
-from tasks.microdata.schema import Role, Schema
+from tasks.microdata.schema import Role, Scale, Schema
 from tasks.microdata.table import Microdata
 
 SPEC = EarlierReleases(method="earlier_releases")
@@ -310,3 +310,19 @@ def test_rows_without_a_known_attribute_are_found_by_those_of_another_release(ta
     assert links.sound_sizes.tolist() == [3] * 12
     with pytest.raises(NotApplicable):
         credit_of((jobs,), 0, 12, ("age",))
+
+
+def test_columns_that_say_nothing_of_each_other_join_nobody(table):
+    """Fifty categories, drawn anew for everybody: the 100 pairs are not learned by heart. A column that is kept is."""
+    same = np.arange(100)
+
+    def compare_pairs(seed, kept):
+        rng = np.random.default_rng(seed)
+        before = rng.integers(0, 50, 100)
+        after = np.where(rng.random(100) < kept, before, rng.integers(0, 50, 100))
+        (one, schema), (two, _) = (table({"c": some.astype(str)}, scales={"c": Scale.NOMINAL}) for some in (before, after))
+        found = link_rows(one, two, schema, (same, same), ()).ratios
+        return found.table[found.table_first[:, 0] + found.table_second[:, 0]].mean()
+
+    assert np.mean([compare_pairs(seed, 0.0) for seed in range(20)]) < 0.5  # without the correction 2.7
+    assert np.mean([compare_pairs(seed, 0.35) for seed in range(20)]) > 0.9
