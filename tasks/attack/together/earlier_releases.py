@@ -90,9 +90,7 @@ def arrange_files(context: AttackContext) -> tuple[tuple[ReleaseFile, ...], int]
     alone. Somebody who holds a share of the records has of the other sources the same people.
     """
     truth, n = context.truth, context.truth.original.n
-    rows = np.full(n, -1, dtype=np.int64)
-    pairs = truth.record_pairs
-    rows[pairs.records] = pairs.rows
+    rows = truth.alignment.row_by_record if context.held is None else truth.alignment.row_by_record[context.held]
     files = [
         ReleaseFile(
             name="",

@@ -24,6 +24,7 @@ from tasks.attack.together.row_sets import (
     expand_images,
     keep_consistent,
     keep_presence,
+    list_linked_rows,
 )
 from tasks.mask.methods import Mechanism
 from tasks.microdata.errors import AttackFailed, NotApplicable
@@ -79,7 +80,8 @@ def link_by_releases(files: tuple[ReleaseFile, ...], of: int, n: int, knows: tup
 
     Returns the links of the N records to the rows of the release. Where nothing was left out by a likelihood, the sets are
     sound, with their sizes and their rows: the true row is never left out. By chance the credit is 1/m.
-    Raises NotApplicable where the intruder knows nothing of what the release publishes; NotFollowed where the images are too
+    Raises NotApplicable where the intruder knows nothing of what the release publishes, and nothing that it shows joins its
+    rows with those of a release of which they do; NotFollowed where the images are too
     many; AttackFailed where no row is left of a record that is released: the stated steps are not those that were applied.
     Cost: that of the transparency attack on each release, O(images) for each pair of releases, and where columns are compared
     by a law, the pairs of a record's rows, at most a million.
@@ -102,12 +104,15 @@ def link_by_releases(files: tuple[ReleaseFile, ...], of: int, n: int, knows: tup
         told = knows if i == of else _drop_repeated(one, knows, from_it[i].shared)
         sets.append(_list_rows(one, rows[i], told, n, most))
     if not sets[of].informs:
-        raise NotApplicable("the intruder knows no attribute that the release publishes")
+        linked = [i for i, joined in from_it.items() if sets[i].informs and (joined.n_keys > 1 or joined.has_ratios)]
+        if not linked:
+            raise NotApplicable("the intruder knows no attribute that the release publishes")
+        best = max(linked, key=lambda i: (from_it[i].n_keys, files[i].name))
+        sets[of] = list_linked_rows(sets[best], from_it[best], sets[of].state)
     informed = {pair: joined for pair, joined in links.items() if sets[pair[0]].informs and sets[pair[1]].informs}
     sets = keep_consistent(sets, informed)
     if all(one.n_records is None for one in files):  # who has a share does not know who else is in both
-        for i, joined in from_it.items():
-            sets[of] = keep_presence(sets[of], sets[i], joined)
+        sets[of] = keep_presence(sets[of], [(sets[i], joined) for i, joined in from_it.items()])
         sets = keep_consistent(sets, informed)
     own = sets[of]
     sound = all(one.is_sound for one in sets)

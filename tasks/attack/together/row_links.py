@@ -183,13 +183,21 @@ def _share_of_unequal(held: Integers, shown: Integers) -> float:
 
 
 def _learn_table(held: Integers, shown: Integers, pairs: tuple[Integers, Integers]) -> Floats:
-    """log P(a, b | one person) / P(a) P(b), from the pairs, each expected count raised as if one more pair had been seen."""
+    """log P(a, b | one person) / P(a) P(b), from the pairs, each expected count raised as if one more pair had been seen.
+
+    The counts are moved towards independence by what they differ from it by chance: by the share that the degrees of freedom
+    are of their chi-squared statistic. Of columns that say nothing of each other hardly anything is learned.
+    """
     size = int(max(held.max(initial=0), shown.max(initial=0))) + 2
     one, two = (np.bincount(codes + 1, minlength=size) / len(codes) for codes in (held, shown))
     by_chance = np.outer(one, two)
     counts = np.zeros((size, size))
     np.add.at(counts, (held[pairs[0]] + 1, shown[pairs[1]] + 1), 1.0)
-    joint = (counts + by_chance) / (len(pairs[0]) + 1)
+    k, seen = len(pairs[0]), by_chance > 0
+    statistic = k * float(((counts / k - by_chance)[seen] ** 2 / by_chance[seen]).sum())
+    freedom = (np.count_nonzero(one) - 1) * (np.count_nonzero(two) - 1)
+    weight = 1 - min(freedom / statistic, 1.0) if statistic > 0 else 0.0
+    joint = (weight * counts + (k * (1 - weight) + 1) * by_chance) / (k + 1)
     with np.errstate(divide="ignore", invalid="ignore"):
         table: Floats = np.where(by_chance > 0, np.log(joint / by_chance), 0.0)
     return table

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -62,40 +63,89 @@ def expand_images(images: Images, kind_of_record: Integers, state: Integers) -> 
     return RowSets(starts, rows, score, state, images.is_sound)
 
 
+def list_linked_rows(other: RowSets, links: RowLinks, state: Integers) -> RowSets:
+    """The rows of a release of which the intruder knows no attribute: those with the key of a row of the record elsewhere.
+
+    other: the sets of a release that informs. links: from the release without known attributes to it. state: shape (n,): who is
+    released in the first. Somebody who is not in the other release can have any row.
+    Raises NotFollowed for more than `MOST_IMAGES` rows in all.
+    """
+    released = state == RELEASED
+    both = released & (other.state == RELEASED)
+    told = both[other.owner]
+    owner, key = other.owner[told], links.key_second[other.rows[told]]
+    shown = np.unique(links.key_first)
+    alone = np.flatnonzero(released & ~both)
+    pairs = np.unique(np.column_stack([owner, key]), axis=0)
+    pairs = np.vstack([pairs, np.column_stack([np.repeat(alone, len(shown)), np.tile(shown, len(alone))])])
+    pairs = pairs[np.argsort(pairs[:, 0], kind="stable")]
+    sizes = np.bincount(links.key_first, minlength=links.n_keys)
+    counts = sizes[pairs[:, 1]]
+    if counts.sum() > MOST_IMAGES:
+        raise NotFollowed(f"more than {MOST_IMAGES:,} rows can be the images of the records: too many to join releases by")
+    begins = np.append(0, np.cumsum(sizes))[pairs[:, 1]]
+    within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+    rows = np.argsort(links.key_first, kind="stable")[np.repeat(begins, counts) + within]
+    of_record = np.bincount(np.repeat(pairs[:, 0], counts), minlength=len(state))
+    return RowSets(np.append(0, np.cumsum(of_record)), rows, np.zeros(len(rows)), state, other.is_sound)
+
+
 def keep_consistent(sets: list[RowSets], links: dict[tuple[int, int], RowLinks]) -> list[RowSets]:
     """What is left when each row of a record has, in every other release, a row of the record that can be the same person's.
 
     Formula in words: a row is left out if none of the record's rows in another release has its key; until no more are left out.
-    Sound: if the sets hold the true rows, and the keys of one person's rows are equal, so do those that are left.
+    Sound: if the sets hold the true rows, and the keys of one person's rows are equal, so do those that are left. Where they
+    may not hold them, a record of whom nothing would be left keeps what it has: the likeliest rows contradict each other.
     links: by places in `sets`, the smaller one first. Cost: O(e) for each pair of releases and round.
     """
     found, changed = list(sets), True
+    sound = all(one.is_sound for one in sets)
     while changed:
-        changed = False
+        keeps = [np.ones(len(one.rows), dtype=bool) for one in found]
         for (x, y), joined in links.items():
             for one, other, own, of_other in (
                 (x, y, joined.key_first, joined.key_second),
                 (y, x, joined.key_second, joined.key_first),
             ):
                 both = (found[one].state == RELEASED) & (found[other].state == RELEASED)
-                keep = _find_supported(*_arrays(found[one]), *_arrays(found[other]), own, of_other, joined.n_keys, both)
-                if not keep.all():
-                    found[one], changed = found[one].select(keep), True
+                keeps[one] &= _find_supported(*_arrays(found[one]), *_arrays(found[other]), own, of_other, joined.n_keys, both)
+        if not sound:
+            keeps = [_keep_contradicted(one, keep) for one, keep in zip(found, keeps, strict=True)]
+        changed = not all(keep.all() for keep in keeps)
+        found = [one if keep.all() else one.select(keep) for one, keep in zip(found, keeps, strict=True)]
     return found
 
 
-def keep_presence(own: RowSets, other: RowSets, links: RowLinks) -> RowSets:
-    """What is left of the first release's sets by who is in the second one, and what speaks for each row that is left.
+def keep_presence(own: RowSets, others: Sequence[tuple[RowSets, RowLinks]]) -> RowSets:
+    """What is left of one release's sets by who is in the others, and what speaks for each row that is left.
 
-    Meaning: somebody who is in both has a row whose key the other release shows; of somebody who is in the first alone it is
-    known that some rows are others'.
+    Meaning: somebody who is in this one and in another has a row whose key the other shows; of somebody who is in this one
+    alone it is known that some rows are others'.
     Formula in words: key K has n rows here, n' there, and l(K) people are in the other release alone who may have it there.
-    At most n - n' + l(K) people of the first alone have it, and n - n' if it is known of everybody whether they are in both.
-    links: first to second; of the sets of `other`, those of records with no row in `own` are the people in the other alone.
+    At most n - n' + l(K) people of this one alone have it, and n - n' if it is known of everybody whether they are in both.
+    others: each with the links from this release to it; of its sets, those of records with no row in `own` are the people in it
+    alone.
 
     Returns the sets, to whose scores the logarithm of the share of the key's rows is added that belong to people like the
-    record.
+    record. Where sets may not hold the true rows, a record of whom nothing would be left keeps what it has.
     """
+    keep, score = np.ones(len(own.rows), dtype=bool), own.score
+    for other, links in others:
+        possible, speaks = _compare_presence(own, other, links)
+        keep, score = keep & possible, score + speaks
+    if not (own.is_sound and all(other.is_sound for other, _ in others)):
+        keep = _keep_contradicted(own, keep)
+    return replace(own, score=score).select(keep)
+
+
+def _keep_contradicted(sets: RowSets, keep: Booleans) -> Booleans:
+    """Every row of the records of whom no row would be left, besides `keep`."""
+    left = np.bincount(sets.owner[keep], minlength=len(sets.state))
+    return np.asarray(keep | (left == 0)[sets.owner])
+
+
+def _compare_presence(own: RowSets, other: RowSets, links: RowLinks) -> tuple[Booleans, Floats]:
+    """Of each row of `own`: can it be its record's, by who is in the other release, and the logarithm of what speaks for it."""
     here = np.bincount(links.key_first, minlength=links.n_keys)
     there = np.bincount(links.key_second, minlength=links.n_keys)
     left = (other.state == RELEASED) & (own.state == ABSENT)
@@ -109,8 +159,7 @@ def keep_presence(own: RowSets, other: RowSets, links: RowLinks) -> RowSets:
     key, state = links.key_first[own.rows], other.state[own.owner]
     keep = np.where(state == ABSENT, new[key] > 0, np.where(state == RELEASED, there[key] > 0, True))
     share = np.where(state == ABSENT, likely[key], np.minimum(here, there)[key]) / here[key]
-    speaks = np.where(state == UNKNOWN, 0.0, np.log(np.maximum(share, 1e-9)))
-    return replace(own, score=own.score + speaks).select(keep)
+    return keep, np.where(state == UNKNOWN, 0.0, np.log(np.maximum(share, 1e-9)))
 
 
 def add_scores(own: RowSets, other: RowSets, links: RowLinks) -> RowSets:
