@@ -98,6 +98,8 @@ def attack_with_earlier_releases(
         JoinedRelease(name=view.name, release=names.get(view.name, ""), credit_without=rate)
         for view, rate in zip(views, without, strict=True)
     )
+    if attacked is not None and found.status == "not_applicable":  # columns were renamed: nobody can say that nothing is found
+        found = dataclasses.replace(found, status="not_followed")
     found = dataclasses.replace(found, joined=joined, earlier=None if attacked is None else attacked.name)
     produced: AttackOutputs = {"result": store.put_record(dataclasses.replace(found, outcomes=None))}
     if of is not None:
