@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
 from tasks.microdata.errors import InputError
 from tasks.microdata.spec import Public, Reason, Spec
@@ -24,7 +24,7 @@ class Omission(Spec):
 
     attack: Public[str]
     intruder: str | None = None
-    release: str | None = None
+    release: str | None = Field(None, exclude_if=lambda given: given is None)
     reason: Public[Reason]
 
     @model_validator(mode="after")

@@ -34,6 +34,7 @@ NO_OBJECT = {
 LACKS_KNOWLEDGE = {
     "{}, which somebody who asks for this does not know": 1,
     "the intruder knows no published attribute": 5,
+    "the intruder knows no attribute that the release publishes": 2,
     "the intruder knows no attribute with an order, so that there is no covariance": 1,
     "the intruder knows no attribute that has an order": 1,
     "the intruder knows no attribute, or the release has none": 1,
@@ -72,6 +73,7 @@ TOO_LARGE = {
     "more than {} pairs of records and rows are possible: too many to weigh together": 1,
     "more than {} pairs of records and rows are too many for a simulated law": 1,
     "more than {} pairs are equally likely: the law tells too few apart": 1,
+    "more than {} rows can be the images of the records: too many to join releases by": 3,
     "NOT_EXCHANGED": 1,
     "too_large.reason": 1,
     "`learn: {}` takes at most {} attributes, and {} are known: learn {}": 1,

@@ -12,8 +12,6 @@ from flows.cli.draft.answer import answer_questions
 from flows.questions import extract_questions
 from tasks.microdata.document import format_dotted_path, read_document
 
-pytestmark = pytest.mark.usefixtures("undrawn")
-
 RATE = {"measure": "reidentification", "at_most": 0.4}
 TAIL = {"measure": "records_exposed", "at_most": 0.9}
 KINDS = ("insiders", "inference", "membership")

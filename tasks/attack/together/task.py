@@ -122,7 +122,11 @@ def reconstruct_from_releases(
     store = Store()
     original = store.table(data)
     counted = [store.record(one, EarlierRelease) for one in earlier]
-    views = tuple(read_earlier_view(store, one, one.tables) for one in counted if one.tables is not None)
+    views = tuple(
+        read_earlier_view(store, one, one.tables)
+        for one in counted
+        if one.tables is not None and "record" in store.table(one.tables.alignment).names  # else its rows are nobody's
+    )
     found = reconstruct_values(
         original,
         store.table(masked),

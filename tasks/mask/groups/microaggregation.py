@@ -81,7 +81,7 @@ class Microaggregation(MaskingMethod):
     gamma: Public[Annotated[float, Field(ge=0)] | None] = None
     axis: Public[ProjectionAxis | None] = None
     nested_in: Public[GroupSize | None] = Field(None, exclude_if=lambda given: given is None)
-    frozen: Public[bool] = Field(default=False, exclude_if=lambda given: not given)
+    frozen: Public[bool | None] = Field(None, exclude_if=lambda given: not given)
     kept: SkipJsonSchema[KeptGroups | None] = Field(None, exclude_if=lambda given: given is None)
 
     @model_validator(mode="after")
