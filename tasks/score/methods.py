@@ -76,7 +76,7 @@ def score(
         estimate
         for result in results
         for estimate in (
-            _estimate_joined(result, joined or {}, subgroups)
+            _estimate_joined(result, {None: JoinedTruth(truth, schema, ()), **(joined or {})}, subgroups)
             if result.method == EARLIER
             else linkage_estimates(result, truths.get(result.intruder, truth), schema, subgroups)
         )

@@ -15,6 +15,7 @@ from tasks.attack.outcomes.outcome import AttackResult
 from tasks.attack.threat import Intruder
 from tasks.attack.together.earlier_release import EarlierRelease, EarlierView
 from tasks.attack.together.joining import ReleaseFile, link_by_releases
+from tasks.attack.transparency.transparency import Transparency
 from tasks.mask.methods import Mechanism
 from tasks.mask.pseudonyms import Pseudonyms
 from tasks.microdata.spec import Public
@@ -75,12 +76,13 @@ class EarlierReleases(AttackSpec):
         return Gaps()
 
     def run(self, context: AttackContext) -> AttackFindings:
+        if not context.earlier:  # what this release tells alone
+            return Transparency(method="transparency").run(context)
         files, n = arrange_files(context)
         links = link_by_releases(files, 0, n, context.knows)
         if context.of_persons:
             links = replace(links, small_sets=_select_small_sets(links, int(context.truth.rows_by_unit.sizes.max())))
-        others = "; the same of each earlier release" if context.earlier else ""
-        return AttackFindings(links, f"{others}{describe_soundness(context)}")
+        return AttackFindings(links, f"; the same of each earlier release{describe_soundness(context)}")
 
 
 def arrange_files(context: AttackContext) -> tuple[tuple[ReleaseFile, ...], int]:

@@ -165,10 +165,15 @@ def list_checks(attacks: tuple[str, ...] = ()) -> tuple[CalibrationCheck, ...]:
 
 def _list_plain_checks(spec: Attack) -> Iterator[CalibrationCheck]:
     """The checks of an attack that no list of this file names: with its defaults, by an intruder who knows all attributes."""
-    for setting, make, steps in _OF_NOBODY:
-        yield _run_null_check(spec.method, setting, spec, partial(make, null_checks.N_RECORDS, steps))
+    if spec.about.required_by == "earlier releases":  # alone, it is the attack by transparency: of steps that it can follow
+        dealt = partial(worlds.make_shuffled_rows_world, null_checks.N_RECORDS, (_MICRO,))
+        yield _run_null_check(spec.method, "rows dealt out, microaggregation", spec, dealt)
+    else:
+        for setting, make, steps in _OF_NOBODY:
+            yield _run_null_check(spec.method, setting, spec, partial(make, null_checks.N_RECORDS, steps))
     for share in SHARES:
-        yield _create_planted_check(spec.method, "", spec, (), share)
+        masked = (_PRAM,) if spec.about.required_by == "earlier releases" else ()
+        yield _create_planted_check(spec.method, "", spec, masked, share)
     intervals = partial(_run_intervals, f"{spec.method}, microaggregated", spec, worlds.make_masked_world, (_MICRO,))
     yield CalibrationCheck("coverage", spec.method, "intervals", f"{spec.method}, microaggregated", intervals)
     recount = partial(figures_are_true, spec.method, spec, _SEVERAL)
