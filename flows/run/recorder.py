@@ -196,7 +196,7 @@ class RunRecorder:
 
     def _record_outputs(self, name: str, state: State[Outputs]) -> Outputs:
         outputs: Outputs = state.result()
-        cached = state.name == "Cached"
+        cached = state.name == "Cached" and name not in self.computed  # this run computed it, if its stages run again
         (self.cached if cached else self.computed).append(name)
         self._manifest["stages"][name] = {"cached": cached, "produced": outputs, "record": _get_record_name(state)}
         self._save()

@@ -13,9 +13,11 @@ from hypothesis import strategies as st
 
 from tasks.attack.base import AttackContext
 from tasks.attack.methods import attack_records
+from tasks.attack.outcomes.outcome import AttackResult
 from tasks.attack.threat import Intruder
+from tasks.attack.together import joining
 from tasks.attack.together.earlier_release import EarlierView
-from tasks.attack.together.earlier_releases import EarlierReleases, arrange_files, see_from
+from tasks.attack.together.earlier_releases import EarlierReleases, arrange_files, choose_strongest, see_from
 from tasks.attack.together.joining import ReleaseFile, link_by_releases
 from tasks.attack.together.row_links import RowLinks, link_rows
 from tasks.attack.together.row_sets import ABSENT, RELEASED, RowSets, keep_consistent, keep_presence
@@ -213,6 +215,25 @@ def check_family(table, seed, n=24):
         there = files[-1].record
         alone = link_by_releases(tuple(files[-1:]), 0, n, knows)
         assert (links.sound_sizes[there] <= alone.sound_sizes[there]).all()
+
+
+def test_too_many_pairs_to_weigh_together_leave_everybody_their_likeliest_row(monkeypatch):
+    """The only row of the second record is likelier the first one's: less than nothing speaks for it, and it is their guess."""
+    monkeypatch.setattr(joining, "MOST_PAIRS_JOINTLY", 0)
+    sets = replace(sets_of([0, 1], [0]), score=np.array([0.0, -1.0, -3.0]))
+    assert as_lists(joining._choose(sets, 2, by_law=True)) == [[1], [0]]
+
+
+def test_somebody_may_leave_an_earlier_release_aside_but_no_failure():
+    def result(status, credit):
+        outcomes = Microdata.from_columns({"credit": pa.array([credit])})
+        plain = dict.fromkeys(("infers", "knows_data", "knows_mechanism"), "")
+        return AttackResult(attack="a", method="a", intruder="declared", status=status, direction=None, scale_by=None,
+                            n_release=1, chance=None, outcomes=None if credit is None else outcomes, **plain)  # fmt: skip
+
+    weak, strong, failed = result("ok", 0.1), result("ok", 0.4), result("failed", None)
+    assert choose_strongest(weak, [strong, failed]) is strong
+    assert choose_strongest(failed, [strong]) is failed
 
 
 def test_releases_of_other_people_tell_nothing(table):

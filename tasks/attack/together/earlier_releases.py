@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
 
@@ -185,6 +186,16 @@ def create_unfollowed_result(spec: EarlierReleases, release: EarlierRelease, int
         chance=None,
         earlier=release.name,
     )
+
+
+def choose_strongest(found: AttackResult, smaller: Sequence[AttackResult]) -> AttackResult:
+    """The result by which an intruder finds most who may leave earlier releases aside.
+
+    found: with all of them. smaller: each with one less. An attack with all of them that gave no figure keeps its status.
+    """
+    if found.status != "ok":
+        return found
+    return max((found, *smaller), key=lambda one: compute_mean_credit(one) or 0.0)
 
 
 def compute_mean_credit(result: AttackResult) -> float | None:

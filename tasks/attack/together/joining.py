@@ -32,7 +32,7 @@ from tasks.microdata.schema import Schema
 from tasks.microdata.table import Floats, Integers, Microdata
 
 LEAST_LIKELY = 25.0  # a row e^-25 times as likely as the record's likeliest is left out
-TIE = 1e-9  # scores that differ by less are equal
+TIE = 1e-9  # logarithms that differ by less are equal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,11 +159,10 @@ def _assign(sets: RowSets, n_rows: int) -> RowSets:
     starts = np.append(0, np.cumsum(np.diff(sets.starts)[released]))
     ones = np.ones(len(released), dtype=np.int64), np.ones(n_rows, dtype=np.int64)
     counts = KindCounts(*ones, all_records=len(released) == n_rows)
-    number = np.arange(len(sets.rows))
     left = assignable(PossiblePairs(starts, sets.rows, n_rows), counts)
     keys = left.records * n_rows + left.rows
     all_keys = np.repeat(np.arange(len(released)), np.diff(starts)) * n_rows + sets.rows
-    return sets.select(np.isin(all_keys, keys)[number])
+    return sets.select(np.isin(all_keys, keys))
 
 
 def _choose(sets: RowSets, n_rows: int, *, by_law: bool) -> RowSets:
@@ -175,9 +174,11 @@ def _choose(sets: RowSets, n_rows: int, *, by_law: bool) -> RowSets:
     counts, ones = (sets.state == RELEASED).astype(np.int64), np.ones(n_rows, dtype=np.int64)
     pairs = LikelyPairs(sets.starts, sets.rows[order], sets.score[order], counts, ones, int(counts.sum()))
     evidence = pairs.compute_evidence()
-    chance = evidence if len(evidence) > MOST_PAIRS_JOINTLY else pairs.compute_chances(evidence)
-    sorted_sets = RowSets(sets.starts, sets.rows[order], chance, sets.state, sets.is_sound)
-    return sorted_sets.select(chance >= _find_largest(sorted_sets, chance) * (1 - EQUAL))
+    ordered = replace(sets, rows=sets.rows[order], score=evidence)
+    if len(evidence) > MOST_PAIRS_JOINTLY:
+        return ordered.select(evidence >= _find_largest(ordered, evidence) - TIE)
+    chance = pairs.compute_chances(evidence)
+    return ordered.select(chance >= _find_largest(ordered, chance) * (1 - EQUAL))
 
 
 def _find_largest(sets: RowSets, values: Floats) -> Floats:

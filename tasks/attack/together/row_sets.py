@@ -13,7 +13,7 @@ from tasks.microdata.compiled import njit
 from tasks.microdata.errors import NotFollowed
 from tasks.microdata.table import Booleans, Floats, Integers
 
-UNKNOWN, ABSENT, RELEASED = -2, -1, 0  # what the intruder knows of a record and a release
+ABSENT, RELEASED = -1, 0  # what the intruder knows of a record and a release
 LEAST_LIKELY = 14.0  # of the other release, a row e^-14 times as likely as the record's likeliest says nothing
 MOST_COMPARED = 1_000_000  # pairs of rows of one record that ratios are computed of; of more, keys alone speak
 
@@ -22,9 +22,8 @@ MOST_COMPARED = 1_000_000  # pairs of rows of one record that ratios are compute
 class RowSets:
     """Of record i the rows rows[starts[i]:starts[i + 1]], with the logarithm of how much speaks for each.
 
-    state: shape (n,): RELEASED, ABSENT (the intruder knows that the record has no row), or UNKNOWN (nothing follows of it).
-    The sets of those that are not RELEASED are empty. is_sound: do the sets surely hold the true rows? informs: do they say
-    anything? If not they are empty, and any row can be anybody's.
+    state: shape (n,): RELEASED, or ABSENT (the intruder knows that the record has no row), whose sets are empty. is_sound: do
+    the sets surely hold the true rows? informs: do they say anything? If not they are empty, and any row can be anybody's.
     """
 
     starts: Integers
@@ -157,9 +156,9 @@ def _compare_presence(own: RowSets, other: RowSets, links: RowLinks) -> tuple[Bo
     new = np.clip(here - there + leavers, 0, here)
     likely = np.clip(here - there, 0, here) + np.minimum(leavers, here) * 1e-3
     key, state = links.key_first[own.rows], other.state[own.owner]
-    keep = np.where(state == ABSENT, new[key] > 0, np.where(state == RELEASED, there[key] > 0, True))
+    keep = np.where(state == ABSENT, new[key] > 0, there[key] > 0)
     share = np.where(state == ABSENT, likely[key], np.minimum(here, there)[key]) / here[key]
-    return keep, np.where(state == UNKNOWN, 0.0, np.log(np.maximum(share, 1e-9)))
+    return keep, np.log(np.maximum(share, 1e-9))
 
 
 def add_scores(own: RowSets, other: RowSets, links: RowLinks) -> RowSets:

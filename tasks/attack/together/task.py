@@ -12,7 +12,13 @@ from tasks.attack.outputs import AttackOutputs, ReconstructionOutputs
 from tasks.attack.task import ROOMS, scored_targets
 from tasks.attack.threat import Intruder
 from tasks.attack.together.earlier_release import EarlierRelease, EarlierView, read_earlier_view
-from tasks.attack.together.earlier_releases import EarlierReleases, compute_mean_credit, create_unfollowed_result, see_from
+from tasks.attack.together.earlier_releases import (
+    EarlierReleases,
+    choose_strongest,
+    compute_mean_credit,
+    create_unfollowed_result,
+    see_from,
+)
 from tasks.attack.together.value_reconstruction import reconstruct_values
 from tasks.mask.outputs import Mechanisms
 from tasks.microdata.alignment import read_alignment, require_alignment
@@ -90,10 +96,9 @@ def attack_with_earlier_releases(
     names = {one.name: one.release for one in releases}
     without: list[float | None] = [None] * len(views)
     if 1 < len(views) <= MOST_LEFT_OUT and attacked is None:
-        # somebody who has one file less may find more by luck: of these intruders the one who finds most decides
         smaller = [attack((*views[:i], *views[i + 1 :])) for i in range(len(views))]
         without = [compute_mean_credit(one) for one in smaller]
-        found = max((found, *smaller), key=lambda one: compute_mean_credit(one) or 0.0)
+        found = choose_strongest(found, smaller)
     joined = tuple(
         JoinedRelease(name=view.name, release=names.get(view.name, ""), credit_without=rate)
         for view, rate in zip(views, without, strict=True)
