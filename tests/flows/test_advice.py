@@ -57,6 +57,18 @@ def test_an_earlier_release_that_is_lost_can_be_restored_or_omitted():
     assert len(told([{**lost, "reason": "it is too large"}], [], spec(GROUPED))) == 1
 
 
+def test_what_a_step_does_already_is_no_advice():
+    joint = line("reidentification", 0.1, 0.5, attack="earlier_releases:r1")
+    found = [{**figure("reidentification", 0.5, "declared"), "attack": "earlier_releases:r1"}]
+    for step, remedy in (
+        ({**GROUPED[0]}, "frozen"),
+        ({"method": "noise", "attributes": ["age"], "sd_percent": 9}, "per_person"),
+    ):
+        kept = {**step, "frozen": True} if remedy == "frozen" else {**step, "draw": "per_person"}
+        assert remedy in told([joint], found, spec([step]))[-1]
+        assert remedy not in told([joint], found, spec([kept]))[-1]
+
+
 def test_moving_values_further_is_no_advice_where_the_exchanges_were_followed():
     step = {**SWAPPED, "window_percent": 10.0}
     followed, *_ = suggest_stronger_masking(0, step, line("reidentification", 0.1, 0.9, attack="consistency"))

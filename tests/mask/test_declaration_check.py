@@ -27,7 +27,7 @@ def make_source(n=300, seed=0):
         {
             "age": 100 * rng.permutation(n),  # little noise is not lost in rounding
             "size": np.round(np.exp(1.2 * rng.normal(size=n)), 4),
-            "group": rng.choice(["a", "b", "c"], n, p=[0.6, 0.3, 0.1]),
+            "group": np.r_[["a", "b", "c"], rng.choice(["a", "b", "c"], n - 3, p=[0.6, 0.3, 0.1])],
             "vote": rng.choice(["Yes", "No"], n),
             "grade": rng.choice(ORDER, n, p=[0.5, 0.3, 0.2]),
             "id": [f"p{i}" for i in range(n)],

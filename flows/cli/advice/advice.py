@@ -113,7 +113,12 @@ def _advise_joined_release(figures: list[dict[str, Any]], spec: dict[str, Any]) 
         "outside was given the earlier file: `sdcert revoke RUN --never-published REASON`."
     )
     for i, step in enumerate(spec.get("masking") or (), 1):
-        if step["method"] == "microaggregation":
+        if step.get("frozen") or step.get("draw") == "per_person":
+            yield (
+                f"Masking step {i} shows people who were released before as it did then. What is left to find are the few who "
+                "joined or left in between: release again when more have."
+            )
+        elif step["method"] == "microaggregation":
             yield (
                 f"Masking step {i}: `frozen: true` keeps the groups and values of people who were released before, with the "
                 "same `k` (new people form groups among themselves, so that the loss grows: by a tenth to a quarter where 1 to "

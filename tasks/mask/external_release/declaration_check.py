@@ -220,12 +220,12 @@ def _find_exchanged(own: Floats, shown: Floats, present: Booleans) -> Booleans:
 
 
 def _count_copies(names: tuple[str, ...], shown: list[Floats], among: Booleans) -> _Shares:
-    """How many records have a row that so few others equal."""
+    """How many different rows have so few copies. Rows, for the records that share one are one event of chance."""
     counts = np.zeros((len(COPIES), len(among)), dtype=np.int64)
     for row, one in enumerate(among):
         codes = joint_codes([np.unique(values[row, one], return_inverse=True)[1] for values in shown], int(one.sum()))
-        copies = np.bincount(codes)[codes] if len(codes) else codes
-        counts[:, row] = [(copies <= most).sum() for most in COPIES]
+        copies = np.bincount(codes)
+        counts[:, row] = [((copies > 0) & (copies <= most)).sum() for most in COPIES]
     return _Shares(names, "copies", counts, np.broadcast_to(among.sum(axis=1), counts.shape))
 
 
