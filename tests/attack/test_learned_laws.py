@@ -17,7 +17,7 @@ from tasks.microdata.table import Microdata
 
 N = 30
 SEED = bytes(range(32))
-SLOWLY = pytest.param("bilinear", marks=pytest.mark.slow)
+SLOWLY = pytest.param("bilinear", marks=pytest.mark.long)
 STEPS = {
     "groups": (Microaggregation(method="microaggregation", attributes=("x", "y"), k=4),),
     "swap": (RankSwapping(method="rank_swapping", attributes=("x", "y"), window_percent=60.0),),

@@ -99,7 +99,7 @@ def test_noise_is_told_best_by_its_law(census):
 
 
 @pytest.mark.parametrize(
-    ("step", "most_lost"), [pytest.param(SWAP, 0.03, marks=pytest.mark.slow), (JITTER, 0.02)], ids=["swap", "jitter"]
+    ("step", "most_lost"), [pytest.param(SWAP, 0.03, marks=pytest.mark.long), (JITTER, 0.02)], ids=["swap", "jitter"]
 )
 def test_slight_noise_afterwards_takes_little_from_the_law(census, step, most_lost):
     """The closed law follows the first step alone; with noise of 0.1 % the law is simulated."""

@@ -91,7 +91,8 @@ def forests():
 
 
 @pytest.mark.parametrize(
-    "attack", [pytest.param("shadow_models", marks=pytest.mark.long), "likelihood_ratio", "likelihood_ratio_offline"]
+    "attack",
+    [*(pytest.param(one, marks=pytest.mark.long) for one in ("shadow_models", "likelihood_ratio")), "likelihood_ratio_offline"],
 )
 def test_a_forest_that_knows_its_records_by_heart_gives_them_away(forests, attack):
     assert forests["memorising"][attack] >= 0.95

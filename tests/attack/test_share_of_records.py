@@ -165,7 +165,7 @@ def test_probabilities_are_said_of_the_records_that_are_held(people):
     assert claimed.mean() > 3 / 150
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_distance_is_learned_from_the_links_that_are_held(people):
     held = some(150, 0.5)
     spec = LearnedLinkage(method="learned_linkage", learn="weighted_mean")
@@ -268,7 +268,7 @@ def test_where_links_depend_on_the_others_no_limit_is_shown_to_be_kept(people):
     assert (alone.high < 1, alone.reason) == (True, None)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_chance_of_an_assignment_of_a_share_is_that_of_each_who_is_there(people):
     """Of 75 records held 45 or so are sampled: 90 rows are given to all of them, so that each who is there has 1/90."""
     steps, held = (Sampling(method="sampling", share=0.6), SWAP), some(150, 0.5)

@@ -181,7 +181,7 @@ def test_who_was_sampled_is_matched_to_nobody(people):
         link_by_mechanism(original, done.data, schema, done.mechanisms, ("a", "b"), present=done.record, matching="one_to_one")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_beyond_the_size_of_a_full_matrix_it_is_still_the_likeliest(table):
     n, rng = 3200, np.random.default_rng(11)
     original, schema = table({"n": rng.permutation(n), "v": rng.normal(size=n).round(6)})

@@ -229,6 +229,7 @@ def test_who_has_the_password_sees_the_runs(mlflow, browser):
         page.get_by_text("survey").first.wait_for(timeout=120_000)
 
 
+@pytest.mark.long
 def test_the_password_is_another_one_at_the_next_start_and_gone_when_it_ends(serving: Serving):
     first = serving.password
     assert serving.stop() == 0, serving.log

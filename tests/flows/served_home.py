@@ -47,7 +47,7 @@ def served_with_every_ending(folder: Path, **environment: str) -> Iterator[Servi
             folder,
             every_minute(deployment("good", "certify_release", release="good/release.yaml", limit_minutes=15)),
             deployment("watched", "watch_series", watch="watched/params/watch.yaml", limit_minutes=15),
-            deployment("endless", "certify_release", release="endless/release.yaml", limit_minutes=1.5),
+            deployment("endless", "certify_release", release="endless/release.yaml", limit_minutes=2.5),
             *certified,
             **environment,
         ) as one,

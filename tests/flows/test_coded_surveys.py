@@ -123,7 +123,7 @@ def test_a_survey_is_drafted_answered_and_certified_without_an_invented_code(sdc
 
 @pytest.mark.timeout(600)
 @pytest.mark.slow
-@pytest.mark.parametrize("table", ["census", "eia", "household"])
+@pytest.mark.parametrize("table", ["eia", *(pytest.param(one, marks=pytest.mark.long) for one in ("census", "household"))])
 def test_drafts_of_tables_of_the_literature_are_certified_as_they_propose(sdcert, reference, tmp_path, monkeypatch, table):
     monkeypatch.chdir(tmp_path)
     (tmp_path / f"{table}.csv").write_bytes((reference / f"{table}.csv").read_bytes())

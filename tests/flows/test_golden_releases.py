@@ -21,7 +21,7 @@ def figures(scorecard):
     return {figure["id"]: figure["value"] for figure in scorecard["estimates"]}
 
 
-FIRST_QUICKLY = [3, *(pytest.param(k, marks=pytest.mark.slow) for k in (5, 10))]
+FIRST_QUICKLY = [3, *(pytest.param(k, marks=pytest.mark.long) for k in (5, 10))]
 
 
 @pytest.mark.parametrize("k", FIRST_QUICKLY)
@@ -51,7 +51,7 @@ def test_census(certify, tmp_path, reference, k, order):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("k", [3, 5, 10])
+@pytest.mark.parametrize("k", FIRST_QUICKLY)
 def test_eia(certify, tmp_path, reference, k):
     with (reference / "eia.csv").open() as file:
         rows = list(csv.DictReader(file))

@@ -16,7 +16,8 @@ from tasks.runtime.artifacts import Store
 MASKED = ["age", "income", "town"]
 FROZEN = {"masking": [{"method": "microaggregation", "attributes": MASKED, "k": 5, "frozen": True}], "series": "people"}
 NOISE = {"method": "noise", "kind": "independent", "attributes": MASKED, "sd_percent": 80, "draw": "per_person"}
-PERSONAL = {"masking": [NOISE], "series": "people", "policy": [{"measure": "reidentification", "at_most": 1}]}
+LIMITS = [{"measure": measure, "at_most": 1} for measure in ("reidentification", "records_exposed")]  # of few newcomers
+PERSONAL = {"masking": [NOISE], "series": "people", "policy": LIMITS}
 MORE = [f"{5000 + i},{20 + i}.25,{1000 + 37 * i}.5,{2000 + 911 * i},no" for i in range(7)]
 
 

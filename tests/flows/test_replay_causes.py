@@ -236,7 +236,7 @@ def test_changed_code_and_a_changed_lock_are_named(process, checkout, home, tmp_
 
 
 RELEASES = sorted((ROOT / "params" / "releases").glob("*.yaml"))
-QUICK = ("anes96", "census")
+QUICK = ("anes96",)
 
 
 @pytest.mark.parametrize(

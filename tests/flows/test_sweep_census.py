@@ -31,7 +31,7 @@ def at_the_frontier(results: Results, view: LiteratureRisk | WorstRisk) -> list[
     return [str(pipelines[i]) for i in on[np.argsort(risks[on])]]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_rank_swapping_stands_at_the_frontier_of_the_literature_and_falls_off_once_the_method_is_known(
     sdcert, tmp_path, home, reference, monkeypatch
 ):

@@ -282,11 +282,8 @@ def test_census(reference, k, bar, of_mdav):
     assert compute_within_group_loss(points, partition(points, k)) <= bar
 
 
-LONGER_EIA = (pytest.param(3, 0.372, 0.592, marks=pytest.mark.long), pytest.param(5, 0.76, 1.588, marks=pytest.mark.long))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("k", "bar", "of_mdav"), [*LONGER_EIA, (10, 1.86, 3.270)])
+@pytest.mark.long
+@pytest.mark.parametrize(("k", "bar", "of_mdav"), [(3, 0.372, 0.592), (5, 0.76, 1.588), (10, 1.86, 3.270)])
 def test_eia(reference, k, bar, of_mdav):
     money = [f"{who}{what}" for who in ("RES", "COM", "IND", "OTH", "TOT") for what in ("REVENUE", "SALES")]
     points = scaled(reference / "eia.csv", [name.replace("OTHSALES", "OTHRSALES") for name in money])

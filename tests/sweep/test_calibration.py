@@ -222,7 +222,7 @@ def test_intervals_cover_and_half_as_wide_ones_are_caught(monkeypatch):
     assert "wrong side" in narrow["reidentification"].reason
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_intervals_30_percent_too_narrow_are_caught(monkeypatch):
     monkeypatch.setattr(interval_checks, "linkage_estimates", narrower(0.7))
     narrow = covered(Effort(seeds=0, samples=1000))
@@ -272,8 +272,7 @@ def worlds_step(method, **parameters):
     return Pram(method=method, **parameters)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("power", [0.5, 1.5])
+@pytest.mark.parametrize("power", [pytest.param(0.5, marks=pytest.mark.long), pytest.param(1.5, marks=pytest.mark.slow)])
 def test_a_posterior_that_is_too_bold_or_too_shy_is_caught(monkeypatch, power):
     real = posterior_checks.compute_posterior
 
@@ -324,8 +323,9 @@ def test_what_cannot_be_said_is_not_hidden(monkeypatch):
 
 
 def in_its_tier(one):
-    """Learning takes long, and so do many samples of a table: their checks are for the longest laws."""
-    is_long = one.attack == "learned_linkage" or "30 % absent" in one.scene
+    """Learning takes long, and so do many samples of a table and chains of two: their checks are for the longest laws."""
+    simulated = one.attack == "simulated_law" and one.kind in ("coverage", "recount")
+    is_long = simulated or one.attack == "learned_linkage" or any(part in one.scene for part in ("30 % absent", "chains of 2"))
     name = f"{one.kind}-{one.subject}-{one.scene}"
     return pytest.param(one, marks=[pytest.mark.long] if is_long else [], id=name)
 
