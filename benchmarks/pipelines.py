@@ -1,6 +1,7 @@
 """All ordered pairs of masking methods, and random chains of three: `python benchmarks/pipelines.py [--rows N] [--chains N]`.
 
-The first columns of Census (read from SDCERT_REFERENCE_DATA), all masked and known to the intruder. Printed is, for each pair,
+The first columns of Census (read from SDCERT_REFERENCE_DATA), all masked and known to the intruder; with `--mixed` a made table
+of numbers, an ordered and a nominal attribute with gaps, and the methods for categories as well. Printed is, for each pair,
 what the strongest attack finds (distance, transparency for each record and by `matching: marginals`, consistency, simulated
 law), and in brackets what the strongest simple attack finds (`tasks/sweep/calibration/simple_attacks.py`: nearest by values,
 nearest by ranks, one to one by ranks, equal values counted, and exchanges followed with a tolerance of a rank). An `!` stands
@@ -38,7 +39,9 @@ from tasks.mask.ranks.reverse_mapping import ReverseMapping
 from tasks.microdata.errors import AttackFailed, InputError, NotApplicable, NotFollowed
 from tasks.microdata.schema import Attribute, Role, Scale, Schema
 from tasks.microdata.table import Microdata
+from tasks.sweep.calibration.checks import EXCHANGED, FOLLOWED
 from tasks.sweep.calibration.simple_attacks import attack_simply
+from tasks.sweep.calibration.worlds import KNOWN, SCHEMA, draw_people
 
 SEED = bytes(32)
 ENOUGH = 0.9  # of what the simple attacks find
@@ -108,25 +111,28 @@ class Outcome:
         return f"{self.found:.2f} ({max(self.simple.values()):.2f}){flags}"
 
 
-def attack_pipeline(original: Microdata, schema: Schema, steps: tuple[Any, ...], seed: str = "0") -> Outcome:
-    """Mask a table, and attack it by what is shipped and simply. The rows of the release are put in another order first."""
+def attack_pipeline(
+    original: Microdata, schema: Schema, names: tuple[str, ...], steps: tuple[Any, ...], seed: str = "0"
+) -> Outcome:
+    """Mask a table, and attack it by what is shipped and simply. names: known. The rows are put in another order first."""
     try:
         done = mask(original, schema, steps, seed=SEED, path=("pipelines", seed))
     except InputError as error:
         return Outcome(error.code, {}, {}, 0)
-    released, own = done.data.take(done.order), np.argsort(done.order)
+    released, own = done.data.take(done.order), np.full(original.n, -1)
+    own[done.record[done.order]] = np.arange(released.n)
+    there = np.flatnonzero(own >= 0)
     by: dict[str, float] = {}
     lost = 0
 
     def score(name: str, links: Links, *, sound: bool) -> None:
         nonlocal lost
-        everybody = np.arange(original.n)
-        by[name] = float(links.guesses(everybody).credit(own).mean())
-        lost += int(links.rules_out(everybody, own).sum()) if sound else 0
+        by[name] = float(links.guesses(there).credit(own).mean())
+        lost += int(links.rules_out(there, own).sum()) if sound else 0
 
     score(
         "distance",
-        link_by_distance(original, released, schema, DistanceLinkage(method="distance_linkage"), schema.names),
+        link_by_distance(original, released, schema, DistanceLinkage(method="distance_linkage"), names),
         sound=False,
     )
     weighed = partial(link_by_mechanism, matching="marginals")
@@ -138,12 +144,12 @@ def attack_pipeline(original: Microdata, schema: Schema, steps: tuple[Any, ...],
     }
     for name, link in attacks.items():
         try:
-            score(name, link(original, released, schema, done.mechanisms, schema.names)[0], sound=True)
+            score(name, link(original, released, schema, done.mechanisms, names)[0], sound=True)
         except (NotApplicable, NotFollowed, AttackFailed):
             continue
-    windows = [step.window_percent for step in steps if isinstance(step, RankSwapping)]
+    windows = [step.window_percent for step in steps if isinstance(step, RankSwapping) and step.window_percent is not None]
     window = windows[-1] / 100 if windows else None
-    simple = attack_simply(original, released, schema, schema.names, own, window)
+    simple = attack_simply(original, released, schema, names, own, window)
     return Outcome(None, by, {name: float(credit.mean()) for name, credit in simple.items()}, lost)
 
 
@@ -152,6 +158,12 @@ def census(rows: int, columns: int) -> tuple[Microdata, Schema]:
     frame = pd.read_csv(Path(os.environ["SDCERT_REFERENCE_DATA"]) / "census.csv").iloc[:rows, :columns]
     attributes = (Attribute(name, Role.QUASI_IDENTIFIER, Scale.NUMERIC, "declared") for name in frame)
     return Microdata.from_columns({name: frame[name].to_numpy() for name in frame}), Schema(tuple(attributes))
+
+
+def mixed_steps() -> dict[str, Any]:
+    """One step of each method and kind for the made table: those that calibration plays."""
+    alone = {name: steps[0] for name, steps in (FOLLOWED | EXCHANGED).items() if len(steps) == 1}
+    return alone | {"reverse mapping": FOLLOWED["reverse mapping"][-1]}
 
 
 def pairs_of(names: tuple[str, ...]) -> Iterator[tuple[str, str]]:
@@ -163,17 +175,22 @@ def main(
     rows: Annotated[int, typer.Option()] = 400,
     columns: Annotated[int, typer.Option()] = 4,
     chains: Annotated[int, typer.Option()] = 0,
+    mixed: Annotated[bool, typer.Option("--mixed")] = False,
 ) -> None:
-    original, schema = census(rows, columns)
-    steps = steps_for(schema.names)
+    if mixed:
+        original, schema, names, steps = draw_people(rows, np.random.default_rng(0)), SCHEMA, tuple(KNOWN), mixed_steps()
+    else:
+        original, schema = census(rows, columns)
+        names, steps = schema.names, steps_for(schema.names)
     print(f"| first \\ second | {' | '.join(steps)} |\n|{'---|' * (len(steps) + 1)}")
     for first in steps:
-        cells = (str(attack_pipeline(original, schema, (steps[first], steps[second]))) for second in steps)
+        cells = (str(attack_pipeline(original, schema, names, (steps[first], steps[second]))) for second in steps)
         print(f"| {first} | {' | '.join(cells)} |", flush=True)
     rng = np.random.default_rng(1)
     for chain in range(chains):
-        names = tuple(str(name) for name in rng.choice(list(steps), 3))
-        print(", ".join(names), attack_pipeline(original, schema, tuple(steps[name] for name in names), str(chain)), flush=True)
+        drawn = tuple(str(name) for name in rng.choice(list(steps), 3))
+        outcome = attack_pipeline(original, schema, names, tuple(steps[name] for name in drawn), str(chain))
+        print(", ".join(drawn), outcome, flush=True)
 
 
 if __name__ == "__main__":

@@ -45,7 +45,7 @@ def scene(table):
 def check(scene, chain, seed="0"):
     original, schema = scene
     steps = pipelines.steps_for(schema.names)
-    outcome = pipelines.attack_pipeline(original, schema, tuple(steps[name] for name in chain), seed)
+    outcome = pipelines.attack_pipeline(original, schema, schema.names, tuple(steps[name] for name in chain), seed)
     assert outcome.lost == 0
     assert outcome.is_enough, f"{outcome.by} against {outcome.simple}"
     assert outcome.is_followed
@@ -95,12 +95,12 @@ def attack_by(spec, original, masked, schema, mechanisms):
 class TestTheSimpleAttacks:
     def test_exchanges_are_found_from_ranks_alone(self, scene):
         original, schema = scene
-        outcome = pipelines.attack_pipeline(original, schema, (pipelines.steps_for(schema.names)["swap"],))
+        outcome = pipelines.attack_pipeline(original, schema, schema.names, (pipelines.steps_for(schema.names)["swap"],))
         assert outcome.simple["nearest"] < 0.2
         assert outcome.by["consistency"] > 0.9 * outcome.simple["exchanges"]
 
     def test_a_refused_pair_is_no_outcome(self, scene):
         original, schema = scene
         steps = pipelines.steps_for(schema.names)
-        outcome = pipelines.attack_pipeline(original, schema, (steps["reverse mapping"], steps["swap"]))
+        outcome = pipelines.attack_pipeline(original, schema, schema.names, (steps["reverse mapping"], steps["swap"]))
         assert (outcome.refused, str(outcome)) == ("nothing-masked-before", "refused")

@@ -85,24 +85,30 @@ def _weigh_exchanges(
     of_row: Integers,
     of_record: Integers,
 ) -> Floats:
-    found = np.zeros(len(rows))
+    # the same pairs by their rows: records[begins[l]:begins[l + 1]] and their evidence
+    begins = np.zeros(of_row.shape[1] + 1, dtype=np.int64)
+    for row in rows:
+        begins[row + 1] += 1
+    begins = np.cumsum(begins)
+    free, records, known = begins.copy(), np.empty(len(rows), dtype=np.int32), np.empty(len(rows))
     for i in range(len(starts) - 1):
         for e in range(starts[i], starts[i + 1]):
-            for j in range(len(of_row)):
-                best = NOT_LISTED
+            records[free[rows[e]]], known[free[rows[e]]] = i, evidence[e]
+            free[rows[e]] += 1
+
+    found, best = np.zeros(len(rows)), np.full(len(starts) - 1, NOT_LISTED)
+    for i in range(len(starts) - 1):
+        for j in range(len(of_row)):
+            mine = ordered_rows[j, of_record[j, i, 0] : of_record[j, i, 1]]  # rows that show the value of record i
+            for row in mine:
+                for at in range(begins[row], begins[row + 1]):
+                    best[records[at]] = max(best[records[at]], known[at])
+            for e in range(starts[i], starts[i + 1]):
+                most = NOT_LISTED
                 for place in range(of_row[j, rows[e], 0], of_row[j, rows[e], 1]):
-                    other = ordered_records[j, place]
-                    begin, end = starts[other], starts[other + 1]
-                    for at in range(of_record[j, i, 0], of_record[j, i, 1]):
-                        row = ordered_rows[j, at]
-                        low, high = begin, end
-                        while low < high:
-                            middle = (low + high) // 2
-                            if rows[middle] < row:
-                                low = middle + 1
-                            else:
-                                high = middle
-                        if low < end and rows[low] == row:
-                            best = max(best, evidence[low])
-                found[e] += best
+                    most = max(most, best[ordered_records[j, place]])
+                found[e] += most
+            for row in mine:
+                for at in range(begins[row], begins[row + 1]):
+                    best[records[at]] = NOT_LISTED
     return found
