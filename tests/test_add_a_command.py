@@ -59,7 +59,9 @@ def test_the_file_is_as_the_project_writes_files(copy):
     ("taken", "put", "failing"),
     [
         ('    """How many rows and columns a table has. Reads the table and changes nothing."""\n', "", "says_what_it_is_for"),
-        ('help="a table (CSV, Parquet, ...), or dataset:NAME", ', "", "arguments_and_options"),
+        pytest.param(
+            'help="a table (CSV, Parquet, ...), or dataset:NAME", ', "", "arguments_and_options", marks=pytest.mark.long
+        ),
         ("import typer\n", "import pandas as pd\nimport typer\n", "imports_nothing_heavy"),
     ],
     ids=["no help text", "an argument without help", "a heavy import"],

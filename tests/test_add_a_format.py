@@ -33,8 +33,13 @@ def test_the_steps_of_the_page_add_a_format(copy):
     ("part", "instead", "complaint"),
     [
         ('{".arrow", ".feather"}', '{"arrow"}', "Arrow: the suffix arrow has no dot"),
-        ("content.startswith(MAGIC)", 'b"," in content', "Arrow: recognises a text table"),
-        ('"not-arrow", label', '"not-arrow", "somewhere"', "Arrow: the error does not say which file"),
+        pytest.param("content.startswith(MAGIC)", 'b"," in content', "Arrow: recognises a text table", marks=pytest.mark.long),
+        pytest.param(
+            '"not-arrow", label',
+            '"not-arrow", "somewhere"',
+            "Arrow: the error does not say which file",
+            marks=pytest.mark.long,
+        ),
     ],
 )
 def test_a_part_that_is_wrong_is_told_with_the_name_of_the_format(copy, part, instead, complaint):

@@ -59,8 +59,16 @@ def leave_out_advice(folder: Path) -> None:
     ("leave_out", "message"),
     [
         (leave_out_advice, "Reversal lacks suggest_weaker"),
-        (lambda folder: edit(folder / ROW, STEPS[ROW], ""), "docs/MASKS.md has no row for `reversal`"),
-        (lambda folder: edit(folder / MASK, '"none"', '"by_row"'), "Reversal: randomness is `by_row`, by another seed nothing"),
+        pytest.param(
+            lambda folder: edit(folder / ROW, STEPS[ROW], ""),
+            "docs/MASKS.md has no row for `reversal`",
+            marks=pytest.mark.long,
+        ),
+        pytest.param(
+            lambda folder: edit(folder / MASK, '"none"', '"by_row"'),
+            "Reversal: randomness is `by_row`, by another seed nothing",
+            marks=pytest.mark.long,
+        ),
     ],
     ids=["advice", "the row of the docs", "a true answer"],
 )

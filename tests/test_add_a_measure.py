@@ -31,8 +31,13 @@ def test_the_steps_of_the_page_add_a_measure(copy):
     ("part", "instead", "complaint"),
     [
         ('    analyst="Medians of the attribute are off by this much.",\n', "", "`analyst` does not say"),
-        ("medians.median_difference", "median.median_difference", f"measure {MEASURE}: `function` leads to nothing"),
-        ('    rounding="statistic",\n', "", "required keyword-only argument: 'rounding'"),
+        pytest.param(
+            "medians.median_difference",
+            "median.median_difference",
+            f"measure {MEASURE}: `function` leads to nothing",
+            marks=pytest.mark.long,
+        ),
+        pytest.param('    rounding="statistic",\n', "", "required keyword-only argument: 'rounding'", marks=pytest.mark.long),
     ],
 )
 def test_a_part_that_is_left_out_is_told_with_the_name_of_the_measure(copy, part, instead, complaint):

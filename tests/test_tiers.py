@@ -60,6 +60,7 @@ def test_each_worker_reads_the_same_files_from_a_place_of_its_own_on(request, mo
     assert (quick in passed_over) == markexpr.startswith("slow")
 
 
+@pytest.mark.long
 def test_a_tier_says_what_it_left_out():
     """A file without tests of the default tier, so that nothing runs; with a worker, as `make test` has them."""
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-m", "not slow and not long", "-n", "1"]

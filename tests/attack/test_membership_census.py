@@ -68,7 +68,7 @@ def test_a_small_second_step_hides_nobody(census, name):
 
 @pytest.mark.parametrize(
     "steps",
-    [(SWAP,), (noise(30.0),), (SWAP, noise(0.1)), (JITTER, noise(0.1))],
+    [(SWAP,), (noise(30.0),), *(pytest.param((step, noise(0.1)), marks=pytest.mark.long) for step in (SWAP, JITTER))],
     ids=["swap", "noise", "swap, noise", "jitter, noise"],
 )
 def test_people_of_whom_nobody_is_in_the_release_are_told_by_chance(census, steps):
@@ -98,9 +98,8 @@ def test_noise_is_told_best_by_its_law(census):
     assert mean["law_ratio"] > max(mean[name] for name in mean if name != "law_ratio") + 0.05
 
 
-@pytest.mark.parametrize(
-    ("step", "most_lost"), [pytest.param(SWAP, 0.03, marks=pytest.mark.long), (JITTER, 0.02)], ids=["swap", "jitter"]
-)
+@pytest.mark.long
+@pytest.mark.parametrize(("step", "most_lost"), [(SWAP, 0.03), (JITTER, 0.02)], ids=["swap", "jitter"])
 def test_slight_noise_afterwards_takes_little_from_the_law(census, step, most_lost):
     """The closed law follows the first step alone; with noise of 0.1 % the law is simulated."""
     alone, followed = (

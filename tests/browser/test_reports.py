@@ -91,7 +91,7 @@ def test_the_policy_of_the_page_stops_what_would_run_or_fetch(opened, planted):
     assert planted(page) == (None, [])
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.long)])
 def test_axe_finds_nothing_serious(opened, which, scheme, serious):
     page = opened(which, color_scheme=scheme, bypass_csp=True)  # axe is a script: the page's own policy would stop it
     for details in page.query_selector_all("details"):

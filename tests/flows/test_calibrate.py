@@ -88,7 +88,7 @@ def test_the_findings_depend_on_the_effort_alone(calibrate, few):
     assert first != calibrate("--json", "--seeds", "11")[1]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_several_processes_find_what_one_finds(calibrate):
     assert calibrate("--json")[1] == calibrate("--json", "--workers", "2")[1]
 

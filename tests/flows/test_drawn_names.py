@@ -130,6 +130,7 @@ def _decoded(name: str) -> str:
     return "|".join(re.sub(":([0-9a-f]+):", lambda found: chr(int(found[1], 16)), part) for part in parts)
 
 
+@pytest.mark.slow
 def test_the_figures_are_those_of_plain_names(chain):
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     plain_run, figures = chain(Names())

@@ -27,8 +27,8 @@ from flows.cli.draft.answer import answer_questions
 CASES = int(os.environ.get("SDCERT_HOSTILE_CASES", "30"))
 FIRST_SEED = int(os.environ.get("SDCERT_HOSTILE_SEED", "1"))
 TIERS: dict[int, tuple[pytest.MarkDecorator, ...]] = {
-    **dict.fromkeys(range(3), ()),
-    **dict.fromkeys((3, 4), (pytest.mark.slow,)),
+    **dict.fromkeys(range(2), ()),
+    2: (pytest.mark.slow,),
 }
 SEEDS = [
     pytest.param(FIRST_SEED + number, marks=TIERS.get(number, (pytest.mark.long,)), id=f"{FIRST_SEED + number}")
