@@ -1,6 +1,6 @@
 """Hostile tables, release files and private folders: init, check and certify give an answer or one sentence, no wrong verdict.
 
-SDCERT_HOSTILE_CASES cases of each, default 30, from SDCERT_HOSTILE_SEED on: the first three in the default tier, two more in
+SDCERT_HOSTILE_CASES cases of each, default 30, from SDCERT_HOSTILE_SEED on: the first two in the default tier, one more in
 the slow one, the rest in the long one.
 `pytest -k tables` and so on takes one kind.
 """
