@@ -265,6 +265,25 @@ def test_a_control_that_was_set_aside_was_not_released(make):
     assert [row for row in rows_of(one) if row is not None] == list(range(kept.n))
 
 
+def test_epsilons_of_all_releases_that_count_add_up(make):
+    vote = {name: {"role": "withheld"} for name in ("age", "income", "town")} | {
+        "vote": {"role": "quasi_identifier", "scale": "nominal"}
+    }
+
+    def drawn(epsilon, **change):
+        step = {"method": "pram", "attributes": ["vote"], "epsilon": epsilon}
+        return {**HARDLY_COMPILED, "attributes": vote, "masking": [step], **change}
+
+    first = make(drawn(1.0))
+    assert first.count().epsilon is None  # nothing counts
+    first.certify()
+    assert make(drawn(0.5)).count().epsilon == pytest.approx(1.5)
+    assert make(masked_with(50, series="apart")).count().epsilon is None  # nothing promises anything
+    assert make(drawn(0.5, context={"prior_releases": ["census 2020"]})).count().epsilon == "infinite"
+    lose(first.job.masked.masked)
+    assert make(drawn(0.5)).count().epsilon == "infinite"
+
+
 def test_a_denial_is_refused_and_names_the_run(make):
     first = make(draw=1).certify()
     assert make({**masked_with(50), "context": {"prior_releases": []}}, draw=1).count_names() == []  # the same table again
