@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import random
+import signal
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -25,6 +26,7 @@ from flows.kinds import find_kind
 from flows.kinds.base import MadeRelease, ReleaseJob
 from flows.mask_stages import mask_source
 from flows.release_file import load_release
+from flows.run.publish import settle_latest
 from flows.run.stage_runner import store_part
 from tasks.attack.together.earlier_release import EarlierRelease
 from tasks.audit.ledger.entries import AskedBy, AttemptMade, CertificateRevoked, ReleasedTable, RunEnded
@@ -410,3 +412,36 @@ def test_a_run_that_another_overtakes_attacks_it_too(certify, sdcert, tmp_path, 
     assert ran.code == 0, ran.err
     found = {one.run: one for one in list_past_releases()}
     assert len(found) == 2 and next(iter(found)) == overtaking[1]
+
+
+KILLED_BESIDE_THE_ENTRY = """
+import os, signal, sys
+import flows.environment
+from {module} import {owner} as victim
+def die(*_, **__): os.kill(os.getpid(), signal.SIGKILL)
+assert hasattr(victim, "{function}")
+victim.{function} = die
+from flows.cli import run
+sys.exit(run(sys.argv[1:]))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("module", "owner", "function", "counts"),
+    [("flows.run.certificate", "RunConclusion", "sign_statement", False), ("flows.run.publish", "FolderDraft", "appear", True)],
+)
+def test_kill_9_between_release_and_ledger_loses_none(process, make, tmp_path, module, owner, function, counts):
+    """Killed before the entry, nothing was published; killed after it, the next run of the same persons counts the release."""
+    path = write_release(tmp_path / "project", masked_with(50))
+    code = KILLED_BESIDE_THE_ENTRY.format(module=module, owner=owner, function=function)
+    victim = process("-c", code, "certify", path, "--output", tmp_path / "releases")
+    _, err = victim.communicate(timeout=300)
+    assert victim.returncode == -signal.SIGKILL, err
+    run = newest_manifest()["run"]
+    assert list((tmp_path / "releases").glob(f"*/{run}")) == []
+    assert len(list((tmp_path / "releases").glob(f"*/.partial*-{run}"))) == 1
+    trial = make(masked_with(40, series="apart"))
+    assert trial.count_names() == ([run] if counts else [])
+    settle_latest(tmp_path / "releases" / "survey", "survey")  # what every later run of the release does
+    assert [one.name for one in (tmp_path / "releases" / "survey").glob("[.0-9]*")] == ([run] if counts else [])
