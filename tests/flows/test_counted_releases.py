@@ -36,6 +36,7 @@ from tasks.audit.signing.keys import open_signing_key
 from tasks.classify.task import classify_attributes
 from tasks.ingest.task import ingest_source, source_digest
 from tasks.mask.outputs import Mechanisms
+from tasks.mask.task import Steps
 from tasks.microdata.errors import InputError
 from tasks.microdata.refs import TableRef
 from tasks.microdata.schema import Schema
@@ -68,6 +69,9 @@ class DirectRunner:
 
     def warn(self, notes):
         pass
+
+    def recall_inputs(self, name):
+        return None
 
 
 @dataclass
@@ -249,6 +253,32 @@ def test_a_revoked_release_counts_unless_it_was_never_published(make):
     assert trial.count_names() == [first]
     replayed = trial.count(partial(select_releases, [first, second]))
     assert len(replayed.to_attack) == 2  # a replay sees what the run saw
+
+
+def test_a_release_that_was_never_published_is_not_kept(make):
+    groups = {"method": "microaggregation", "attributes": ["age", "income", "town"], "k": 5, "frozen": True}
+    noise = {**NOISE, "draw": "per_person"}
+
+    def kept_by(trial):
+        made = trial.job.runner.made["keep released"]
+        return Store().table(made["history"]).n if "history" in made else Store().record(made["steps"], Steps)[0].personal
+
+    for step in (groups, noise):
+        series = {**masked_with(50), "masking": [step], "series": step["method"]}
+        _, rows = lines()
+        fewer = "\n".join([lines()[0], *rows[:60]]) + "\n"
+        alone = kept_by(make({**series, "series": "apart"}, text=fewer))
+        first = make(series).certify()
+        assert kept_by(make(series, text=fewer)) != alone
+        revoke(first, never_published=True)
+        assert kept_by(make(series, text=fewer)) == alone
+    first = make(series).certify()
+    revoke(first)  # a revocation recalls no file
+    assert kept_by(make(series, text=fewer)) != alone
+    lose(list_past_releases()[-1].tables["mechanisms"])
+    with pytest.raises(InputError) as refused:
+        make(series, text=fewer)
+    assert (refused.value.code, refused.value.value) == ("lost-release", first)
 
 
 @pytest.mark.parametrize("facts", [{"not_for_publication": True}, {"outcome": "refused"}])
