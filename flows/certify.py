@@ -107,11 +107,11 @@ def run_stages(
     kind, job = find_kind(release), ReleaseJob(runner, release, source, masked, files, people)
     made = kind.make(job)
     counted = CountedReleases() if find_past is None else count_releases(job, made, find_past(find_population(job)))
-    job = replace(job, earlier=counted.to_attack)
+    job = replace(job, earlier=counted.to_attack, epsilon_over_releases=counted.epsilon)
     results = kind.attack(job, made)
     score = kind.score(job, results)
     page = kind.report(job, made, results, score)
-    return ReleaseArtifacts(source["data"], made.address, score, page, masked.draw, made.card, counted.claims)
+    return ReleaseArtifacts(source["data"], made.address, score, page, masked.draw, made.card, counted.claims, counted.epsilon)
 
 
 def certify_tagged(release: ReleaseSpec, *, output: str, refresh: bool = False, new_draw: bool = False) -> dict[str, str]:

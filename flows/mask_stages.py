@@ -10,9 +10,10 @@ from functools import partial
 
 from flows.kinds import find_kind
 from flows.release import ReleaseSpec
-from flows.run.kept_release import KEEP_RELEASED, KeptRelease, find_kept_release
+from flows.run.kept_release import KeptRelease, find_kept_release
 from flows.run.run_entries import find_last_pseudonym_key
 from flows.run.stage_runner import MaskingArtifacts, StageRunner, assert_unchanged, store_part
+from tasks.audit.series.past_releases import KEEP_RELEASED
 from tasks.ingest.external_table import relocate_errors
 from tasks.ingest.task import ingest_released, ingest_source, source_digest
 from tasks.mask.control import refuse_small_control

@@ -155,6 +155,7 @@ def print_verdict(console: Console, scorecard: dict[str, Any], folder: Path) -> 
     from flows.cli.advice.advice import list_advice
     from flows.cli.advice.missing_limits import find_missing_limits
     from flows.run.history import manifest_path, read_manifest
+    from tasks.report.views.randomised import describe_epsilon_over_releases
     from tasks.score.verdict_word import capitalise_verdict, format_verdict
 
     manifest = read_manifest(scorecard["run"])
@@ -183,6 +184,8 @@ def print_verdict(console: Console, scorecard: dict[str, Any], folder: Path) -> 
         say(f"warning: the link `latest` was {manifest['latest']}; the release itself is complete")
     for path in sorted(folder.iterdir()):
         say(f"  {path}")
+    if (epsilon := manifest.get("epsilon_over_releases")) is not None:
+        say(f"  for you alone: {describe_epsilon_over_releases(epsilon)}")
     internal = manifest_path(scorecard["run"]).with_name("report-internal.html")
     say(f"  for you alone, with exact figures: {internal}")
     if scorecard["verdict"] != "certified":

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from tasks.attack.omissions import Omission
 from tasks.attack.together.earlier_release import EarlierRelease
+from tasks.mask.categories.promise import Epsilon
 from tasks.microdata.errors import InputError
 from tasks.microdata.refs import RecordRef
 from tasks.report.predicate import EarlierReleaseClaim
@@ -41,11 +42,13 @@ class CountedRelease:
 @dataclass(frozen=True, slots=True)
 class CountedReleases:
     """Those that count. to_attack: what attacks are given, ordered by content address; identity is undecided where one of them
-    has no tables. claims: what the certificate says of all.
+    has no tables. claims: what the certificate says of all. epsilon: of a person who is in all of them and in this one, as
+    `add_epsilons` says; None where no PRAM step draws anything anew, or none counts. For the steward alone.
     """
 
     to_attack: tuple[RecordRef[EarlierRelease], ...] = ()
     claims: tuple[EarlierReleaseClaim, ...] = ()
+    epsilon: Epsilon | None = None
 
 
 def hand_to_attacks(counted: Sequence[CountedRelease], omit: Sequence[Omission]) -> CountedReleases:

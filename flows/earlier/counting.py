@@ -6,10 +6,12 @@ import flows.environment  # noqa: F401  # prepares the process before Prefect is
 
 # isort: split
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 
 from flows.earlier.counted import CountedRelease, CountedReleases, hand_to_attacks
 from flows.earlier.declared import NOT_COMBINED, OF_NOBODY, read_declared_releases
 from flows.earlier.earlier_tables import NotThere, find_earlier_tables
+from flows.earlier.epsilons import add_epsilons_of_releases
 from flows.earlier.search import Population
 from flows.kinds.base import MadeRelease, ReleaseJob
 from flows.kinds.model import MODEL_FLOW
@@ -51,7 +53,8 @@ def count_releases(job: ReleaseJob, made: MadeRelease, past: Sequence[PastReleas
         return hand_to_attacks((), job.release.omit)
     columns = list_identifying_columns(job)
     counted = [_prepare_release(job, one, columns) for one in others]
-    return hand_to_attacks([*counted, *read_declared_releases(job, columns)], job.release.omit)
+    counted += read_declared_releases(job, columns)
+    return replace(hand_to_attacks(counted, job.release.omit), epsilon=add_epsilons_of_releases(job, counted))
 
 
 def select_other_releases(job: ReleaseJob, made: MadeRelease, past: Iterable[PastRelease]) -> tuple[PastRelease, ...]:

@@ -13,6 +13,7 @@ from tasks.attack.outputs import AnswerOutputs, AttackOutputs, MembershipOutputs
 from tasks.attack.together.earlier_release import EarlierRelease
 from tasks.attack.together.value_reconstruction import ReconstructionResult
 from tasks.ingest.outputs import IngestOutputs
+from tasks.mask.categories.promise import Epsilon
 from tasks.microdata.refs import FileRef, RecordRef, TableRef
 from tasks.report.kinds.base import KindReport
 from tasks.report.outputs import ReportOutputs
@@ -26,7 +27,8 @@ class ReleaseJob:
     """A release whose source is masked, and who runs the stages that are still to come.
 
     files: the intruders who have an external file. people: who is asked about by membership attacks; None: nobody.
-    earlier: what attacks are given of the earlier releases about the same persons.
+    earlier: what attacks are given of the earlier releases about the same persons. epsilon_over_releases: what PRAM promises in
+    all of them together, for the steward alone.
     """
 
     runner: StageRunner
@@ -36,6 +38,7 @@ class ReleaseJob:
     files: FileHolders
     people: PeopleOutputs | None
     earlier: tuple[RecordRef[EarlierRelease], ...] = ()
+    epsilon_over_releases: Epsilon | None = None
 
 
 @dataclass(frozen=True, slots=True)

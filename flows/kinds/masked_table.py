@@ -192,7 +192,7 @@ def report_table(job: ReleaseJob, _: MadeRelease, found: AttackResults, score: R
     """The report for the public, and the one for the steward."""
     table = job.masked.require_table()
     call = write_report.bind(
-        plan=store_part(job.release.report_plan),
+        plan=store_part(job.release.report_plan.model_copy(update={"epsilon_over_releases": job.epsilon_over_releases})),
         data=job.masked.data,
         validation=job.source["report"],
         schema=job.masked.schema,

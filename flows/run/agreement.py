@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from flows.release import ReleaseSpec
-from flows.run.kept_release import KEEP_RELEASED
 from flows.run.stage_runner import ReleaseArtifacts
+from tasks.audit.series.past_releases import KEEP_RELEASED
 from tasks.microdata.errors import InputError
 from tasks.report.content import Content
 from tasks.runtime.artifacts import create_adapter

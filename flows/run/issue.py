@@ -79,6 +79,7 @@ def issue(
     }
     private = create_scorecard(release.name, recorder.run_id, verdict, excepted, measured.estimates, measured.verdict.criteria)
     private |= _serialise_insider_curve(replace(content, estimates=measured.estimates, edition="internal"))
+    private |= {"epsilon_over_releases": made.epsilon_over_releases}
     write_whole(recorder.folder / "scorecard.json", as_json(private))
     write_whole(recorder.folder / "report-internal.html", stamp_page(store.page(made.page["internal"]), stamp).encode())
     with draft_release_folder(output.absolute(), release.name, recorder.run_id) as draft:
@@ -87,6 +88,7 @@ def issue(
         reported = {"verdict": verdict, "exceptions": excepted, "criteria": scorecard["criteria"]}
         reported |= {"summary": summarise_for_terminal(content), "worst_insider": _describe_worst_insider(content)}
         reported |= {"insider_curve": scorecard["insider_curve"]} if "insider_curve" in scorecard else {}
+        reported |= {"epsilon_over_releases": made.epsilon_over_releases}
         manifest = recorder.conclude(**reported, folder=str(draft.final), seed=read_seed(made.draw).hex())
         ending = RunConclusion(
             trail=recorder.trail,

@@ -7,6 +7,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
+from tasks.mask.categories.promise import Epsilon
 from tasks.mask.outputs import MaskOutputs, Mechanisms
 from tasks.microdata.errors import InputError
 from tasks.microdata.refs import FileRef, RecordRef, TableRef
@@ -50,7 +51,7 @@ class StageRunner(Protocol):
 class ReleaseArtifacts:
     """What the stages of one release made. released: a table, or the file of a model, which has a card.
 
-    earlier: what the certificate says of the earlier releases that count.
+    earlier: what the certificate says of the earlier releases that count. epsilon_over_releases: as of `ReleaseJob`.
     """
 
     source: TableRef
@@ -60,6 +61,7 @@ class ReleaseArtifacts:
     draw: str
     card: RecordRef[ModelCard] | None = None
     earlier: tuple[EarlierReleaseClaim, ...] = ()
+    epsilon_over_releases: Epsilon | None = None
 
     @property
     def described_by(self) -> str:

@@ -20,8 +20,7 @@ import numpy as np
 import pyarrow as pa
 from scipy.special import ndtri
 
-from tasks.mask.pseudonyms import format_identifiers
-from tasks.microdata.table import CALENDAR_TYPES, Floats, Microdata, iso_texts
+from tasks.microdata.table import Floats, Microdata, write_plain_texts
 from tasks.microdata.words import join_with_and
 
 _BITS = 53  # of a float64 between 0 and 1
@@ -50,14 +49,16 @@ def draw_personal_normals(secret: bytes, purpose: Sequence[str], persons: Sequen
 
 
 def list_persons(source: Microdata, key: str) -> list[str]:
-    """The person of each row as text. key: a column without missing values."""
-    kind, texts = format_identifiers(source.column(key))
-    return [f"{kind}:{text}" for text in texts]
+    """The person of each row as text: a number and its text are one person. key: a column without missing values."""
+    return [str(text) for text in write_plain_texts(source.column(key))]
 
 
 def list_values(columns: Sequence[pa.Array]) -> list[str]:
-    """The value of each row as text, of several columns their combination; whole numbers are the same as decimals."""
-    return [json.dumps(row) for row in zip(*(_format_values(column) for column in columns), strict=True)]
+    """The value of each row as text, of several columns their combination; 1, 1.0 and "1" are one value.
+
+    So a column that is read as another type in a later version of the source draws nothing anew.
+    """
+    return [json.dumps(row) for row in zip(*(write_plain_texts(column) for column in columns), strict=True)]
 
 
 def describe_personal_draws(names: Sequence[str]) -> str:
@@ -66,15 +67,3 @@ def describe_personal_draws(names: Sequence[str]) -> str:
         f"In all releases of the series the same value of a person shows the same mask in {join_with_and(tuple(names))}: who "
         "holds two of them sees whose value has changed, and has one draw more of it."
     )
-
-
-def _format_values(column: pa.Array) -> list[object]:
-    if column.type in CALENDAR_TYPES:
-        return list(iso_texts(column).to_pylist())
-    if pa.types.is_integer(column.type):
-        column = column.cast(pa.float64(), safe=False) if _are_exact_floats(column) else column
-    return list(column.to_pylist())
-
-
-def _are_exact_floats(column: pa.Array) -> bool:
-    return all(value is None or abs(value) < 2**_BITS for value in column.to_pylist())

@@ -10,11 +10,10 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from tasks.microdata.alignment import ABSENT
 from tasks.microdata.codes import joint_codes
-from tasks.microdata.table import CALENDAR_TYPES, Integers, Microdata, iso_texts
+from tasks.microdata.table import Integers, Microdata, write_plain_texts
 
 WHOLE_ROW = "row:"  # before a digest of the names of its columns: rows of other columns are not compared
 KEY_COLUMN = "key:"  # before the name of a column that tells persons apart
@@ -146,18 +145,7 @@ def _encode_texts(column: pa.Array) -> tuple[Integers, list[bytes | None]]:
     """Codes of the values of a column, and each distinct value as its plainest text; None for missing."""
     encoded = column.dictionary_encode(null_encoding="encode")
     codes = np.asarray(encoded.indices.to_numpy(zero_copy_only=False), dtype=np.int64)
-    return codes, _write_values(encoded.dictionary)
-
-
-def _write_values(values: pa.Array) -> list[bytes | None]:
-    """1 and 1.0 and "1" are the same value, whatever type a reader gave the column."""
-    if values.type in CALENDAR_TYPES:
-        values = iso_texts(values)
-    elif pa.types.is_floating(values.type):
-        numbers = values.to_pylist()
-        plain = (None if one is None else str(int(one)) if float(one).is_integer() else repr(one) for one in numbers)
-        return [None if text is None else text.encode() for text in plain]
-    return [None if text is None else str(text).encode() for text in pc.cast(values, pa.string()).to_pylist()]
+    return codes, [None if text is None else text.encode() for text in write_plain_texts(encoded.dictionary)]
 
 
 def _write_cell(name: str, text: bytes | None) -> bytes:

@@ -152,6 +152,16 @@ def iso_texts(values: pa.Array) -> pa.Array:
     return pc.replace_substring(texts, pattern=" ", replacement="T")
 
 
+def write_plain_texts(values: pa.Array) -> list[str | None]:
+    """Each value as its plainest text: 1, 1.0 and "1" are the same value, whatever type a reader gave the column."""
+    if values.type in CALENDAR_TYPES:
+        values = iso_texts(values)
+    elif pa.types.is_floating(values.type):
+        numbers = values.to_pylist()
+        return [None if one is None else str(int(one)) if float(one).is_integer() else repr(one) for one in numbers]
+    return [None if text is None else str(text) for text in pc.cast(values, pa.string()).to_pylist()]
+
+
 def is_in_calendar(values: pa.Array) -> bool:
     """Do all dates and moments lie in the years 1 to 9999, and all times in one day? Others have no ISO 8601 text."""
     low, high = _ENDS[values.type]
@@ -162,14 +172,17 @@ def is_in_calendar(values: pa.Array) -> bool:
 def encode_jointly(*columns: pa.Array) -> tuple[Integers, ...]:
     """Codes 0..c-1 for the values of several columns over one common dictionary (ascending); missing is -1.
 
-    Equal values have equal codes across the columns, so that an original and a masked column can be compared.
+    Equal values have equal codes across the columns, so that an original and a masked column can be compared, and a column with
+    that of another version, whose values may be of another type: then their texts are compared.
     """
     kinds = {column.type for column in columns if column.null_count < len(column)} or {columns[0].type}
     if len(kinds) == 1:  # a column without values may have been read as another type
         (kind,) = kinds
         columns = tuple(column if column.type == kind else pa.nulls(len(column), kind) for column in columns)
-    else:  # whole numbers that a mask made decimals
-        columns = tuple(pc.cast(column, pa.float64(), safe=False) for column in columns)
+    elif all(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind) for kind in kinds):
+        columns = tuple(pc.cast(column, pa.float64(), safe=False) for column in columns)  # numbers that a mask made decimals
+    else:  # read as another type in another version of the source
+        columns = tuple(pa.array(write_plain_texts(column), pa.string()) for column in columns)
     joined = pa.chunked_array(list(columns))
     values = pc.unique(joined.drop_null())
     ordered = values.take(pc.sort_indices(values))

@@ -56,7 +56,8 @@ class Content:
     of_nobody: is it fully synthetic, its rows belonging to nobody? model: what is released where it is no table.
     keep_row_order: why the rows stand in the source's order; None: they were shuffled.
     randomised: attributes that PRAM drew anew, with the epsilon of those steps. epsilon_of_a_record: of all cells of one record
-    that they drew. estimated_shares: what the released table tells of original frequencies, if there is one to be read.
+    that they drew. epsilon_over_releases: of somebody who is in this release and in the earlier ones that count; private.
+    estimated_shares: what the released table tells of original frequencies, if there is one to be read.
     not_limited: the reasons for kinds of disclosure that no line limits.
     edition: `internal` has figures at full precision and must stay private. charts: of the same edition; None: not computed.
     """
@@ -84,6 +85,7 @@ class Content:
     persons: int | None = None
     randomised: tuple[Randomisation, ...] = ()
     epsilon_of_a_record: Epsilon | None = None
+    epsilon_over_releases: Epsilon | None = None
     estimated_shares: tuple[EstimatedShares, ...] = ()
     masked_elsewhere: bool = False
     of_nobody: bool = False
@@ -304,6 +306,7 @@ def public_edition(content: Content, charts: ChartData | None = None) -> Content
         for one in content.attacks
     )
     rounded = replace(content, attacks=attacks, estimates=figures, verdict=verdict, estimated_shares=readable)
+    rounded = replace(rounded, epsilon_over_releases=None)
     return replace(rounded, schema=schema, ingest=ingest, edition="public", charts=charts or own)
 
 

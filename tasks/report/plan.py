@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tasks.attack.omissions import Omission
 from tasks.attack.threat import IntruderSpec
+from tasks.mask.categories.promise import Epsilon
 from tasks.microdata.spec import Spec
 from tasks.report.publication import Context, Publish
 from tasks.score.kinds import NotLimited
@@ -11,7 +12,10 @@ from tasks.score.policy import Policy
 
 
 class ReportPlan(Spec):
-    """The parts of a release file that the report speaks of."""
+    """The parts of a release file that the report speaks of.
+
+    epsilon_over_releases: what PRAM promises in this release and the earlier ones together, for the internal edition alone.
+    """
 
     name: str
     series: str
@@ -27,3 +31,4 @@ class ReportPlan(Spec):
     control_table: bool = False
     tool: str | None = None
     keep_row_order: str | None = None
+    epsilon_over_releases: Epsilon | None = None

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
 from tasks.attack.together.earlier_release import EarlierView
+from tasks.mask.personal_laws import is_personal
 from tasks.microdata.ground_truth import GroundTruth
 from tasks.microdata.schema import Role, Schema
 from tasks.microdata.table import Booleans, encode_jointly
 from tasks.score.subgroups import Subgroup
 
 NEW, LEFT, CHANGED = "new people", "people who left", "people whose confidential values changed"
+DRAWN = "people of whom a value was drawn anew"
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,12 +28,17 @@ class JoinedTruth:
 
 
 def judge_newest(truth: GroundTruth, schema: Schema, views: tuple[EarlierView, ...]) -> JoinedTruth:
-    """Of this release: who is in no earlier one that was joined, and whose confidential values differ from one of these."""
+    """Of this release: who is in no earlier one that was joined, and whose values differ from one of these.
+
+    Confidential values and those that are drawn per person are looked at apart.
+    """
     if not views:
         return JoinedTruth(truth, schema, ())
     new = np.all([view.record < 0 for view in views], axis=0)
-    changed = np.any([find_changed(truth, schema, view) for view in views], axis=0)
-    return JoinedTruth(truth, schema, _list_parts(truth, ((NEW, new), (CHANGED, changed))))
+    confidential = schema.find_by_role(Role.CONFIDENTIAL)
+    changed = np.any([find_changed(truth, confidential, view) for view in views], axis=0)
+    drawn = np.any([find_changed(truth, _list_personal(view), view) for view in views], axis=0)
+    return JoinedTruth(truth, schema, _list_parts(truth, ((NEW, new), (CHANGED, changed), (DRAWN, drawn))))
 
 
 def judge_earlier(view: EarlierView) -> JoinedTruth:
@@ -40,15 +48,20 @@ def judge_earlier(view: EarlierView) -> JoinedTruth:
     return JoinedTruth(truth, view.schema, _list_parts(truth, ((LEFT, left),)))
 
 
-def find_changed(truth: GroundTruth, schema: Schema, view: EarlierView) -> Booleans:
-    """Shape (n,): is the record in both sources, with another value of a confidential attribute that both publish?"""
+def find_changed(truth: GroundTruth, names: Iterable[str], view: EarlierView) -> Booleans:
+    """Shape (n,): is the record in both sources, with another value of one of the attributes?"""
     there = np.flatnonzero(view.record >= 0)
     changed = np.zeros(truth.original.n, dtype=bool)
-    for name in schema.find_by_role(Role.CONFIDENTIAL):
-        if name in view.original.names:
+    for name in names:
+        if name in view.original.names and name in truth.original.names:
             now, then = encode_jointly(truth.original.column(name), view.original.column(name))
             changed[there] |= now[there] != then[view.record[there]]
     return changed
+
+
+def _list_personal(view: EarlierView) -> tuple[str, ...]:
+    """The attributes whose draws belong to a person and a value, so that another value shows another one."""
+    return tuple(name for step in view.mechanisms if is_personal(step) for name in step.target_attributes)
 
 
 def _list_parts(truth: GroundTruth, parts: tuple[tuple[str, Booleans], ...]) -> tuple[Subgroup, ...]:

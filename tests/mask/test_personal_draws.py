@@ -53,10 +53,10 @@ def release(source, schema, step, earlier=(), secret=SECRET, seed=SEED):
 
 def test_a_draw_by_hand():
     key = hmac.new(SECRET, json.dumps(["per person", "noise", "x"]).encode(), hashlib.sha256).digest()
-    digest = hmac.new(key, b"6:text:p[7.5]", hashlib.sha256).digest()
+    digest = hmac.new(key, b'1:p["7.5"]', hashlib.sha256).digest()
     uniform = ((int.from_bytes(digest[:8], "little") >> 11) + 0.5) / 2**53
-    assert draw_personal_uniforms(SECRET, ("noise", "x"), ["text:p"], ["[7.5]"]).tolist() == [uniform]
-    normal = draw_personal_normals(SECRET, ("noise", "x"), ["text:p"], ["[7.5]"])[0]
+    assert draw_personal_uniforms(SECRET, ("noise", "x"), ["p"], ['["7.5"]']).tolist() == [uniform]
+    normal = draw_personal_normals(SECRET, ("noise", "x"), ["p"], ['["7.5"]'])[0]
     assert normal == pytest.approx(NormalDist().inv_cdf(uniform), abs=1e-12)
     data = Microdata.from_columns({"id": ["p", "q", "r"], "x": [7.5, 0.0, 3.25]})
     schema = create_schema(x=Scale.NUMERIC)
@@ -157,6 +157,18 @@ def test_pram_per_person():
     with pytest.raises(InputError) as refused:
         release(new, schema, step, earlier=done.mechanisms)
     assert refused.value.code == "other-categories"
+
+
+def test_columns_that_are_read_as_another_type_draw_nothing_anew():
+    schema = create_schema(a=Scale.NOMINAL)
+    rng = np.random.default_rng(9)
+    ids, values = np.arange(200), rng.integers(1, 4, 200)
+    step = Pram(method="pram", attributes=("a",), retention=0.5, draw="per_person")
+    numbers, texts = (Microdata.from_columns({"id": one, "a": other}) for one, other in (
+        (ids, values), ([str(i) for i in ids], [str(i) for i in values])))  # fmt: skip
+    first = release(numbers, schema, step)
+    again = release(texts, schema, step, earlier=first.mechanisms)
+    assert again.data.column("a").to_pylist() == [str(one) for one in first.data.column("a").to_pylist()]
 
 
 def test_other_parameters_than_those_of_the_first_release_are_refused():

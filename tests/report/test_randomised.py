@@ -66,6 +66,16 @@ def test_rounding_never_promises_more(randomised):
     assert next(describe_randomisation(one)).facts["epsilon"] == "2.01"
 
 
+def test_what_releases_add_up_to_is_for_the_steward(randomised):
+    for epsilon, told in ((4.001, "4.01"), ("infinite", None)):
+        one = replace(randomised, epsilon_over_releases=epsilon)
+        said = [sentence for sentence in residual_risks(one) if getattr(sentence, "id", "") == "randomised.over_releases"]
+        assert [sentence.facts for sentence in said] == [{"epsilon": told}]
+        public = public_edition(one)
+        assert public.epsilon_over_releases is None
+        assert said[0] not in residual_risks(public)
+
+
 def test_nothing_is_said_of_other_masks(certified):
     assert list(describe_randomisation(certified)) == []
 

@@ -57,6 +57,14 @@ class PrivateManifest:
             parts = (", ".join(of) if isinstance(of, tuple) else "", parameters)
             yield f"step {number}, {step.method}", "; ".join(part for part in parts if part) or "no parameters"
 
+    def epsilon(self) -> Facts:
+        """What PRAM promises of somebody who is in this release and in the earlier ones that counted."""
+        found = self._facts.get("epsilon_over_releases")
+        if isinstance(found, float | int) or found == "infinite":
+            from tasks.report.views.randomised import describe_epsilon_over_releases
+
+            yield "epsilon", describe_epsilon_over_releases(found)
+
     def model(self) -> Facts:
         """Of a released model: the learner with its parameters, what it predicts, and what it was trained on."""
         release = self._spec.get("release")
@@ -103,13 +111,18 @@ class PrivateManifest:
         return "" if same else " (CHANGED since the ledger named it)"
 
     @cached_property
-    def _spec(self) -> dict[str, Any]:
+    def _facts(self) -> dict[str, Any]:
         if self._content is None or self._state:
             return {}
         try:
-            spec = json.loads(self._content)["spec"]
-        except (ValueError, KeyError, TypeError, RecursionError):
+            facts = json.loads(self._content)
+        except (ValueError, RecursionError):
             return {}
+        return facts if isinstance(facts, dict) else {}
+
+    @cached_property
+    def _spec(self) -> dict[str, Any]:
+        spec = self._facts.get("spec")
         return spec if isinstance(spec, dict) else {}
 
     @cached_property

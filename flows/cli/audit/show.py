@@ -215,7 +215,8 @@ def list_sections(found: RunEntries, *, private: bool) -> Iterator[tuple[str, Fa
     if papers is not None:
         yield "The model", papers.model()
     if found.ending is not None:
-        yield "What was done to the attributes", (*_describe_attributes(found.ending), *(papers.masks() if papers else ()))
+        done = (*papers.masks(), *papers.epsilon()) if papers else ()
+        yield "What was done to the attributes", (*_describe_attributes(found.ending), *done)
         yield "What came out", _describe_outputs(found.ending)
     yield "Attempts: written down before each masking", _describe_attempts(found)
     yield "By which program", _describe_program(found)

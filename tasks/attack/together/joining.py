@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -14,7 +14,9 @@ from tasks.attack.linkage.pair_marginals import MOST_PAIRS_JOINTLY
 from tasks.attack.mechanism_attack import is_sampled
 from tasks.attack.outcomes.links import Links
 from tasks.attack.simulated.likely_pairs import EQUAL, LikelyPairs
+from tasks.attack.together.changed_draws import split_changed
 from tasks.attack.together.images import FEWEST_KEPT, list_images
+from tasks.attack.together.release_file import ReleaseFile
 from tasks.attack.together.row_links import RowLinks, link_rows
 from tasks.attack.together.row_sets import (
     ABSENT,
@@ -26,40 +28,11 @@ from tasks.attack.together.row_sets import (
     keep_presence,
     list_linked_rows,
 )
-from tasks.mask.methods import Mechanism
 from tasks.microdata.errors import AttackFailed, NotApplicable
-from tasks.microdata.schema import Schema
-from tasks.microdata.table import Floats, Integers, Microdata
+from tasks.microdata.table import Booleans, Floats, Integers
 
 LEAST_LIKELY = 25.0  # a row e^-25 times as likely as the record's likeliest is left out
 TIE = 1e-9  # logarithms that differ by less are equal
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReleaseFile:
-    """One of several releases, as an intruder has it who knows some attributes of everybody in its source.
-
-    original: n_t records of the source. masked: m_t rows. record: shape (n_t,): which of the N records of all sources together
-    each is. row: shape (n_t,): the masked row of each, -1 where it has none. Whose row is whose is for the law of links alone.
-    pseudonym: what its pseudonyms are drawn by, where they are the same in several releases; None: there are none.
-    n_records: of the source, where the intruder holds a share of them; None: they hold all.
-    """
-
-    name: str
-    original: Microdata
-    masked: Microdata
-    schema: Schema
-    mechanisms: tuple[Mechanism, ...]
-    record: Integers
-    row: Integers
-    pseudonym: str | None = None
-    n_records: int | None = None
-
-    def spread_rows(self, n: int) -> Integers:
-        """Shape (n,): the row of each of the records of all sources, -1 where it has none."""
-        rows = np.full(n, -1, dtype=np.int64)
-        rows[self.record] = self.row
-        return rows
 
 
 def link_by_releases(files: tuple[ReleaseFile, ...], of: int, n: int, knows: tuple[str, ...]) -> Links:
@@ -89,6 +62,8 @@ def link_by_releases(files: tuple[ReleaseFile, ...], of: int, n: int, knows: tup
     2007): nothing is assumed of the mask but its law.
     Example: two releases leave a record {a, b} and {b, c}, rows being the same in both: together {b}.
     """
+    whole, n_records = files, n
+    files, n, changed = split_changed(whole, of, n, knows)
     rows = [one.spread_rows(n) for one in files]
     links: dict[tuple[int, int], RowLinks] = {}
     for x, y in combinations(range(len(files)), 2):
@@ -124,10 +99,31 @@ def link_by_releases(files: tuple[ReleaseFile, ...], of: int, n: int, knows: tup
     for i, joined in from_it.items():
         if sets[i].informs:
             own = add_scores(own, sets[i], joined)
+    for i, people in changed.items():
+        own = _add_other_draws(own, whole[of], whole[i], people, knows)
     by_law = any(len(one.score) and np.ptp(one.score) > 0 for one in sets) or any(one.has_ratios for one in from_it.values())
     chosen = _choose(own, files[of].masked.n, by_law=by_law)
-    found = Links(np.arange(files[of].masked.n), np.arange(n), chosen.starts, chosen.rows)
-    return replace(found, sound_sizes=sizes, listed_sets=(own.starts, own.rows)) if sound else found
+    found = Links(np.arange(files[of].masked.n), np.arange(n_records), chosen.starts[: n_records + 1], chosen.rows)
+    return (
+        replace(found, sound_sizes=sizes[:n_records], listed_sets=(own.starts[: n_records + 1], own.rows)) if sound else found
+    )
+
+
+def _add_other_draws(own: RowSets, file: ReleaseFile, other: ReleaseFile, people: Booleans, knows: tuple[str, ...]) -> RowSets:
+    """What the other release says of people with other values there, whose draws in it are independent of those in this one.
+
+    people: shape (n,), of the n records of all sources, after whom others may be numbered.
+    """
+    n, more = len(people), len(own.state) - len(people)
+    rows, there = (np.where(people, one.spread_rows(n), -1) for one in (file, other))
+    both = np.flatnonzero((rows >= 0) & (there >= 0))
+    by_person = file.pseudonym is not None and file.pseudonym == other.pseudonym
+    joined = link_rows(file.masked, other.masked, file.schema, (rows[both], there[both]), knows, by_person=by_person)
+    sets = _list_rows(other, there, _drop_repeated(other, knows, joined.shared), n, FEWEST_KEPT)
+    if not sets.informs:
+        return own
+    starts, state = np.append(sets.starts, np.full(more, sets.starts[-1])), np.append(sets.state, np.full(more, ABSENT))
+    return add_scores(own, replace(sets, starts=starts, state=state), joined)
 
 
 def _drop_repeated(file: ReleaseFile, knows: tuple[str, ...], shared: tuple[str, ...]) -> tuple[str, ...]:

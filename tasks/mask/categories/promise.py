@@ -51,7 +51,7 @@ def compute_record_epsilon(source: Microdata, schema: Schema, steps: Iterable[Sp
     cells, not about the release; what other releases tell of the same person adds to it. None where no step is PRAM.
     """
     units = [(step, names) for step in steps if isinstance(step, Pram) for names in step.units]
-    return _finite(sum(_epsilon(source, schema, *unit) for unit in units)) if units else None
+    return _finite(sum(compute_unit_epsilon(source, schema, *unit) for unit in units)) if units else None
 
 
 def _randomisation(source: Microdata, schema: Schema, name: str, steps: tuple[Pram, ...]) -> Randomisation:
@@ -59,7 +59,7 @@ def _randomisation(source: Microdata, schema: Schema, name: str, steps: tuple[Pr
     others = tuple(dict.fromkeys(other for _, names in units for other in names if other != name))
     return Randomisation(
         name,
-        _finite(sum(_epsilon(source, schema, *unit) for unit in units)),
+        _finite(sum(compute_unit_epsilon(source, schema, *unit) for unit in units)),
         len(create_category_coding(schema, source, (name,), "masking").categories[0]),
         any(step.invariant or _hides_the_truth(_base(source, schema, step, names)) for step, names in units),
         others,
@@ -67,7 +67,8 @@ def _randomisation(source: Microdata, schema: Schema, name: str, steps: tuple[Pr
     )
 
 
-def _epsilon(source: Microdata, schema: Schema, step: Pram, names: tuple[str, ...]) -> float:
+def compute_unit_epsilon(source: Microdata, schema: Schema, step: Pram, names: tuple[str, ...]) -> float:
+    """The epsilon of one draw of a step: of one attribute, or of those that it draws together. source: before masking."""
     gaps = any(bool(source.missing(name).any()) for name in names)
     return np.inf if step.invariant else compute_epsilon(_base(source, schema, step, names), with_missing=gaps)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from tasks.mask.categories.promise import Randomisation
+from tasks.mask.categories.promise import Epsilon, Randomisation
 from tasks.microdata.numbers import number
 from tasks.report.content import Content
 from tasks.report.wording.sentence import Sentence, say
@@ -21,6 +21,14 @@ def describe_randomisation(content: Content) -> Iterator[Sentence]:
     if len(content.randomised) > 1 and isinstance(epsilon, float):
         attributes = [one.attribute for one in content.randomised]
         yield say("randomised.cells_of_a_record", attributes=attributes, epsilon=_round_epsilon_up(epsilon))
+    if content.epsilon_over_releases is not None:
+        yield describe_epsilon_over_releases(content.epsilon_over_releases)
+
+
+def describe_epsilon_over_releases(epsilon: Epsilon) -> Sentence:
+    """What PRAM promises of somebody who is in all releases that count; for the steward alone."""
+    finite = None if isinstance(epsilon, str) else _round_epsilon_up(epsilon)
+    return say("randomised.over_releases", epsilon=finite)
 
 
 def _promise(one: Randomisation) -> Sentence:
