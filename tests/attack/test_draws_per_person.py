@@ -11,8 +11,8 @@ from scipy import stats
 
 from tasks.attack.together.changed_draws import split_changed
 from tasks.attack.together.earlier_release import EarlierView
+from tasks.attack.together.joined_file import ReleaseFile
 from tasks.attack.together.joining import link_by_releases
-from tasks.attack.together.release_file import ReleaseFile
 from tasks.mask.categories.pram import Pram
 from tasks.mask.methods import mask, resolve_steps
 from tasks.mask.noise.noise import Noise

@@ -18,8 +18,8 @@ from tasks.attack.threat import Intruder
 from tasks.attack.together import joining
 from tasks.attack.together.earlier_release import EarlierView
 from tasks.attack.together.earlier_releases import EarlierReleases, arrange_files, choose_strongest, see_from
+from tasks.attack.together.joined_file import ReleaseFile
 from tasks.attack.together.joining import link_by_releases
-from tasks.attack.together.release_file import ReleaseFile
 from tasks.attack.together.row_links import RowLinks, link_rows
 from tasks.attack.together.row_sets import ABSENT, RELEASED, RowSets, keep_consistent, keep_presence
 from tasks.mask.groups.microaggregation import Microaggregation

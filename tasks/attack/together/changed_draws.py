@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from tasks.attack.together.release_file import ReleaseFile
+from tasks.attack.together.joined_file import ReleaseFile
 from tasks.mask.personal_draws import list_values
 from tasks.mask.personal_laws import is_personal
 from tasks.microdata.table import Booleans, Integers, Microdata

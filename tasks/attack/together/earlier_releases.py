@@ -15,8 +15,8 @@ from tasks.attack.outcomes.links import Links
 from tasks.attack.outcomes.outcome import AttackResult
 from tasks.attack.threat import Intruder
 from tasks.attack.together.earlier_release import EarlierRelease, EarlierView
+from tasks.attack.together.joined_file import ReleaseFile
 from tasks.attack.together.joining import link_by_releases
-from tasks.attack.together.release_file import ReleaseFile
 from tasks.attack.transparency.transparency import Transparency
 from tasks.mask.methods import Mechanism
 from tasks.mask.pseudonyms import Pseudonyms

@@ -16,7 +16,7 @@ from tasks.attack.outcomes.links import Links
 from tasks.attack.simulated.likely_pairs import EQUAL, LikelyPairs
 from tasks.attack.together.changed_draws import split_changed
 from tasks.attack.together.images import FEWEST_KEPT, list_images
-from tasks.attack.together.release_file import ReleaseFile
+from tasks.attack.together.joined_file import ReleaseFile
 from tasks.attack.together.row_links import RowLinks, link_rows
 from tasks.attack.together.row_sets import (
     ABSENT,
