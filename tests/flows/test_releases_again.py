@@ -9,10 +9,12 @@ from outcomes import newest_manifest
 from release_files import HARDLY_COMPILED, write_release
 from trials import NOISE, lines, lose, make_trial, masked_with, revoke
 
+from flows.run.kept_release import refuse_other_laws
 from flows.run.publish import settle_latest
 from tasks.audit.series.past_releases import list_past_releases
 from tasks.mask.task import Steps
 from tasks.microdata.errors import InputError
+from tasks.microdata.schema import Schema
 from tasks.runtime.artifacts import Store
 
 __all__ = ["make_trial"]
@@ -61,6 +63,24 @@ def test_a_release_that_was_never_published_is_not_kept(make):
     with pytest.raises(InputError) as refused:
         make(series, text=fewer)
     assert (refused.value.code, refused.value.value) == ("lost-release", first)
+
+
+def test_a_sweep_refuses_parameters_that_the_series_did_not_draw_by(make):
+    """So a search over `sd_percent` beside `draw: per_person` finds no point that could not be certified."""
+
+    def drawn(percent):
+        return {**masked_with(percent), "masking": [{**NOISE, "sd_percent": percent, "draw": "per_person"}]}
+
+    first = make(drawn(50))
+    table, schema = Store().table(first.job.masked.data), Store().record(first.job.masked.schema, Schema)
+    first.certify()
+    same, other = (first.job.release.model_copy(update={"masking": one}) for one in (
+        first.job.release.masking, (first.job.release.masking[0].model_copy(update={"sd_percent": 40.0}),)))  # fmt: skip
+    refuse_other_laws(same, table, schema)
+    refuse_other_laws(other.model_copy(update={"series": "apart"}), table, schema)
+    with pytest.raises(InputError) as refused:
+        refuse_other_laws(other, table, schema)
+    assert (refused.value.code, refused.value.where) == ("other-law", "masking[0].draw")
 
 
 KILLED_BESIDE_THE_ENTRY = """
