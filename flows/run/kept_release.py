@@ -69,7 +69,8 @@ def refuse_other_laws(release: ReleaseSpec, source: Microdata, schema: Schema) -
     """InputError as `keep_laws` for steps that cannot draw per person as the releases of the series did."""
     steps = resolve_steps(release.masking or (), schema, WHERE)
     if any(is_personal(step) for step in steps):
-        keep_laws(source, schema, steps, release.key, Store().record(find_kept_release(release, schema).drawn, Steps))
+        drawn: Steps = Store().record(find_kept_release(release, schema).drawn, Steps)
+        keep_laws(source, schema, steps, release.key, drawn)
 
 
 def list_released_tables(series: str) -> list[PastRelease]:
