@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import signal
 
 import pytest
-from outcomes import newest_manifest
+from outcomes import folder_of, newest_manifest
 from release_files import HARDLY_COMPILED, write_release
+from replays import replayed
 from trials import NOISE, lines, lose, make_trial, masked_with, revoke
 
+from flows.run.history import manifest_path
 from flows.run.kept_release import refuse_other_laws
 from flows.run.publish import settle_latest
 from tasks.audit.series.past_releases import list_past_releases
@@ -18,17 +21,17 @@ from tasks.microdata.schema import Schema
 from tasks.runtime.artifacts import Store
 
 __all__ = ["make_trial"]
+WITHHELD = {name: {"role": "withheld"} for name in ("age", "income", "town")}
+OF_VOTE = WITHHELD | {"vote": {"role": "quasi_identifier", "scale": "nominal"}}
+
+
+def drawn(epsilon, **change):
+    """A release file that publishes one column, with a finite epsilon."""
+    step = {"method": "pram", "attributes": ["vote"], "epsilon": epsilon}
+    return {**HARDLY_COMPILED, "attributes": OF_VOTE, "masking": [step], **change}
 
 
 def test_epsilons_of_all_releases_that_count_add_up(make):
-    vote = {name: {"role": "withheld"} for name in ("age", "income", "town")} | {
-        "vote": {"role": "quasi_identifier", "scale": "nominal"}
-    }
-
-    def drawn(epsilon, **change):
-        step = {"method": "pram", "attributes": ["vote"], "epsilon": epsilon}
-        return {**HARDLY_COMPILED, "attributes": vote, "masking": [step], **change}
-
     first = make(drawn(1.0))
     assert first.count().epsilon is None  # nothing counts
     first.certify()
@@ -37,6 +40,23 @@ def test_epsilons_of_all_releases_that_count_add_up(make):
     assert make(drawn(0.5, context={"prior_releases": ["census 2020"]})).count().epsilon == "infinite"
     lose(first.job.masked.masked)
     assert make(drawn(0.5)).count().epsilon == "infinite"
+
+
+@pytest.mark.slow
+def test_the_steward_alone_is_told_what_epsilons_add_up_to(certify, sdcert, tmp_path):
+    for epsilon in (1.0, 0.5):
+        ran, manifest = certify(drawn(epsilon, omit=[], attacks=None))
+        assert ran.code == 0, ran.err
+    assert "1.5-LDP" in ran.out
+    private = manifest_path(manifest["run"]).parent
+    assert "1.5-LDP" in (private / "report-internal.html").read_text()
+    assert json.loads((private / "scorecard.json").read_text())["epsilon_over_releases"] == 1.5
+    for path in folder_of(tmp_path, manifest).iterdir():
+        assert "1.5-LDP" not in path.read_text()
+        assert "over_releases" not in path.read_text()
+    assert "1.5-LDP" in " ".join(sdcert("audit", "show", manifest["run"]).out.split())
+    ran, _ = replayed(sdcert, manifest["run"])
+    assert ran.code == 0, ran.out + ran.err
 
 
 def test_a_release_that_was_never_published_is_not_kept(make):
@@ -68,10 +88,10 @@ def test_a_release_that_was_never_published_is_not_kept(make):
 def test_a_sweep_refuses_parameters_that_the_series_did_not_draw_by(make):
     """So a search over `sd_percent` beside `draw: per_person` finds no point that could not be certified."""
 
-    def drawn(percent):
+    def noisy(percent):
         return {**masked_with(percent), "masking": [{**NOISE, "sd_percent": percent, "draw": "per_person"}]}
 
-    first = make(drawn(50))
+    first = make(noisy(50))
     table, schema = Store().table(first.job.masked.data), Store().record(first.job.masked.schema, Schema)
     first.certify()
     same, other = (first.job.release.model_copy(update={"masking": one}) for one in (
