@@ -7,9 +7,16 @@ from dataclasses import dataclass, field
 
 from pydantic import ValidationError
 
-from flows.earlier.search import EARLIER, digest_person, read_persons_address, read_private_facts
+from flows.earlier.search import (
+    EARLIER,
+    digest_person,
+    read_kept_digests,
+    read_persons_address,
+    read_private_facts,
+    share_digests,
+)
 from tasks.audit.series.past_releases import PERSONS, PastRelease, list_past_releases
-from tasks.microdata.persons import count_common_persons, digest_persons
+from tasks.microdata.persons import digest_persons
 from tasks.microdata.refs import RecordRef, TableRef
 from tasks.microdata.schema import Schema
 from tasks.microdata.table import Microdata
@@ -82,9 +89,7 @@ class ReleaseFamilies:
         """Do two releases have a person in common? None where nothing is left that could tell."""
         pair = newer.data or newer.run, older.data or older.run
         if pair not in self._common:
-            here, there = self._find_persons(newer), self._find_persons(older)
-            common = None if here is None or there is None else count_common_persons(here, there)
-            self._common[pair] = None if common is None else common > 0
+            self._common[pair] = share_digests(self._find_persons(newer), self._find_persons(older))
         return self._common[pair]
 
     def _find_persons(self, past: PastRelease) -> Microdata | None:
@@ -96,11 +101,9 @@ class ReleaseFamilies:
 
     def _read_persons(self, past: PastRelease) -> Iterator[Microdata]:
         facts = self.read_facts(past)
-        try:
-            if PERSONS in facts and (address := read_persons_address(past)) is not None:
-                yield Store().table(address)
-        except Damaged:
-            pass
+        if PERSONS in facts and (address := read_persons_address(past)) is not None:
+            kept = read_kept_digests(address)
+            yield from () if kept is None else (kept,)
         spec, addresses = facts.get("spec"), past.tables
         if not isinstance(spec, dict) or not {"data", "schema"} <= addresses.keys():
             return

@@ -89,11 +89,7 @@ class EarlierSearch:
         if address is None:
             return None
         if address not in self._known:
-            try:
-                common = count_common_persons(self._digest(population), Store().table(address))
-            except Damaged:
-                common = None
-            self._known[address] = None if common is None else common > 0
+            self._known[address] = share_digests(self._digest(population), read_kept_digests(address))
         return self._known[address]
 
     def _compare_sources(self, past: PastRelease, population: Population) -> bool | None:
@@ -107,6 +103,20 @@ class EarlierSearch:
             except Damaged:
                 self._known[address] = None
         return self._known[address]
+
+
+def read_kept_digests(address: TableRef) -> Microdata | None:
+    """The digests of the persons of a run; None where the store has lost them."""
+    try:
+        return Store().table(address)
+    except Damaged:
+        return None
+
+
+def share_digests(one: Microdata | None, other: Microdata | None) -> bool | None:
+    """Do two releases have a person in common, by the digests of their persons? None where these cannot say it."""
+    common = None if one is None or other is None else count_common_persons(one, other)
+    return None if common is None else common > 0
 
 
 def share_persons(population: Population, older: Microdata) -> bool | None:

@@ -14,11 +14,12 @@ from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.mask.methods import Masking, resolve_steps
 from tasks.mask.noise.noise import Noise
 from tasks.mask.outputs import Mechanisms
-from tasks.mask.personal_laws import is_personal
+from tasks.mask.personal_laws import is_personal, keep_laws
 from tasks.mask.task import Steps
 from tasks.microdata.errors import InputError
 from tasks.microdata.refs import RecordRef, TableRef
 from tasks.microdata.schema import Schema
+from tasks.microdata.table import Microdata
 from tasks.runtime.artifacts import Damaged, Store
 
 WHERE = "masking"
@@ -62,6 +63,14 @@ def find_kept_release(release: ReleaseSpec, schema: Schema) -> KeptRelease:
         raise InputError("no-groups-to-keep", WHERE, what, "the groups of a release of this series", remedy)
     laws = store_part(tuple(drawn), Steps)
     return KeptRelease(laws) if kept is None else KeptRelease(laws, *_find_kept_tables(kept))
+
+
+def refuse_other_laws(release: ReleaseSpec, source: Microdata, schema: Schema) -> None:
+    """InputError as `keep_laws` for steps that cannot draw per person as the releases of the series did."""
+    steps = resolve_steps(release.masking or (), schema, WHERE)
+    if any(is_personal(step) for step in steps):
+        drawn: Steps = Store().record(find_kept_release(release, schema).drawn, Steps)
+        keep_laws(source, schema, steps, release.key, drawn)
 
 
 def list_released_tables(series: str) -> list[PastRelease]:

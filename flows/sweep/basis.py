@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pydantic import TypeAdapter
 
 from flows.release import ReleaseSpec
+from flows.run.kept_release import refuse_other_laws
 from flows.sweep.program_digest import compute_program_digest
 from flows.sweep.working_set import WorkingSet
 from tasks.attack.linkage.external_files import plan_file
@@ -52,9 +53,10 @@ class SweepBasis:
         return found
 
     def refuse_unfit(self, release: ReleaseSpec) -> None:
-        """InputError for a release whose steps name what the table does not have, or cannot mask."""
+        """InputError for a release whose steps name what the table does not have, cannot mask, or drew otherwise before."""
         resolve_steps(release.masking or (), self.read_schema(release), "masking")
         _refuse_frozen_groups(release)
+        refuse_other_laws(release, self.table, self.read_schema(release))
         self.holders_of(release)
 
     def holders_of(self, release: ReleaseSpec) -> tuple[FileHolder, ...]:

@@ -8,160 +8,32 @@ from __future__ import annotations
 import hashlib
 import json
 import random
-import signal
-from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
 
 import pytest
 from outcomes import newest_manifest
 from release_files import HARDLY_COMPILED, RELEASE, survey, write_release
+from trials import lines, lose, make_trial, masked_with, revoke, sha
 
 from flows.earlier import counting
 from flows.earlier.counted import CountedReleases
 from flows.earlier.declared import TOLD_ALONE
 from flows.earlier.earlier_tables import GONE
-from flows.earlier.search import EarlierSearch, ReleasedMeanwhile, select_releases
-from flows.kinds import find_kind
-from flows.kinds.base import MadeRelease, ReleaseJob
-from flows.mask_stages import mask_source
-from flows.release_file import load_release
-from flows.run.publish import settle_latest
-from flows.run.stage_runner import store_part
-from tasks.attack.together.earlier_release import EarlierRelease
-from tasks.audit.ledger.entries import AskedBy, AttemptMade, CertificateRevoked, ReleasedTable, RunEnded
-from tasks.audit.ledger.ledger import Ledger
+from flows.earlier.search import ReleasedMeanwhile, select_releases
 from tasks.audit.series.past_releases import list_past_releases
-from tasks.audit.signing.keys import open_signing_key
-from tasks.classify.task import classify_attributes
-from tasks.ingest.task import ingest_source, source_digest
 from tasks.mask.outputs import Mechanisms
-from tasks.mask.task import Steps
 from tasks.microdata.errors import InputError
 from tasks.microdata.refs import TableRef
 from tasks.microdata.schema import Schema
 from tasks.microdata.table import Microdata
-from tasks.runtime.artifacts import Store, name_artifact_file
-from tasks.runtime.draws import keep_seed
+from tasks.runtime.artifacts import Store
 from tasks.runtime.settings import Home
 
-ZERO = "0" * 64
-NOISE = HARDLY_COMPILED["masking"][0]
-
-
-def masked_with(percent, **change):
-    """A release file that masks with so much noise: two of them are two releases."""
-    return {**HARDLY_COMPILED, "masking": [{**NOISE, "sd_percent": percent}], **change}
-
-
-@dataclass
-class DirectRunner:
-    """Runs stages here and now; made: what each made."""
-
-    made: dict[str, Any] = field(default_factory=dict)
-
-    def run(self, name, call):
-        self.made[name] = call.compute()
-        return self.made[name]
-
-    def run_all(self, title, calls, *, each=1):
-        return [self.run(name, call) for name, call in calls.items()]
-
-    def warn(self, notes):
-        pass
-
-    def recall_inputs(self, name):
-        return None
-
-
-@dataclass
-class Trial:
-    """A release that was made and not yet certified."""
-
-    run: str
-    job: ReleaseJob
-    made: MadeRelease
-    search: EarlierSearch
-
-    @property
-    def population(self):
-        return counting.find_population(self.job)
-
-    def count(self, find=None) -> CountedReleases:
-        return counting.count_releases(self.job, self.made, (find or self.search.find_releases)(self.population))
-
-    def count_names(self):
-        return [record.name for record in self.count_records()]
-
-    def count_records(self) -> list[EarlierRelease]:
-        return [Store().record(ref, EarlierRelease) for ref in self.count().to_attack]
-
-    def certify(self, *, digests=True, **facts) -> str:
-        """Write down that the release was certified, with digests of its persons or as runs before did."""
-        self.search.find_releases(self.population)
-        manifest = {"run": self.run, **({"persons": self.search.store_persons()} if digests else {})}
-        content = json.dumps(manifest).encode()
-        (Home.current().folder("runs", self.run) / "manifest.json").write_bytes(content)
-        named = {"run": self.run, "series": self.job.release.series_name}
-        tried = {"source": self.job.source["data"], "source_file": ZERO, "masking": "steps", "draw": "draw", "policy": ZERO}
-        append(AttemptMade(**named, **tried, attempts=1))
-        released = ReleasedTable(
-            name="released.csv", sha256=sha(self.run), content_address=f"sha256:{sha(self.made.address)}", rows=1, columns=()
-        )
-        stages = {name: {"cached": False, "produced": made} for name, made in self.job.runner.made.items()}
-        ending = {"release": self.job.release.name, "outcome": "certified", "not_for_publication": False, "stages": stages}
-        ending |= {"certificate": sha(self.run + "certificate"), "manifest": Store().digest(content)}
-        event = named | ending | facts
-        append(RunEnded.model_validate_json(json.dumps(event | {"released": json.loads(released.model_dump_json())})))
-        return self.run
-
-
-def append(event):
-    key = open_signing_key()
-    Ledger.current().append(event, key)
-
-
-def sha(text):
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def revoke(run, **facts):
-    by = AskedBy(user="steward", host="here")
-    append(CertificateRevoked(run=run, certificate=sha(run + "certificate"), revocation=ZERO, reason="x", asked_by=by, **facts))
-
-
-@pytest.fixture
-def make(home, tmp_path):
-    """`make(change, text=...)` masks the small survey, and certifies nothing."""
-    numbers = iter(range(1, 100))
-
-    def call(change=None, text=None, draw=None) -> Trial:
-        number = next(numbers)
-        release = load_release(write_release(tmp_path / f"project{number}", change or masked_with(50), text=text))
-        runner = DirectRunner()
-        source = runner.run("ingest", ingest_source.bind(store_part(release.ingest_plan), source_digest(release.source)))
-        classified = classify_attributes.bind(source["data"], store_part(release.classify_plan))
-        schema = runner.run("classify", classified)["schema"]
-        seed = keep_seed(hashlib.sha256(str(draw or number).encode()).digest())
-        masked = mask_source(runner, release, source["data"], schema, lambda _: seed)
-        job = ReleaseJob(runner, release, source, masked, (), None)
-        run = f"20261121T0930{number:02}Z-1f2e3d"
-        return Trial(run, job, find_kind(release).make(job), EarlierSearch(run))
-
-    return call
+__all__ = ["make_trial"]
 
 
 def rows_of(record):
     return Store().table(TableRef(record.tables.persons)).column("record").to_pylist()
-
-
-def lose(address):
-    (Home.current().store / name_artifact_file(address)).unlink()
-
-
-def lines(text=None):
-    head, *rows = (text or survey()).splitlines()
-    return head, rows
 
 
 def test_the_first_release_of_a_home_counts_none(make):
@@ -255,32 +127,6 @@ def test_a_revoked_release_counts_unless_it_was_never_published(make):
     assert len(replayed.to_attack) == 2  # a replay sees what the run saw
 
 
-def test_a_release_that_was_never_published_is_not_kept(make):
-    groups = {"method": "microaggregation", "attributes": ["age", "income", "town"], "k": 5, "frozen": True}
-    noise = {**NOISE, "draw": "per_person"}
-
-    def kept_by(trial):
-        made = trial.job.runner.made["keep released"]
-        return Store().table(made["history"]).n if "history" in made else Store().record(made["steps"], Steps)[0].personal
-
-    for step in (groups, noise):
-        series = {**masked_with(50), "masking": [step], "series": step["method"]}
-        _, rows = lines()
-        fewer = "\n".join([lines()[0], *rows[:60]]) + "\n"
-        alone = kept_by(make({**series, "series": "apart"}, text=fewer))
-        first = make(series).certify()
-        assert kept_by(make(series, text=fewer)) != alone
-        revoke(first, never_published=True)
-        assert kept_by(make(series, text=fewer)) == alone
-    first = make(series).certify()
-    revoke(first)  # a revocation recalls no file
-    assert kept_by(make(series, text=fewer)) != alone
-    lose(list_past_releases()[-1].tables["mechanisms"])
-    with pytest.raises(InputError) as refused:
-        make(series, text=fewer)
-    assert (refused.value.code, refused.value.value) == ("lost-release", first)
-
-
 @pytest.mark.parametrize("facts", [{"not_for_publication": True}, {"outcome": "refused"}])
 def test_a_rehearsal_and_a_refusal_are_no_releases(make, facts):
     make(masked_with(10)).certify(**facts)
@@ -295,25 +141,6 @@ def test_a_control_that_was_set_aside_was_not_released(make):
     kept = Store().table(trial.job.masked.data)
     assert (one.name, one.tables.data) == (first, trial.job.masked.data)
     assert [row for row in rows_of(one) if row is not None] == list(range(kept.n))
-
-
-def test_epsilons_of_all_releases_that_count_add_up(make):
-    vote = {name: {"role": "withheld"} for name in ("age", "income", "town")} | {
-        "vote": {"role": "quasi_identifier", "scale": "nominal"}
-    }
-
-    def drawn(epsilon, **change):
-        step = {"method": "pram", "attributes": ["vote"], "epsilon": epsilon}
-        return {**HARDLY_COMPILED, "attributes": vote, "masking": [step], **change}
-
-    first = make(drawn(1.0))
-    assert first.count().epsilon is None  # nothing counts
-    first.certify()
-    assert make(drawn(0.5)).count().epsilon == pytest.approx(1.5)
-    assert make(masked_with(50, series="apart")).count().epsilon is None  # nothing promises anything
-    assert make(drawn(0.5, context={"prior_releases": ["census 2020"]})).count().epsilon == "infinite"
-    lose(first.job.masked.masked)
-    assert make(drawn(0.5)).count().epsilon == "infinite"
 
 
 def test_a_denial_is_refused_and_names_the_run(make):
@@ -442,36 +269,3 @@ def test_a_run_that_another_overtakes_attacks_it_too(certify, sdcert, tmp_path, 
     assert ran.code == 0, ran.err
     found = {one.run: one for one in list_past_releases()}
     assert len(found) == 2 and next(iter(found)) == overtaking[1]
-
-
-KILLED_BESIDE_THE_ENTRY = """
-import os, signal, sys
-import flows.environment
-from {module} import {owner} as victim
-def die(*_, **__): os.kill(os.getpid(), signal.SIGKILL)
-assert hasattr(victim, "{function}")
-victim.{function} = die
-from flows.cli import run
-sys.exit(run(sys.argv[1:]))
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("module", "owner", "function", "counts"),
-    [("flows.run.certificate", "RunConclusion", "sign_statement", False), ("flows.run.publish", "FolderDraft", "appear", True)],
-)
-def test_kill_9_between_release_and_ledger_loses_none(process, make, tmp_path, module, owner, function, counts):
-    """Killed before the entry, nothing was published; killed after it, the next run of the same persons counts the release."""
-    path = write_release(tmp_path / "project", masked_with(50))
-    code = KILLED_BESIDE_THE_ENTRY.format(module=module, owner=owner, function=function)
-    victim = process("-c", code, "certify", path, "--output", tmp_path / "releases")
-    _, err = victim.communicate(timeout=300)
-    assert victim.returncode == -signal.SIGKILL, err
-    run = newest_manifest()["run"]
-    assert list((tmp_path / "releases").glob(f"*/{run}")) == []
-    assert len(list((tmp_path / "releases").glob(f"*/.partial*-{run}"))) == 1
-    trial = make(masked_with(40, series="apart"))
-    assert trial.count_names() == ([run] if counts else [])
-    settle_latest(tmp_path / "releases" / "survey", "survey")  # what every later run of the release does
-    assert [one.name for one in (tmp_path / "releases" / "survey").glob("[.0-9]*")] == ([run] if counts else [])
