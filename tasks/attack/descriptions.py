@@ -55,10 +55,9 @@ def describe_file_knowledge(intruder: Intruder, truth: GroundTruth) -> str:
     file = intruder.file
     converted = f", converted: {describe_holdings(file.convert)}" if file is not None and file.convert else ""
     names = intruder.name.partition(":")[2].split("+")  # of files that are used together
-    alone = len(names) < 2
-    whose, have = (
-        ("an external file", "file has") if alone else (f"the external files {join_with_and(names)} together", "files have")
-    )
+    whose, have = "an external file", "file has"
+    if len(names) > 1:
+        whose, have = f"the external files {join_with_and(names)} together", "files have"
     of = f"the {n:,} {truth.units.counts} of {whose}, of which {n_there:,} are in the release"
     return f"{join_with_and(intruder.knows)} of {of}, as the {have} them{converted}; and {there}"
 
