@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from flows.release import ReleaseSpec
-from tasks.attack.linkage.external_files import name_files
 from tasks.attack.membership.methods import list_weakened
 from tasks.classify.methods import classify
 from tasks.ingest.methods import ingest_raw_table
@@ -108,7 +107,7 @@ def _is_answered(release: ReleaseSpec, confidential: tuple[str, ...]) -> bool:
         confidential=confidential,
         known_secrets=confidential if release.intruder.knows else (),
         insiders=(f"{INSIDER}:{ANY}",),
-        file_holders=name_files(release.intruder.files),
+        file_holders=release.intruder.file_holders,
         not_for_publication=release.not_for_publication,
     )
     try:

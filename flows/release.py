@@ -9,7 +9,6 @@ from typing import Annotated
 from pydantic import Field, model_validator
 
 from flows.sweep.sweep_origin import SweepOrigin
-from tasks.attack.linkage.external_files import name_files
 from tasks.attack.membership.methods import MembershipAttack, attack_name
 from tasks.attack.methods import Attack
 from tasks.attack.omissions import Omission
@@ -326,7 +325,7 @@ def collect_policy_names(release: ReleaseSpec, schema: Schema | None = None) -> 
     )
     if schema is None:
         return known
-    names = (*(intruder.name for intruder in intruders(release.intruder, schema)), *name_files(release.intruder.files))
+    names = (*(intruder.name for intruder in intruders(release.intruder, schema)), *release.intruder.file_holders)
     return dataclasses.replace(known, attributes=schema.release_columns, intruders=names)
 
 

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from flows.questions import extract_questions, refuse_open_questions
 from flows.release import UNIT_KEYS, Published, ReleaseSpec, collect_policy_names, include_omitted_attacks
-from tasks.attack.linkage.external_files import name_files
 from tasks.attack.plan import check_attacks
 from tasks.ingest.codebooks.codebook import AttributeSpec
 from tasks.ingest.codebooks.codebook_file import load_codebook, merge_codebook
@@ -69,7 +68,7 @@ def _check_parts(release: ReleaseSpec) -> ReleaseSpec:
         check_attacks(release.attacks_to_run, release.omit, release.steps_to_face, keeps_row_order=keeps_row_order)
         release = include_omitted_attacks(release)
     check_policy(release.policy, collect_policy_names(release))
-    name_files(release.intruder.files)
+    _ = release.intruder.file_holders  # refuses names of files that do not fit
     return release
 
 

@@ -7,11 +7,11 @@ import flows.environment  # noqa: F401  # prepares the process before Prefect is
 # isort: split
 from flows.release import ReleaseSpec, collect_policy_names
 from flows.run.stage_runner import MaskingArtifacts, StageRunner, store_part
+from tasks.attack.file_holders import hold_files
 from tasks.attack.linkage.external_files import name_files, plan_file
-from tasks.attack.linkage.file_alignment import refuse_unfit_file
 from tasks.attack.outputs import PeopleOutputs
 from tasks.attack.task import choose_people
-from tasks.attack.threat import Intruder, holders
+from tasks.attack.threat import Intruder
 from tasks.ingest.methods import IngestReport
 from tasks.ingest.task import file_digest, ingest_file
 from tasks.microdata.refs import RecordRef, TableRef
@@ -61,8 +61,7 @@ def ingest_files(runner: StageRunner, release: ReleaseSpec, data: TableRef, sche
     for outputs in read:
         runner.warn(store.record(outputs["notes"], tuple[str, ...]))
     tables = [store.table(outputs["data"]) for outputs in read]
-    found = holders(release.intruder, attributes, tuple(table.names for table in tables))
-    for holder, table in zip(found, tables, strict=True):
-        if holder.file is not None:
-            refuse_unfit_file(original, attributes, table, holder.file)
-    return tuple((holder, outputs["data"]) for holder, outputs in zip(found, read, strict=True))
+    held = hold_files(release.intruder, original, attributes, tuple(tables))
+    combined = (store.put_table(one.table) for one in held[len(read) :])
+    addresses = (*(outputs["data"] for outputs in read), *combined)
+    return tuple((one.holder, address) for one, address in zip(held, addresses, strict=True))

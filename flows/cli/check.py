@@ -299,22 +299,19 @@ def _create_file_holders(
     release: ReleaseSpec, original: Microdata, schema: Schema
 ) -> tuple[list[tuple[Intruder, str]], tuple[str, ...]]:
     """Somebody who has an external file of the intruder, and what there is in it; and notes."""
+    from tasks.attack.file_holders import hold_files
     from tasks.attack.linkage.external_files import plan_file
-    from tasks.attack.linkage.file_alignment import refuse_unfit_file
-    from tasks.attack.threat import holders
     from tasks.ingest.external_table import read_external, read_external_table
 
     specs = release.intruder.files
     plans = [plan_file(file, i, original, schema, release.attributes) for i, file in enumerate(specs)]
     found = [read_external(read_external_table(plan), plan) for plan in plans]
     lines: list[tuple[Intruder, str]] = []
-    for one, spec, read in zip(
-        holders(release.intruder, schema, tuple(read.data.names for read in found)), specs, found, strict=True
-    ):
-        if one.file is not None:
-            matched = refuse_unfit_file(original, schema, read.data, one.file)
-            there = f"{matched.n_in_source:,} of {matched.n_persons:,} {matched.counts} are in the source"
-            lines.append((one, f"{spec.label}: {', '.join(one.knows)}; {there}"))
+    labels = (*(spec.label for spec in specs), *(" + ".join(one.files) for one in release.intruder.combine))
+    held = hold_files(release.intruder, original, schema, tuple(read.data for read in found))
+    for label, one in zip(labels, held, strict=True):
+        there = f"{one.match.n_in_source:,} of {one.match.n_persons:,} {one.match.counts} are in the source"
+        lines.append((one.holder, f"{label}: {', '.join(one.holder.knows)}; {there}"))
     return lines, tuple(note for read in found for note in read.notes)
 
 

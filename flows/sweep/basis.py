@@ -11,9 +11,8 @@ from flows.release import ReleaseSpec
 from flows.run.kept_release import refuse_other_laws
 from flows.sweep.program_digest import compute_program_digest
 from flows.sweep.working_set import WorkingSet
+from tasks.attack.file_holders import hold_files
 from tasks.attack.linkage.external_files import plan_file
-from tasks.attack.linkage.file_alignment import refuse_unfit_file
-from tasks.attack.threat import holders
 from tasks.classify.methods import ClassifyPlan, classify
 from tasks.ingest.external_table import FilePlan, read_external, read_external_table
 from tasks.ingest.methods import ingest
@@ -73,13 +72,11 @@ class SweepBasis:
         schema, files = self.read_schema(release), release.intruder.files
         plans = (plan_file(file, i, self.table, schema, release.attributes) for i, file in enumerate(files))
         tables = [self._read(plan) for plan in plans]
-        for holder, table in zip(holders(release.intruder, schema, tuple(one.names for one in tables)), tables, strict=True):
-            if holder.file is not None:
-                refuse_unfit_file(self.table, schema, table, holder.file)
-            name = self.digest(content_address(table).encode())[:32]
+        for one in hold_files(release.intruder, self.table, schema, tuple(tables)):
+            name = self.digest(content_address(one.table).encode())[:32]
             if not self.storage.exists(f"{name_external_file(self.key, name)}/table.arrow"):
-                self.storage.put_table(name_external_file(self.key, name), table)
-            yield FileHolder(holder, name)
+                self.storage.put_table(name_external_file(self.key, name), one.table)
+            yield FileHolder(one.holder, name)
 
     def _read(self, plan: FilePlan) -> Microdata:
         asked = plan.model_dump_json(by_alias=True)

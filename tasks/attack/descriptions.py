@@ -54,8 +54,12 @@ def describe_file_knowledge(intruder: Intruder, truth: GroundTruth) -> str:
     n, n_there = truth.units.n_units, int((truth.rows_by_unit.sizes > 0).sum())
     file = intruder.file
     converted = f", converted: {describe_holdings(file.convert)}" if file is not None and file.convert else ""
-    of = f"the {n:,} {truth.units.counts} of an external file, of which {n_there:,} are in the release"
-    return f"{join_with_and(intruder.knows)} of {of}, as the file has them{converted}; and {there}"
+    names = intruder.name.partition(":")[2].split("+")  # of files that are used together
+    whose, have = "an external file", "file has"
+    if len(names) > 1:
+        whose, have = f"the external files {join_with_and(names)} together", "files have"
+    of = f"the {n:,} {truth.units.counts} of {whose}, of which {n_there:,} are in the release"
+    return f"{join_with_and(intruder.knows)} of {of}, as the {have} them{converted}; and {there}"
 
 
 def describe_known_steps(mechanisms: tuple[Mechanism, ...]) -> str:

@@ -17,6 +17,7 @@ from tasks.attack.insiders import (
     list_complete_sets,
     name_insider,
 )
+from tasks.attack.linkage.combined_files import CombinedFilesSpec, name_combined_files
 from tasks.attack.linkage.external_files import FileSpec, FileUse, check_published, create_file_use, name_files
 from tasks.attack.linkage.holding import Holding, Holdings
 from tasks.microdata.codes import joint_codes, row_codes
@@ -46,6 +47,7 @@ class IntruderSpec(Spec):
     files: external files that they hold besides, each of which makes an intruder of its own (`linkage.external_files`). A
     policy line
         that names no intruder is about them too.
+    combine: which of these files somebody holds together, who is one intruder more (`linkage.combined_files`).
     insiders: how much insiders know besides: `{know: 2}` for up to two of the other published columns; default: one of them.
     """
 
@@ -56,12 +58,19 @@ class IntruderSpec(Spec):
     holds: Holdings = ()
     curve: Public[bool] = True
     files: tuple[FileSpec, ...] = ()
+    combine: tuple[CombinedFilesSpec, ...] = Field((), exclude_if=lambda given: not given)
     insiders: Public[MaybeInsiders] = Field(None, exclude_if=lambda given: given is None)
 
     @property
     def insiders_know(self) -> int:
         """How many columns an insider knows at most."""
         return 1 if self.insiders is None else self.insiders.know
+
+    @property
+    def file_holders(self) -> tuple[str, ...]:
+        """What those are called who hold a file, then those who hold several together; InputError for names that do not fit."""
+        names = name_files(self.files)
+        return (*names, *name_combined_files(self.combine, names))
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +79,7 @@ class Intruder:
 
     `declared`; or `insider:<attribute>`, who also knows one other published attribute, or several (`insider:a + b`); or
     `knowing:<i>`, who knows the first i of the declared intruder's attributes in a greedy order, which `greedy` says; or
-    `file:<name>`, who holds the records of an external file, which `file` says how to use.
+    `file:<name>`, who holds the records of an external file (`file:<name>+<name>`: of several), which `file` says how to use.
     holds: what their file says of some attributes instead of the original values. records: the share of the records they hold.
     """
 

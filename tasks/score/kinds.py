@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import get_args
 
-from tasks.attack.linkage.external_files import name_files
 from tasks.attack.threat import IntruderSpec, adds_insiders, intruders
 from tasks.mask.methods import Mechanism
 from tasks.mask.sampling import Sampling, count_sampled
@@ -99,7 +98,7 @@ def find_disclosure_subject(
     them that a table masked elsewhere holds.
     """
     who = intruders(intruder, schema) if "insiders" in kind.discloses else ()
-    holders = name_files(intruder.files) if file_holders is None else file_holders
+    holders = intruder.file_holders if file_holders is None else file_holders
     confidential = schema.find_by_role(Role.CONFIDENTIAL)
     return Subject(
         kind=kind,

@@ -231,4 +231,4 @@ class _TrialRunner:
 
 def drop_curve_and_files(intruder: IntruderSpec) -> IntruderSpec:
     """The intruder without the knowledge curve, which no sweep computes, and external files, of which `Trial.holders` tells."""
-    return intruder.model_copy(update={"curve": False, "files": ()})
+    return intruder.model_copy(update={"curve": False, "files": (), "combine": ()})

@@ -84,6 +84,33 @@ def test_a_release_is_attacked_by_who_holds_a_file(sdcert, project, tmp_path):
     assert [(one.name, text) for one in public for text in private if text in one.read_text(errors="replace")] == []
 
 
+@pytest.mark.slow  # a run and its replay
+def test_two_files_are_used_together(sdcert, project, tmp_path):
+    rows = [line.split(",") for line in register().splitlines()]
+    (project / "towns.csv").write_text("\n".join(f"{row[0]},{row[3]}" for row in rows[:40]) + "\n")
+    files = [
+        {**FILE, "attributes": {"AGE": "age", "income_k": "income"}},
+        {"table": "towns.csv", "name": "towns", "key": {"PID": "person_id"}},
+    ]
+    limit = {"measure": "reidentification", "at_most": 1.0, "intruder": "file:register+towns"}
+    both = {"curve": False, "files": files, "combine": [{"files": ["register", "towns"]}]}
+    path = write_release(project, {"intruder": both, "policy": [*RELEASE["policy"], limit]})
+    told = sdcert("check", path)
+    assert (told.code, "register + towns: age, income, town; 50 of 70 records are in the source" in told.out) == (0, True)
+    ran = sdcert("certify", path, "--output", tmp_path / "releases")
+    assert ran.code == 0, ran.err
+    manifest = newest_manifest()
+    figures = {one["id"]: one for one in scorecard_of(tmp_path, manifest)["estimates"]}
+    assert {"file:register", "file:towns", "file:register+towns"} <= {one["intruder"] for one in figures.values()}
+    assert figures["reidentification|distance_linkage|file:register+towns"]["n_targets"] == 70
+    assert "external files register and towns" in (folder_of(tmp_path, manifest) / "report.html").read_text()
+    again, compared = replayed(sdcert, manifest["run"])
+    assert (again.code, compared["outcome"]) == (0, "identical"), again.err
+    wrong = {**both, "combine": [{"files": ["register", "towns"], "by": ["town"]}]}
+    refused = sdcert("check", write_release(project, {"intruder": wrong}))
+    assert (refused.code, "intruder.combine[0].by" in refused.err) == (2, True)
+
+
 @pytest.mark.slow  # two replays
 def test_a_replay_needs_the_file(sdcert, project, tmp_path):
     assert sdcert("certify", write_release(project, release()), "--output", tmp_path / "releases").code == 0

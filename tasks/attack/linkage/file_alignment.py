@@ -63,7 +63,7 @@ def align_external_file(source: GroundTruth, schema: Schema, file: Microdata, us
     e)). Example: seven records, of which five are in the source and three in the release: four targets are absent.
     """
     found = match_file_records(source.original, source.units, file, use)
-    known = _values(source.original, schema, file, found, use)
+    known = convert_file_values(source.original, schema, file, found, use)
     secret = [name for name in schema.find_by_role(Role.CONFIDENTIAL, Role.GROUP) if name not in known.names]
     truths = {name: _truth(source.original, source.units, found, name) for name in secret}
     columns = {name: known.column(name) for name in known.names}
@@ -85,7 +85,7 @@ def match_file_records(original: Microdata, units: Units, file: Microdata, use: 
     of several units of the source, stands in several records of a file of which each is one record, or is nobody's in the
     source.
     """
-    mine, theirs = _keys(original, file, use)
+    mine, theirs = extract_keys(original, file, use)
     own, known = encode_jointly(mine, theirs)
     if (own < 0).any():
         what = f"{int((own < 0).sum()):,} of the file's {file.n:,} records have no key: whose they are is not known"
@@ -110,11 +110,11 @@ def match_file_records(original: Microdata, units: Units, file: Microdata, use: 
 def refuse_unfit_file(original: Microdata, schema: Schema, file: Microdata, use: FileUse) -> FileMatch:
     """`match_file_records`, with all that else can be wrong with a file told before anything is masked."""
     found = match_file_records(original, find_units(original, schema), file, use)
-    _values(original, schema, file, found, use)
+    convert_file_values(original, schema, file, found, use)
     return found
 
 
-def _keys(original: Microdata, file: Microdata, use: FileUse) -> tuple[pa.Array, pa.Array]:
+def extract_keys(original: Microdata, file: Microdata, use: FileUse) -> tuple[pa.Array, pa.Array]:
     """The keys of file and source as values of one kind: whole numbers stored as decimals are whole numbers."""
     mine, theirs = file.column(use.key[0]), original.column(use.key[1])
     kinds = {mine.type, theirs.type}
@@ -142,7 +142,7 @@ def _find_unit_of_key(known: Integers, units: Units, n_keys: int, use: FileUse) 
     return unit_of
 
 
-def _values(original: Microdata, schema: Schema, file: Microdata, found: FileMatch, use: FileUse) -> Microdata:
+def convert_file_values(original: Microdata, schema: Schema, file: Microdata, found: FileMatch, use: FileUse) -> Microdata:
     """The attributes that the file has, converted, in the order of the table; of the same kind as the source's."""
     columns = {name: _check_value_type(file.column(column), original, name, use) for column, name in use.columns}
     converted = {name for name, _ in use.convert}

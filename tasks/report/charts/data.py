@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from tasks.attack.outcomes.belief import TruthMasses, compute_masses
 from tasks.microdata.alignment import NoAlignment, RowAlignment
 from tasks.microdata.schema import Schema
 from tasks.microdata.table import Microdata
@@ -29,6 +30,7 @@ class ChartData:
     candidates: tuple[Candidates, ...] = ()
     precision: tuple[PrecisionCoverage, ...] = ()
     reliability: tuple[ReliabilityCurve, ...] = ()
+    masses: dict[str, tuple[TruthMasses, ...]] = field(default_factory=dict)
     membership: tuple[RocChart, ...] = ()
 
 
@@ -55,6 +57,7 @@ def chart_data(
         return ChartData(
             edition=edition, distributions=marginals, relations=compare_relations(original, masked, schema, touched, rule)
         )
+    single = count_most_rows_of_a_person(original, schema) == 1
     same_records = original if alignment.complete else original.take(np.asarray(alignment.record))
     return ChartData(
         edition=edition,
@@ -62,6 +65,9 @@ def chart_data(
         relations=compare_relations(same_records, masked, schema, touched, rule),
         candidates=tuple(candidates(attack, table, rule) for attack, table in outcomes.items()),
         precision=tuple(compute_precision_coverage(attack, table, rule) for attack, table in outcomes.items()),
+        masses={}
+        if edition == "public"
+        else {attack: compute_masses(table, one_row_each=single) for attack, table in outcomes.items()},
         reliability=tuple(
             create_reliability_curve(attack, table, rule) for attack, table in outcomes.items() if "claimed" in table.names
         ),

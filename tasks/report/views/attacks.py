@@ -58,6 +58,7 @@ class AttackView:
     files: tuple[TextRow, ...]
     files_know: tuple[TextRow, ...]
     values: ValueRows
+    masses: tuple[TextRow, ...]
     learned: LearnedView | None
     probable: ProbableView | None
 
@@ -117,9 +118,19 @@ def _attack_view(content: Content, results: list[AttackResult]) -> AttackView:
             TextRow(head=parse_external_file(one.intruder), cells=(one.knows_data,)) for one in _select_file_results(results)
         ),
         values=_value_rows(content, figures),
+        masses=tuple(_mass_rows(content, own.attack)),
         learned=None if own.learned is None else create_learned_view(own.learned),
         probable=None if own.probable is None else probable_view(own.probable, content, own.attack),
     )
+
+
+def _mass_rows(content: Content, attack: str) -> Iterator[TextRow]:
+    """Belief, plausibility and pignistic value of the true rows, to the declared intruder; in the internal edition alone."""
+    if content.edition == "public" or content.charts is None:
+        return
+    for one in content.charts.masses.get(attack, ()):
+        values = (one.belief, one.plausibility, one.pignistic, one.median, one.ninth_decile, one.largest, one.half)
+        yield TextRow(head=one.on, cells=tuple(format_share(value) for value in values))
 
 
 def _rate_row(one: Estimate, edition: Edition, unit: str | None) -> FigureRow:

@@ -39,7 +39,7 @@ def intruder_in_words(intruder: str) -> str:
     """Who attacked: the declared intruder, one who knows one attribute more, or one who holds an external file."""
     extra, file = extract_extra_knowledge(intruder), parse_external_file(intruder)
     if file:
-        return f"holder of the external file {file}"
+        return f"holder of the external file{'s' if '+' in file else ''} {file.replace('+', ' and ')}"
     if is_on_knowledge_curve(intruder):
         return f"somebody who knows {parse_attribute_count(intruder)} of the declared intruder's attributes"
     return f"insider who also knows {extra}" if extra else "declared intruder"
