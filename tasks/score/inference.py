@@ -239,6 +239,15 @@ def estimate_subgroups(of: JudgedPeople, subgroups: tuple[Subgroup, ...], *, has
         yield _name_part(estimate_asserted(of, part.members), SUBGROUP_INFERENCE_ASSERTED, part)
 
 
+def compute_smallest_excess_limit(members: int, others: int) -> float:
+    """The smallest limit on `inference_excess` that a release which tells nothing keeps, with so many people.
+
+    Meaning: the upper 95 % bound of an excess of 0 where half of the values are inferred, which makes it widest.
+    Example: 755 and 189 people: 0.07.
+    """
+    return difference_interval(members / 2, members, others / 2, others).high
+
+
 def _name_part(figure: Estimate, measure: Measure, part: Subgroup) -> Estimate:
     return replace(figure, measure=measure.name, subgroup=f"{part.attribute}: {part.name}")
 

@@ -10,7 +10,8 @@ from pydantic import Field
 
 from tasks.attack.inference.experiment import InferenceExperiment
 from tasks.attack.inference.inputs import encode_inputs
-from tasks.attack.inference.learners import BY_DEFAULT, LearnerName, select_learners
+from tasks.attack.inference.learners import BY_DEFAULT, LEARNERS, LearnerName, select_learners
+from tasks.attack.inference.outcomes import INFERS
 from tasks.attack.inference.secret import Secret, create_secrets, measure_tolerance, teach
 from tasks.mask.methods import Masking
 from tasks.microdata.errors import NotApplicable
@@ -179,3 +180,17 @@ def _spread_out(values: Floats, rows: Integers, n: int) -> Floats:
 def _mean(values: Floats) -> float:
     known = values[~np.isnan(values)]
     return float(known.mean()) if len(known) else -np.inf
+
+
+def describe() -> tuple[dict[str, str], ...]:
+    """One row per attack, for `sdcert methods inference`."""
+    return (
+        {
+            "method": "model_based_disclosure",
+            "what it does": INFERS,
+            "knows": "what the declared intruder knows of a person, and the release",
+            "learners": ", ".join(LEARNERS),
+            "parameters": "id, learners (all but gradient_boosting), p_percent (5), folds (5), train_at_most (3000), "
+            "fewest_of_subgroup (20)",
+        },
+    )
