@@ -175,7 +175,7 @@ def estimate_excess(of: JudgedPeople, part: Booleans | None = None, low_error: f
     bound, smaller where it is one of several that are looked at.
 
     Two-sample bounds (Newcombe): see `difference_interval`. Chance 0. Cost: O(n) for each way.
-    Source: docs/SCIENCE.md section 8. Example: 50 of 100 members and 40 of 100 others: 0.1.
+    Source: docs/SCIENCE.md section 5b. Example: 50 of 100 members and 40 of 100 others: 0.1.
     """
     people = of.known if part is None else of.known & part
     chosen = of.choose_best(of.right, people & of.member)
