@@ -9,6 +9,7 @@ from typing import Annotated
 from pydantic import Field, model_validator
 
 from flows.sweep.sweep_origin import SweepOrigin
+from tasks.attack.inference.model_based_disclosure import DEFAULT_INFERENCE_ATTACKS, ModelBasedDisclosure
 from tasks.attack.membership.methods import MembershipAttack, attack_name
 from tasks.attack.methods import Attack
 from tasks.attack.omissions import Omission
@@ -31,8 +32,9 @@ from tasks.report.plan import ReportPlan
 from tasks.report.publication import Context, Publish
 from tasks.score.interval_disclosure import RankIntervalDisclosure, SdIntervalDisclosure
 from tasks.score.kinds import NotLimited
+from tasks.score.known_release import Known
 from tasks.score.methods import ALWAYS, SelectedMeasure
-from tasks.score.policy import Known, Policy
+from tasks.score.policy import Policy
 from tasks.score.release_kinds import MASKED_TABLE, MODEL, SYNTHETIC_TABLE, ReleaseKind
 from tasks.score.synthetic.uniques import Uniques
 from tasks.train.spec import ModelSpec
@@ -87,6 +89,11 @@ class ReleaseSpec(Spec):
         description="attacks that tell who is in the file, or who taught the model; default: all of them if there is a "
         "`control` or a model is released, else none. Without a control they are rehearsed on random halves of the source, "
         "which is about how the release is made and not about the release",
+    )
+    inference: Public[tuple[ModelBasedDisclosure, ...] | None] = Field(
+        None,
+        description="attacks that infer confidential values; default: `model_based_disclosure`, if a table is released",
+        exclude_if=lambda given: given is None,
     )
     omit: Public[tuple[Omission, ...]] = ()
     measures: Public[tuple[SelectedMeasure, ...]] = ()
@@ -143,7 +150,7 @@ class ReleaseSpec(Spec):
         if model is None:
             return self
         defaults = {"intruder": IntruderSpec(), "publish": Publish(), "measures": (), "omit": ()}
-        for name in ("released", "attacks", "keep_row_order", *defaults):
+        for name in ("released", "attacks", "inference", "keep_row_order", *defaults):
             if getattr(self, name) != defaults.get(name):
                 raise ValueError(f"`{name}` is about a released table, and this file releases a model: take it out")
         if self.membership == ():
@@ -178,6 +185,7 @@ class ReleaseSpec(Spec):
                 f"membership attack `{strange[0]}` is not one on a {self.kind.thing}, which this file releases: take it out"
             )
         ids = [attack_name(spec) for spec in self.membership_attacks] + [spec.attack_id for spec in self.attacks_to_run]
+        ids += [spec.attack_id for spec in self.inference_attacks]
         repeated = [name for name, times in Counter(ids).items() if times > 1]
         if repeated:
             raise ValueError(f"two attacks are called `{repeated[0]}`: give each an `id` of its own")
@@ -242,6 +250,13 @@ class ReleaseSpec(Spec):
         if self.membership is not None:
             return self.membership
         return self.kind.membership_attacks if self.kind.is_rehearsed or self.control is not None else ()
+
+    @property
+    def inference_attacks(self) -> tuple[ModelBasedDisclosure, ...]:
+        """Those that infer confidential values, where there are any."""
+        if not self.kind.is_table:
+            return ()
+        return DEFAULT_INFERENCE_ATTACKS if self.inference is None else self.inference
 
     @property
     def model(self) -> ModelSpec | None:
@@ -317,6 +332,7 @@ def collect_policy_names(release: ReleaseSpec, schema: Schema | None = None) -> 
     known = Known(
         attacks=tuple(attack.attack_id for attack in release.attacks_to_run),
         membership=tuple(attack_name(spec) for spec in release.membership_attacks),
+        inference=tuple(attack.attack_id for attack in release.inference_attacks),
         kind=release.kind,
         not_of_files=tuple(attack.attack_id for attack in release.attacks_to_run if not attack.traits.uses_external_files),
         p_percent=_list_widths(release, "rank_interval_disclosure"),

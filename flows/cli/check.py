@@ -97,7 +97,14 @@ def print_plan(path: Path) -> int:
     say("")
     source, *rest = describe_plan(release, examined.intruders)
     earlier = describe_earlier_releases(release, examined.earlier)
-    for stage, what in (source, *examined.files, *rest, *_describe_insiders(release, examined), *earlier):
+    for stage, what in (
+        source,
+        *examined.files,
+        *rest,
+        *_describe_insiders(release, examined),
+        *_describe_inference(examined),
+        *earlier,
+    ):
         say(f"  {stage:<9} {what}")
     say("")
     say("Attributes:")
@@ -106,7 +113,12 @@ def print_plan(path: Path) -> int:
         say(f"  {attribute.name:<20} {attribute.role:<17} {attribute.scale:<9} {fate} ({_DECIDED[attribute.decided_by]})")
     unmasked = _warn_unmasked_keys(examined) if release.kind.is_table else []
     denied = warn_of_denial(release, examined.earlier)
-    for note in (*examined.notes, *unmasked, *denied, *list_release_warnings(release, examined.schema, examined.asked)):
+    for note in (
+        *examined.notes,
+        *unmasked,
+        *denied,
+        *list_release_warnings(release, examined.schema, examined.asked, examined.inferred),
+    ):
         say(f"warning: {note}")
     say("")
     _say_open(say, path, questions)
@@ -147,6 +159,7 @@ class _Examination:
     notes: tuple[str, ...]
     files: tuple[tuple[str, str], ...] = ()
     asked: int | None = None
+    inferred: tuple[int, int] | None = None
     earlier: tuple[PastRelease, ...] = ()
 
 
@@ -237,7 +250,10 @@ def _examine_tables(release: ReleaseSpec, questions: tuple[OpenQuestion, ...]) -
     asked = _count_membership_targets(release, found.data, schema, outside)
     earlier = find_earlier_releases(release, found.data, schema)
     notes = (*notes, *text)
-    return _Examination(found.report.source, found.data.n, schema, masked, replaced, who, notes, plan_of_files, asked, earlier)
+    inferred = _count_inferred_people(release, found.data, schema, outside)
+    return _Examination(
+        found.report.source, found.data.n, schema, masked, replaced, who, notes, plan_of_files, asked, inferred, earlier
+    )
 
 
 def _refuse_unfit_model(spec: ModelSpec, data: Microdata, schema: Schema, steps: tuple[Masking, ...]) -> None:
@@ -295,6 +311,28 @@ def _count_membership_targets(
     return count_targets(units.n_units - others, others, units.n_units)
 
 
+def _count_inferred_people(
+    release: ReleaseSpec, original: Microdata, schema: Schema, outside: Microdata | None
+) -> tuple[int, int] | None:
+    """How many people in the release, and how many who are not, are asked about by inference; None: nobody is."""
+    from tasks.attack.inference.experiment import list_secrets
+    from tasks.microdata.units import find_units
+
+    knows = release.intruder.knows or ()
+    if not release.inference_attacks or not list_secrets(schema, knows):
+        return None
+    units = find_units(original, schema).n_units
+    if outside is not None:
+        members, others = units, find_units(outside, schema).n_units
+    elif release.released is not None:
+        return None
+    else:
+        others = round(units * (release.control_share or 0.5))
+        members = units - others
+    most = max(attack.train_at_most for attack in release.inference_attacks)
+    return min(members, most), min(others, most)
+
+
 def _create_file_holders(
     release: ReleaseSpec, original: Microdata, schema: Schema
 ) -> tuple[list[tuple[Intruder, str]], tuple[str, ...]]:
@@ -313,6 +351,18 @@ def _create_file_holders(
         there = f"{one.match.n_in_source:,} of {one.match.n_persons:,} {one.match.counts} are in the source"
         lines.append((one.holder, f"{label}: {', '.join(one.holder.knows)}; {there}"))
     return lines, tuple(note for read in found for note in read.notes)
+
+
+def _describe_inference(examined: _Examination) -> list[tuple[str, str]]:
+    """How many people are asked about by inference, and the smallest limit on the excess that so few can decide."""
+    from tasks.score.inference import compute_smallest_excess_limit
+
+    if examined.inferred is None:
+        return []
+    members, others = examined.inferred
+    smallest = compute_smallest_excess_limit(members, others)
+    text = f"of about {members:,} people in the release and {others:,} who are not; the smallest limit on inference_excess that"
+    return [("inference", f"{text} they can decide is {smallest:.3f}")]
 
 
 def _describe_insiders(release: ReleaseSpec, examined: _Examination) -> list[tuple[str, str]]:

@@ -11,12 +11,14 @@ from flows.cli.terminal import console
 from tasks.microdata.errors import InputError
 from tasks.microdata.suggestion import did_you_mean
 
-STAGES = ("mask", "train", "attack", "membership", "score")
+STAGES = ("mask", "train", "attack", "membership", "inference", "score")
 
 
 @app.command()
 def methods(
-    stage: Annotated[str | None, typer.Argument(help="mask, attack, membership or score", show_default=False)] = None,
+    stage: Annotated[
+        str | None, typer.Argument(help="mask, train, attack, membership, inference or score", show_default=False)
+    ] = None,
 ) -> int:
     """The methods of a stage, and their parameters. Masks: also what an intruder who knows them can do."""
     if stage is not None and stage not in STAGES:
@@ -56,6 +58,8 @@ def describe_methods(stage: str) -> tuple[dict[str, str], ...]:
             from tasks.attack.methods import describe
         case "membership":
             from tasks.attack.membership.methods import describe
+        case "inference":
+            from tasks.attack.inference.model_based_disclosure import describe
         case _:
             from tasks.score.methods import describe
     return describe()

@@ -9,6 +9,7 @@ from flows.release import ReleaseSpec
 from flows.run.certificate import ReleasedFile
 from flows.run.stage_runner import MaskingArtifacts, ReleaseArtifacts, StageRunner
 from flows.table_stages import FileHolders
+from tasks.attack.inference.outcomes import InferenceOutputs
 from tasks.attack.outputs import AnswerOutputs, AttackOutputs, MembershipOutputs, PeopleOutputs
 from tasks.attack.together.earlier_release import EarlierRelease
 from tasks.attack.together.value_reconstruction import ReconstructionResult
@@ -54,13 +55,14 @@ class AttackResults:
     """What the attacks found.
 
     answers: what a model said of the people, if they could be asked about. reconstruction: what follows from this release and
-    earlier ones together; None: no earlier release counts.
+    earlier ones together; None: no earlier release counts. inferred: what the attacks found that infer confidential values.
     """
 
     results: list[AttackOutputs] = field(default_factory=list)
     members: list[MembershipOutputs] = field(default_factory=list)
     answers: AnswerOutputs | None = None
     reconstruction: RecordRef[ReconstructionResult] | None = None
+    inferred: list[InferenceOutputs] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

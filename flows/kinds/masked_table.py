@@ -10,6 +10,9 @@ from flows.release import ReleaseSpec
 from flows.run.certificate import ReleasedFile
 from flows.run.publish import compute_sha256
 from flows.run.stage_runner import ReleaseArtifacts, store_part
+from tasks.attack.inference.experiment import list_secrets
+from tasks.attack.inference.outcomes import InferenceOutputs
+from tasks.attack.inference.task import infer_confidential_values
 from tasks.attack.insiders import compute_rate
 from tasks.attack.membership.inference import find_scored_linkage
 from tasks.attack.membership.law_ratio import LawRatio
@@ -51,7 +54,8 @@ def make_table(job: ReleaseJob) -> MadeRelease:
 
 def attack_table(job: ReleaseJob, _: MadeRelease) -> AttackResults:
     """What linkage finds, what the attacks say that infer who is in the file, and what follows with earlier releases."""
-    return AttackResults(run_attacks(job), run_membership_attacks(job), reconstruction=reconstruct(job))
+    found, members, inferred = run_attacks(job), run_membership_attacks(job), run_inference_attacks(job)
+    return AttackResults(found, members, reconstruction=reconstruct(job), inferred=inferred)
 
 
 def run_attacks(job: ReleaseJob) -> list[AttackOutputs]:
@@ -149,6 +153,35 @@ def run_membership_attacks(job: ReleaseJob) -> list[MembershipOutputs]:
     return job.runner.run_all("membership", calls)
 
 
+def run_inference_attacks(job: ReleaseJob) -> list[InferenceOutputs]:
+    """What every attack that infers confidential values finds: of this release, and where nobody is known not to be in it, of
+    a rehearsal as well.
+    """
+    table, masked, release = job.masked.require_table(), job.masked, job.release
+    schema = Store().record(masked.schema, Schema)
+    declared = intruders(release.intruder, schema)[0]
+    if not list_secrets(schema, declared.knows):
+        return []
+    calls = {
+        f"inference {attack.attack_id}{' (rehearsal)' if is_rehearsal else ''}": infer_confidential_values.bind(
+            data=masked.data,
+            control=masked.control,
+            masked=table["masked"],
+            alignment=table["alignment"],
+            schema=masked.schema,
+            mechanisms=masked.mechanisms,
+            plan=store_part(attack),
+            intruder=store_part(declared),
+            is_rehearsal=is_rehearsal,
+            can_be_rehearsed=release.released is None,
+            draw=masked.draw,
+        )
+        for attack in release.inference_attacks
+        for is_rehearsal in ((False,) if masked.control is not None else (False, True))
+    }
+    return job.runner.run_all("inference", calls)
+
+
 def reconstruct(job: ReleaseJob) -> RecordRef[ReconstructionResult] | None:
     """The values that follow from the group means of this release and earlier ones; None where no earlier release counts, or
     the rows belong to nobody.
@@ -184,6 +217,7 @@ def score_table(job: ReleaseJob, found: AttackResults) -> RecordRef[Score]:
         omit=store_part(release.omit, tuple),
         earlier=list(job.earlier),
         reconstruction=found.reconstruction,
+        inferred=found.inferred,
     )
     return job.runner.run("score", call)["score"]
 
@@ -205,6 +239,7 @@ def report_table(job: ReleaseJob, _: MadeRelease, found: AttackResults, score: R
         members=found.members,
         people=job.people,
         control=job.masked.control,
+        inferred=found.inferred,
     )
     return job.runner.run("report", call)
 

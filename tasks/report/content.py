@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
+from tasks.attack.inference.outcomes import InferenceResult
 from tasks.attack.membership.methods import MembershipResult
 from tasks.attack.omissions import Omission
 from tasks.attack.outcomes.outcome import AttackResult
@@ -47,6 +48,7 @@ class Content:
 
     mechanisms: the steps with their attributes resolved. attacks: results without their outcomes, in the order of the plan.
     membership: what attacks that ask who is in the file said, without their scores. control: rows that were set aside for them.
+    inference: what attacks that infer confidential values did.
     outside: rows of a table of people who are not in the source, in place of a control.
     omitted: what the release file omits, and why; `omissions` are those that gave no figure.
     estimates, verdict: rounded for the public by `public_edition`.
@@ -73,6 +75,7 @@ class Content:
     intruder: IntruderSpec
     attacks: tuple[AttackResult, ...]
     membership: tuple[MembershipResult, ...] = ()
+    inference: tuple[InferenceResult, ...] = ()
     control: int | None = None
     outside: int | None = None
     omitted: tuple[Omission, ...] = ()

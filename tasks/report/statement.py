@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import calendar
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
-from tasks.attack.membership.methods import DECLARED_KNOWLEDGE, MembershipResult
 from tasks.mask.methods import Mechanism
 from tasks.mask.sampling import Sampling
 from tasks.microdata.canonical import canonical
 from tasks.microdata.table import Microdata
+from tasks.report.attack_claims import list_attack_claims
 from tasks.report.attack_model import build_attack_model, find_worst_risk
 from tasks.report.content import Content
 from tasks.report.kinds import find_report
@@ -24,7 +24,6 @@ from tasks.report.predicate import (
     PREDICATE_TYPE,
     STATEMENT_TYPE,
     Approval,
-    AttackClaim,
     AttributeClaim,
     Claim,
     ColumnClaim,
@@ -64,6 +63,12 @@ from tasks.score.measures.disclosure import (
     UNIQUES_RELEASED,
     VALUES_RECONSTRUCTED,
 )
+from tasks.score.measures.inference import (
+    INFERENCE_ASSERTED,
+    INFERENCE_EXCESS,
+    SUBGROUP_INFERENCE_ASSERTED,
+    SUBGROUP_INFERENCE_EXCESS,
+)
 from tasks.score.measures.linkage import (
     KNOWN_LINKS,
     KNOWN_REIDENTIFICATION,
@@ -74,7 +79,7 @@ from tasks.score.measures.linkage import (
     REIDENTIFICATION,
     TRUTH_AMONG_NEAREST,
 )
-from tasks.score.policy import DECLARED, PolicyLine
+from tasks.score.policy import PolicyLine
 from tasks.score.verdict import Criterion
 from tasks.train.card import ModelCard
 
@@ -91,6 +96,10 @@ _SINGLING_OUT = (
 )
 _LINKABILITY = (REIDENTIFICATION.name, TRUTH_AMONG_NEAREST.name, MEAN_CANDIDATE_SET_SIZE.name)
 _INFERENCE = (
+    INFERENCE_EXCESS.name,
+    INFERENCE_ASSERTED.name,
+    SUBGROUP_INFERENCE_EXCESS.name,
+    SUBGROUP_INFERENCE_ASSERTED.name,
     LINKED_VALUE_DISCLOSED.name,
     RANK_INTERVAL_DISCLOSURE.name,
     SD_INTERVAL_DISCLOSURE.name,
@@ -216,7 +225,7 @@ def _create_claim(
             lines=_serialise_policy(content.policy),
         ),
         criteria=tuple(_create_criterion_claim(content, line, one) for line, one in content.lines()),
-        attacks=_list_attacks(content),
+        attacks=list_attack_claims(content),
         date=stamp.issued_at,
     )
 
@@ -236,47 +245,6 @@ def _create_file_claim(content: Content, stamp: Stamp, columns: tuple[ColumnClai
         rows=content.rows_out,
         columns=columns,
         kind=content.kind.thing,
-    )
-
-
-def _list_attacks(content: Content) -> tuple[AttackClaim, ...]:
-    return (*_list_linkage_attacks(content), *_list_membership_attacks(content))
-
-
-def _list_membership_attacks(content: Content) -> Iterator[AttackClaim]:
-    for result in content.membership:
-        yield AttackClaim(
-            attack=result.attack,
-            method=result.method,
-            intruder=DECLARED if result.method in DECLARED_KNOWLEDGE else "whole record",
-            status=result.status,
-            knows_data=result.knows,
-            knows_mechanism=_name_known_mechanism(result),
-            settings=say("membership.settings", of_model=not content.kind.is_table, evaluates=result.evaluates,
-                         shadows=result.shadows),
-            reason=result.reason,
-        )  # fmt: skip
-
-
-def _name_known_mechanism(result: MembershipResult) -> str:
-    if result.method == "law_ratio":
-        return say("membership.knowledge_of_steps")
-    return say("membership.knowledge_of_learner") if result.shadows else "nothing"
-
-
-def _list_linkage_attacks(content: Content) -> tuple[AttackClaim, ...]:
-    return tuple(
-        AttackClaim(
-            attack=result.attack,
-            method=result.method,
-            intruder=result.intruder,
-            status=result.status,
-            knows_data=result.knows_data,
-            knows_mechanism=result.knows_mechanism,
-            settings=find_report(content).describe_settings(result),
-            reason=result.reason,
-        )
-        for result in content.attacks
     )
 
 

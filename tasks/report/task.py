@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
+from tasks.attack.inference.outcomes import InferenceOutputs, InferenceResult
 from tasks.attack.membership.methods import MembershipResult
 from tasks.attack.outcomes.outcome import AttackResult
 from tasks.attack.outputs import AttackOutputs, MembershipOutputs, PeopleOutputs
@@ -54,8 +55,9 @@ def write_report(
     members: list[MembershipOutputs],
     people: PeopleOutputs | None,
     control: TableRef | None,
+    inferred: list[InferenceOutputs] | None = None,
 ) -> ReportOutputs:
-    """Write both editions. members: what the membership attacks said of the people."""
+    """Write both editions. members: what the membership attacks said of the people. inferred: what inference attacks found."""
     store = Store()
     wanted = store.record(plan, ReportPlan)
     measured = store.record(score, Score)
@@ -67,6 +69,7 @@ def write_report(
         _create_content(store, wanted, measured, source, validation, attributes, steps, members, control, rows_out=table.n),
         omitted=wanted.omit,
         attacks=tuple(store.record(produced["result"], AttackResult) for produced in results),
+        inference=tuple(store.record(produced["result"], InferenceResult) for produced in inferred or ()),
         randomised=randomisations(source, attributes, steps),
         epsilon_of_a_record=compute_record_epsilon(source, attributes, steps),
         estimated_shares=tuple(estimate_shares(table, source, attributes, steps)),

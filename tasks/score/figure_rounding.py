@@ -104,7 +104,7 @@ def count_people_behind(estimate: Estimate, rows: int) -> int | None:
         return rows or None
     if inside is None or not 0 < inside < n:
         return n
-    if measure.of_membership:
+    if measure.of_membership or measure.of_inference:
         return min(inside, n - inside)
     return {"targets": n, "present": inside, "absent": n - inside}[measure.population]
 

@@ -20,7 +20,8 @@ from tasks.microdata.spec import Public, Reason, Spec
 from tasks.microdata.words import join_with_and
 from tasks.score.catalogue import MEASURES
 from tasks.score.measure import DisclosureKind
-from tasks.score.measures.linkage import KNOWN_REIDENTIFICATION, RECORDS_EXPOSED, REIDENTIFICATION
+from tasks.score.measures.inference import DECIDING as INFERENCE_DECIDING
+from tasks.score.measures.linkage import KNOWN_REIDENTIFICATION, LINKED_VALUE_DISCLOSED, RECORDS_EXPOSED, REIDENTIFICATION
 from tasks.score.policy import DECLARED, INSIDER, PolicyLine, cannot_fail, is_by, is_within
 from tasks.score.release_kinds import ReleaseKind
 
@@ -151,7 +152,8 @@ def find_unlimited_kinds(policy: Iterable[PolicyLine], subject: Subject) -> dict
 
     Identity needs a rate and a tail: 8 % on average can hide outliers who are found with certainty. A line on one intruder or
     on one confidential attribute answers the kind only together with lines on all the others: of identity the declared
-    intruder and each holder of a file. What the declared intruder knows already nobody learns in these figures, so that no line
+    intruder and each holder of a file. Inference is answered by what linked rows tell, or by what a model infers: then by both
+    figures, the excess and what is asserted. What the declared intruder knows already nobody learns here, so that no line
     answers inference of it.
     """
     lines = [line for line in policy if can_fail(line, subject)]
@@ -175,12 +177,19 @@ def _find_missing(kind: DisclosureKind, lines: list[PolicyLine], subject: Subjec
             if (subject.adds_insiders and INSIDER not in named) or not _concern_all(lines, subject.insiders):
                 yield LIMITED_BY[kind]
         case "inference":
-            attributes = {line.attribute for line in lines if not MEASURES[line.measure].of_earlier_releases}
-            if subject.known_secrets or (None not in attributes and not attributes.issuperset(subject.confidential)):
+            by_links = [line for line in lines if line.measure == LINKED_VALUE_DISCLOSED.name]
+            by_models = [[line for line in lines if line.measure == name] for name in INFERENCE_DECIDING]
+            answered = _concern_every_secret(by_links, subject) or all(_concern_every_secret(of, subject) for of in by_models)
+            if subject.known_secrets or not answered:
                 yield LIMITED_BY[kind]
         case _:
             if not lines:
                 yield LIMITED_BY[kind]
+
+
+def _concern_every_secret(lines: list[PolicyLine], subject: Subject) -> bool:
+    attributes = {line.attribute for line in lines}
+    return None in attributes or attributes.issuperset(subject.confidential)
 
 
 def _concern_all(lines: list[PolicyLine], everybody: tuple[str, ...]) -> bool:

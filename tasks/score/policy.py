@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, StringConstraints, model_validator
@@ -13,10 +12,10 @@ from tasks.microdata.errors import InputError
 from tasks.microdata.spec import LONGEST_NAME, Name, Percent, Public, Reason, Slug, Spec
 from tasks.microdata.suggestion import did_you_mean
 from tasks.score.catalogue import MEASURES
+from tasks.score.known_release import Known, refuse_unmeasured
 from tasks.score.measure import SUBGROUPS, Measure
 from tasks.score.measures.disclosure import K_ANONYMITY_SUBSET, REPLICATED_UNIQUES, SD_INTERVAL_DISCLOSURE, UNIQUES_RELEASED
 from tasks.score.measures.membership import DECIDING, FALSE_POSITIVE_RATES, NOT_ALONE, PARTS
-from tasks.score.release_kinds import ReleaseKind
 
 Direction = Literal["at_most", "at_least"]
 NATURAL: dict[str, Direction] = {"lower": "at_most", "higher": "at_least"}
@@ -79,30 +78,6 @@ class PolicyLine(Spec):
 
 
 Policy = Annotated[tuple[PolicyLine, ...], Field(min_length=1)]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Known:
-    """What is known of a release when its policy is checked; None: not known yet, so not checked.
-
-    attacks: ids that will run. not_of_files: of those that no holder of an external file can carry out. membership: ids of the
-    attacks that tell who is in the file.
-    intruders: `declared`, `insider:<attribute>`, `file:<name>`. attributes: names of the table.
-    kind: what is released. not_of_nobody: of the attacks, those that say nothing of a synthetic table.
-    p_percent, sd_percent: widths of rank intervals, and of intervals by standard deviations, that will be measured.
-    measures: names of those that will be computed.
-    """
-
-    attacks: tuple[str, ...] | None = None
-    membership: tuple[str, ...] | None = None
-    not_of_files: tuple[str, ...] = ()
-    intruders: tuple[str, ...] | None = None
-    attributes: tuple[str, ...] | None = None
-    kind: ReleaseKind | None = None
-    not_of_nobody: tuple[str, ...] = ()
-    p_percent: tuple[float, ...] | None = None
-    sd_percent: tuple[float, ...] | None = None
-    measures: tuple[str, ...] | None = None
 
 
 def find_rate(line: PolicyLine) -> float | None:
@@ -173,9 +148,9 @@ def _check_line(line: PolicyLine, known: Known, where: str) -> None:
     _check_limit(line, measure, where)
     _check_fields(line, measure, where)
     _check_exists(line.measure, known.measures, f"{where}.measure", "measure")
-    _check_membership(measure, known, where)
-    _check_what_is_released(measure, known, where)
-    attacks = known.membership if measure.of_membership else known.attacks
+    refuse_unmeasured(measure, known, where)
+    _check_inferring_intruder(line, measure, f"{where}.intruder")
+    attacks = known.membership if measure.of_membership else known.inference if measure.of_inference else known.attacks
     _check_exists(line.attack, attacks, f"{where}.attack", "attack")
     _check_can_attack(line, known, f"{where}.attack")
     _check_whose_rows(line, measure, known, where)
@@ -185,34 +160,6 @@ def _check_line(line: PolicyLine, known: Known, where: str) -> None:
         _check_exists(line.attribute, known.attributes, f"{where}.attribute", "attribute")
     _check_width(line, known, f"{where}.p_percent")
     _check_rate(line, f"{where}.false_positive_rate")
-
-
-def _check_membership(measure: Measure, known: Known, where: str) -> None:
-    if not measure.of_membership or known.membership != ():
-        return
-    raise InputError(
-        code="membership-not-asked",
-        where=f"{where}.measure",
-        what=f"{measure.name} is not measured: no attack of this release asks who is in the file",
-        allowed="a release with `control: <share>`, or with `membership` to rehearse the masking on random halves",
-        remedy="set a `control` aside (0.2, say), or take the line out",
-        value=measure.name,
-    )
-
-
-def _check_what_is_released(measure: Measure, known: Known, where: str) -> None:
-    """Raises InputError for a measure of a table where a model is released, or of a model where a table is."""
-    if known.kind is None or measure.of_membership or measure.only_of_model != known.kind.is_table:
-        return
-    fitting = [one.name for one in MEASURES.values() if one.better and (one.only_of_model or one.of_membership)]
-    raise InputError(
-        code="measure-of-model" if measure.only_of_model else "measure-of-table",
-        where=f"{where}.measure",
-        what=f"{measure.name} is about a released {'model' if measure.only_of_model else 'table'}, and this release has none",
-        allowed="a measure of a table: `sdcert methods score` lists them" if known.kind.is_table else ", ".join(fitting),
-        remedy="take the line out",
-        value=measure.name,
-    )
 
 
 def _measure(name: str, where: str) -> Measure:
@@ -302,6 +249,20 @@ def _check_intruder(name: str | None, known: tuple[str, ...] | None, where: str)
     if known is not None:
         kinds = (kind for kind in several if any(one.startswith(f"{kind}:") for one in known))
         _check_exists(name, (*known, *kinds), where, "intruder")
+
+
+def _check_inferring_intruder(line: PolicyLine, measure: Measure, where: str) -> None:
+    """Raises InputError for a line on inference by somebody else than the declared intruder, who alone infers."""
+    if not measure.of_inference or line.intruder in (None, DECLARED):
+        return
+    raise InputError(
+        code="field-without-meaning",
+        where=where,
+        what=f"{measure.name} is of the declared intruder alone, so the line would match nothing",
+        allowed=DECLARED,
+        remedy="take `intruder` out",
+        value=line.intruder,
+    )
 
 
 def _check_can_attack(line: PolicyLine, known: Known, where: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
+from tasks.attack.inference.outcomes import InferenceOutputs, InferenceResult
 from tasks.attack.membership.answers import Answers
 from tasks.attack.membership.frame import Frame
 from tasks.attack.membership.inference import ExperimentScope
@@ -26,6 +27,7 @@ from tasks.microdata.units import find_units
 from tasks.runtime.artifacts import Store
 from tasks.runtime.stages import stage
 from tasks.score.attack_coverage import find_unfollowed
+from tasks.score.inference import InferenceOutcome, inference_figures
 from tasks.score.joined_releases import JoinedTruth, judge_earlier, judge_newest
 from tasks.score.membership.membership_figures import MembershipOutcome, membership_figures, withdraw_unlike_figures
 from tasks.score.methods import SelectedMeasure, score
@@ -54,11 +56,13 @@ def score_release(
     omit: RecordRef[tuple[Omission, ...]],
     earlier: list[RecordRef[EarlierRelease]],
     reconstruction: RecordRef[ReconstructionResult] | None = None,
+    inferred: list[InferenceOutputs] | None = None,
 ) -> ScoreOutputs:
     """Measure risk and loss, and decide.
 
     members: what the membership attacks said of the people. earlier: the earlier releases that count. reconstruction: what
-    follows from this release and earlier ones together; None: no earlier release counts.
+    follows from this release and earlier ones together; None: no earlier release counts. inferred: what the inference attacks
+    found; None: none ran.
     """
     store = Store()
     original, attributes = store.table(data), store.record(schema, Schema)
@@ -79,6 +83,8 @@ def score_release(
         joined=_create_joined_truths(store, truth, attributes, earlier),
     )
     estimates += _estimate_membership(store, members, people, original, attributes)
+    outcomes = tuple(_read_inference(store, one) for one in inferred or ())
+    estimates += inference_figures(outcomes, attributes, truth.units.counts)
     lines = store.record(policy, Policy)
     together = None if reconstruction is None else store.record(reconstruction, ReconstructionResult)
     estimates += estimate_reconstruction(together, lines, original.n)
@@ -125,6 +131,13 @@ def _estimate_membership(
     answered = (_answered(store, one, frame, table) for one in members)
     found = membership_figures(answered, schema, find_units(original, schema).counts)
     return withdraw_unlike_figures(found) if store.record(people["asking"], ExperimentScope).of_another_table else found
+
+
+def _read_inference(store: Store, produced: InferenceOutputs) -> InferenceOutcome:
+    result = store.record(produced["result"], InferenceResult)
+    if "people" not in produced or "fates" not in produced:
+        return InferenceOutcome(result)
+    return InferenceOutcome(result, store.table(produced["people"]), store.table(produced["fates"]))
 
 
 def _frame(store: Store, people: PeopleOutputs, table: Microdata, schema: Schema) -> Frame:

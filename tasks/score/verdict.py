@@ -11,13 +11,13 @@ from tasks.attack.base import NEEDS_ORIGINALS
 from tasks.microdata.estimate import Estimate
 from tasks.score.attack_coverage import Unfollowed
 from tasks.score.catalogue import MEASURES
+from tasks.score.known_release import Known
 from tasks.score.membership.membership_figures import REHEARSED
 from tasks.score.policy import (
     DECLARED,
     FILE,
     ROUNDING_ERROR,
     Direction,
-    Known,
     PolicyLine,
     check_policy,
     find_rate,
@@ -106,8 +106,9 @@ def decide(policy: tuple[PolicyLine, ...], estimates: tuple[Estimate, ...], unfo
     Raises InputError for an empty policy and for one that `check_policy` refuses without knowing the release. What a line asks
     for and no figure answers leaves it undecided.
     unfollowed: the attacks of `find_unfollowed`, each of which leaves the lines on its intruder's identity undecided. Every
-    membership attack that was not followed leaves the lines on membership undecided. Where an attack that was not followed has
-    a bound (`low`, or `high` of a figure that is to be large), a bound beyond the limit fails the line, whether omitted or not.
+    attack on membership (inference) that was not followed leaves the lines on that undecided. Where an attack that was not
+    followed has a bound (`low`, or `high` of a figure that is to be large), a bound beyond the limit fails the
+    line, whether omitted or not.
     Source: docs/SCIENCE.md section 3. Example: the 95 % bound is exactly the limit: the line passes.
     """
     check_policy(policy, Known())
@@ -204,7 +205,7 @@ def _counts(found: _Finding, unfollowed: Unfollowed) -> bool:
         return True
     if figure.status == "not_applicable":
         return False
-    if MEASURES[figure.measure].of_membership:
+    if MEASURES[figure.measure].of_membership or MEASURES[figure.measure].of_inference:
         return True
     return found.decision == "fail" or (figure.measure in IDENTITY and (figure.attack, figure.intruder) in unfollowed)
 

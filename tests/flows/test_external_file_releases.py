@@ -15,7 +15,8 @@ from replays import by_stage, causes_of, replayed
 
 from tasks.microdata.errors import InputError
 from tasks.microdata.estimate import Estimate
-from tasks.score.policy import Known, PolicyLine, check_policy
+from tasks.score.known_release import Known
+from tasks.score.policy import PolicyLine, check_policy
 from tasks.score.verdict import decide
 
 pytestmark = pytest.mark.usefixtures("undrawn")

@@ -7,9 +7,10 @@ import pytest
 
 from tasks.microdata.errors import InputError
 from tasks.microdata.estimate import Estimate
+from tasks.score.known_release import Known
 from tasks.score.membership.intervals import left_end_interval
 from tasks.score.membership.roc_curve import compute_roc_curve, true_positive_rate
-from tasks.score.policy import Known, PolicyLine, check_policy
+from tasks.score.policy import PolicyLine, check_policy
 from tasks.score.verdict import decide
 
 MEASURE = "membership_true_positive_rate"

@@ -17,10 +17,11 @@ from tasks.microdata.schema import Attribute, Role, Scale, Schema
 from tasks.microdata.table import Microdata
 from tasks.microdata.units import Units
 from tasks.score.figure_rounding import round_for_publication
+from tasks.score.known_release import Known
 from tasks.score.membership.exposure import estimate_share_of_most_exposed, list_missing_value_subgroups, most_exposed
 from tasks.score.membership.membership_estimates import membership_estimates
 from tasks.score.membership.membership_figures import MembershipOutcome, membership_figures
-from tasks.score.policy import Known, PolicyLine, check_policy
+from tasks.score.policy import PolicyLine, check_policy
 from tasks.score.subgroups import Subgroup
 
 MEASURE = "subgroup_share_of_most_exposed"

@@ -24,8 +24,9 @@ from tasks.score.anonymity import KAnonymitySubset
 from tasks.score.catalogue import LINKAGE, MEASURES
 from tasks.score.figure_rounding import round_for_publication
 from tasks.score.interval_disclosure import RankIntervalDisclosure
+from tasks.score.known_release import Known
 from tasks.score.methods import score
-from tasks.score.policy import Known, PolicyLine, check_policy
+from tasks.score.policy import PolicyLine, check_policy
 from tasks.score.release_kinds import MASKED_TABLE, SYNTHETIC_TABLE
 from tasks.score.synthetic.distribution_loss import marginal_difference
 from tasks.score.synthetic.uniques import Uniques, uniques

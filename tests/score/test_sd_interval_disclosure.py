@@ -23,9 +23,10 @@ from tasks.score.interval_disclosure import (
     sd_interval_disclosure,
     sd_interval_hits,
 )
+from tasks.score.known_release import Known
 from tasks.score.loss import cells_changed, sse_percent
 from tasks.score.methods import SelectedMeasure
-from tasks.score.policy import Known, PolicyLine, check_policy
+from tasks.score.policy import PolicyLine, check_policy
 from tasks.score.table_pair import RowwiseTablePair
 
 V = np.arange(10.0, 81.0, 10.0)

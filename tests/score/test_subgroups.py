@@ -20,8 +20,9 @@ from tasks.microdata.schema import Attribute, Role, Scale, Schema
 from tasks.microdata.table import Microdata
 from tasks.microdata.units import find_units
 from tasks.score.figure_rounding import round_criteria, round_for_publication
+from tasks.score.known_release import Known
 from tasks.score.methods import score
-from tasks.score.policy import Known, PolicyLine, check_policy
+from tasks.score.policy import PolicyLine, check_policy
 from tasks.score.subgroups import find_subgroups
 from tasks.score.verdict import decide
 

@@ -14,7 +14,8 @@ from pydantic import TypeAdapter, ValidationError
 from tasks.attack.base import NEEDS_ORIGINALS
 from tasks.microdata.errors import InputError
 from tasks.microdata.estimate import Estimate
-from tasks.score.policy import Known, Policy, PolicyLine, check_policy
+from tasks.score.known_release import Known
+from tasks.score.policy import Policy, PolicyLine, check_policy
 from tasks.score.verdict import Verdict, decide
 
 

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from tasks.microdata.alignment import ROWS_OF_NOBODY
 from tasks.microdata.schema import Scale
+from tasks.score.inference import compute_smallest_excess_limit
+from tasks.score.measures.inference import INFERENCE_EXCESS, SUBGROUP_INFERENCE_EXCESS
 from tasks.score.membership.membership_estimates import others_needed
 from tasks.score.membership.sample_size import GUESSES, compute_guess_bound, find_sample_size
 from tasks.score.policy import FILE, PolicyLine, cannot_fail, find_rate
@@ -18,16 +20,20 @@ if TYPE_CHECKING:
 BOUNDED_FROM_BELOW = ("max_record_risk", "groups_exposed")  # a share of the targets says what the largest is at least
 
 
-def list_release_warnings(release: ReleaseSpec, schema: Schema, asked: int | None = None) -> list[str]:
+def list_release_warnings(
+    release: ReleaseSpec, schema: Schema, asked: int | None = None, inferred: tuple[int, int] | None = None
+) -> list[str]:
     """Warnings on attacks that are asked for and cannot answer, on policy lines that no release could keep, on odd classes.
 
     asked: members and others whom attacks on membership ask about, so many of each; None: there are no such attacks.
+    inferred: members and others whose values are inferred; None: nobody's are.
     Pure: nothing is read. Each names its location in the release file.
     """
     return [
         *_find_silent_attacks(release),
         *_find_lines_on_a_share(release),
         *_find_lines_on_few_people(release, asked),
+        *_find_narrow_inference_lines(release, inferred),
         *_find_uncut_targets(release, schema),
     ]
 
@@ -92,6 +98,27 @@ def _find_lines_on_few_people(release: ReleaseSpec, asked: int | None) -> Iterat
                 f"{location} is likely to stay undecided although nothing is told: {people}, and what a guess reaches "
                 f"has a 95 % "
                 f"bound of {bound:.3g} then, beyond {line.limit:g}; {more}"
+            )
+
+
+def _find_narrow_inference_lines(release: ReleaseSpec, inferred: tuple[int, int] | None) -> Iterator[str]:
+    """Limits on the excess of inference that so few people cannot show to be kept, whatever the release tells."""
+    if inferred is None:
+        return
+    smallest = compute_smallest_excess_limit(*inferred)
+    of_part = compute_smallest_excess_limit(*(min(attack.fewest_of_subgroup for attack in release.inference_attacks),) * 2)
+    for i, line in enumerate(release.policy):
+        if line.measure == INFERENCE_EXCESS.name and line.limit < smallest:
+            yield (
+                f"policy[{i}] ({line.measure}) is likely to stay undecided although nothing is told: with {inferred[0]:,} "
+                f"people in the release and {inferred[1]:,} who are not, an excess of 0 has a 95 % bound of up to "
+                f"{smallest:.3f}; limits below that cannot be decided"
+            )
+        elif line.measure == SUBGROUP_INFERENCE_EXCESS.name and line.limit < of_part:
+            yield (
+                f"policy[{i}] ({line.measure}) is likely to stay undecided although nothing is told: in a part of so few "
+                f"people as `fewest_of_subgroup` allows, an excess of 0 has a 95 % bound of up to {of_part:.3f}; raise "
+                "`fewest_of_subgroup`, or the limit"
             )
 
 

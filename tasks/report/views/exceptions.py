@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tasks.report.content import Content
+from tasks.report.views.inference import describe_worst_inference
 from tasks.report.views.membership import worst_of_membership
 from tasks.report.views.residual import summary
 from tasks.report.views.table_risks import (
@@ -90,6 +91,7 @@ def _figures(content: Content, kind: DisclosureKind) -> Iterator[str]:
         case "inference" if kind not in content.kind.cannot_limit:
             yield from _known_values_in_words(content)
             yield from values_in_words(content)
+            yield from describe_worst_inference(content)
             yield from describe_reconstruction(content)
         case "membership":
             yield from filter(None, (worst_of_membership(content),))

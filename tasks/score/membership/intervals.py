@@ -52,15 +52,16 @@ def auc_interval(scores: Floats, member: Booleans) -> Interval:
     return share_interval(area * worth, worth)
 
 
-def difference_interval(hits: float, n: float, other_hits: float, other_n: float) -> Interval:
+def difference_interval(hits: float, n: float, other_hits: float, other_n: float, error: float = ERROR) -> Interval:
     """Bounds for a share less the share of an independent sample.
 
     In words: the distance of each bound from the figure is the root of the sum of squares of those of the two shares' own
-    bounds. Source: Zou and Donner (2008), with Clopper and Pearson's bounds.
+    bounds. error: of each bound. Source: Newcombe (1998) and Zou and Donner (2008), with Clopper and
+    Pearson's bounds.
     Example: 10 of 10 and 0 of 10: [1 - 0.26 root 2, 1] = [0.63, 1].
     """
     first, second = hits / n, other_hits / other_n
-    a, b = share_interval(hits, n), share_interval(other_hits, other_n)
+    a, b = share_interval(hits, n, error), share_interval(other_hits, other_n, error)
     low = first - second - math.hypot(first - a.low, b.high - second)
     high = first - second + math.hypot(a.high - first, second - b.low)
     return Interval(max(low, -1.0), min(high, 1.0))

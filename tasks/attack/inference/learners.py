@@ -1,0 +1,66 @@
+"""The learners by which an intruder infers a confidential value: scikit-learn's, with few parameters.
+
+Nothing of them is released, so that here a learner may keep the rows that it learned from.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, get_args
+
+from tasks.microdata.imports import one_at_a_time
+
+LearnerName = Literal[
+    "random_forest",
+    "decision_tree",
+    "nearest_neighbours",
+    "naive_bayes",
+    "logistic_regression",
+    "linear_regression",
+    "gradient_boosting",
+]
+LEARNERS: tuple[LearnerName, ...] = get_args(LearnerName)
+BY_DEFAULT: tuple[LearnerName, ...] = LEARNERS[:-1]  # gradient boosting takes ten times as long as the others together
+OF_CATEGORIES = frozenset({"naive_bayes", "logistic_regression"})
+OF_NUMBERS = frozenset({"linear_regression"})
+TREES, NEIGHBOURS, LEAF = 10, 10, 20
+
+
+def select_learners(names: tuple[LearnerName, ...], *, numbers: bool) -> tuple[LearnerName, ...]:
+    """Those of some learners that can infer numbers, or categories."""
+    return tuple(name for name in names if name not in (OF_CATEGORIES if numbers else OF_NUMBERS))
+
+
+def create_learner(name: LearnerName, *, numbers: bool, n: int, random_state: int) -> Any:
+    """An unfitted scikit-learn estimator on one thread for n lessons, a regressor for numbers, else a classifier.
+
+    `random_forest` sees every record in each tree and grows pure leaves, so that it knows the records by heart; a
+    `decision_tree` has leaves of at least 20 records; `nearest_neighbours` weighs 10 rows by their distance, so that a row
+    at distance 0 decides alone. The others are as scikit-learn has them. Their draws follow from `random_state` alone.
+    scikit-learn takes seconds to import, and is imported here.
+    """
+    with one_at_a_time():
+        import sklearn.ensemble as ensemble
+        import sklearn.linear_model as linear
+        import sklearn.naive_bayes as bayes
+        import sklearn.neighbors as neighbours
+        import sklearn.tree as tree
+    seeded = {"random_state": random_state}
+    match name:
+        case "random_forest":
+            kind = ensemble.RandomForestRegressor if numbers else ensemble.RandomForestClassifier
+            return kind(n_estimators=TREES, max_features="sqrt", bootstrap=False, n_jobs=1, **seeded)
+        case "decision_tree":
+            kind = tree.DecisionTreeRegressor if numbers else tree.DecisionTreeClassifier
+            return kind(min_samples_leaf=LEAF, **seeded)
+        case "nearest_neighbours":
+            kind = neighbours.KNeighborsRegressor if numbers else neighbours.KNeighborsClassifier
+            return kind(n_neighbors=min(NEIGHBOURS, n), weights="distance", n_jobs=1)
+        case "naive_bayes":
+            return bayes.GaussianNB()
+        case "logistic_regression":
+            return linear.LogisticRegression(max_iter=200, **seeded)
+        case "linear_regression":
+            return linear.LinearRegression()
+        case "gradient_boosting":
+            kind = ensemble.HistGradientBoostingRegressor if numbers else ensemble.HistGradientBoostingClassifier
+            return kind(early_stopping=False, **seeded)

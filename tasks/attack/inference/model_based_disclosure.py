@@ -1,0 +1,196 @@
+"""Model-based disclosure: a learner that was taught by the release infers a confidential value of people."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Literal
+
+import numpy as np
+from pydantic import Field
+
+from tasks.attack.inference.experiment import InferenceExperiment
+from tasks.attack.inference.inputs import encode_inputs
+from tasks.attack.inference.learners import BY_DEFAULT, LEARNERS, LearnerName, select_learners
+from tasks.attack.inference.outcomes import INFERS
+from tasks.attack.inference.secret import Secret, create_secrets, measure_tolerance, teach
+from tasks.mask.methods import Masking
+from tasks.microdata.errors import NotApplicable
+from tasks.microdata.schema import Schema
+from tasks.microdata.spec import Percent, Public, Slug, Spec
+from tasks.microdata.table import Booleans, Floats, Integers, Microdata
+from tasks.microdata.units import Units
+
+RIGHT, SURE = "right:", "sure:"
+FEWEST = 20  # rows that show a value, and people whose value is known
+
+
+class ModelBasedDisclosure(Spec):
+    """Parameters of model-based disclosure (adr).
+
+    id: what the attack is called in figures and policy lines; default: the method's name.
+    learners: those that are tried; of each person the one counts that did best on other people.
+    p_percent: a number is inferred if the guess is at most this share of its standard deviation away.
+    folds: into how many parts the originals are dealt where a person's own record is left out.
+    train_at_most: so many people teach and are asked about, and as many others; of more a random sample.
+    fewest_of_subgroup: people on each side whom a subgroup has at least.
+    """
+
+    method: Public[Literal["model_based_disclosure"]]
+    id: Public[Slug | None] = None
+    learners: Public[Annotated[tuple[LearnerName, ...], Field(min_length=1)]] = BY_DEFAULT
+    p_percent: Public[Percent] = 5.0
+    folds: Public[Annotated[int, Field(ge=2, le=100)]] = 5
+    train_at_most: Public[Annotated[int, Field(ge=100, le=1_000_000)]] = 3000
+    fewest_of_subgroup: Public[Annotated[int, Field(ge=10, le=1_000_000)]] = 20
+
+    @property
+    def attack_id(self) -> str:
+        """What the attack is called in figures and policy lines."""
+        return self.id or self.method
+
+
+DEFAULT_INFERENCE_ATTACKS = (ModelBasedDisclosure(method="model_based_disclosure"),)
+
+
+def infer_values(
+    spec: ModelBasedDisclosure,
+    experiment: InferenceExperiment,
+    schema: Schema,
+    steps: tuple[Masking, ...],
+    knows: tuple[str, ...],
+    name: str,
+    rng: np.random.Generator,
+) -> Microdata:
+    """How each learner fares with each person, for one confidential attribute.
+
+    Meaning: the intruder takes the released rows as lessons, and infers from what they know of a person what they do not. Whom
+    a learner knows by heart it gets right more often than others of the same kind: that is disclosure. What it gets right of
+    everybody is knowledge about the population.
+
+    knows: published attributes without the secret. steps: the masking steps that can be repeated.
+
+    Returns one row per unit, numbers: `half` (0 or 1, drawn at random: people of one half choose the learner for those of the
+    other), and for each way W (a learner and a form of the secret) `right:W` (of the unit's records the share that is guessed
+    right by a learner that the release taught; missing where nobody knows the value) and `sure:W` (0 to 1, see
+    `Taught.answer`). Of members besides: `original`, where the originals teach a learner that the other half chose;
+    `left_out`, where those of other people alone do; `guess`, where the most frequent value, or the mean, is guessed for all.
+    Raises NotApplicable where nothing else is known, or fewer than 20 rows show a value or 20 members have one; NotFollowed
+    as `as_asked`. Cost: a fit of each learner, and folds + 1 of the two that are chosen.
+    Source: Torra (2024), Algorithms 9 and 10.
+    """
+    if not knows:
+        raise NotApplicable("the intruder knows nothing else from which it could be inferred")
+    people, members, units = experiment.in_words_of_release(schema, steps), experiment.member_rows, experiment.units
+    originals, everybody = people.take(members), np.arange(people.n)
+    tolerance = measure_tolerance(originals, schema[name], spec.p_percent)
+    secrets = create_secrets(experiment.rows, people, tolerance, schema[name])
+    if min((~np.isnan(secrets[0].lessons)).sum(), (~np.isnan(secrets[0].truth[members])).sum()) < FEWEST:
+        raise NotApplicable(f"fewer than {FEWEST} released rows show a value, or fewer than {FEWEST} people have one")
+    ways = _list_ways(spec, secrets)
+    shown, asked = encode_inputs(experiment.rows, people, schema, knows)
+    seed = int(rng.integers(2**32))
+    columns = {"half": _deal_halves(experiment.is_member, rng)}
+    for way, (learner, secret) in ways.items():
+        guesses, sure = teach(learner, secret, shown, seed).answer(asked)
+        right = secret.judge(guesses, everybody)
+        columns |= {f"{RIGHT}{way}": average_by_unit(right, units), f"{SURE}{way}": average_by_unit(sure, units)}
+    own = create_secrets(originals, originals, tolerance, schema[name])
+    inputs, _ = encode_inputs(originals, originals, schema, knows)
+    fold = rng.permutation(units.n_units)[units.of_row[members]] % spec.folds
+    usable = _list_ways(spec, own)
+    judged: dict[str, tuple[Floats, Floats]] = {}
+    compared = {which: np.full(units.n_units, np.nan) for which in ("original", "left_out")}
+    for half, way in enumerate(choose_on_other_half(columns, experiment.is_member)):
+        chosen = way if way in usable else next(iter(usable))
+        if chosen not in judged:
+            judged[chosen] = _teach_by_originals(*usable[chosen], inputs, fold, seed)
+        mine = experiment.is_member & (columns["half"] == half)
+        for which, right in zip(compared, judged[chosen], strict=True):
+            compared[which][mine] = average_by_unit(_spread_out(right, members, people.n), units)[mine]
+    blind = _spread_out(_guess_blindly(own), members, people.n)
+    return Microdata.from_columns({**columns, **compared, "guess": average_by_unit(blind, units)})
+
+
+def choose_on_other_half(columns: Mapping[str, Floats], people: Booleans) -> tuple[str, str]:
+    """For the people of half 0 and of half 1 the way that did best on some people of the other; of several the first."""
+    ways = [name.removeprefix(RIGHT) for name in columns if name.startswith(RIGHT)]
+    halves = [people & (columns["half"] != half) for half in (0, 1)]
+    rates = [[_mean(columns[f"{RIGHT}{way}"][others]) for way in ways] for others in halves]
+    first, second = (ways[int(np.argmax(rate))] for rate in rates)
+    return first, second
+
+
+def average_by_unit(values: Floats, units: Units) -> Floats:
+    """Shape (n_units,): the mean over the records of each unit that have a value; missing where none has."""
+    known = ~np.isnan(values)
+    counts = np.bincount(units.of_row[known], minlength=units.n_units)
+    sums = np.bincount(units.of_row[known], weights=values[known], minlength=units.n_units)
+    return np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
+
+
+def _list_ways(spec: ModelBasedDisclosure, secrets: tuple[Secret, ...]) -> dict[str, tuple[LearnerName, Secret]]:
+    """Each learner with each form of the secret that it can guess, by name."""
+    found = {
+        f"{learner}:{secret.form}": (learner, secret)
+        for secret in secrets
+        for learner in select_learners(spec.learners, numbers=secret.values is None)
+    }
+    if not found:
+        raise NotApplicable("none of the attack's learners can guess such an attribute")
+    return found
+
+
+def _deal_halves(is_member: Booleans, rng: np.random.Generator) -> Floats:
+    half = np.zeros(len(is_member))
+    for side in (is_member, ~is_member):
+        dealt = rng.permutation(np.flatnonzero(side))
+        half[dealt[: len(dealt) // 2]] = 1.0
+    return half
+
+
+def _teach_by_originals(learner: LearnerName, own: Secret, inputs: Floats, fold: Integers, seed: int) -> tuple[Floats, Floats]:
+    """Shapes (n,): is a learner right about each person, taught by all originals, and by those of the other folds?"""
+    everybody = np.arange(len(inputs))
+    whole, _ = teach(learner, own, inputs, seed).answer(inputs)
+    left_out = np.full(len(inputs), np.nan)
+    for part in np.unique(fold):
+        mine = np.flatnonzero(fold == part)
+        others = np.flatnonzero((fold != part) & ~np.isnan(own.lessons))
+        if len(others):
+            left_out[mine], _ = teach(learner, own, inputs, seed, others).answer(inputs[mine])
+    return own.judge(whole, everybody), own.judge(left_out, everybody)
+
+
+def _guess_blindly(own: tuple[Secret, ...]) -> Floats:
+    """Shape (n,): is the one guess for everybody right: the likeliest value, or the mean where that is right more often?"""
+    tried = []
+    for secret in own:
+        lessons = secret.lessons[~np.isnan(secret.lessons)]
+        guess = lessons.mean() if secret.values is None else secret.values[np.bincount(lessons.astype(np.int64)).argmax()]
+        tried.append(secret.judge(np.full(len(secret.truth), guess), np.arange(len(secret.truth))))
+    return max(tried, key=_mean)
+
+
+def _spread_out(values: Floats, rows: Integers, n: int) -> Floats:
+    spread = np.full(n, np.nan)
+    spread[rows] = values
+    return spread
+
+
+def _mean(values: Floats) -> float:
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if len(known) else -np.inf
+
+
+def describe() -> tuple[dict[str, str], ...]:
+    """One row per attack, for `sdcert methods inference`."""
+    return (
+        {
+            "method": "model_based_disclosure",
+            "what it does": INFERS,
+            "knows": "what the declared intruder knows of a person, and the release",
+            "learners": ", ".join(LEARNERS),
+            "parameters": "id, learners (all but gradient_boosting), p_percent (5), folds (5), train_at_most (3000), "
+            "fewest_of_subgroup (20)",
+        },
+    )

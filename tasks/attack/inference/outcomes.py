@@ -1,0 +1,58 @@
+"""What an inference attack leaves behind: who attacked whom, and how each person fared, for each confidential attribute."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NotRequired, TypedDict
+
+from tasks.attack.membership.frame import Evaluates
+from tasks.microdata.estimate import Status
+from tasks.microdata.refs import RecordRef, TableRef
+
+INFERS = "takes the release for lessons, and infers from what is known of a person what is not"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InferredAttribute:
+    """One confidential attribute. reason: why there are no figures of it. is_number: is it right within p percent of a sd?"""
+
+    name: str
+    is_number: bool = False
+    status: Status = "ok"
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InferenceResult:
+    """What an inference attack did.
+
+    knows: attributes. secrets: those that were to be inferred. evaluates: whether the people are those of the file, or of a
+    rehearsal. has_control: are there people who are not in the release? population: of how many units the members are a sample,
+    or all. fewest_of_subgroup, p_percent, learners: as in `ModelBasedDisclosure`.
+    """
+
+    attack: str
+    method: str
+    intruder: str
+    evaluates: Evaluates
+    knows: tuple[str, ...]
+    secrets: tuple[InferredAttribute, ...]
+    learners: tuple[str, ...]
+    p_percent: float
+    fewest_of_subgroup: int
+    has_control: bool = False
+    population: int = 0
+    status: Status = "ok"
+    reason: str | None = None
+
+
+class InferenceOutputs(TypedDict):
+    """One inference attack.
+
+    people: the original records of those who are asked about. fates: one row per unit of these: `member`, and the columns of
+    `infer_values` for each attribute, their names after the attribute's place in `secrets` and a bar; absent where nothing ran.
+    """
+
+    result: RecordRef[InferenceResult]
+    people: NotRequired[TableRef]
+    fates: NotRequired[TableRef]

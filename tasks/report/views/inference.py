@@ -1,0 +1,97 @@
+"""What a model infers of confidential values: the release beside the original, beside a blind guess, beside other people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tasks.attack.inference.outcomes import InferenceResult
+from tasks.microdata.estimate import Estimate
+from tasks.microdata.numbers import format_share
+from tasks.report.content import Content
+from tasks.report.views.rows import TextRow, figure_text
+from tasks.report.wording.sentence import Sentence, say
+from tasks.score.measures.inference import (
+    INFERENCE_ASSERTED,
+    INFERENCE_CONTROL,
+    INFERENCE_EXCESS,
+    INFERENCE_FROM_ORIGINAL,
+    INFERENCE_SUCCESS,
+    INFERENCE_WITHOUT_TARGET,
+    SUBGROUP_INFERENCE_ASSERTED,
+    SUBGROUP_INFERENCE_EXCESS,
+)
+
+SUCCESS_HEADS = ("Release", "Original", "Original of others", "Blind guess", "Other people, by the release")
+DECIDING_HEADS = ("Excess", "Excess, worst part", "Asserted", "Asserted, worst part")
+DASH = "\u2013"
+
+
+def describe_inference(content: Content) -> tuple[Sentence, ...]:
+    """Who inferred what, and with what success; empty where nobody did."""
+    if not content.inference:
+        return ()
+    asks = say("inference.asks", result=content.inference[0], is_rehearsed=_is_rehearsed(content))
+    return (asks, *describe_worst_inference(content))
+
+
+def describe_worst_inference(content: Content) -> Iterator[Sentence]:
+    """The attribute of which the release tells most beyond what is known of everybody, and that of which most is asserted."""
+    excess, asserted = (content.worst(one.name) for one in (INFERENCE_EXCESS, INFERENCE_ASSERTED))
+    if excess is not None:
+        yield say("inference.excess", excess=excess, is_rehearsed=_is_rehearsed(content))
+    if asserted is not None:
+        yield say("inference.asserted", asserted=asserted)
+
+
+def list_success_rows(content: Content) -> tuple[TextRow, ...]:
+    """One row per attack and confidential attribute: how often the value is inferred, by whom."""
+    measures = (INFERENCE_SUCCESS, INFERENCE_FROM_ORIGINAL, INFERENCE_WITHOUT_TARGET)
+    rows = []
+    for attack, attribute in _list_inferred(content):
+        success, *others = (_find(content, one.name, attack, attribute) for one in measures)
+        blind = DASH if success is None or success.chance is None else format_share(success.chance)
+        control = _find(content, INFERENCE_CONTROL.name, attack, attribute)
+        cells = (figure_text(success), *map(figure_text, others), blind, figure_text(control))
+        rows.append(TextRow(head=_head(content, attack, attribute), cells=cells))
+    return tuple(rows)
+
+
+def list_deciding_rows(content: Content) -> tuple[TextRow, ...]:
+    """One row per attack and confidential attribute: what a policy limits, with bounds, and the worst part of the people."""
+    rows = []
+    for attack, attribute in _list_inferred(content):
+        cells = []
+        for whole, part in (
+            (INFERENCE_EXCESS, SUBGROUP_INFERENCE_EXCESS),
+            (INFERENCE_ASSERTED, SUBGROUP_INFERENCE_ASSERTED),
+        ):
+            parts = [one for one in content.figures(part.name) if (one.attack, one.attribute) == (attack, attribute)]
+            worst = content.largest(parts)
+            told = DASH if worst is None else f"{figure_text(worst)}; {worst.subgroup}"
+            cells += [figure_text(_find(content, whole.name, attack, attribute)), told]
+        rows.append(TextRow(head=_head(content, attack, attribute), cells=tuple(cells)))
+    return tuple(rows)
+
+
+def describe_inference_settings(result: InferenceResult) -> Sentence:
+    """How the figures of an attack are counted, for the certificate."""
+    return say("inference.settings", result=result)
+
+
+def _is_rehearsed(content: Content) -> bool:
+    return content.control is None and content.outside is None
+
+
+def _list_inferred(content: Content) -> tuple[tuple[str, str], ...]:
+    named = ((one.attack, secret.name) for one in content.inference for secret in one.secrets)
+    return tuple(dict.fromkeys(named))
+
+
+def _head(content: Content, attack: str, attribute: str) -> str:
+    several = len({one.attack for one in content.inference}) > 1
+    return f"{attribute} ({attack})" if several else attribute
+
+
+def _find(content: Content, measure: str, attack: str, attribute: str) -> Estimate | None:
+    found = (one for one in content.estimates if (one.measure, one.attack, one.attribute) == (measure, attack, attribute))
+    return next(found, None)

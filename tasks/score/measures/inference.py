@@ -1,0 +1,148 @@
+"""Inference: how often a confidential value is told, and how often anyway. Functions: `tasks/score/inference.py`."""
+
+from __future__ import annotations
+
+from tasks.score.measure import Measure
+
+INFERENCE_EXCESS = Measure(
+    name="inference_excess",
+    function="tasks.score.inference.estimate_excess",
+    unit="share",
+    largest=1,
+    smallest=-1.0,
+    better="lower",
+    about="attribute",
+    chance="0",
+    rounding="share",
+    says="share of members whose value is inferred, less that of people who are not in the release",
+    title="Inference beyond the population",
+    sentence=(
+        "How much more often the value is inferred of people who are in the release than of people who are not: what the "
+        "release tells of its own people, and not of everybody. 0 % is none of it."
+    ),
+    answers="inference",
+    by_attack=True,
+    of_nobody=True,
+    of_inference=True,
+)
+INFERENCE_ASSERTED = Measure(
+    name="inference_asserted",
+    function="tasks.score.inference.estimate_asserted",
+    unit="share",
+    largest=1,
+    better="lower",
+    about="attribute",
+    chance="none",
+    rounding="share",
+    says="share of members whose value an intruder can assert at a precision of 95 %, calibrated on other people",
+    title="Values that can be asserted",
+    sentence=(
+        "The share of people whose value the intruder can assert, because guesses of which they were as sure were right of 95 "
+        "in 100 other people. Nothing is subtracted: what is told of a whole group is told of each in it."
+    ),
+    answers="inference",
+    by_attack=True,
+    of_nobody=True,
+    of_inference=True,
+)
+SUBGROUP_INFERENCE_EXCESS = Measure(
+    name="subgroup_inference_excess",
+    function="tasks.score.inference.estimate_subgroups",
+    unit="share",
+    largest=1,
+    smallest=-1.0,
+    better="lower",
+    about="attribute",
+    chance="0",
+    rounding="hidden_share",
+    says="inference_excess within a part of the people; a lower bound allows for the number of parts that are looked at",
+    title="Inference beyond the population, in a subgroup",
+    sentence="The same among the people of one part of the table.",
+    by_attack=True,
+    of_nobody=True,
+    of_inference=True,
+)
+SUBGROUP_INFERENCE_ASSERTED = Measure(
+    name="subgroup_inference_asserted",
+    function="tasks.score.inference.estimate_subgroups",
+    unit="share",
+    largest=1,
+    better="lower",
+    about="attribute",
+    chance="none",
+    rounding="hidden_share",
+    says="inference_asserted within a part of the people",
+    title="Values that can be asserted, in a subgroup",
+    sentence="The same among the people of one part of the table.",
+    by_attack=True,
+    of_nobody=True,
+    of_inference=True,
+)
+INFERENCE_SUCCESS = Measure(
+    name="inference_success",
+    function="tasks.score.inference.estimate_members",
+    unit="share",
+    largest=1,
+    better=None,
+    about="attribute",
+    chance="the most frequent value (of a number also the mean) guessed for everybody",
+    rounding="share",
+    says="share of members whose value is inferred by a learner that the release taught",
+    title="Inferred by the release",
+    sentence="The share of people in the release whose value a learner guesses right that the release taught.",
+    by_attack=True,
+    of_nobody=True,
+    of_inference=True,
+)
+INFERENCE_CONTROL = Measure(
+    name="inference_control",
+    function="tasks.score.inference.estimate_excess",
+    unit="share",
+    largest=1,
+    better=None,
+    about="attribute",
+    chance="none",
+    rounding="share",
+    says="the same of people who are not in the release",
+    title="Inferred of others",
+    sentence="The share of people who are not in the release whose value the same learner guesses right.",
+    by_attack=True,
+    of_nobody=True,
+    of_inference=True,
+)
+INFERENCE_FROM_ORIGINAL = Measure(
+    name="inference_from_original",
+    function="tasks.score.inference.estimate_members",
+    unit="share",
+    largest=1,
+    better=None,
+    about="attribute",
+    chance="none",
+    rounding="share",
+    says="the same of members if the original taught the learner",
+    title="Inferred by the original",
+    sentence="The share of people in the release whose value the learner would guess right if the original had taught it.",
+    by_attack=True,
+    of_nobody=True,
+    of_inference=True,
+)
+INFERENCE_WITHOUT_TARGET = Measure(
+    name="inference_without_target",
+    function="tasks.score.inference.estimate_members",
+    unit="share",
+    largest=1,
+    better=None,
+    about="attribute",
+    chance="none",
+    rounding="share",
+    says="the same if the original of other people taught the learner (adr, cross-validated): the rest is learned by heart",
+    title="Inferred by the original of others (adr)",
+    sentence=(
+        "The share of people in the release whose value the learner would guess right if the original records of other people "
+        "had taught it: nobody's own record is used."
+    ),
+    by_attack=True,
+    of_nobody=True,
+    of_inference=True,
+)
+DECIDING = (INFERENCE_EXCESS.name, INFERENCE_ASSERTED.name)

@@ -1,0 +1,87 @@
+"""Inference on public tables: what a forest knows by heart is excess, what a tree knows of everybody is not (3 s)."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tasks.attack.inference.experiment import create_experiment, rehearse_inference
+from tasks.attack.inference.model_based_disclosure import ModelBasedDisclosure, infer_values
+from tasks.ingest.methods import IngestPlan, ingest
+from tasks.ingest.sources import SourceSpec
+from tasks.mask.groups.microaggregation import Microaggregation
+from tasks.mask.methods import mask
+from tasks.microdata.schema import Attribute, Role, Scale, Schema
+from tasks.microdata.table import Microdata
+
+KEYS = ("age", "educ", "income", "popul")
+SCALES = {"vote": Scale.NOMINAL, "PID": Scale.ORDINAL}
+
+
+@pytest.fixture(scope="module")
+def anes96():
+    return ingest(IngestPlan(source=SourceSpec(dataset="anes96"), attributes=())).data
+
+
+def schema(data):
+    roles = {"vote": Role.CONFIDENTIAL}
+    return Schema(tuple(
+        Attribute(name, roles.get(name, Role.QUASI_IDENTIFIER), SCALES.get(name, Scale.NUMERIC), "declared")
+        for name in data.names
+    ))  # fmt: skip
+
+
+def fare(data, knows, learner, k=1):
+    """Mean success of members, of others, of a blind guess and without the own record, a quarter of the people set aside."""
+    rng = np.random.default_rng(0)
+    order, attributes = rng.permutation(data.n), schema(data)
+    aside, members = (data.take(np.sort(part)) for part in (order[: data.n // 4], order[data.n // 4 :]))
+    shown = members
+    if k > 1:
+        step = Microaggregation(method="microaggregation", attributes=KEYS, k=k)
+        shown = mask(members, attributes, (step,), seed=bytes(32), path=()).data
+    asked = create_experiment(members, aside, shown, np.arange(members.n), attributes, 3000, rng)
+    spec = ModelBasedDisclosure(method="model_based_disclosure", learners=(learner,), folds=10)
+    found = infer_values(spec, asked, attributes, (), knows, "vote", rng)
+    right = found.floats(f"right:{learner}:value")
+    blind, left_out = (np.nanmean(found.floats(name)) for name in ("guess", "left_out"))
+    return right[asked.is_member].mean(), right[~asked.is_member].mean(), blind, left_out
+
+
+def test_a_forest_by_heart_knows_the_votes_of_those_who_taught_it(anes96):
+    members, others, blind, left_out = fare(anes96, KEYS, "random_forest")
+    assert members > 0.98
+    assert members - others == pytest.approx(0.43, abs=0.07)  # mean of five splits: 0.44
+    assert blind == pytest.approx(0.58, abs=0.03)
+    assert left_out == pytest.approx(0.55, abs=0.03)
+
+
+def test_groups_of_twelve_leave_it_little(anes96):
+    members, others, *_ = fare(anes96, KEYS, "random_forest", k=12)
+    assert members - others < 0.12  # mean of five splits: 0.05
+
+
+def test_a_tree_on_the_party_is_right_of_everybody(anes96):
+    members, others, _, left_out = fare(anes96, ("PID",), "decision_tree")
+    assert members == pytest.approx(0.90, abs=0.02)
+    assert left_out == pytest.approx(0.90, abs=0.02)
+    assert abs(members - others) < 0.05
+
+
+def test_a_rehearsal_splits_people_in_two():
+    rng = np.random.default_rng(1)
+    data = Microdata.from_columns({"age": rng.normal(size=100), "vote": rng.integers(0, 2, 100)})
+    step = Microaggregation(method="microaggregation", attributes=("age",), k=5)
+    asked = rehearse_inference(data, schema(data), (step,), 3000, seed=bytes(32), rng=rng)
+    assert (asked.rows.n, asked.people.n, int(asked.is_member.sum())) == (50, 100, 50)
+    assert asked.evaluates == "mechanism, not this file"
+    assert sorted(asked.people.floats("age")) == sorted(data.floats("age"))
+
+
+def test_of_many_people_those_who_teach_are_asked():
+    """Row i is person i's: the rows that teach are those of the members who are asked about, however few are drawn."""
+    ages = np.arange(1000.0)
+    data = Microdata.from_columns({"age": ages, "vote": np.zeros(1000, dtype=int)})
+    asked = create_experiment(data, None, data, np.arange(1000), schema(data), 120, np.random.default_rng(2))
+    assert asked.rows.floats("age").tolist() == asked.people.floats("age").tolist()
+    assert (asked.rows.n, asked.population) == (120, 1000)

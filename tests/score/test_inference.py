@@ -1,0 +1,201 @@
+"""Values that a model infers: by hand, at chance, found where people are known by heart or a group is told."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tasks.attack.inference.experiment import create_experiment
+from tasks.attack.inference.model_based_disclosure import RIGHT, SURE, ModelBasedDisclosure, infer_values
+from tasks.attack.inference.outcomes import InferenceResult, InferredAttribute
+from tasks.microdata.errors import InputError
+from tasks.microdata.schema import Attribute, Role, Scale, Schema
+from tasks.microdata.table import Microdata
+from tasks.score.inference import InferenceOutcome, JudgedPeople, estimate_asserted, estimate_excess, inference_figures
+from tasks.score.known_release import Known
+from tasks.score.policy import PolicyLine, check_policy
+from tasks.score.verdict import decide
+
+CHEAP = ModelBasedDisclosure(method="model_based_disclosure", learners=("decision_tree", "nearest_neighbours"))
+
+
+def result(*secrets, evaluates="this file", population, has_control=True):
+    return InferenceResult(
+        attack="model_based_disclosure", method="model_based_disclosure", intruder="declared", evaluates=evaluates,
+        knows=("g", "x"), secrets=tuple(InferredAttribute(name=name) for name in secrets), learners=CHEAP.learners,
+        p_percent=5.0, fewest_of_subgroup=20, has_control=has_control, population=population,
+    )  # fmt: skip
+
+
+def schema(secret=Scale.NOMINAL):
+    return Schema((
+        Attribute("g", Role.QUASI_IDENTIFIER, Scale.NOMINAL, "declared"),
+        Attribute("x", Role.QUASI_IDENTIFIER, Scale.NUMERIC, "declared"),
+        Attribute("secret", Role.CONFIDENTIAL, secret, "declared"),
+    ))  # fmt: skip
+
+
+def attacked(members, others, released, scale=Scale.NOMINAL, spec=CHEAP, seed=0):
+    """All figures by id, of a release whose row i is member i's."""
+    tables = [Microdata.from_columns(columns) for columns in (members, others, released)]
+    rng, attributes = np.random.default_rng(seed), schema(scale)
+    asked = create_experiment(tables[0], tables[1], tables[2], np.arange(tables[0].n), attributes, spec.train_at_most, rng)
+    found = infer_values(spec, asked, attributes, (), ("g", "x"), "secret", rng)
+    fates = Microdata.from_columns({"member": asked.is_member, **{f"0|{name}": found.column(name) for name in found.names}})
+    outcome = InferenceOutcome(result("secret", population=asked.population), asked.people, fates)
+    return {
+        one.id.replace("model_based_disclosure|declared|", ""): one
+        for one in inference_figures((outcome,), attributes, "records")
+    }
+
+
+def test_excess_by_hand():
+    """100 members, 100 others. Half 0 is judged by the way that does best with members of half 1, and half 1 by half 0's.
+
+    Way a is right of 30 of 50 members of half 1, b of 20: half 0 is judged by a, which is right of 25 of its 50 members and of
+    20 of its 50 others. In half 0 b does better (40 of 50): half 1 is judged by b: 20 of 50 members, 10 of 50 others.
+    So 45 of 100 members, 30 of 100 others.
+    """
+    half = np.tile(np.repeat([0.0, 1.0], 50), 2)
+    first = lambda *counts: np.concatenate([np.arange(50) < n for n in counts]).astype(float)  # noqa: E731
+    columns = {"half": half, f"{RIGHT}a": first(25, 30, 20, 50), f"{RIGHT}b": first(40, 20, 0, 10)}
+    member = np.arange(200) < 100
+    judged = JudgedPeople(result("secret", population=100), "secret", columns, member, np.ones(200, dtype=bool), "records")
+    excess, control = estimate_excess(judged)
+    assert (excess.value, control.value, excess.n_targets, excess.n_in_release) == (pytest.approx(0.15), 0.3, 200, 100)
+    assert excess.low < 0.15 < excess.high
+    assert 0.03 < excess.low < 0.05  # 1.645 root(0.45 x 0.55 / 100 + 0.3 x 0.7 / 100) is 0.11
+
+
+def test_asserted_by_hand():
+    """Of 200 members 100 are told surely and rightly, of the others at most half: these 100 are asserted, and nobody else."""
+    sure = np.repeat([0.9, 0.5], 100)
+    right = np.concatenate([np.ones(100), np.tile([0.0, 1.0], 50)])
+    columns = {"half": np.tile([0.0, 1.0], 100), f"{RIGHT}a": right, f"{SURE}a": sure}
+    everybody = np.ones(200, dtype=bool)
+    judged = JudgedPeople(
+        result("secret", population=200, has_control=False), "secret", columns, everybody, everybody, "records"
+    )
+    found = estimate_asserted(judged)
+    assert (found.value, found.low, found.high, found.basis) == (0.5, 0.5, 0.5, "exact")
+    assert estimate_asserted(judged, sure > 0.6).value == 1
+    assert estimate_asserted(judged, sure < 0.6).value == 0
+
+
+def people(rng, n):
+    return {"g": rng.integers(0, 5, n), "x": rng.normal(size=n), "secret": rng.integers(0, 3, n)}
+
+
+def test_an_independent_secret_has_no_excess():
+    """20 made tables whose released secrets are other people's: the successes are what chance gives, at 1e-4 all together."""
+    beyond = 0.0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        members, others = people(rng, 150), people(rng, 150)
+        released = {**members, "secret": rng.permutation(members["secret"])}
+        found = attacked(members, others, released, seed=seed)
+        beyond += 150 * found["inference_excess|secret"].value
+    # the difference of two sums of 3,000 trials, each with a chance of about 1/3
+    assert abs(beyond) < 3.9 * np.sqrt(2 * 3000 * 1 / 3 * 2 / 3)
+
+
+def test_people_who_are_known_by_heart_are_found_in_their_part():
+    """2 % of the people, a rare category, are released as they are; of all others the released secret is somebody else's."""
+    rng = np.random.default_rng(5)
+    made = [people(rng, 2000) for _ in range(2)]
+    for one in made:
+        one["g"][:40] = 9
+    members, others = made
+    moved = np.r_[np.arange(36), 36 + rng.permutation(1964)]
+    released = {**members, "secret": members["secret"][moved]}
+    found = attacked(members, others, released)
+    part = found["subgroup_inference_excess|secret|g: rare categories"]
+    assert part.value > 0.4
+    assert part.low > 0.15
+    assert abs(found["inference_excess|secret"].value) < 0.05
+    policy = (PolicyLine(measure="subgroup_inference_excess", at_most=0.15),)
+    assert decide(policy, tuple(found.values())).verdict == "refused"
+
+
+def test_a_group_that_is_told_in_everybody_has_no_excess_and_is_asserted():
+    """Who is in the rare category has the secret 2, in the release or not: no excess, and yet it is told of each of them."""
+    rng = np.random.default_rng(6)
+    made = [people(rng, 2000) for _ in range(2)]
+    for one in made:
+        one["g"][:90], one["secret"][:90] = 9, 2
+    members, others = made
+    found = attacked(members, others, {**members, "x": np.zeros(2000)})
+    assert found["subgroup_inference_excess|secret|g: rare categories"].value == 0
+    assert found["subgroup_inference_asserted|secret|g: rare categories"].value > 0.9
+    assert found["inference_asserted|secret"].value == pytest.approx(0.045, abs=0.02)
+    both = (
+        PolicyLine(measure="inference_excess", attribute="secret", at_most=0.2),
+        PolicyLine(measure="subgroup_inference_asserted", attribute="secret", at_most=0.5),
+    )
+    kept, broken = decide(both, tuple(found.values())).criteria
+    assert (kept.decision, broken.decision) == ("pass", "fail")
+
+
+def test_an_income_that_follows_from_age_and_tenure_is_inferred_of_everybody():
+    """A good model of everybody is no disclosure about anybody: the excess is small, and what is asserted says what is told."""
+    rng = np.random.default_rng(7)
+
+    def made(n):
+        age = rng.uniform(20, 65, n)
+        return {"g": np.repeat(0, n), "x": age, "secret": 1000 * age + rng.normal(0, 300, n)}
+
+    members, others = made(400), made(400)
+    order = np.argsort(members["x"])
+    group = np.empty(400, dtype=int)
+    group[order] = np.arange(400) // 10
+    released = {**members, "x": np.array([members["x"][group == one].mean() for one in group])}
+    learners = ("linear_regression", "nearest_neighbours", "decision_tree")
+    spec = ModelBasedDisclosure(method="model_based_disclosure", learners=learners)
+    found = attacked(members, others, released, Scale.NUMERIC, spec)
+    success, control = found["inference_success|secret"], found["inference_control|secret"]
+    assert success.value > 0.85
+    assert control.value > 0.85
+    assert success.chance < 0.1
+    assert abs(found["inference_excess|secret"].value) < 0.06
+    assert found["inference_asserted|secret"].value > 0.5
+
+
+def test_a_rehearsal_decides_and_says_that_it_is_one():
+    rng = np.random.default_rng(8)
+    members, others = people(rng, 300), people(rng, 300)
+    tables = [Microdata.from_columns(one) for one in (members, others)]
+    asked = create_experiment(*tables, tables[0], np.arange(300), schema(), 3000, rng)
+    found = infer_values(CHEAP, asked, schema(), (), ("g", "x"), "secret", rng)
+    fates = Microdata.from_columns({"member": asked.is_member, **{f"0|{name}": found.column(name) for name in found.names}})
+    evaluates = "mechanism, not this file"
+    outcome = InferenceOutcome(result("secret", evaluates=evaluates, population=300), asked.people, fates)
+    figures = inference_figures((outcome,), schema(), "records")
+    assert {one.measure for one in figures} == {"inference_excess", "inference_control"}
+    (criterion,) = decide((PolicyLine(measure="inference_excess", at_most=0.05),), figures).criteria
+    assert criterion.decision == "fail"  # released as they are: each is the nearest row to themselves
+    assert criterion.caution.startswith("rehearsed")
+
+
+def test_an_attack_that_did_not_run_leaves_its_lines_undecided():
+    idle = result("secret", population=0, has_control=False)
+    idle = InferenceResult(
+        **{**{name: getattr(idle, name) for name in idle.__slots__}, "status": "not_followed", "reason": "why"}
+    )
+    figures = inference_figures((InferenceOutcome(idle),), schema(), "records")
+    lines = (PolicyLine(measure="inference_excess", at_most=0.2), PolicyLine(measure="inference_asserted", at_most=0.2))
+    assert [one.decision for one in decide(lines, figures).criteria] == ["undecided", "undecided"]
+
+
+@pytest.mark.parametrize(
+    ("line", "known", "code"),
+    [
+        ({"measure": "inference_excess", "at_most": 0.1}, Known(inference=()), "inference-not-asked"),
+        ({"measure": "inference_excess", "at_most": 0.1, "intruder": "insider"}, Known(), "field-without-meaning"),
+        ({"measure": "inference_success", "at_most": 0.1}, Known(), "baseline-in-policy"),
+        ({"measure": "inference_excess", "at_most": 0.1, "attack": "other"}, Known(inference=("one",)), "unknown-attack"),
+    ],
+)
+def test_lines_that_nothing_could_decide(line, known, code):
+    with pytest.raises(InputError) as refused:
+        check_policy((PolicyLine(**line),), known)
+    assert refused.value.code == code
