@@ -145,7 +145,7 @@ def attack_records(
         if gaps.lost:
             raise OnlyBounded(gaps.reason, found.links, remark=found.remark)
         _check_that_true_rows_are_left(found.links, truth.alignment, held)
-        _check_belief(spec, context, found.links, targets)
+        _check_belief(blank, context, found.links, targets)
     except OnlyBounded as answer:
         return _create_bounded_result(replace(blank, links_depend=depends and not answer.sampled), answer, context)
     except NotApplicable as answer:
@@ -225,7 +225,7 @@ def _create_bounded_result(blank: AttackResult, answer: OnlyBounded, context: At
     rows = searching_records(truth.units, scored) if answer.sampled else context.held
     try:
         _check_that_true_rows_are_left(answer.links, truth.alignment, rows)
-        _check_belief(spec, context, answer.links, scored)
+        _check_belief(blank, context, answer.links, scored)
     except AttackFailed as failed:
         return replace(blank, status="failed", reason=failed.reason)
     outcomes = compute_outcomes(truth, answer.links, _secrets(context), scored, searched=False, sound=_is_sound(context))
@@ -270,10 +270,10 @@ def _check_that_true_rows_are_left(links: Links, alignment: Alignment, held: Int
         )
 
 
-def _check_belief(spec: AttackSpec, context: AttackContext, links: Links, targets: Integers) -> None:
+def _check_belief(blank: AttackResult, context: AttackContext, links: Links, targets: Integers) -> None:
     """Raises AttackFailed for an answer that no belief function is compatible with."""
     truth = context.truth
-    has_sets = links.sound_sizes is not None and not spec.traits.searches_originals
+    has_sets = links.sound_sizes is not None and blank.direction == "to_release"
     present = targets[np.isin(targets, truth.alignment.record)] if has_sets else targets[:0]
     refuse_incompatible(links, targets, present, truth.masked.n)
 

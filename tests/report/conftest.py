@@ -19,7 +19,7 @@ from tasks.mask.ranks.rank_swapping import RankSwapping
 from tasks.microdata.alignment import Alignment
 from tasks.microdata.estimate import Estimate
 from tasks.microdata.schema import Attribute, Role, Scale, Schema
-from tasks.microdata.table import Microdata
+from tasks.microdata.table import Integers, Microdata
 from tasks.report.charts.data import ChartData, chart_data
 from tasks.report.content import Content, public_edition
 from tasks.report.publication import Context, Publish
@@ -155,9 +155,18 @@ def hand_tables() -> tuple[Microdata, Microdata, dict[str, Microdata]]:
     kept = {name: rng.integers(1, 8, N) for name in SECRETS} | {"logpopul": np.log(popul + 0.1)}
     whole = [{name: values if name == "logpopul" else np.asarray(values, dtype=np.int64) for name, values in table.items()}
              for table in (centres | kept, masked | kept)]  # fmt: skip
-    sets = {attack: Microdata.from_columns({"candidates": rng.integers(1, most, N)}) for attack, most in
-            (("distance_linkage", 14), ("transparency", 30))}  # fmt: skip
+    sets = {
+        attack: hand_outcomes(rng.integers(1, most, N)) for attack, most in (("distance_linkage", 14), ("transparency", 30))
+    }
     return Microdata.from_columns(whole[0]), Microdata.from_columns(whole[1]), sets
+
+
+def hand_outcomes(sizes: Integers) -> Microdata:
+    """The true row is among the guesses of everybody."""
+    there = np.ones(len(sizes), dtype=bool)
+    return Microdata.from_columns(
+        {"candidates": sizes, "sound_candidates": sizes, "credit": 1 / sizes, "among_nearest": there, "in_release": there}
+    )
 
 
 def hand_charts(edition: str, touched: tuple[str, ...] = tuple(KEYS), attacks: int = 2) -> ChartData:

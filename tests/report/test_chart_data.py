@@ -25,6 +25,8 @@ from tasks.report.charts.losses import collect_losses
 from tasks.report.charts.pooling import pool_bars
 from tasks.report.charts.relations import compare_relations
 from tasks.report.charts.subgroups import compare_subgroups
+from tasks.report.content import public_edition
+from tasks.report.page import render_report
 from tasks.score.figure_rounding import round_for_publication
 
 PUBLIC, INTERNAL = RULES["public"], RULES["internal"]
@@ -283,3 +285,13 @@ def test_a_bar_needs_as_many_times_more_records_as_a_person_can_have():
     rows = Alignment.complete_in(np.arange(n))
     (found,) = chart_data(table, masked, rows, schema, frozenset({"x"}), {}, "internal").distributions
     assert min(round(bar.original * n) for bar in found.bars) >= 4 * INTERNAL.least
+
+
+def test_masses_of_the_true_rows_stay_in_the_house(internal, certified):
+    """The public edition has none of them, neither in its content nor on its page."""
+    masses = internal.charts.masses["distance_linkage"]
+    assert [(one.on, one.plausibility, one.largest) for one in masses] == [("sound sets", 1, 1), ("guesses", 1, 1)]
+    assert "Pignistic, mean" in render_report(internal)
+    assert certified.charts.masses == {}
+    for public in (certified, public_edition(internal)):
+        assert "ignistic" not in render_report(public)
