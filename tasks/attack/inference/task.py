@@ -12,7 +12,6 @@ from tasks.attack.inference.model_based_disclosure import ModelBasedDisclosure, 
 from tasks.attack.inference.outcomes import InferenceOutputs, InferenceResult, InferredAttribute
 from tasks.attack.membership.frame import REHEARSED
 from tasks.attack.membership.inference import select_repeatable_steps
-from tasks.attack.task import ROOMS
 from tasks.attack.threat import Intruder
 from tasks.mask.methods import Masking
 from tasks.mask.outputs import Mechanisms
@@ -26,6 +25,7 @@ from tasks.runtime.artifacts import Store, content_address
 from tasks.runtime.draws import read_seed
 from tasks.runtime.stages import stage
 
+ROOMS = ("attack", "train", "mask", "classify", "ingest")
 NO_REHEARSAL = (
     "how often the values are inferred of people who are not in the release is not known: the table was made elsewhere, and "
     "the release file names nobody who is not in it (`control: {table: <path>}`)"
