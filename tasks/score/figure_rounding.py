@@ -21,6 +21,9 @@ The rates by which a control of other people is measured that stands for rows of
 not in them, only the source. Rates of subgroups have 2 digits besides, and so have the numbers of their targets, in whole tens:
 who is in a tail or a rare category of the original is not public, and a rate is a fraction whose denominator counts them. The
 share of groups exposed has 2 digits too: its denominator counts the groups of the source, which no released column shows.
+
+An excess of inference among fewer than 100 people is not shown: of 30 people there would be two classes for all that lies
+between -1 and 1.
 """
 
 from __future__ import annotations
@@ -40,6 +43,10 @@ STATISTICS = frozenset(one.name for one in MEASURES.values() if one.rounding == 
 ERRORS = frozenset(one.name for one in MEASURES.values() if one.rounding == "error")
 CHANCES_OF_PEOPLE = frozenset({"majority"})
 WITHHELD = f"not published: a share of fewer than {FEWEST} people would tell of single ones"
+FEWEST_OF_DIFFERENCE = 100  # people of each side, of whom a difference of shares is published: classes of ten are 0.2 wide
+TOO_COARSE = (
+    f"not published: rounded as it has to be, a difference between fewer than {FEWEST_OF_DIFFERENCE} people says nothing"
+)
 ORIGINAL_FREQUENCIES = frozenset({"majority", "all_pairs", "independent_columns"})
 FEW, MANY = 2, 6
 DECIMALS = 3
@@ -154,6 +161,8 @@ def _round_people_share(estimate: Estimate, n: int, significant: int | None, lin
     if n < FEWEST:
         return replace(estimate, value=None, low=None, high=None, status="not_applicable", reason=WITHHELD)
     classes = find_classes(estimate.measure, n)
+    if MEASURES[estimate.measure].of_inference and classes.lowest < 0 and n < FEWEST_OF_DIFFERENCE:
+        return replace(estimate, value=None, low=None, high=None, status="not_applicable", reason=TOO_COARSE)
     position = classes.find_class(estimate.value)
     sides = _find_sides(estimate, lines)
 

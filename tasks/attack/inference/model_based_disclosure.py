@@ -71,7 +71,7 @@ def infer_values(
 
     Returns one row per unit, numbers: `half` (0 or 1, drawn at random: people of one half choose the learner for those of the
     other), and for each way W (a learner and a form of the secret) `right:W` (of the unit's records the share that is guessed
-    right by a learner that the release taught; missing where nobody knows the value) and `sure:W` (0 to 1, see
+    right by a learner trained on the release; missing where nobody knows the value) and `sure:W` (0 to 1, see
     `Taught.answer`). Of members besides: `original`, where the originals teach a learner that the other half chose;
     `left_out`, where those of other people alone do; `guess`, where the most frequent value, or the mean, is guessed for all.
     Raises NotApplicable where nothing else is known, or fewer than 20 rows show a value or 20 members have one; NotFollowed
