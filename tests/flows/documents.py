@@ -46,7 +46,7 @@ def written(folder: Path, text: str, base: dict[str, object]) -> Path:
 
 
 def tables_of_the_attacks(folder: Path, n: int = 200) -> None:
-    """survey.csv and register.csv: of the register's 80 people 60 are in the survey, and ages are a year off."""
+    """survey.csv, register.csv and payroll.csv: of the register's 80 people 60 are in the survey, and ages are a year off."""
     rng = np.random.default_rng(5)
     people = [
         (1000 + i, rng.integers(18, 90), 100 * rng.integers(10, 90), rng.choice(["Ulm", "Kiel"]), rng.choice(["yes", "no"]))
@@ -56,6 +56,7 @@ def tables_of_the_attacks(folder: Path, n: int = 200) -> None:
     known += [(9000 + i, rng.integers(18, 90), "Ulm") for i in range(20)]
     _write(folder / "survey.csv", "person_id,age,income,town,vote", people)
     _write(folder / "register.csv", "ID,AGE,TOWN", known)
+    _write(folder / "payroll.csv", "ID,PAY", [(people[i][0], people[i][2]) for i in rng.permutation(n)[:50]])
 
 
 def table_of_the_release_file(folder: Path, n: int = 60) -> None:

@@ -64,7 +64,7 @@ def test_the_release_file_of_the_page_fits_a_table_as_it_describes(tmp_path, cap
     assert "born                 quasi_identifier  date" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("i", range(2))
+@pytest.mark.parametrize("i", range(3))
 def test_the_examples_of_attacks_fit_a_table_without_a_warning(tmp_path, capsys, i):
     tables_of_the_attacks(tmp_path)
     assert print_plan(written(tmp_path, ATTACKS[i], whole_file(tmp_path))) == 0
@@ -72,7 +72,7 @@ def test_the_examples_of_attacks_fit_a_table_without_a_warning(tmp_path, capsys,
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("i", range(2))
+@pytest.mark.parametrize("i", [0, 2])
 def test_the_examples_of_attacks_are_certified_and_each_attack_answers(sdcert, tmp_path, i):
     tables_of_the_attacks(tmp_path)
     ran = sdcert("certify", written(tmp_path, ATTACKS[i], whole_file(tmp_path)), "--output", tmp_path / "releases")
@@ -80,8 +80,8 @@ def test_the_examples_of_attacks_are_certified_and_each_attack_answers(sdcert, t
     found = scorecard_of(tmp_path, newest_manifest())["estimates"]
     of_declared = [one for one in found if (one["measure"], one["intruder"]) == ("reidentification", "declared")]
     silent = {one["attack"] for one in of_declared if one["status"] != "ok"}
-    assert silent == (set(), {"transparency"})[i]  # a partition cannot be repeated from a half of the records
-    assert len(of_declared) == (8, 3)[i]
+    assert silent == {0: set(), 2: {"transparency"}}[i]  # a partition cannot be repeated from a half of the records
+    assert len(of_declared) == {0: 8, 2: 3}[i]
 
 
 def commands(text):

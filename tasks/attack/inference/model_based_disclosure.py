@@ -9,8 +9,8 @@ import numpy as np
 from pydantic import Field
 
 from tasks.attack.inference.experiment import InferenceExperiment
+from tasks.attack.inference.inference_learners import BY_DEFAULT, LEARNERS, LearnerName, select_learners
 from tasks.attack.inference.inputs import encode_inputs
-from tasks.attack.inference.learners import BY_DEFAULT, LEARNERS, LearnerName, select_learners
 from tasks.attack.inference.outcomes import INFERS
 from tasks.attack.inference.secret import Secret, create_secrets, measure_tolerance, teach
 from tasks.mask.methods import Masking

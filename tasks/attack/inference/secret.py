@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 
-from tasks.attack.inference.learners import NEIGHBOURS, LearnerName, create_learner
+from tasks.attack.inference.inference_learners import NEIGHBOURS, LearnerName, create_learner
 from tasks.microdata.imports import one_at_a_time
 from tasks.microdata.schema import MEASURED, Attribute
 from tasks.microdata.table import Floats, Integers, Microdata, encode_jointly
