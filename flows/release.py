@@ -30,6 +30,7 @@ from tasks.microdata.schema import Role, Schema
 from tasks.microdata.spec import Name, Public, PublicField, Reason, Slug, Spec
 from tasks.report.plan import ReportPlan
 from tasks.report.publication import Context, Publish
+from tasks.score.catalogue import MEASURES
 from tasks.score.interval_disclosure import RankIntervalDisclosure, SdIntervalDisclosure
 from tasks.score.kinds import NotLimited
 from tasks.score.known_release import Known
@@ -92,7 +93,7 @@ class ReleaseSpec(Spec):
     )
     inference: Public[tuple[ModelBasedDisclosure, ...] | None] = Field(
         None,
-        description="attacks that infer confidential values; default: `model_based_disclosure`, if a table is released",
+        description="attacks that infer confidential values; default: `model_based_disclosure`, if a policy line is about it",
         exclude_if=lambda given: given is None,
     )
     omit: Public[tuple[Omission, ...]] = ()
@@ -253,10 +254,13 @@ class ReleaseSpec(Spec):
 
     @property
     def inference_attacks(self) -> tuple[ModelBasedDisclosure, ...]:
-        """Those that infer confidential values, where there are any."""
+        """Those that infer confidential values, where the release file or a line of its policy asks for them."""
         if not self.kind.is_table:
             return ()
-        return DEFAULT_INFERENCE_ATTACKS if self.inference is None else self.inference
+        if self.inference is not None:
+            return self.inference
+        asked = any(MEASURES[line.measure].of_inference for line in self.policy)
+        return DEFAULT_INFERENCE_ATTACKS if asked else ()
 
     @property
     def model(self) -> ModelSpec | None:

@@ -20,6 +20,8 @@ NO_OBJECT = {
     "no record is released from which a distance could be learned": 1,
     "fewer than two records have all attributes of the covariance": 1,
     "no row is released": 1,
+    "fewer than {} released rows show a value, or fewer than {} people have one": 1,
+    "none of the attack's learners can guess such an attribute": 1,
     "the {} nearest of fewer rows do not exist": 1,
     "the model has not learned the class of most people who are asked about": 1,
     "the links of `{}` have no {}": 1,
@@ -45,6 +47,7 @@ LACKS_KNOWLEDGE = {
     "an intruder learns membership from at least {} records of their own": 1,
     "one to one, they have to know that all their records are in the release": 1,
     "one to one, they have to hold the whole original of a complete release": 1,
+    "the intruder knows nothing else from which it could be inferred": 1,
     "the attack says itself what its intruder knows: nobody else is asked": 1,
 }
 HOLDS_A_SHARE = {

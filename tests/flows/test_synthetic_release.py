@@ -200,7 +200,7 @@ def line(**fields):
 
 WRONG = {
     "a line on people found": (made, line(measure="reidentification"), "reidentification cannot be measured"),
-    "a line on exposed records": (made, line(measure="records_exposed"), "linked_value_disclosed, k_anonymity"),
+    "a line on exposed records": (made, line(measure="records_exposed"), "linked_value_disclosed, inference_excess"),
     "a line on intervals": (made, line(measure="rank_interval_disclosure", p_percent=5), "cannot be measured"),
     "a line on changed cells": (made, line(measure="cells_changed"), "cannot be measured"),
     "an attack that says nothing": (
