@@ -47,7 +47,9 @@ SOURCE = Microdata.from_columns(
 ROWS = Microdata.from_columns({"age": [1, 1, 2, 1], "sex": ["f", "f", "m", "m"], "vote": ["x", "y", "y", "x"]})
 STEPS = (Synthetic(attributes=("age", "sex", "vote")),)
 KNOWN = Intruder("declared", ("age", "sex"))
-ELSEWHERE = tuple(one.name for one in MEASURES.values() if one.of_membership or one.only_of_model or one.name == "epsilon")
+ELSEWHERE = tuple(
+    one.name for one in MEASURES.values() if one.of_membership or one.of_inference or one.only_of_model or one.name == "epsilon"
+)
 OF_EVERY_RELEASE = tuple(name for name in MEASURES if name not in ELSEWHERE)
 
 

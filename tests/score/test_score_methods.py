@@ -57,7 +57,8 @@ STEPS = (Microaggregation(method="microaggregation", attributes=("age", "educ"),
 # belong to nobody, it is asked who is in the file, or an earlier release counts
 ELSEWHERE = {
     "reidentification_present", "false_links_absent", "groups_exposed", "subgroup_reidentification", "posterior_at_truth",
-    "epsilon", *(one.name for one in MEASURES.values() if one.only_of_nobody or one.only_of_model or one.of_membership),
+    "epsilon", *(one.name for one in MEASURES.values() if one.only_of_nobody or one.only_of_model),
+    *(one.name for one in MEASURES.values() if one.of_membership or one.of_inference),
     *(one.name for one in MEASURES.values() if one.of_earlier_releases),
 }  # fmt: skip
 OUTCOMES = {
