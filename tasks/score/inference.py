@@ -128,7 +128,7 @@ class JudgedPeople:
         return {way: self.columns[f"{RIGHT}{way}"] for way in self.ways}
 
     @cached_property
-    def asserted(self) -> Columns:
+    def assertion_shares(self) -> Columns:
         """By way, shape (n_units,): how often the value of each member is asserted, see `compute_assertion_shares`."""
         members, shares = self.known & self.member, {}
         for way, right in self.right.items():
@@ -203,7 +203,7 @@ def estimate_asserted(of: JudgedPeople, part: Booleans | None = None) -> Estimat
     Cost: 100 passes over the members for each way.
     """
     people = of.known & of.member & (True if part is None else part)
-    return _mean_of_members(of, INFERENCE_ASSERTED, of.choose_best(of.asserted, people)[people])
+    return _mean_of_members(of, INFERENCE_ASSERTED, of.choose_best(of.assertion_shares, people)[people])
 
 
 def estimate_members(of: JudgedPeople) -> Iterator[Estimate]:

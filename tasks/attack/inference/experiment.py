@@ -37,7 +37,7 @@ class InferenceExperiment:
         """The records of people who are in the release."""
         return np.flatnonzero(self.is_member[self.units.of_row])
 
-    def in_words_of_release(self, schema: Schema, steps: tuple[Masking, ...]) -> Microdata:
+    def recode_like_release(self, schema: Schema, steps: tuple[Masking, ...]) -> Microdata:
         """The people as the release would write them: with what its steps do to everybody for certain."""
         return as_asked(self.people, schema, steps)
 

@@ -80,7 +80,7 @@ def infer_values(
     """
     if not knows:
         raise NotApplicable("the intruder knows nothing else from which it could be inferred")
-    people, members, units = experiment.in_words_of_release(schema, steps), experiment.member_rows, experiment.units
+    people, members, units = experiment.recode_like_release(schema, steps), experiment.member_rows, experiment.units
     originals, everybody = people.take(members), np.arange(people.n)
     tolerance = measure_tolerance(originals, schema[name], spec.p_percent)
     secrets = create_secrets(experiment.rows, people, tolerance, schema[name])
