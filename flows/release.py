@@ -259,8 +259,13 @@ class ReleaseSpec(Spec):
             return ()
         if self.inference is not None:
             return self.inference
-        asked = any(MEASURES[line.measure].of_inference for line in self.policy)
-        return DEFAULT_INFERENCE_ATTACKS if asked else ()
+        return DEFAULT_INFERENCE_ATTACKS if self.measures_of_inference else ()
+
+    @property
+    def measures_of_inference(self) -> tuple[str, ...]:
+        """Of the policy's lines; a line of no known measure is refused elsewhere."""
+        names = (line.measure for line in self.policy)
+        return tuple(name for name in names if name in MEASURES and MEASURES[name].of_inference)
 
     @property
     def model(self) -> ModelSpec | None:

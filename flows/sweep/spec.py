@@ -20,7 +20,6 @@ from flows.sweep.variants import refuse_if_no_sampled_point_fits, refuse_unfit_v
 from tasks.microdata.document import EXAMPLE, Document, format_dotted_path, read_document, validate_document
 from tasks.microdata.errors import InputError
 from tasks.microdata.public_paths import SpecPath
-from tasks.score.catalogue import MEASURES
 from tasks.sweep.axes import AxisSpec, SweepAxis, create_axis
 from tasks.sweep.parts import Parts, find_number_kind, parse_axis_path
 from tasks.sweep.points import LARGEST, Space
@@ -98,8 +97,7 @@ def _load_base(spec: SweepSpec, document: Document) -> tuple[Document, ReleaseSp
         what = f"the base release {does} to ask who is in the file, and a sweep masks and attacks the whole table"
         allowed, remedy = "a base without `control` and `membership`", "add them to the release that is promoted"
         raise _create_sweep_error(document, ("base",), what, allowed, remedy, spec.base)
-    inferred = [line.measure for line in base.policy if MEASURES[line.measure].of_inference]
-    if inferred:
+    if inferred := base.measures_of_inference:
         what = f"the policy of the base release limits `{inferred[0]}`, and a sweep trains no models"
         allowed, remedy = "a base without lines on what models infer", "add them to the release that is promoted"
         raise _create_sweep_error(document, ("base",), what, allowed, remedy, spec.base)

@@ -34,9 +34,8 @@ def serialise_model(model: Any) -> bytes:
     alone are kept, whatever it was fitted to, unless it is the very part that answers. There are no seeds in the file, no
     counts of records in the nodes of trees (and hence no feature importances), nothing of the course of the training, no folder
     of a cache, one thread and no output. It answers as the model does, bit for bit, and `read_model` reads it. What is kept is
-    not
-    looked into here: a parameter may hold what its user put there, and what the model needs may tell of single records: a
-    tree's leaves, the categories of an encoder.
+    not looked into here: a parameter may hold what its user put there, and what the model needs may tell of single records:
+    a tree's leaves, the categories of an encoder.
 
     Raises InputError for types that `read_model` refuses and for a model that is too large. Cost: O(size of the model).
     """
@@ -109,11 +108,13 @@ def _read(content: bytes, where: str) -> Any:
         from skops.io.exceptions import UntrustedTypesFoundException
 
     schema, members = unpack_archive(content, where)
-    checked = SkopsContent(members, where)
-    clean = zip_members(checked.normalise_schema(schema), checked.members)
-    _refuse_other_version(schema, where)
-    with _ONE_AT_A_TIME, warnings.catch_warnings():  # which are those of all threads
+    # one thread at a time: the filters of warnings are those of all threads, and numpy reads a header by Python's parser, which
+    # under Python 3.11 raises SystemError in one thread for what another parses (python/cpython#106905)
+    with _ONE_AT_A_TIME, warnings.catch_warnings():
         warnings.simplefilter("ignore")
+        checked = SkopsContent(members, where)
+        clean = zip_members(checked.normalise_schema(schema), checked.members)
+        _refuse_other_version(schema, where)
         try:
             model = skops.io.loads(clean, trusted=list(OWN_TYPES))
         except UntrustedTypesFoundException as error:
