@@ -93,7 +93,7 @@ class ReleaseSpec(Spec):
     )
     inference: Public[tuple[ModelBasedDisclosure, ...] | None] = Field(
         None,
-        description="attacks that infer confidential values; default: `model_based_disclosure`, if a policy line is about it",
+        description="attacks that infer confidential values; default: `model_based_disclosure`, on each that is published",
         exclude_if=lambda given: given is None,
     )
     omit: Public[tuple[Omission, ...]] = ()
@@ -254,18 +254,17 @@ class ReleaseSpec(Spec):
 
     @property
     def inference_attacks(self) -> tuple[ModelBasedDisclosure, ...]:
-        """Those that infer confidential values, where the release file or a line of its policy asks for them."""
+        """Those that infer confidential values."""
         if not self.kind.is_table:
             return ()
         if self.inference is not None:
             return self.inference
-        return DEFAULT_INFERENCE_ATTACKS if self.measures_of_inference else ()
+        return DEFAULT_INFERENCE_ATTACKS
 
     @property
-    def measures_of_inference(self) -> tuple[str, ...]:
-        """Of the policy's lines; a line of no known measure is refused elsewhere."""
-        names = (line.measure for line in self.policy)
-        return tuple(name for name in names if name in MEASURES and MEASURES[name].of_inference)
+    def policy_of_sweep(self) -> Policy:
+        """The lines that a sweep decides: none on what models infer, because it trains none."""
+        return tuple(line for line in self.policy if line.measure not in MEASURES or not MEASURES[line.measure].of_inference)
 
     @property
     def model(self) -> ModelSpec | None:

@@ -77,7 +77,8 @@ def finish_sweep(execution: SweepExecution) -> SweepResult:
     points = {candidate.point.number: candidate.point for candidate in execution.candidates}
     best = [(int(results.points[i]), risks[i], losses[i]) for i in np.flatnonzero(find_frontier(risks, losses))]
     groups = {candidate.point.number: candidate.group for candidate in execution.candidates}
-    decided = find_policy_region(results, execution.sweep.base.policy, lambda number: _find_required_attacks(groups[number]))
+    policy = execution.sweep.base.policy_of_sweep
+    decided = find_policy_region(results, policy, lambda number: _find_required_attacks(groups[number]))
     regions = dict(zip(results.points.tolist(), decided, strict=True))
     members = (
         FrontierPoint(n, points[n].pipeline, dict(points[n].values), float(r), float(at), regions[n]) for n, r, at in best
@@ -119,7 +120,7 @@ def _write_page(execution: SweepExecution, results: Results, regions: tuple[Regi
         methods=_describe_methods(execution),
         risk=spec.risk,
         loss=spec.loss,
-        policy=execution.sweep.base.policy,
+        policy=execution.sweep.base.policy_of_sweep,
         release_of=_release_texts(execution),
     )
     execution.basis.storage.write(

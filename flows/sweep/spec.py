@@ -97,10 +97,6 @@ def _load_base(spec: SweepSpec, document: Document) -> tuple[Document, ReleaseSp
         what = f"the base release {does} to ask who is in the file, and a sweep masks and attacks the whole table"
         allowed, remedy = "a base without `control` and `membership`", "add them to the release that is promoted"
         raise _create_sweep_error(document, ("base",), what, allowed, remedy, spec.base)
-    if inferred := base.measures_of_inference:
-        what = f"the policy of the base release limits `{inferred[0]}`, and a sweep trains no models"
-        allowed, remedy = "a base without lines on what models infer", "add them to the release that is promoted"
-        raise _create_sweep_error(document, ("base",), what, allowed, remedy, spec.base)
     return read_document(path), base
 
 

@@ -46,7 +46,7 @@ def create_release_spec(sweep: SweepDefinition, point: SweepPoint) -> ReleaseSpe
     changed["masking"] = load_mappings(parts.masking, template.folder, "masking")
     files = tuple(file.resolve_path(sweep.base_document.path.parent) for file in parts.intruder.files)
     changed["intruder"] = parts.intruder.model_copy(update={"files": files})
-    rehearsal = {"seed": None, "not_for_publication": True}
+    rehearsal = {"seed": None, "not_for_publication": True, "inference": (), "policy": sweep.base.policy_of_sweep}
     release = sweep.base.model_copy(update={**changed, **rehearsal})
     keeps_row_order = release.keep_row_order is not None
     check_attacks(release.attacks_to_run, release.omit, release.steps, keeps_row_order=keeps_row_order)

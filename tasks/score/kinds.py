@@ -21,7 +21,7 @@ from tasks.microdata.words import join_with_and
 from tasks.score.catalogue import MEASURES
 from tasks.score.measure import DisclosureKind
 from tasks.score.measures.inference import DECIDING as INFERENCE_DECIDING
-from tasks.score.measures.linkage import KNOWN_REIDENTIFICATION, LINKED_VALUE_DISCLOSED, RECORDS_EXPOSED, REIDENTIFICATION
+from tasks.score.measures.linkage import KNOWN_REIDENTIFICATION, RECORDS_EXPOSED, REIDENTIFICATION
 from tasks.score.policy import DECLARED, INSIDER, PolicyLine, cannot_fail, is_by, is_within
 from tasks.score.release_kinds import ReleaseKind
 
@@ -37,11 +37,12 @@ WHAT_IT_IS: dict[DisclosureKind, str] = {
 LIMITED_BY: dict[DisclosureKind, str] = {
     "identity": "measure: reidentification",
     "insiders": "measure: reidentification, intruder: insider",
-    "inference": "measure: linked_value_disclosed",
+    "inference": "measure: inference_excess",
     "membership": "measure: membership_advantage",
     "earlier_releases": "measure: reidentification",
 }
 TAIL = "measure: records_exposed"
+ASSERTED = "measure: inference_asserted"
 
 
 class NotLimited(Spec):
@@ -152,9 +153,9 @@ def find_unlimited_kinds(policy: Iterable[PolicyLine], subject: Subject) -> dict
 
     Identity needs a rate and a tail: 8 % on average can hide outliers who are found with certainty. A line on one intruder or
     on one confidential attribute answers the kind only together with lines on all the others: of identity the declared
-    intruder and each holder of a file. Inference is answered by what linked rows tell, or by what a model infers: then by both
-    figures, the excess and what is asserted. What the declared intruder knows already nobody learns here, so that no line
-    answers inference of it.
+    intruder and each holder of a file. Inference needs a limit on what the release tells of its own people alone, and one on
+    what can be asserted of somebody, of everybody alike or not. What the declared intruder knows already nobody learns here,
+    so that no line answers inference of it.
     """
     lines = [line for line in policy if can_fail(line, subject)]
     of_kind = {kind: [line for line in lines if find_kind(line) == kind] for kind in list_kinds_asked(subject)}
@@ -177,11 +178,10 @@ def _find_missing(kind: DisclosureKind, lines: list[PolicyLine], subject: Subjec
             if (subject.adds_insiders and INSIDER not in named) or not _concern_all(lines, subject.insiders):
                 yield LIMITED_BY[kind]
         case "inference":
-            by_links = [line for line in lines if line.measure == LINKED_VALUE_DISCLOSED.name]
-            by_models = [[line for line in lines if line.measure == name] for name in INFERENCE_DECIDING]
-            answered = _concern_every_secret(by_links, subject) or all(_concern_every_secret(of, subject) for of in by_models)
-            if subject.known_secrets or not answered:
-                yield LIMITED_BY[kind]
+            for measure, what in zip(INFERENCE_DECIDING, (LIMITED_BY[kind], ASSERTED), strict=True):
+                limited = [line for line in lines if line.measure == measure]
+                if subject.known_secrets or not _concern_every_secret(limited, subject):
+                    yield what
         case _:
             if not lines:
                 yield LIMITED_BY[kind]
@@ -212,8 +212,8 @@ def refuse_silence(policy: tuple[PolicyLine, ...], not_limited: NotLimited, subj
     """Raise InputError where a kind of disclosure that is asked has neither a line that can fail nor a reason.
 
     Identity cannot go without a limit where the rows have owners, unless nothing is published. Of a model or a synthetic table
-    membership and inference cannot both go without; where inference has no object, membership cannot, unless nothing is
-    published.
+    something must be limited of membership or inference, be it in part; where inference has no object, membership must, unless
+    nothing is published.
     """
     missing = find_unlimited_kinds(policy, subject)
     silent = {kind: what for kind, what in missing.items() if not_limited.reason(kind) is None}
@@ -236,10 +236,11 @@ def refuse_silence(policy: tuple[PolicyLine, ...], not_limited: NotLimited, subj
             remedy="replace the reason by lines of the policy:",
             lines=propose_lines({"identity": missing["identity"]}, subject),
         )
-    without_object = "inference" not in list_kinds_asked(subject)
+    asked = list_kinds_asked(subject)
+    without_object = "inference" not in asked
     if (
         "identity" not in subject.kind.discloses
-        and set(list_kinds_asked(subject)) == set(missing)
+        and not any(find_kind(line) in asked and can_fail(line, subject) for line in policy)
         and not (without_object and subject.not_for_publication)
     ):
         raise InputError(
@@ -249,7 +250,7 @@ def refuse_silence(policy: tuple[PolicyLine, ...], not_limited: NotLimited, subj
             allowed="a limit on membership (without a confidential attribute nothing else can be limited), or "
             "`not_for_publication: true`"
             if without_object
-            else "a limit on membership or on inference, and a reason for at most one of them",
+            else "a limit on membership or on what is inferred",
             remedy=f"replace {'the reason' if without_object else 'one of the reasons'} by a line of the policy:",
             lines=propose_lines({"membership": missing["membership"]}, subject),
         )

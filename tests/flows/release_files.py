@@ -38,6 +38,7 @@ RELEASE: dict[str, Any] = {
     },
     "masking": [{"method": "microaggregation", "attributes": ["age", "income", "town"], "k": 5}],
     "intruder": {"curve": False},
+    "inference": [],
     "policy": [{"measure": "reidentification", "at_most": 0.4}],
 }
 
@@ -66,10 +67,11 @@ def with_every_kind(release: dict[str, Any]) -> dict[str, Any]:
     if "model" in (release.get("release") or {}):
         reasons: tuple[str, ...] = ("inference",)
     elif (release.get("released") or {}).get("align") == "none":
-        reasons = ("membership",)
-        if not any(line["measure"] == "linked_value_disclosed" and line.get("at_most", 0) < 1 for line in policy):
-            reasons = ("inference",) if any(line["measure"].startswith("membership_a") for line in policy) else reasons
-            policy += [{"measure": "linked_value_disclosed", "at_most": 0.999}] if reasons == ("membership",) else []
+        by_membership = any(line["measure"].startswith("membership_a") for line in policy)
+        reasons = ("inference",) if by_membership else ("membership", "inference")
+        limited = {line["measure"] for line in policy if line.get("at_most", 1) < 1}
+        needed = not by_membership and "linked_value_disclosed" not in limited
+        policy += [{"measure": "linked_value_disclosed", "at_most": 0.999}] if needed else []
     elif release.get("not_for_publication"):
         reasons = ("identity", *OF_TABLE)
     else:
@@ -80,7 +82,13 @@ def with_every_kind(release: dict[str, Any]) -> dict[str, Any]:
         limited = {line["measure"] for line in declared if line.get("at_most", 1) < 1}
         policy += [{"measure": "reidentification", "at_most": 0.999}] if limited.isdisjoint(RATES) else []
         policy += [{"measure": "records_exposed", "at_most": 0.999}] if limited.isdisjoint(TAILS) else []
+    if release.get("inference") == [] and ("model" in (release.get("release") or {}) or _infers(policy)):
+        release = {name: value for name, value in release.items() if name != "inference"}
     return {**release, "policy": policy, "not_limited": release.get("not_limited", dict.fromkeys(reasons, REASON))}
+
+
+def _infers(policy: list[dict[str, Any]]) -> bool:
+    return any("inference" in line["measure"] for line in policy)
 
 
 RATES = {"reidentification", "known_links", "known_reidentification"}

@@ -9,26 +9,33 @@ from release_files import answer_as_proposed
 from flows.cli.draft.answer import _list_offers, answer_questions
 from flows.cli.draft.cells import Reading
 from flows.cli.draft.column_proposals import draft_column as draft_column
-from flows.cli.draft.disclosure_limits import limit_inference
+from flows.cli.draft.disclosure_limits import ask_about_inference, limit_inference
 from flows.cli.draft.rules import draft_release
 from flows.cli.draft.start import STARTS
 from flows.cli.draft.text import format_draft
-from flows.questions import DECIDE, LONGEST_QUESTION, OpenQuestion
+from flows.questions import LONGEST_QUESTION, OpenQuestion
 from flows.release_file import load_draft
 from tasks.microdata.schema import Role
 from tasks.microdata.table import Microdata
+from tasks.score.inference import compute_smallest_excess_limit
 
 
 def _confidential(**columns):
     data = Microdata.from_columns(columns)
     found = [draft_column(data, name, Reading()) for name in data.names]
-    return limit_inference(data, [column.change_attribute("secret", role=Role.CONFIDENTIAL) for column in found])
+    secret = [column.change_attribute("secret", role=Role.CONFIDENTIAL) for column in found]
+    return [line.fields for line in limit_inference(data, secret)], ask_about_inference(data, secret)
 
 
-def test_each_confidential_column_has_a_line_from_its_own_most_frequent_value():
+def test_both_figures_are_limited_and_what_links_tell_by_each_most_frequent_value():
     """Right of 60 % and of 20 %: one limit for both would let the second be told half of the time more than by guessing."""
-    lines = _confidential(vote=["a"] * 60 + ["b"] * 40, income=[float(i % 5) for i in range(100)])
-    assert [line.fields for line in lines] == [
+    lines, question = _confidential(vote=["a"] * 60 + ["b"] * 40, income=[float(i % 5) for i in range(100)])
+    assert question is None
+    excess, *others = lines
+    assert excess["measure"] == "inference_excess"
+    assert compute_smallest_excess_limit(50, 50) < excess["at_most"] <= 0.3
+    assert others == [
+        {"measure": "inference_asserted", "at_most": 0.05},
         {"measure": "linked_value_disclosed", "attribute": "vote", "at_most": 0.7},
         {"measure": "linked_value_disclosed", "attribute": "income", "at_most": 0.3},
     ]
@@ -36,18 +43,22 @@ def test_each_confidential_column_has_a_line_from_its_own_most_frequent_value():
 
 @pytest.mark.parametrize("name", ["ill", "a: b", '"q"', "x" * 300, "`x`", "\x1b[31mred", "\x07" * 300])
 @pytest.mark.parametrize("rare", [0, 1, 14, 15, 40])
-def test_a_limit_that_nearly_cannot_fail_is_a_question(name, rare):
-    (line,) = _confidential(**{name: ["no"] * (100 - rare) + ["yes"] * rare})
-    most = max(rare, 100 - rare) / 100
-    assert (DECIDE in line.fields) == (most + 0.1 > 0.95)
-    if DECIDE in line.fields:
-        assert set(line.fields) == {DECIDE}
-        assert len(line.fields[DECIDE]) <= LONGEST_QUESTION
-        offered = _list_offers(OpenQuestion(("policy", 0), line.fields[DECIDE], 1))
-        assert all(most < one["at_most"] < 1 and one["attribute"] == name for one in offered)
-        assert bool(offered) == (rare > 0 and "`" not in name and "\x07" not in name)
-    else:
-        assert line.fields["at_most"] == pytest.approx(most + 0.1)
+def test_a_value_that_nearly_everybody_has_is_a_question(name, rare):
+    lines, question = _confidential(**{name: ["no"] * (100 - rare) + ["yes"] * rare}, vote=["a"] * 60 + ["b"] * 40)
+    is_secret = rare > 14
+    asserted = [line.get("attribute") for line in lines if line["measure"] == "inference_asserted"]
+    assert asserted == ([None] if is_secret else ["vote"])
+    assert (question is None) == is_secret
+    if question is not None:
+        assert len(question) <= LONGEST_QUESTION
+        offered = _list_offers(OpenQuestion(("not_limited", "inference"), question, 1))
+        assert offered == [{"measure": "inference_asserted", "at_most": 0.5}]
+
+
+@pytest.mark.parametrize(("rows", "is_asked"), [(40, True), (100, False)])
+def test_too_few_people_to_decide_are_a_question(rows, is_asked):
+    lines, question = _confidential(vote=["a", "b"] * (rows // 2))
+    assert (question is not None) == (not lines) == is_asked
 
 
 @pytest.mark.parametrize(

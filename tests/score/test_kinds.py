@@ -20,6 +20,7 @@ from tasks.score.kinds import (
     list_kinds_not_limited,
     refuse_silence,
 )
+from tasks.score.measures.inference import DECIDING
 from tasks.score.policy import PolicyLine
 from tasks.score.release_kinds import MASKED_TABLE, MODEL, SYNTHETIC_TABLE
 from tasks.score.verdict_word import capitalise_verdict, format_verdict
@@ -29,14 +30,15 @@ LINES = {
     "rate": PolicyLine(measure="reidentification", at_most=0.1),
     "tail": PolicyLine(measure="records_exposed", at_most=0.0),
     "insiders": PolicyLine(measure="reidentification", at_most=0.5, intruder="insider"),
-    "inference": PolicyLine(measure="linked_value_disclosed", at_most=0.6),
+    "excess": PolicyLine(measure="inference_excess", at_most=0.1),
+    "asserted": PolicyLine(measure="inference_asserted", at_most=0.05),
     "membership": PolicyLine(measure="membership_advantage", at_most=0.2),
 }
-KIND = {"rate": "identity", "tail": "identity"}
+KIND = {"rate": "identity", "tail": "identity", "excess": "inference", "asserted": "inference"}
 
 
 def test_by_hand():
-    """A rate of 8 % says nothing of the person who is found with certainty; four lines answer the four kinds."""
+    """A rate of 8 % says nothing of the person who is found with certainty; six lines answer the four kinds."""
     assert set(find_unlimited_kinds([LINES["rate"]], TABLE)) == {"identity", "insiders", "inference", "membership"}
     assert find_unlimited_kinds([LINES["rate"]], TABLE)["identity"] == ("measure: records_exposed",)
     assert find_unlimited_kinds([LINES["tail"]], TABLE)["identity"] == ("measure: reidentification",)
@@ -60,7 +62,8 @@ def test_a_kind_is_answered_by_its_own_lines_alone(count):
         ("identity", PolicyLine(measure="subgroup_reidentification", at_most=0.3, subgroup="lowest values")),
         ("identity", PolicyLine(measure="max_record_risk", at_most=0.3, attack="transparency", accept_other_attacks="why")),
         ("insiders", PolicyLine(measure="reidentification", at_most=0.5, intruder="insider:vote")),
-        ("inference", PolicyLine(measure="linked_value_disclosed", at_most=0.5, attribute="PID")),
+        ("inference", PolicyLine(measure="inference_excess", at_most=0.5, attribute="PID")),
+        ("inference", PolicyLine(measure="linked_value_disclosed", at_most=0.6)),
         ("inference", PolicyLine(measure="rank_interval_disclosure", at_most=0.5, p_percent=5)),
         ("membership", PolicyLine(measure="membership_recall", at_most=0.5)),
         ("membership", PolicyLine(measure="membership_auc", at_most=1.0)),
@@ -69,14 +72,14 @@ def test_a_kind_is_answered_by_its_own_lines_alone(count):
     ],
 )
 def test_lines_that_answer_nothing(kind, line):
-    own = {"identity": "tail"}.get(kind, kind)
+    own = {"identity": "tail", "inference": "excess"}.get(kind, kind)
     others = [one for name, one in LINES.items() if name != own]
     assert kind in find_unlimited_kinds([*others, line], TABLE)
 
 
 def test_lines_on_each_part_answer_the_whole():
     each = [PolicyLine(measure="reidentification", at_most=0.5, intruder=name) for name in TABLE.insiders]
-    each += [PolicyLine(measure="linked_value_disclosed", at_most=0.5, attribute=name) for name in TABLE.confidential]
+    each += [PolicyLine(measure=one, at_most=0.5, attribute=name) for name in TABLE.confidential for one in DECIDING]
     assert set(find_unlimited_kinds(each, TABLE)) == {"identity", "membership"}
 
 
@@ -93,12 +96,12 @@ def test_a_limit_that_a_sample_cannot_reach_answers_nothing():
 def test_what_the_declared_intruder_knows_no_line_keeps_from_them():
     """The figures on inference are about what the declared intruder learns: of what they know already there is none."""
     subject = replace(TABLE, known_secrets=("vote",))
-    each = [PolicyLine(measure="linked_value_disclosed", at_most=0.5, attribute=name) for name in TABLE.confidential]
+    each = [PolicyLine(measure=one, at_most=0.5, attribute=name) for name in TABLE.confidential for one in DECIDING]
     assert "inference" in find_unlimited_kinds([*LINES.values(), *each], subject)
     with pytest.raises(InputError, match="the declared intruder knows vote") as caught:
         refuse_silence(tuple(LINES.values()), NotLimited(), subject)
     assert '  inference: "<reason>"' in caught.value.lines
-    assert not any("linked_value" in line for line in caught.value.lines)
+    assert not any("inference_" in line for line in caught.value.lines)
     refuse_silence(tuple(LINES.values()), NotLimited(inference="everybody knows how they voted"), subject)
 
 
@@ -173,7 +176,7 @@ def test_silence_names_the_lines_to_add():
     with pytest.raises(InputError) as caught:
         refuse_silence((LINES["rate"], LINES["tail"]), NotLimited(insiders="nobody publishes them"), TABLE)
     assert caught.value.code == "kind-not-limited"
-    assert "  - {measure: linked_value_disclosed, at_most: <limit>}" in caught.value.lines
+    assert "  - {measure: inference_excess, at_most: <limit>}" in caught.value.lines
     assert '  membership: "<reason>"' in caught.value.lines
     assert not any("insider" in line for line in caught.value.lines)
     assert str(caught.value).endswith("\n".join(f"    {line}" for line in caught.value.lines))

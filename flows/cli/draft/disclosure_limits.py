@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ import numpy as np
 
 from flows.cli.draft.column_proposals import DraftColumn, DraftEntry
 from flows.cli.draft.expected import UNUSED_SEED
-from flows.questions import DECIDE
+from tasks.attack.inference.model_based_disclosure import DEFAULT_INFERENCE_ATTACKS
 from tasks.attack.membership.closest_record import ClosestRecord
 from tasks.attack.membership.density_ratio import DensityRatio
 from tasks.attack.membership.frame import count_targets, create_frame
@@ -26,13 +25,17 @@ from tasks.microdata.escaping import escape_terminal
 from tasks.microdata.schema import Role, Schema
 from tasks.microdata.table import Microdata
 from tasks.microdata.units import find_units
+from tasks.score.inference import compute_smallest_excess_limit
 from tasks.score.membership.membership_estimates import membership_estimates
 from tasks.score.membership.sample_size import find_sample_size
 
 MORE_THAN_MAJORITY = 0.1
-LARGEST_LIMIT = 0.95  # of what is told of a confidential value: beyond it a limit says next to nothing
+LARGEST_TOLD = 0.85  # by the most frequent value alone: where it is right of more, next to nobody's value is a secret
+EXCESS_MARGIN = 0.05  # of a limit on the excess above the smallest that can be decided
+LARGEST_EXCESS = 0.3
+LARGEST_ASSERTED = 0.05
 LONGEST_SHOWN = 60  # letters of a name in a question
-LONGEST_EXAMPLE = 450  # letters of a line in a question, of which a name whose letters are escaped could fill six times as many
+MOST_NAMED = 3
 MARGIN = 0.15  # of a limit on membership above what is rehearsed, for the interval and for chance
 WIDEST = 0.06  # half of an interval that fits into the margin
 MOST_REHEARSED_ROWS = 5000  # in fewer rows groups are wider, and tell no less
@@ -48,33 +51,81 @@ MEMBERSHIP = (
 )
 
 
-def limit_inference(data: Microdata, columns: Sequence[DraftColumn]) -> list[DraftEntry]:
-    """A line for each confidential column: its values are told a little more often than its most frequent value is right.
+def limit_inference(data: Microdata, columns: Sequence[DraftColumn], control: float | None = None) -> tuple[DraftEntry, ...]:
+    """The lines on what the release tells of confidential columns; none where too few people could decide them.
 
-    Where that value is right of nearly everybody, such a limit could not fail, and a question stands in its place.
+    One line limits what it tells of its own people beyond others, the other what can be asserted of somebody. Those columns are
+    left out of it whose most frequent value is right of nearly everybody, with the release or without it. Each other one also
+    has a limit on what linked rows tell. control: the share of the people who are set aside.
     """
-    return [_limit_column(data, column.name) for column in columns if column.attribute.role is Role.CONFIDENTIAL]
+    told = _find_majorities(data, columns)
+    limit = _find_excess_limit(data, columns, control)
+    if not told or limit is None:
+        return ()
+    sure = {name: share for name, share in told.items() if share <= LARGEST_TOLD}
+    why = (
+        f"What is inferred of a person from the release is right of at most {limit:.0%} more of the people in it than of "
+        "others: as tight as so many people can decide.",
+    )
+    lines = [DraftEntry({"measure": "inference_excess", "at_most": limit}, why)]
+    of = [{}] if len(sure) == len(told) else [{"attribute": name} for name in sure]
+    why = (f"An intruder can be sure (right of 95 in 100) of the value of at most {LARGEST_ASSERTED:.0%} of the people.",)
+    lines += [DraftEntry({"measure": "inference_asserted", **one, "at_most": LARGEST_ASSERTED}, why) for one in of]
+    return (*lines, *(_limit_links(name, share) for name, share in sure.items()))
 
 
-def _limit_column(data: Microdata, name: str) -> DraftEntry:
-    most = float(np.bincount(joint_codes([row_codes(data, (name,))], data.n)).max()) / data.n
-    column = (
-        escape_terminal(name) if len(escape_terminal(name)) <= LONGEST_SHOWN else f"{escape_terminal(name)[:LONGEST_SHOWN]}..."
+def ask_about_inference(data: Microdata, columns: Sequence[DraftColumn], control: float | None = None) -> str | None:
+    """The question that is left where `limit_inference` has not limited all confidential columns; None: it has."""
+    told = _find_majorities(data, columns)
+    if not told:
+        return None
+    decide = (
+        "If it does no harm, write in a sentence why not: it is signed, and stands beside the verdict. If it does, a line of "
+        "the policy limits it: `measure: inference_asserted, at_most: 0.5`"
     )
-    if most + MORE_THAN_MAJORITY <= LARGEST_LIMIT:
-        limit = round(most + MORE_THAN_MAJORITY, 2)
-        why = f"The value of {column} is told of at most {limit:.0%} of the people; the most frequent alone of {most:.0%}."
-        return DraftEntry({"measure": "linked_value_disclosed", "attribute": name, "at_most": limit}, (why,))
-    halfway = round((1 + most) / 2, 4)
-    line = f"`measure: linked_value_disclosed, attribute: {json.dumps(name)}, at_most: {halfway:g}`"
-    example = f", such as {line} (half of the others)" if len(line) <= LONGEST_EXAMPLE else ""
-    half = f"Write a limit below 1{example}" if halfway < 1 else "No limit could fail"
-    question = (
-        f"Of how many people may the value of {column} be told rightly? The most frequent value alone is right of "
-        f"{100 * most:.4g} %. {half}; or delete this line, and write under `not_limited`, as the reason for `inference`, why "
-        "no confidential value needs a limit"
+    if _find_excess_limit(data, columns, control) is None:
+        return (
+            "May confidential values be told? The table is too small to measure how much more it tells of its people than of "
+            f"others, so that a limit on it (`inference_excess`) would be left undecided. {decide}"
+        )
+    lopsided = [_shorten(name) for name, share in told.items() if share > LARGEST_TOLD]
+    if not lopsided:
+        return None
+    others = f" and {len(lopsided) - MOST_NAMED} more" if len(lopsided) > MOST_NAMED else ""
+    return (
+        f"May the value of {', '.join(lopsided[:MOST_NAMED])}{others} be told? The most frequent value is right of more than "
+        f"{LARGEST_TOLD:.0%} of the people, with the release or without it, so that an intruder can be sure of many. {decide}"
     )
-    return DraftEntry({DECIDE: question}, (f"How often the value of {column} is told.",))
+
+
+def _find_majorities(data: Microdata, columns: Sequence[DraftColumn]) -> dict[str, float]:
+    """For each confidential column the share of the rows that have its most frequent value."""
+    names = [column.name for column in columns if column.attribute.role is Role.CONFIDENTIAL]
+    return {name: float(np.bincount(joint_codes([row_codes(data, (name,))], data.n)).max()) / data.n for name in names}
+
+
+def _find_excess_limit(data: Microdata, columns: Sequence[DraftColumn], control: float | None) -> float | None:
+    """A limit on the excess that this many people can decide; None: they could decide a weak one only."""
+    persons = [column.name for column in columns if column.attribute.role is Role.PERSON]
+    people = data.n if not persons else int(joint_codes([row_codes(data, tuple(persons))], data.n).max()) + 1
+    most = DEFAULT_INFERENCE_ATTACKS[0].train_at_most
+    others = min(round(people * (control or 0.5)), most)
+    smallest = compute_smallest_excess_limit(min(people - round(people * (control or 0.5)), most), others)
+    limit = math.ceil(20 * (smallest + EXCESS_MARGIN)) / 20
+    return limit if limit <= LARGEST_EXCESS else None
+
+
+def _limit_links(name: str, most: float) -> DraftEntry:
+    limit = round(most + MORE_THAN_MAJORITY, 2)
+    why = (
+        f"Linked rows tell {_shorten(name)} of at most {limit:.0%} of the people; its most frequent value of {most:.0%}."
+    )
+    return DraftEntry({"measure": "linked_value_disclosed", "attribute": name, "at_most": limit}, (why,))
+
+
+def _shorten(name: str) -> str:
+    shown = escape_terminal(name)
+    return shown if len(shown) <= LONGEST_SHOWN else f"{shown[:LONGEST_SHOWN]}..."
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,13 @@ import numpy as np
 
 from flows.cli.draft.cells import Reading
 from flows.cli.draft.column_proposals import DraftColumn, DraftEntry, draft_column
-from flows.cli.draft.disclosure_limits import MEMBERSHIP, MembershipLimit, limit_inference, propose_membership_limit
+from flows.cli.draft.disclosure_limits import (
+    MEMBERSHIP,
+    MembershipLimit,
+    ask_about_inference,
+    limit_inference,
+    propose_membership_limit,
+)
 from flows.cli.draft.expected import Expected, estimate_effects
 from flows.cli.draft.loss_limits import MARGIN, propose_loss_lines
 from flows.cli.draft.start import GENERAL, Start
@@ -39,7 +45,11 @@ SAME = ("copy", "one_to_one", "rank_correlation")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReleaseDraft:
-    """A release file before it is written down. control: the share of the people to set aside; None: nobody."""
+    """A release file before it is written down.
+
+    control: the share of the people to set aside; None: nobody. not_limited: kinds of disclosure that no line limits, each with
+    the question why.
+    """
 
     name: str
     source: dict[str, str]
@@ -48,11 +58,7 @@ class ReleaseDraft:
     policy: tuple[DraftEntry, ...]
     start: Start = GENERAL
     control: float | None = None
-
-    @property
-    def not_limited(self) -> tuple[tuple[str, str], ...]:
-        """Kinds of disclosure that no line limits, each with the question why."""
-        return () if self.control is not None else (("membership", MEMBERSHIP),)
+    not_limited: tuple[tuple[str, str], ...] = ()
 
     @property
     def questions(self) -> tuple[tuple[str, str], ...]:
@@ -98,7 +104,17 @@ def draft_release(
     control = None if membership is None else membership.control
     policy = _propose_policy(data, drafted, k, expected, start, membership)
     masking = (_propose_grouping(grouped, k, start),)
-    return ReleaseDraft(name=name, source=source, columns=drafted, masking=masking, policy=policy, start=start, control=control)
+    asked = {"inference": ask_about_inference(data, drafted, control), "membership": None if control else MEMBERSHIP}
+    return ReleaseDraft(
+        name=name,
+        source=source,
+        columns=drafted,
+        masking=masking,
+        policy=policy,
+        start=start,
+        control=control,
+        not_limited=tuple((kind, question) for kind, question in asked.items() if question is not None),
+    )
 
 
 def _withhold_identifying_weight(column: DraftColumn, expected: Expected | None, k: int, start: Start) -> DraftColumn:
@@ -283,7 +299,7 @@ def _propose_policy(
                 {"measure": "reidentification", "at_most": _compute_insider_limit(k, start), "intruder": "insider"}, (why,)
             )
         )
-    lines += limit_inference(data, columns)
+    lines += limit_inference(data, columns, None if membership is None else membership.control)
     lines += [] if membership is None else [membership.line]
     return (
         *lines,

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from flows.cli.earlier_text import warn_of_sweep
+from tasks.microdata.words import join_with_and
 
 if TYPE_CHECKING:
     from flows.sweep.execution import SweepExecution
@@ -63,6 +64,9 @@ def _print_reasons(say: Say, reasons: Any) -> None:
 def _say_warnings(say: Say, execution: SweepExecution, problem: str | None, earlier: tuple[PastRelease, ...]) -> None:
     for warning in warn_of_sweep(earlier):
         say(f"warning: {warning}")
+    base = execution.sweep.base
+    if left := sorted({line.measure for line in base.policy} - {line.measure for line in base.policy_of_sweep}):
+        say(f"warning: a sweep trains no models: limits on {join_with_and(left)} are decided when a point is certified")
     if execution.lost:
         again = "the same command tries them again"
         if execution.is_stopped:
