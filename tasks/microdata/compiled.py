@@ -10,9 +10,12 @@ number above `LARGEST` to compiled code, unless the function declares that it wa
 
 from __future__ import annotations
 
+import fcntl
 import inspect
 import os
-from collections.abc import Callable, Mapping
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import update_wrapper
 from pathlib import Path
 from typing import Any, Generic, ParamSpec, TypeVar, overload
@@ -33,6 +36,9 @@ CACHE = (
 )
 os.environ["NUMBA_CACHE_DIR"] = str(CACHE)
 numba.config.reload_config()  # it may have been imported before the folder was named
+
+_COMPILING = threading.RLock()  # taken before numba's own lock: a thread that has that one never waits for another thread here
+_HELD: set[str] = set()  # names of functions
 
 LARGEST = 1e100  # of a number that compiled code is given: a sum of 10^100 squares of such numbers is finite
 
@@ -58,6 +64,7 @@ class Compiled(Generic[P, R]):
 
     def __init__(self, function: Callable[P, R], missing: Reasons, infinite: Reasons) -> None:
         self.dispatcher: Any = numba.njit(cache=True, fastmath=False, nogil=True)(function)
+        self._compile, self.dispatcher.compile = self.dispatcher.compile, self._compile_once
         self._numba_type_ = self.dispatcher._numba_type_  # what another compiled function sees of this object
         self.py_func = function  # as numba calls what was compiled
         self.name = f"{function.__module__}.{function.__qualname__}"
@@ -78,6 +85,11 @@ class Compiled(Generic[P, R]):
         result: R = self.dispatcher(*args, **kwargs)
         return result
 
+    def _compile_once(self, signature: Any) -> Any:
+        """Compile for these types, or load what another process has left in the cache while this one waited for it."""
+        with _COMPILING, _hold_lock(self.name):
+            return self._compile(signature)
+
     def _check(self, name: str, value: object) -> None:
         """Refuse what does not fit and was not declared. name: of an argument, or of a part of it (`tree.low`)."""
         if isinstance(value, tuple):
@@ -94,6 +106,37 @@ class Compiled(Generic[P, R]):
         for fault, is_there in faults.items():
             if is_there:
                 raise UnfitNumber(self.name, name, fault)
+
+
+@contextmanager
+def _hold_lock(name: str) -> Iterator[None]:
+    """One process at a time, where the cache can be written: of several that begin together only one compiles a function.
+
+    Whoever has `_COMPILING` takes it; for a function that is compiled within itself it is held already.
+    """
+    descriptor = None if name in _HELD else _lock_file(name)
+    if descriptor is None:
+        yield
+        return
+    _HELD.add(name)
+    try:
+        yield
+    finally:
+        _HELD.discard(name)
+        os.close(descriptor)
+
+
+def _lock_file(name: str) -> int | None:
+    descriptor = None
+    try:
+        CACHE.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(CACHE / f"{name[-200:]}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+    except OSError:
+        if descriptor is not None:
+            os.close(descriptor)
+        return None
+    return descriptor
 
 
 def _fits(value: object) -> bool:

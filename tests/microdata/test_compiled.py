@@ -1,8 +1,10 @@
 """Compiled code reads and writes where an index says: what Python hands over is looked at first, at its one door."""
 
 import ast
+import fcntl
 import importlib
 import pkgutil
+import threading
 from typing import NamedTuple
 
 import numpy as np
@@ -12,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 import tasks
-from tasks.microdata.compiled import LARGEST, Compiled, UnfitNumber, njit
+from tasks.microdata.compiled import CACHE, LARGEST, Compiled, UnfitNumber, njit
 from tasks.microdata.errors import InputError
 from tasks.microdata.fingerprint import TASKS
 
@@ -126,3 +128,26 @@ def test_fits_by_a_slow_twin(values, fortran):
     expected = all(abs(number) <= LARGEST for number in values.ravel().tolist())
     assert _fits(np.asfortranarray(values) if fortran else values) == expected
     assert _fits(values[::2, ::2]) == all(abs(number) <= LARGEST for number in values[::2, ::2].ravel().tolist())
+
+
+def add_one(number):
+    return number + 1
+
+
+def test_a_process_waits_while_another_compiles_the_same_function():
+    function, ready = njit(add_one), threading.Event()
+    CACHE.mkdir(parents=True, exist_ok=True)
+    with (CACHE / f"{function.name}.lock").open("w") as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        waiting = threading.Thread(target=lambda: (function(1), ready.set()))
+        waiting.start()
+        assert not ready.wait(1.0)
+        fcntl.flock(other, fcntl.LOCK_UN)
+    assert ready.wait(60.0)
+    waiting.join()
+
+
+def test_where_no_lock_can_be_taken_functions_are_compiled_all_the_same(monkeypatch, tmp_path):
+    (tmp_path / "file").write_text("no folder")
+    monkeypatch.setattr("tasks.microdata.compiled.CACHE", tmp_path / "file")
+    assert njit(add_one)(np.float64(1.5)) == 2.5
