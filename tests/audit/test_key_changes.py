@@ -204,14 +204,14 @@ def test_a_damaged_note_is_told(own):
         KeyChanges(own).rotate()
 
 
-def test_eight_rotations_at_once_leave_one_chain(own):
+def test_rotations_at_once_leave_one_chain(own):
     open_signing_key()
     code = (
         "from tasks.audit.signing.key_changes import *\n"
         "try: KeyChanges(Home.current()).rotate()\n"
         "except InputError as error: print(error.code)"
     )
-    started = [subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE, text=True) for _ in range(8)]
+    started = [subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE, text=True) for _ in range(3)]
     said = [one.communicate(timeout=120)[0].strip() for one in started]
     assert set(said) <= {"", "keys-changed", "key-not-in-use"}
     made = [(signer, key_id) for signer, _, change, key_id in events(own) if change == "created"]

@@ -74,6 +74,7 @@ def test_an_intruder_who_holds_other_values_alone_is_excepted(sdcert, tmp_path):
     assert "CERTIFIED EXCEPT membership, distance_linkage" in verified.out
 
 
+@pytest.mark.long
 def test_values_of_a_file_of_ones_own_except_nothing_where_others_hold_the_originals(sdcert, tmp_path):
     holds = {"age": {"rounded_to": 10}}
     change = {"policy": [*LIMITS, INSIDERS], "intruder": {"curve": False, "holds": holds}}

@@ -29,6 +29,7 @@ def test_a_limit_on_epsilon_is_kept_or_broken(certify):
     assert (ran.code, decisions(manifest)) == (1, ["pass", "fail", "fail"])
 
 
+@pytest.mark.long
 def test_an_infinite_epsilon_breaks_every_limit(certify):
     ran, manifest = certify(with_pram(50.0, invariant=True))
     assert (ran.code, decisions(manifest)) == (1, ["pass", "fail", "fail"])

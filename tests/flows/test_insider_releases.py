@@ -47,6 +47,7 @@ def rates(scorecard, *, attack: str | None = None) -> dict[str, float]:
     return found
 
 
+@pytest.mark.long
 def test_the_curve_of_a_certified_release(certify, sdcert, tmp_path):
     path = write_release(tmp_path / "project", release(3), text=survey())
     checked = sdcert("check", path)

@@ -123,6 +123,7 @@ def test_what_makes_no_sense_is_refused_before_anything_is_read(sdcert, tmp_path
         assert said in ran.err
 
 
+@pytest.mark.long
 def test_a_control_of_too_few_people_is_refused_before_an_attempt_is_counted(certify, sdcert, tmp_path):
     assert sdcert("check", write_release(tmp_path / "project", {"control": 0.1})).code == 2
     ran, _ = certify({"control": 0.1})

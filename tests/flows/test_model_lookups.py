@@ -18,6 +18,7 @@ from tasks.score.membership.membership_figures import REHEARSED
 pytestmark = pytest.mark.usefixtures("undrawn")
 
 
+@pytest.mark.long
 def test_a_model_is_called_one_and_a_rehearsal_too(certify, sdcert, tmp_path):
     people = survey(160)  # of fewer, shares are not shown
     ran, first = certify(of_model(), text=people)

@@ -152,6 +152,7 @@ def test_absent_records_count_as_not_found(sdcert, tmp_path):
     assert "20 of 80 records of the source are not in the released table" in ran.out
 
 
+@pytest.mark.long
 def test_the_same_released_table_is_one_attempt_and_another_one_a_second(sdcert, tmp_path):
     path = small(tmp_path)
     attempts = []

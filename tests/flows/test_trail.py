@@ -100,6 +100,7 @@ def test_attempts_are_counted_per_source_and_repetitions_are_not(certified, cert
     assert counted == [1, 1, 2, 3, 1]
 
 
+@pytest.mark.long
 def test_the_scale_of_a_column_starts_no_new_count(certified, certify):
     counted = [certified.manifest["attempts"], certify(None, "--new-draw")[1]["attempts"]]
     attributes = {**RELEASE["attributes"], "town": {"role": "withheld", "scale": "code"}}
@@ -193,6 +194,7 @@ def test_a_key_rotated_in_mid_run_signs_what_follows(certify, sdcert, monkeypatc
     assert verified.code == 0, verified.out
 
 
+@pytest.mark.long
 def test_a_home_that_is_older_than_its_ledger_draws_nothing_by_itself(certify, home):
     """A backup from before the first draw, with the newest ledger put in its place: one table must not get two masks."""
     certify({"seed": 7, "not_for_publication": True})

@@ -118,6 +118,7 @@ def by_position():
     return found
 
 
+@pytest.mark.long
 def test_an_attack_that_peeks_30_percent_more_than_chance_is_caught(monkeypatch):
     before = by_position()
     monkeypatch.setattr(random_pairings, "attack", with_credit(peeks))
@@ -287,6 +288,7 @@ def test_a_posterior_that_is_too_bold_or_too_shy_is_caught(monkeypatch, power):
     assert not any(one.holds for one in claims_hold("", ("grade", "group"), steps, BRIEF, rng()))
 
 
+@pytest.mark.long
 def test_a_figure_that_differs_in_its_last_digits_is_told(monkeypatch):
     several = check("recount", "row_position", "figures")
     (found,) = carry_out(several, Effort(seeds=2, samples=0))

@@ -117,9 +117,7 @@ def _find_excess_limit(data: Microdata, columns: Sequence[DraftColumn], control:
 
 def _limit_links(name: str, most: float) -> DraftEntry:
     limit = round(most + MORE_THAN_MAJORITY, 2)
-    why = (
-        f"Linked rows tell {_shorten(name)} of at most {limit:.0%} of the people; its most frequent value of {most:.0%}."
-    )
+    why = f"Linked rows tell {_shorten(name)} of at most {limit:.0%} of the people; its most frequent value of {most:.0%}."
     return DraftEntry({"measure": "linked_value_disclosed", "attribute": name, "at_most": limit}, (why,))
 
 
