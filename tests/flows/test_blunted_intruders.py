@@ -99,8 +99,8 @@ STRONG = (
 
 @pytest.mark.parametrize("planned", [*WEAK, *STRONG], ids=range(6))
 def test_a_limit_on_membership_wants_the_default_attacks(sdcert, tmp_path, planned):
-    change = {"control": 0.25, "membership": planned, "policy": [*LIMITS, INSIDERS, INFERENCE, MEMBERSHIP]}
-    path = write_release(tmp_path / "project", {**change, "not_limited": {}})
+    change = {"control": 0.25, "membership": planned, "policy": [*LIMITS, INSIDERS, MEMBERSHIP]}
+    path = write_release(tmp_path / "project", {**change, "not_limited": {"inference": REASON}})
     ran = sdcert("check", path)
     assert ran.code == (2 if planned in WEAK else 0), ran.err
     assert ("runs by default" in ran.err) == (planned in WEAK)
@@ -108,15 +108,16 @@ def test_a_limit_on_membership_wants_the_default_attacks(sdcert, tmp_path, plann
         assert f"{path}, line " in ran.err
         assert "density_ratio, linkage_score, values_present and law_ratio" in ran.err
         assert sdcert("certify", path).code == sdcert("check", "--upgrade", path).code == 2
-        for other in ({"policy": [*LIMITS, INSIDERS, INFERENCE]}, {"control": None}):  # nothing rests on it; a rehearsal
-            path = write_release(tmp_path / "project", {**change, **other, "not_limited": {"membership": REASON}})
+        reasons = {"inference": REASON, "membership": REASON}
+        for other in ({"policy": [*LIMITS, INSIDERS]}, {"control": None}):  # nothing rests on it; a rehearsal
+            path = write_release(tmp_path / "project", {**change, **other, "not_limited": reasons})
             assert sdcert("check", path).code == 0
 
 
 def test_a_limit_on_membership_that_was_rehearsed_is_undecided(sdcert, tmp_path):
     """Random halves of the source say nothing of who is in this file."""
-    change = {"membership": [{"method": "closest_record"}], "policy": [*LIMITS, INSIDERS, INFERENCE, MEMBERSHIP]}
-    path = write_release(tmp_path / "project", {**change, "not_limited": {}})
+    change = {"membership": [{"method": "closest_record"}], "policy": [*LIMITS, INSIDERS, MEMBERSHIP]}
+    path = write_release(tmp_path / "project", {**change, "not_limited": {"inference": REASON}})
     ran = sdcert("certify", path, "--output", tmp_path / "releases")
     assert ran.code == 1, ran.out + ran.err
     assert "survey: UNDECIDED" in ran.out

@@ -251,7 +251,7 @@ def test_a_question_on_another_line_hides_no_silence(sdcert, tmp_path):
 
 
 PAIR = {**RELEASE["attributes"], "town": {"role": "confidential", "scale": "numeric"}}
-FOUND, TOLD = "measure: reidentification, at_most: 0.2, intruder: insider", "measure: linked_value_disclosed, at_most: 0.9"
+FOUND, TOLD = "measure: reidentification, at_most: 0.2, intruder: insider", "measure: inference_excess, at_most: 0.9"
 
 
 @pytest.mark.parametrize(
@@ -272,6 +272,7 @@ def test_an_answer_that_check_would_refuse_is_asked_again(kind, wrong, right, tm
     masking = [*({**step, "attributes": ["age", "income"]} for step in RELEASE["masking"])]
     masking += [{"method": "sampling", "share": 0.5}, {"method": "sampling", "share": 0.5}]
     content = {**RELEASE, "attributes": PAIR, "masking": masking, "not_limited": {kind: {"decide": "which limit?"}}}
+    del content["inference"]
     path.write_text(json.dumps(content))
     answer_questions(path, answers(wrong, right))
     assert capsys.readouterr().out.count("That does not fit.") == 1

@@ -181,7 +181,6 @@ def test_the_line_is_that_of_the_wrong_value(load, tmp_path):
         (("k: 5", "k: 1"), "base.yaml, line 6: masking[0].k", "greater than or equal to 2"),
         (("masking:", "maskng:"), "base.yaml, line 6: maskng", "did you mean `masking`?"),
         (("masking: [{method: microaggregation, k: 5}]", "released: {table: m.csv}"), "sweep.yaml, line 3: base", "elsewhere"),
-        (("measure: reidentification", "measure: inference_excess"), "sweep.yaml, line 3: base", "inference_excess"),
     ],
 )
 def test_a_base_that_cannot_be_swept_is_refused(load, change, where, words):

@@ -41,8 +41,9 @@ def test_a_decided_version_is_read_again_only_where_the_answer_depends_on_it(own
     monkeypatch.setattr(once, "_find_address", lambda *_: None)
     lines = [{"measure": "reidentification", "at_most": 0.4}, {"measure": "records_exposed", "at_most": 0.9}]
     lines += [{"measure": "reidentification", "at_most": 0.9, "intruder": "insider"}]
-    lines += [{"measure": "linked_value_disclosed", "at_most": 0.9}, {"measure": "membership_advantage", "at_most": 0.5}]
-    lines = lines[: len(lines) - len(reasons)]
+    lines += [{"measure": "inference_excess", "at_most": 0.9}, {"measure": "inference_asserted", "at_most": 0.9}]
+    lines += [{"measure": "membership_advantage", "at_most": 0.5}]
+    lines = [line for line in lines if not any(line["measure"].startswith(kind) for kind in reasons)]
     answered = watch_of(tmp_path, release={"policy": lines, "not_limited": reasons, "control": 0.3})
     drop(tmp_path, "survey-1.csv")
     poll_once(answered, Certifier(["certified"]))
