@@ -40,7 +40,10 @@ def draw_random_release(rng: Rng) -> tuple[dict[str, Any], str]:
         release["omit"] = [{"attack": str(rng.choice(["transparency", "consistency"])), "reason": "drawn for a test"}]
     limited = {line["measure"] for line in release["policy"] if "intruder" not in line}
     insiders = any("intruder" in line for line in release["policy"])
-    kinds = {"insiders": insiders, "inference": "linked_value_disclosed" in limited, "membership": False}
+    inferred = {"inference_excess", "inference_asserted"}
+    if not limited & inferred and rng.random() < 0.8:
+        release["inference"] = []
+    kinds = {"insiders": insiders, "inference": inferred <= limited, "membership": False}
     excepted = [kind for kind, limit in kinds.items() if rng.random() < (0.2 if limit else 0.95)]
     if excepted:
         release["not_limited"] = dict.fromkeys(excepted, "drawn for a test")
@@ -113,5 +116,7 @@ def _draw_policy(rng: Rng, *, has_insiders: bool) -> list[dict[str, Any]]:
     if has_insiders:
         measure = str(rng.choice(["reidentification", "max_record_risk"]))
         lines.append({"measure": measure, "at_most": limit(), "intruder": "insider"})
+    if has_insiders and rng.random() < 0.5:  # there is a confidential attribute
+        lines += [{"measure": measure, "at_most": limit()} for measure in ("inference_excess", "inference_asserted")]
     kept = [line for line in lines if rng.random() < 0.95]
     return kept or lines[:1]

@@ -84,7 +84,7 @@ def answered_by_limits(release):
     answered = set()
     if "reidentification" in own and TAILS & own:
         answered.add("identity")
-    if "linked_value_disclosed" in own:
+    if {"inference_excess", "inference_asserted"} <= own:
         answered.add("inference")
     if any("intruder" in line for line in lines):
         answered.add("insiders")
