@@ -23,6 +23,7 @@ import pyarrow as pa
 from tasks.microdata.canonical import canonical
 from tasks.microdata.estimate import Estimate, Status, split_id
 from tasks.score.catalogue import MEASURES
+from tasks.score.joined_releases import CHANGES
 from tasks.score.measure import SUBGROUPS
 
 TrialStatus = Literal["ok", "skipped", "failed"]
@@ -119,7 +120,7 @@ def parse_figure_id(figure_id: str) -> FigureSubject:
     width = parts.pop().partition("=") if measure and measure.takes_p_percent and parts else None
     subgroup = parts.pop() if measure and measure.by_subgroup and parts else None
     attribute = parts.pop() if parts else None
-    if measure is None or parts or (attack is None) == measure.by_attack or subgroup not in (None, *SUBGROUPS):
+    if measure is None or parts or (attack is None) == measure.by_attack or subgroup not in (None, *SUBGROUPS, *CHANGES):
         raise ValueError(f"no figure of the catalogue has the id {figure_id!r}")
     if width is not None and width[0] != "p_percent":
         raise ValueError(f"the id {figure_id!r} has no width")

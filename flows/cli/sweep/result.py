@@ -5,22 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from flows.cli.earlier_text import warn_of_sweep
-
 if TYPE_CHECKING:
     from flows.sweep.execution import SweepExecution
     from flows.sweep.finish import SweepResult
-    from tasks.audit.series.past_releases import PastRelease
 
 Say = Callable[[str], None]
 _NAMED = 10
 _MARKS = {"inside": "+", "outside": " ", "undecided": "?"}
 
 
-def print_sweep_result(
-    say: Say, execution: SweepExecution, found: SweepResult, problem: str | None, earlier: tuple[PastRelease, ...] = ()
-) -> None:
-    """Say what came of a sweep. problem: what went wrong with its tracking. earlier: releases with which it was not judged."""
+def print_sweep_result(say: Say, execution: SweepExecution, found: SweepResult, problem: str | None) -> None:
+    """Say what came of a sweep. problem: what went wrong with its tracking."""
     say("")
     counts = ", ".join(f"{count:,} {status}" for status, count in sorted(found.counts.items()))
     say(f"{execution.record.id}: {found.points:,} points, {sum(found.counts.values()):,} trials: {counts}")
@@ -31,7 +26,7 @@ def print_sweep_result(
     else:
         say("No point has both a risk and a loss, so there is no map and no frontier.")
         _print_reasons(say, found.nowhere)
-    _say_warnings(say, execution, problem, earlier)
+    _say_warnings(say, execution, problem)
     say("")
     for name in found.written:
         say(f"  {execution.basis.storage.url.rstrip('/')}/{execution.record.id}/{name}")
@@ -60,9 +55,7 @@ def _print_reasons(say: Say, reasons: Any) -> None:
         say(f"  {count:>6,}  {reason}")
 
 
-def _say_warnings(say: Say, execution: SweepExecution, problem: str | None, earlier: tuple[PastRelease, ...]) -> None:
-    for warning in warn_of_sweep(earlier):
-        say(f"warning: {warning}")
+def _say_warnings(say: Say, execution: SweepExecution, problem: str | None) -> None:
     if execution.lost:
         again = "the same command tries them again"
         if execution.is_stopped:
@@ -99,4 +92,8 @@ def as_dict(execution: SweepExecution, found: SweepResult) -> dict[str, Any]:
         "frontier": members,
         "folder": f"{execution.basis.storage.url.rstrip('/')}/{execution.record.id}",
         "written": list(found.written),
+        "judged_with": [
+            {"name": one.name, "release": one.release, "attacked": one.tables is not None, "reason": one.reason}
+            for one in execution.earlier
+        ],
     }
