@@ -47,7 +47,7 @@ PER_PERSON = "per_person"
 class DirectRunner:
     """Runs stages here and now, beside Prefect and its cache. InputErrors of stages come as they are."""
 
-    def run(self, _: str, call: StageCall[Outputs]) -> Outputs:
+    def run(self, name: str, call: StageCall[Outputs]) -> Outputs:
         try:
             return call.compute()
         except StageFailure as failure:
@@ -61,7 +61,7 @@ class DirectRunner:
     def warn(self, notes: tuple[str, ...]) -> None:
         """What a step notes for the steward is told when a point is certified."""
 
-    def recall_inputs(self, _: str) -> list[Any] | None:
+    def recall_inputs(self, name: str) -> list[Any] | None:
         return None
 
 
@@ -118,7 +118,8 @@ class ContinuationFinder:
         table: what is masked in place of the source. Raises InputError as `count_releases`.
         """
         if not self._list_past() and not release.context.prior_releases:
-            hand_to_attacks((), release.omit)
+            if any(omission.release is not None for omission in release.omit):
+                hand_to_attacks((), release.omit)  # which refuses them
             return CountedForTable((), (), ())
         if (asked := (self._store_schema(release, schema), table or "")) not in self._counted:
             self._counted[asked] = self._count(release, schema, table)

@@ -182,12 +182,17 @@ def _load_reachable_sweep(path: Path) -> SweepDefinition:
 @contextmanager
 def _open_sweep(sweep: SweepDefinition, storage: Any, resume: str | None, say: Say) -> Iterator[SweepExecution]:
     """The execution of a sweep, which no other process executes at the same time."""
+    from flows.release_file import locate_error
     from flows.sweep.basis import prepare_basis
     from flows.sweep.execution import SweepExecution
     from flows.sweep.record import SweepRecord, read_sweep_record, sweep_id
     from flows.sweep.spec import refuse_pipelines
 
     basis = prepare_basis(sweep.base, storage)
+    try:
+        basis.count_earlier(sweep.base)
+    except InputError as error:
+        raise locate_error(error, sweep.base_document) from None
     refuse_pipelines(sweep, basis.refuse_unfit)
     name = sweep_id(sweep, basis)
     if resume is not None and read_sweep_record(storage, resume)["id"] != name:
