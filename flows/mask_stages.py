@@ -46,7 +46,7 @@ def mask_source(
         store = Store()
         refuse_small_control(find_units(store.table(data), store.record(schema, Schema)), share)
     steps = store_part(release.masking or (), Steps)
-    data, steps = _keep_released(runner, release, data, schema, steps)
+    data, steps = keep_earlier_parts(runner, release, data, schema, steps)
     aside = () if share is None else (str(share),)
     draw = count_attempt(_join_attempt(steps, *aside, control, *find_kind(release).list_attempt_parts(release)))
     if share is not None:
@@ -60,7 +60,7 @@ def mask_source(
     return _collect(runner, draw, data, control, schema, table)
 
 
-def _keep_released(
+def keep_earlier_parts(
     runner: StageRunner, release: ReleaseSpec, data: TableRef, schema: RecordRef[Schema], steps: RecordRef[Steps]
 ) -> tuple[TableRef, RecordRef[Steps]]:
     """The table and the steps of a release that keeps groups or draws of earlier ones of its series; of others as they are.

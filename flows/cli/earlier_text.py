@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from flows.release import ReleaseSpec
+    from tasks.attack.together.earlier_release import EarlierRelease
     from tasks.audit.series.past_releases import PastRelease
     from tasks.microdata.schema import Schema
     from tasks.microdata.table import Microdata
@@ -46,14 +47,13 @@ def warn_of_denial(release: ReleaseSpec, found: tuple[PastRelease, ...]) -> list
     return ["`prior_releases: []` denies the earlier releases: it is refused, unless this run makes the same table again"]
 
 
-def warn_of_sweep(found: tuple[PastRelease, ...]) -> list[str]:
-    """A warning where earlier releases count: a sweep judges each point by what it tells alone."""
-    if not found:
-        return []
-    named = ", ".join(one.run for one in found[-SHOWN:])
-    more = f" and {len(found) - SHOWN:,} older ones" if len(found) > SHOWN else ""
-    return [
-        f"a sweep judges each point by what it tells alone, not together with the earlier releases about the same persons "
-        f"({named}{more}): a point that keeps the policy here may be refused. `sdcert certify` attacks a promoted point "
-        "together with them"
-    ]
+def describe_joined_releases(found: tuple[EarlierRelease, ...]) -> list[str]:
+    """For the plan of a sweep: the earlier releases with which every point is attacked, and those that cannot be attacked."""
+    lines = [f"  earlier  {one.name} ({one.release}){_describe_use(one)}" for one in found[-SHOWN:]]
+    return lines + ([f"  earlier  {len(found) - SHOWN:,} more"] if len(found) > SHOWN else [])
+
+
+def _describe_use(one: EarlierRelease) -> str:
+    if one.tables is None:
+        return f": cannot be attacked, so that limits on identity stay undecided: {one.reason}"
+    return ": about the same persons; every point is attacked together with it, as `sdcert certify` does"

@@ -49,23 +49,34 @@ def count_releases(job: ReleaseJob, made: MadeRelease, past: Sequence[PastReleas
     """
     others = select_other_releases(job, made, past)
     refuse_denial(job.release, others)
-    if not others and not job.release.context.prior_releases:
+    counted = prepare_releases(job, others)
+    if not counted:
         return hand_to_attacks((), job.release.omit)
-    columns = list_identifying_columns(job)
-    counted = [_prepare_release(job, one, columns) for one in others]
-    counted += read_declared_releases(job, columns)
     return replace(hand_to_attacks(counted, job.release.omit), epsilon=add_epsilons_of_releases(job, counted))
+
+
+def prepare_releases(job: ReleaseJob, others: Sequence[PastRelease]) -> list[CountedRelease]:
+    """What attacks can be given of past releases, and of those that the release file names."""
+    if not others and not job.release.context.prior_releases:
+        return []
+    columns = list_identifying_columns(job)
+    return [*(_prepare_release(job, one, columns) for one in others), *read_declared_releases(job, columns)]
 
 
 def select_other_releases(job: ReleaseJob, made: MadeRelease, past: Iterable[PastRelease]) -> tuple[PastRelease, ...]:
     """The past releases of another table or model than this one, the oldest of those that released the same."""
     own = (job.masked.data, None if job.masked.table is None else job.masked.table["masked"])
-    others: dict[object, PastRelease] = {}
+    other = (one for one in past if made.address not in {address for stage in one.made.values() for address in stage.values()})
+    return tuple(one for what, one in select_distinct_releases(other).items() if what != own)
+
+
+def select_distinct_releases(past: Iterable[PastRelease]) -> dict[object, PastRelease]:
+    """The oldest release of each table or model, by the records that were masked and what was released."""
+    found: dict[object, PastRelease] = {}
     for one in past:
-        if made.address not in {address for stage in one.made.values() for address in stage.values()}:
-            released = find_masked_table(one) or (None if one.released is None else one.released.content_address) or one.run
-            others.setdefault((one.data, released), one)
-    return tuple(one for what, one in others.items() if what != own)
+        released = find_masked_table(one) or (None if one.released is None else one.released.content_address) or one.run
+        found.setdefault((one.data, released), one)
+    return found
 
 
 def find_masked_table(past: PastRelease) -> str | None:

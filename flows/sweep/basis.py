@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from pydantic import TypeAdapter
 
 from flows.release import ReleaseSpec
-from flows.run.kept_release import refuse_other_laws
 from flows.sweep.program_digest import compute_program_digest
 from flows.sweep.working_set import WorkingSet
 from tasks.attack.file_holders import hold_files
@@ -16,7 +16,6 @@ from tasks.attack.linkage.external_files import plan_file
 from tasks.classify.methods import ClassifyPlan, classify
 from tasks.ingest.external_table import FilePlan, read_external, read_external_table
 from tasks.ingest.methods import ingest
-from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.mask.methods import resolve_steps
 from tasks.microdata.canonical import canonical
 from tasks.microdata.errors import InputError
@@ -25,16 +24,24 @@ from tasks.microdata.table import Microdata
 from tasks.runtime.artifacts import Store, content_address
 from tasks.sweep.evaluation import FileHolder
 
+if TYPE_CHECKING:
+    from flows.sweep.continuation_finder import ContinuationFinder, CountedForTable
+
 
 @dataclass(frozen=True, slots=True)
 class SweepBasis:
-    """The table under its key in a place, and the classifications and holders of external files that were asked for."""
+    """The table under its key in a place, and the classifications and holders of external files that were asked for.
+
+    finder: finds what points share with earlier releases about the same persons.
+    """
 
     key: str
     table: Microdata
     storage: WorkingSet
     digest: Callable[[bytes], str]
+    finder: ContinuationFinder
     schemas: dict[str, str | InputError] = field(default_factory=dict)
+    classified: dict[str, Schema] = field(default_factory=dict)
     files: dict[str, Microdata] = field(default_factory=dict)
     holders: dict[str, tuple[FileHolder, ...]] = field(default_factory=dict)
 
@@ -54,8 +61,7 @@ class SweepBasis:
     def refuse_unfit(self, release: ReleaseSpec) -> None:
         """InputError for a release whose steps name what the table does not have, cannot mask, or drew otherwise before."""
         resolve_steps(release.masking or (), self.read_schema(release), "masking")
-        _refuse_frozen_groups(release)
-        refuse_other_laws(release, self.table, self.read_schema(release))
+        self.finder.prepare(release, self.read_schema(release))
         self.holders_of(release)
 
     def holders_of(self, release: ReleaseSpec) -> tuple[FileHolder, ...]:
@@ -86,9 +92,22 @@ class SweepBasis:
 
     def read_schema(self, release: ReleaseSpec) -> Schema:
         """The classification of a release. Raises InputError as `schema_of`."""
-        content = self.storage.read(schema_name(self.key, self.schema_of(release.classify_plan)))
-        schema: Schema = TypeAdapter(Schema).validate_json(content)
-        return schema
+        digest = self.schema_of(release.classify_plan)
+        if digest not in self.classified:
+            content = self.storage.read(schema_name(self.key, digest))
+            self.classified[digest] = TypeAdapter(Schema).validate_json(content)
+        return self.classified[digest]
+
+    def count_earlier(self, release: ReleaseSpec) -> CountedForTable | None:
+        """The earlier releases that count for the table as the base release classifies it; None where that cannot be done.
+
+        Raises InputError as `count_releases`.
+        """
+        try:
+            schema = self.read_schema(release)
+        except InputError:  # of the base release's own classification, which no point need have
+            return None
+        return self.finder.count(release, schema)
 
     def _store_schema(self, plan: ClassifyPlan) -> str | InputError:
         try:
@@ -100,14 +119,6 @@ class SweepBasis:
         return digest
 
 
-def _refuse_frozen_groups(release: ReleaseSpec) -> None:
-    for i, step in enumerate(release.masking or ()):
-        if isinstance(step, Microaggregation) and step.frozen:
-            what = "the groups of an earlier release are kept as they are: there is nothing to search"
-            remedy = "take `frozen` out of the sweep, and certify the release file that keeps the groups"
-            raise InputError("frozen-in-sweep", f"masking[{i}].frozen", what, "steps that are carried out afresh", remedy)
-
-
 def prepare_basis(release: ReleaseSpec, storage: WorkingSet) -> SweepBasis:
     """Read the source of a release, unless the place holds what it was when it was read.
 
@@ -117,7 +128,7 @@ def prepare_basis(release: ReleaseSpec, storage: WorkingSet) -> SweepBasis:
     if storage.exists(read):
         key = storage.json(read)["base"]
         if storage.exists(f"{key}/table.arrow"):
-            return SweepBasis(key, storage.table(key), storage, store.digest)
+            return _create_basis(key, storage)
     table = ingest(release.ingest_plan).data
     if read != f"ingested/{_as_it_is(release)}.json":
         what, remedy = "the source changed while it was read", "run again when it is complete"
@@ -126,7 +137,14 @@ def prepare_basis(release: ReleaseSpec, storage: WorkingSet) -> SweepBasis:
     if not storage.exists(f"{key}/table.arrow"):
         storage.put_table(key, table)
     storage.put_json(read, {"base": key})
-    return SweepBasis(key, storage.table(key), storage, store.digest)
+    return _create_basis(key, storage)
+
+
+def _create_basis(key: str, storage: WorkingSet) -> SweepBasis:
+    from flows.sweep.continuation_finder import ContinuationFinder  # imports Prefect
+
+    table = storage.table(key)
+    return SweepBasis(key, table, storage, Store().digest, ContinuationFinder(table, storage, key))
 
 
 def schema_name(base: str, digest: str) -> str:

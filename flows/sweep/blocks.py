@@ -10,6 +10,7 @@ from pydantic import TypeAdapter
 
 from flows.release import ReleaseSpec
 from flows.sweep.basis import SweepBasis
+from flows.sweep.continuation import CONTINUATION, Continuation
 from flows.sweep.program_digest import compute_program_digest
 from flows.sweep.working_set import WorkingSet
 from tasks.microdata.canonical import canonical
@@ -25,13 +26,14 @@ TRIAL: TypeAdapter[Trial] = TypeAdapter(Trial)
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One point with the keys of its trials, one per seed. reason: why it has none."""
+    """One point with the keys of its trials, one per seed. reason: why it has none. continuation: of earlier releases."""
 
     point: SweepPoint
     keys: tuple[str, ...] = ()
     reason: str | None = None
     schema: str = ""
     group: TrialGroup | None = None
+    continuation: Continuation | None = None
 
     def groups(self) -> Iterator[tuple[str, TrialGroup]]:
         """Per seed its key, and the one trial of the point with that seed."""
@@ -44,11 +46,19 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A group to be computed. pipeline: that of its first trial, by which its cost is judged."""
+    """A group to be computed. pipeline: that of its first trial, by which its cost is judged.
+
+    continuation: what its trials share with earlier releases; None: nothing.
+    """
 
     pipeline: str
     schema: str
     group: TrialGroup
+    continuation: Continuation | None = None
+
+    def serialise(self) -> dict[str, Any]:
+        found = {"schema": self.schema, "group": GROUP.dump_python(self.group, mode="json", by_alias=True)}
+        return found if self.continuation is None else found | {"continuation": _serialise_continuation(self.continuation)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +74,7 @@ class Block:
 
     def put(self, storage: WorkingSet, sweep: str, base: str) -> None:
         """Write down what the block consists of: all that a worker needs to know besides the table."""
-        jobs = [{"schema": job.schema, "group": GROUP.dump_python(job.group, mode="json", by_alias=True)} for job in self.jobs]
-        content = {"base": base, "made_by": compute_program_digest(), "jobs": jobs}
+        content = {"base": base, "made_by": compute_program_digest(), "jobs": [job.serialise() for job in self.jobs]}
         storage.put_json(block_name(sweep, self.number), content)
 
 
@@ -89,30 +98,35 @@ def _create_candidate(
     point: SweepPoint, basis: SweepBasis, seeds: int, release: ReleaseSpec, alike: dict[bytes, Trial]
 ) -> Candidate:
     schema = basis.schema_of(release.classify_plan)
+    masking, continuation = basis.finder.prepare(release, basis.read_schema(release))
     trial = Trial(
         "", release.attacks_to_run, drop_curve_and_files(release.intruder), release.measures, basis.holders_of(release)
     )
     trial = alike.setdefault(TRIAL.dump_json(trial, by_alias=True), trial)
-    group = TrialGroup(release.masking or (), 0, (trial,), release.keep_row_order is not None)
-    depends_on = {"base": basis.key, "schema": schema, "group": GROUP.dump_python(group, mode="json", by_alias=True)}
-    asked = canonical(depends_on)
+    group = TrialGroup(masking, 0, (trial,), release.keep_row_order is not None)
+    asked = canonical({"base": basis.key, **Job(point.pipeline, schema, group, continuation).serialise()})
     keys = tuple(basis.digest(b"%d:%b" % (seed, asked)) for seed in range(seeds))
-    return Candidate(point, keys, None, schema, group)
+    return Candidate(point, keys, None, schema, group, continuation)
 
 
 def list_jobs(candidates: Iterable[Candidate], held: Callable[[str], bool]) -> list[Job]:
     """What is left to compute, trials that share a masked table together; a trial that two points share is there once."""
-    together: dict[Any, tuple[str, str, TrialGroup, dict[str, Trial]]] = {}
+    together: dict[Any, tuple[Candidate, TrialGroup, dict[str, Trial]]] = {}
     for candidate in candidates:
         for key, group in candidate.groups():
             if held(key):
                 continue
-            masked = (candidate.schema, _serialise_masking(group), group.keeps_row_order, group.seed)
-            entry = together.setdefault(masked, (candidate.point.pipeline, candidate.schema, group, {}))
-            entry[3].setdefault(key, group.trials[0])
+            masked = (candidate.schema, _serialise_masking(group), group.keeps_row_order, group.seed, candidate.continuation)
+            entry = together.setdefault(masked, (candidate, group, {}))
+            entry[2].setdefault(key, group.trials[0])
     return [
-        Job(pipeline, schema, TrialGroup(group.masking, group.seed, tuple(trials.values()), group.keeps_row_order))
-        for pipeline, schema, group, trials in together.values()
+        Job(
+            first.point.pipeline,
+            first.schema,
+            TrialGroup(group.masking, group.seed, tuple(trials.values()), group.keeps_row_order),
+            first.continuation,
+        )
+        for first, group, trials in together.values()
     ]
 
 
@@ -128,6 +142,11 @@ def split_into_blocks(jobs: Iterable[Job], seconds: Callable[[Job], float], firs
             first, gathered, cost = first + 1, [], 0.0
     if gathered:
         yield Block(first, tuple(gathered))
+
+
+def _serialise_continuation(continuation: Continuation) -> dict[str, Any]:
+    found: dict[str, Any] = CONTINUATION.dump_python(continuation, mode="json", by_alias=True)
+    return found
 
 
 def _serialise_masking(group: TrialGroup) -> str:

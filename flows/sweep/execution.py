@@ -17,7 +17,9 @@ from flows.sweep.gather import gather_table
 from flows.sweep.record import SweepRecord
 from flows.sweep.sweep_plan import Plan, TrialCosts, choose_samples, plan_sweep, time_samples
 from flows.sweep.variants import create_release_spec
+from tasks.attack.together.earlier_release import EarlierRelease
 from tasks.microdata.table import Floats
+from tasks.runtime.artifacts import Store
 from tasks.sweep.frontier import compute_map_coordinates
 from tasks.sweep.frontier_search import FrontierSearch
 from tasks.sweep.points import SweepPoint
@@ -63,6 +65,12 @@ class SweepExecution:
     @property
     def seeds(self) -> int:
         return self.sweep.spec.seeds
+
+    @property
+    def earlier(self) -> tuple[EarlierRelease, ...]:
+        """The earlier releases about the same persons with which points are judged."""
+        counted = self.basis.count_earlier(self.sweep.base)
+        return () if counted is None else tuple(Store().record(one, EarlierRelease) for one in counted.releases)
 
     @property
     def n_trials(self) -> int:

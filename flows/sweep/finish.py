@@ -18,6 +18,7 @@ from flows.sweep.file import Frontier, Grid, Random, SweepSpec
 from flows.sweep.promote import PointOrigin as Origin
 from flows.sweep.promote import SweepFiles, format_promoted_release
 from flows.sweep.record import PAGE, TABLE
+from tasks.attack.together.earlier_release import EarlierRelease
 from tasks.sweep.evaluation import TrialGroup
 from tasks.sweep.frontier import Region, Required, compute_map_coordinates, find_frontier, find_policy_region, find_required
 from tasks.sweep.page.page_data import SweepDescription, create_page_data
@@ -77,8 +78,8 @@ def finish_sweep(execution: SweepExecution) -> SweepResult:
     points = {candidate.point.number: candidate.point for candidate in execution.candidates}
     best = [(int(results.points[i]), risks[i], losses[i]) for i in np.flatnonzero(find_frontier(risks, losses))]
     groups = {candidate.point.number: candidate.group for candidate in execution.candidates}
-    policy = execution.sweep.base.policy_of_sweep
-    decided = find_policy_region(results, policy, lambda number: _find_required_attacks(groups[number]))
+    base = execution.sweep.base
+    decided = find_policy_region(results, base.policy_of_sweep, lambda n: _find_required_attacks(groups[n]), base.omit)
     regions = dict(zip(results.points.tolist(), decided, strict=True))
     members = (
         FrontierPoint(n, points[n].pipeline, dict(points[n].values), float(r), float(at), regions[n]) for n, r, at in best
@@ -122,6 +123,7 @@ def _write_page(execution: SweepExecution, results: Results, regions: tuple[Regi
         loss=spec.loss,
         policy=execution.sweep.base.policy_of_sweep,
         release_of=_release_texts(execution),
+        earlier=tuple(describe_earlier_release(one) for one in execution.earlier),
     )
     execution.basis.storage.write(
         f"{execution.record.id}/{PAGE}", render_sweep_page(create_page_data(results, description, regions)).encode()
@@ -139,6 +141,12 @@ def describe_strategy(spec: SweepSpec) -> str:
             return f"a search of the frontier, at most {points:,} points, {generation:,} at a time"
         case _:
             assert_never(spec.strategy)
+
+
+def describe_earlier_release(one: EarlierRelease) -> str:
+    """Its name and run, and why it cannot be attacked, where that is so."""
+    named = one.release if one.release == one.name else f"{one.release} ({one.name})"
+    return named if one.tables is not None else f"{named}, which cannot be attacked: {one.reason}"
 
 
 def _describe_methods(execution: SweepExecution) -> dict[str, str]:

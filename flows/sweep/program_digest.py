@@ -14,7 +14,7 @@ from tasks.microdata.regular_files import read_text_file
 from tasks.runtime.provenance import list_installed_packages, lock_file
 
 ROOMS = ("microdata", "ingest", "classify", "mask", "attack", "score")
-_FILES = (*list_room_files(ROOMS), TASKS / "sweep" / "evaluation.py", TASKS / "sweep" / "layout.py")
+_FILES = (*list_room_files(ROOMS), *(TASKS / "sweep" / name for name in ("evaluation.py", "joint_evaluation.py", "layout.py")))
 CODE = fingerprint(_FILES)
 
 

@@ -22,11 +22,13 @@ RECORD, PLAN, TABLE, PAGE = "sweep.json", "plan.json", "table.parquet", "page.ht
 
 
 def sweep_id(sweep: SweepDefinition, basis: SweepBasis) -> str:
-    """The same for the same files, source and program: a sweep that is started again is the same sweep."""
+    """The same for the same files, source, program and earlier releases: a sweep that is started again is the same sweep."""
     kept = {name: part for name, part in sweep.export_files().items() if not name.endswith("_path")}
     base = sweep.base.model_dump(mode="json", by_alias=True)
     read = [holder.table for holder in basis.holders_of(sweep.base)]
-    return f"{sweep.spec.name}-{basis.digest(canonical([basis.key, kept, base, *read]))[:12]}"
+    counted = basis.count_earlier(sweep.base)
+    earlier = [] if counted is None or not counted.releases else [list(counted.releases)]
+    return f"{sweep.spec.name}-{basis.digest(canonical([basis.key, kept, base, *read, *earlier]))[:12]}"
 
 
 class SweepRecord:

@@ -23,6 +23,7 @@ from tasks.microdata.public_paths import cut_at_private, is_public_path
 from tasks.microdata.table import Floats
 from tasks.runtime.settings import Home
 from tasks.runtime.tracking import Tracking
+from tasks.score.attack_coverage import EARLIER
 from tasks.score.figure_rounding import (
     DECIMALS,
     ERRORS,
@@ -32,6 +33,7 @@ from tasks.score.figure_rounding import (
     is_share_of_people,
     round_significant,
 )
+from tasks.score.joined_releases import CHANGES
 from tasks.score.public_shares import FEWEST
 from tasks.sweep.layout import AXIS, BESIDE, FigureSubject
 from tasks.sweep.parts import Parts, parse_steps
@@ -103,8 +105,12 @@ def round_table(table: pa.Table, rows: int) -> pa.Table:
     ones.
 
     rows: of the source. Shares of people are shown by classes of so many, because the table does not hold how many there were.
+    Figures about other people than those of the source are left out: of earlier releases, and of the people who changed.
     """
     table = table.drop_columns([name for name in table.column_names if name.startswith(AXIS) and not is_public_axis(name)])
+    others = [name for name, subject in Results.from_table(table).figures.items() if _is_about_other_people(subject)]
+    columns = [f"{prefix}{name}" for name in others for prefix in ("", *BESIDE)]
+    table = table.drop_columns([name for name in columns if name in table.column_names])
     results = Results.from_table(table)
     parts = {measure: _count_parts(results, measure) for measure in ERRORS}
     for name, subject in results.figures.items():
@@ -118,6 +124,10 @@ def round_table(table: pa.Table, rows: int) -> pa.Table:
                 position = table.column_names.index(column)
                 table = table.set_column(position, table.schema.field(column), pa.array(values, from_pandas=True))
     return table
+
+
+def _is_about_other_people(subject: FigureSubject) -> bool:
+    return (subject.attack or "").startswith(f"{EARLIER}:") or subject.subgroup in CHANGES
 
 
 def compute_point_means(table: pa.Table, points: list[int]) -> dict[int, dict[str, float]]:

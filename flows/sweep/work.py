@@ -18,15 +18,21 @@ from threadpoolctl import threadpool_limits
 
 from flows.sweep.basis import name_external_file, schema_name
 from flows.sweep.blocks import GROUP, block_name
+from flows.sweep.continuation import CONTINUATION, Continuation, KeptArtifacts
 from flows.sweep.program_digest import compute_program_digest
 from flows.sweep.working_set import WorkingSet
+from tasks.attack.together.earlier_release import EarlierRelease, read_earlier_view
+from tasks.mask.pseudonyms import derive_key
 from tasks.microdata.canonical import canonical
 from tasks.microdata.errors import InputError
+from tasks.microdata.refs import TableRef
 from tasks.microdata.schema import Schema
 from tasks.microdata.table import Microdata
 from tasks.runtime.artifacts import content_address
+from tasks.runtime.draws import pseudonym_secret
 from tasks.runtime.settings import PRIVATE
-from tasks.sweep.evaluation import ExternalFiles, TrialResult, evaluate
+from tasks.sweep.evaluation import ExternalFiles, ReleasedBefore, TrialResult, evaluate
+from tasks.sweep.joint_evaluation import CountedEarlier
 
 
 def run_block(url: str, sweep: str, number: int) -> int:
@@ -68,11 +74,13 @@ def _end_with_parent() -> None:
 
 
 def _compute_job(url: str, base: str, job: dict[str, Any]) -> list[TrialResult]:
-    table, source = _read_table(url, base)
+    continued = CONTINUATION.validate_json(canonical(job["continuation"])) if "continuation" in job else None
+    table, source = _read_table(url, base, None if continued is None else continued.table)
     group = GROUP.validate_json(canonical(job["group"]))
     names = {holder.table for trial in group.trials for holder in trial.holders}
     files = ExternalFiles({name: _read_file(url, base, name) for name in names}, content_address)
-    return evaluate(table, _read_schema(url, base, job["schema"]), group, source=source, files=files)
+    before = None if continued is None else _read_releases(url, base, continued)
+    return evaluate(table, _read_schema(url, base, job["schema"]), group, source=source, files=files, before=before)
 
 
 @cache
@@ -81,10 +89,32 @@ def _place(url: str) -> WorkingSet:
 
 
 @cache
-def _read_table(url: str, base: str) -> tuple[Microdata, str]:
-    """The table and its content address, which is a plain hash of a private table and therefore nowhere written down."""
-    table = _place(url).table(base)
+def _read_table(url: str, base: str, kept: TableRef | None = None) -> tuple[Microdata, str]:
+    """The table and its content address, which is a plain hash of a private table and therefore nowhere written down.
+
+    kept: what is masked in its place, because groups of an earlier release are kept.
+    """
+    table = _place(url).table(base) if kept is None else KeptArtifacts(_place(url), base).table(kept)
     return table, content_address(table)
+
+
+@cache
+def _read_releases(url: str, base: str, continued: Continuation) -> ReleasedBefore:
+    """The earlier releases that count, from the working set; the secret of draws per person from the private home."""
+    kept = KeptArtifacts(_place(url), base)
+    releases = tuple(kept.record(one, EarlierRelease) for one in continued.releases)
+    earlier = CountedEarlier(
+        releases=releases,
+        views=tuple(read_earlier_view(kept, one, one.tables) for one in releases if one.tables is not None),
+        own=frozenset(continued.own),
+        known=frozenset(continued.known),
+        series=continued.series,
+        lines=continued.lines,
+        compute_address=content_address,
+    )
+    key = continued.key
+    secret = None if key is None else derive_key(pseudonym_secret(key), "per person")
+    return ReleasedBefore(earlier=earlier, secret=secret)
 
 
 @cache

@@ -16,6 +16,7 @@ from tasks.score.subgroups import Subgroup
 
 NEW, LEFT, CHANGED = "new people", "people who left", "people whose confidential values changed"
 DRAWN = "people of whom a value was drawn anew"
+CHANGES = (NEW, LEFT, CHANGED, DRAWN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +26,11 @@ class JoinedTruth:
     truth: GroundTruth
     schema: Schema
     changes: tuple[Subgroup, ...]
+
+
+def judge_releases(truth: GroundTruth, schema: Schema, views: tuple[EarlierView, ...]) -> dict[str | None, JoinedTruth]:
+    """Whose rows the attacks by earlier releases link: those of this release (None), or of an earlier one, by its name."""
+    return {None: judge_newest(truth, schema, views), **{view.name: judge_earlier(view) for view in views}}
 
 
 def judge_newest(truth: GroundTruth, schema: Schema, views: tuple[EarlierView, ...]) -> JoinedTruth:

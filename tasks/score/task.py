@@ -28,7 +28,7 @@ from tasks.runtime.artifacts import Store
 from tasks.runtime.stages import stage
 from tasks.score.attack_coverage import find_unfollowed
 from tasks.score.inference import InferenceOutcome, inference_figures
-from tasks.score.joined_releases import JoinedTruth, judge_earlier, judge_newest
+from tasks.score.joined_releases import JoinedTruth, judge_releases
 from tasks.score.membership.membership_figures import MembershipOutcome, membership_figures, withdraw_unlike_figures
 from tasks.score.methods import SelectedMeasure, score
 from tasks.score.model_accuracy import create_unmeasured_accuracy, model_accuracy
@@ -160,7 +160,7 @@ def _create_joined_truths(
     """Whose rows the attacks by earlier releases link: those of this release (None), or of an earlier one, by its name."""
     releases = (store.record(one, EarlierRelease) for one in earlier)
     views = tuple(read_earlier_view(store, one, one.tables) for one in releases if one.tables is not None)
-    return {None: judge_newest(truth, schema, views), **{view.name: judge_earlier(view) for view in views}}
+    return judge_releases(truth, schema, views)
 
 
 def _create_file_truths(

@@ -25,6 +25,7 @@ from tasks.microdata.table import Integers, Microdata
 from tasks.microdata.units import Units, find_units
 from tasks.score.methods import SelectedMeasure, score
 from tasks.score.policy import DECLARED
+from tasks.sweep.joint_evaluation import CountedEarlier, JointEvaluation
 from tasks.sweep.layout import StoredFigure, TrialStatus, encode_figures
 
 
@@ -87,21 +88,40 @@ class ExternalFiles:
     address: Callable[[Microdata], str]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReleasedBefore:
+    """What was released before about the same persons, as far as it matters to a group of trials.
+
+    earlier: the releases that count. secret: the secret of the series for draws per person; None: they are drawn anew.
+    """
+
+    earlier: CountedEarlier
+    secret: bytes | None = None
+
+
 def evaluate(
-    table: Microdata, schema: Schema, group: TrialGroup, *, source: str, files: ExternalFiles | None = None
+    table: Microdata,
+    schema: Schema,
+    group: TrialGroup,
+    *,
+    source: str,
+    files: ExternalFiles | None = None,
+    before: ReleasedBefore | None = None,
 ) -> list[TrialResult]:
     """Mask a table once, let every intruder attack it once in each way that some trial asks for, and score each trial.
 
     table: the source, as ingest leaves it. source: its content address, which names its streams of random numbers: a release
     with the same masking and a seed of the same 32 bytes gives the same masked table, and with the same attacks the same
     figures. Left out is the knowledge curve of the report, whose figures decide nothing. files: those of the trials' holders.
+    before: the earlier releases about the same persons, with which the table is attacked as well; None: none counts.
 
     Returns one row per trial, in their order. Nothing that a trial meets is raised, but for what another attempt may mend
-    (MemoryError, OSError). Cost: one masking, one attack per distinct attack and intruder, one scoring per trial.
+    (MemoryError, OSError). Cost: one masking, one attack per distinct attack and intruder, one scoring per trial; for
+    each intruder an attack with the earlier releases, one more on the rows of each, and of 2 to 6 one more without each.
     """
     started = time.perf_counter()
     try:
-        runner = _TrialRunner.from_group(table, schema, group, source, files)
+        runner = _TrialRunner.from_group(table, schema, group, source, files, before)
     except (MemoryError, OSError):
         raise
     except Exception as error:
@@ -148,15 +168,27 @@ class _TrialRunner:
     files: ExternalFiles | None = None
     attacked: dict[tuple[Attack, Intruder, float, str], AttackResult] = field(default_factory=dict)
     truths: dict[FileHolder | None, GroundTruth] = field(default_factory=dict)
+    joint: JointEvaluation | None = None
 
     @classmethod
     def from_group(
-        cls, table: Microdata, schema: Schema, group: TrialGroup, source: str, files: ExternalFiles | None
+        cls,
+        table: Microdata,
+        schema: Schema,
+        group: TrialGroup,
+        source: str,
+        files: ExternalFiles | None,
+        before: ReleasedBefore | None,
     ) -> _TrialRunner:
-        seed = derive_seed(group.seed)
-        done = mask(table, schema, group.masking, seed=seed, path=("mask", source))
+        seed, secret = derive_seed(group.seed), None if before is None else before.secret
+        done = mask(table, schema, group.masking, seed=seed, path=("mask", source), secret=secret)
         order = np.arange(done.data.n, dtype=np.int64) if group.keeps_row_order else done.order
-        return cls(table, schema, source, seed, done, Alignment(done.record, np.argsort(order), table.n), files)
+        alignment = Alignment(done.record, np.argsort(order), table.n)
+        joint = None
+        if before is not None:
+            others = before.earlier.select_others(source, done.data)
+            joint = JointEvaluation(table, schema, done, alignment, others, seed)
+        return cls(table, schema, source, seed, done, alignment, files, joint=joint)
 
     @cached_property
     def units(self) -> Units:
@@ -180,6 +212,8 @@ class _TrialRunner:
                 result = self._run_attack(spec, intruder, trial.intruder.targets)
                 rates[intruder.name] = max(compute_rate(result.outcomes), rates.get(intruder.name, 0.0))
                 yield result
+            if self.joint is not None:  # insiders are chosen by what this release tells alone
+                yield from self.joint.attack(intruder, trial.intruder.targets)
 
     def figures(self, results: tuple[AttackResult, ...], trial: Trial) -> dict[str, StoredFigure]:
         masked, mechanisms = self.done.data, self.done.mechanisms
@@ -188,8 +222,9 @@ class _TrialRunner:
             alignment=self.alignment,
             n_targets=self.units.n_units,
             files={holder.intruder.name: self._create_truth(holder) for holder in trial.holders},
+            joined=None if self.joint is None else self.joint.judge(),
         )
-        return encode_figures(found)
+        return encode_figures(found if self.joint is None else (*found, *self.joint.estimate_values()))
 
     def _run_attack(self, spec: Attack, intruder: Intruder, share: float, holder: FileHolder | None = None) -> AttackResult:
         asked = (spec, intruder, share, "" if holder is None else holder.table)

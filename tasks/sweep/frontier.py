@@ -13,12 +13,14 @@ from typing import Literal
 import numpy as np
 
 from tasks.attack.base import AttackSpec
+from tasks.attack.omissions import Omission
 from tasks.attack.plan import list_required_attacks
 from tasks.mask.methods import Mechanism
 from tasks.microdata.estimate import Estimate
 from tasks.microdata.table import Booleans, Floats, Integers
-from tasks.score.attack_coverage import Unfollowed
+from tasks.score.attack_coverage import EARLIER, Unfollowed
 from tasks.score.policy import PolicyLine
+from tasks.score.reconstructed_values import estimate_reconstruction
 from tasks.score.verdict import decide, is_about
 from tasks.sweep.layout import decode_figure
 from tasks.sweep.results import OverSeeds, Results
@@ -134,7 +136,10 @@ def find_required(attacks: Iterable[AttackSpec], steps: tuple[Mechanism, ...], *
 
 
 def find_policy_region(
-    results: Results, policy: tuple[PolicyLine, ...], required: Callable[[int], Required] | None = None
+    results: Results,
+    policy: tuple[PolicyLine, ...],
+    required: Callable[[int], Required] | None = None,
+    omit: tuple[Omission, ...] = (),
 ) -> tuple[Region, ...]:
     """For each point, whether it keeps every line of a policy under every one of its seeds, decided as a release would be.
 
@@ -142,27 +147,45 @@ def find_policy_region(
     trial has no figures. It says what a release would have been called, not what it will be: a chosen point is masked and
     measured anew.
     required: what `find_required` says of the point of this number; None: nothing is known of the steps, and every attack that
-    was not followed counts as required.
+    was not followed counts as required. omit: what the release omits; of it only the attack by earlier releases counts, because
+    a sweep runs all others.
     Raises InputError as `decide`. Cost: O(trials * figures that the policy is about).
     """
     asked = [name for name in results.figures if any(is_about(decode_figure(name, 0.0), line) for line in policy)]
     by_point = None if required is None else [required(int(number)) for number in results.points]
     known = [None if by_point is None else by_point[position] for position in results.position]
-    trials = zip(results.all_estimates(asked), known, strict=True)
-    calls = np.array([decide(policy, some, _find_unfollowed(some, of_it)).verdict for some, of_it in trials], dtype=str)
+    trials = zip(results.all_estimates(asked), results.texts("status"), known, strict=True)
+    calls = np.array([_decide_trial(policy, *trial, omit) for trial in trials], dtype=str)
     refused = np.bincount(results.position, weights=calls == "refused", minlength=results.n_points) > 0
     missed = np.bincount(results.position, weights=calls != "certified", minlength=results.n_points) > 0
     return tuple("outside" if no else "undecided" if not_yet else "inside" for no, not_yet in zip(refused, missed, strict=True))
 
 
-def _find_unfollowed(figures: tuple[Estimate, ...], required: Required | None) -> Unfollowed:
-    """The required attacks that were not computed: a sweep has no omissions.
+def _decide_trial(
+    policy: tuple[PolicyLine, ...],
+    figures: tuple[Estimate, ...],
+    status: str | None,
+    required: Required | None,
+    omit: tuple[Omission, ...],
+) -> str:
+    if status == "ok":  # where no other release counts, nothing follows from several
+        lines = (line for line in policy if not any(is_about(one, line) for one in figures))
+        figures = (*figures, *estimate_reconstruction(None, lines, 1))
+    return decide(policy, figures, _find_unfollowed(figures, required, omit)).verdict
 
-    Of several attacks by one method one that gave a figure is enough, as for a release.
+
+def _find_unfollowed(figures: tuple[Estimate, ...], required: Required | None, omit: tuple[Omission, ...]) -> Unfollowed:
+    """The required attacks that were not computed: a sweep has no omissions, but for the attack by earlier releases.
+
+    Of several attacks by one method one that gave a figure is enough, as for a release; each earlier release must be answered
+    for.
     """
     idle = {(one.attack or "", one.intruder or "") for one in figures if one.status == "not_followed"}
+    joint = {(attack, who) for attack, who in idle if attack.partition(":")[0] == EARLIER}
+    accepted = {(attack, who) for attack, who in joint if any(one.covers(EARLIER, who) for one in omit)}
     if required is None:
-        return frozenset(idle)
+        return frozenset(idle - accepted)
     ok = ((one.attack, one.intruder) for one in figures if one.status == "ok")
     answered = {(required.get(attack or ""), intruder) for attack, intruder in ok}
-    return frozenset((name, who) for name, who in idle if name in required and (required[name], who) not in answered)
+    alone = {(name, who) for name, who in idle if name in required and (required[name], who) not in answered}
+    return frozenset(alone | (joint - accepted))

@@ -23,7 +23,9 @@ import pyarrow as pa
 from tasks.microdata.canonical import canonical
 from tasks.microdata.estimate import Estimate, Status, split_id
 from tasks.score.catalogue import MEASURES
+from tasks.score.joined_releases import CHANGES
 from tasks.score.measure import SUBGROUPS
+from tasks.score.measures.linkage import REIDENTIFICATION
 
 TrialStatus = Literal["ok", "skipped", "failed"]
 Scalar = bool | int | float | str
@@ -117,9 +119,10 @@ def parse_figure_id(figure_id: str) -> FigureSubject:
     measure = MEASURES.get(name)
     attack, intruder = (parts.pop(0), parts.pop(0)) if measure and measure.by_attack and len(parts) >= 2 else (None, None)
     width = parts.pop().partition("=") if measure and measure.takes_p_percent and parts else None
-    subgroup = parts.pop() if measure and measure.by_subgroup and parts else None
+    of_changes = name == REIDENTIFICATION.name and not set(parts[-1:]).isdisjoint(CHANGES)
+    subgroup = parts.pop() if measure and parts and (measure.by_subgroup or of_changes) else None
     attribute = parts.pop() if parts else None
-    if measure is None or parts or (attack is None) == measure.by_attack or subgroup not in (None, *SUBGROUPS):
+    if measure is None or parts or (attack is None) == measure.by_attack or subgroup not in (None, *SUBGROUPS, *CHANGES):
         raise ValueError(f"no figure of the catalogue has the id {figure_id!r}")
     if width is not None and width[0] != "p_percent":
         raise ValueError(f"the id {figure_id!r} has no width")

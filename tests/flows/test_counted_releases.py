@@ -216,7 +216,7 @@ def test_a_release_that_came_meanwhile_is_seen_at_the_end(make):
 
 
 def test_check_lists_what_counts_and_stores_nothing(make):
-    from flows.cli.earlier_text import describe_earlier_releases, find_earlier_releases, warn_of_denial, warn_of_sweep
+    from flows.cli.earlier_text import describe_earlier_releases, find_earlier_releases, warn_of_denial
 
     first = make().certify()
     trial = make(masked_with(40, context={"prior_releases": []}), text=survey(81))
@@ -229,8 +229,6 @@ def test_check_lists_what_counts_and_stores_nothing(make):
     ((stage, line),) = describe_earlier_releases(trial.job.release, found)
     assert stage == "earlier" and first in line
     assert len(warn_of_denial(trial.job.release, found)) == 1
-    (warning,) = warn_of_sweep(found)
-    assert first in warning and warn_of_sweep(()) == []
 
 
 @pytest.mark.slow

@@ -13,11 +13,13 @@ from hypothesis.extra.numpy import arrays
 
 from tasks.attack.consistency.consistency import Consistency
 from tasks.attack.linkage.distance_linkage import DistanceLinkage
+from tasks.attack.omissions import Omission
 from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.mask.ranks.rank_swapping import RankSwapping
 from tasks.microdata.errors import InputError
 from tasks.microdata.estimate import Estimate
 from tasks.microdata.table import Floats
+from tasks.score.joined_releases import CHANGES
 from tasks.score.policy import PolicyLine
 from tasks.sweep.frontier import (
     NOBODY,
@@ -29,7 +31,7 @@ from tasks.sweep.frontier import (
     find_policy_region,
     find_required,
 )
-from tasks.sweep.layout import StoredFigure, TrialRow, create_sweep_table, encode_figures
+from tasks.sweep.layout import StoredFigure, TrialRow, create_sweep_table, decode_figure, encode_figures
 from tasks.sweep.results import Results
 
 SIDE = 5
@@ -201,6 +203,37 @@ def test_a_required_attack_that_was_not_computed_leaves_a_point_undecided_or_out
     found = find_policy_region(results(*points), (NO_MORE,), lambda _: required)
     assert found == ("undecided", "undecided", "outside", "inside")
     assert find_policy_region(results(*points), (NO_MORE,))[-1] == "undecided", "nothing is known of the steps"
+
+
+def test_each_earlier_release_must_be_answered_for_unless_it_is_omitted() -> None:
+    known = {"measure": "reidentification", "intruder": "declared", "unit": "share"}
+    linked, joint = (
+        Estimate(attack=name, value=0.2, low=0.2, high=0.2, **known) for name in ("distance_linkage", "earlier_releases")
+    )
+    idle = Estimate(attack="earlier_releases:file:1", value=None, status="not_followed", **known)
+    points = results([encode_figures([linked, joint])], [encode_figures([linked, joint, idle])])
+    assert find_policy_region(points, (NO_MORE,), lambda _: {}) == ("inside", "undecided")
+    accepted = (Omission(attack="earlier_releases", intruder="declared", reason="a text alone"),)
+    assert find_policy_region(points, (NO_MORE,), lambda _: {}, accepted) == ("inside", "inside")
+    others = (Omission(attack="earlier_releases", intruder="insider", reason="a text alone"),)
+    assert find_policy_region(points, (NO_MORE,), lambda _: {}, others) == ("inside", "undecided")
+
+
+def test_nothing_is_reconstructed_where_no_other_release_counts() -> None:
+    line = PolicyLine(measure="values_reconstructed", at_most=0.1)
+    unread: StoredFigure = {"status": "not_followed", "low": 0.0}
+    points = results([{"sse_percent": 1.0}], *([{"values_reconstructed": one}] for one in (0.1, 0.2, unread)))
+    assert find_policy_region(points, (line,)) == ("inside", "inside", "outside", "undecided")
+
+
+@pytest.mark.parametrize("subgroup", CHANGES)
+def test_figures_of_people_who_changed_are_read_back(subgroup) -> None:
+    one = Estimate(
+        measure="reidentification", attack="earlier_releases:file:1", intruder="declared", subgroup=subgroup, value=1.0,
+        low=1.0, high=1.0, unit="share",
+    )  # fmt: skip
+    assert decode_figure(one.id, encode_figures([one])[one.id]).subgroup == subgroup
+    assert find_policy_region(results([encode_figures([one])]), (NO_MORE,)) == ("outside",)
 
 
 def test_a_point_that_lost_a_seed_is_not_compared() -> None:

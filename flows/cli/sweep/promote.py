@@ -98,7 +98,7 @@ def _warn(table: pa.Table, point: int, release: ReleaseSpec) -> None:
     own = Results.from_table(table.filter(pc.equal(table.column("point"), point)))
     keeps_row_order = release.keep_row_order is not None
     required = find_required(release.attacks_to_run, release.steps, keeps_row_order=keeps_row_order)
-    (region,) = find_policy_region(own, release.policy_of_sweep, lambda _: required)
+    (region,) = find_policy_region(own, release.policy_of_sweep, lambda _: required, release.omit)
     if region != "inside":
         how = "did not meet" if region == "outside" else "is not known to meet"
         text = f"warning: in the sweep the point {how} the policy of {release.name} under every seed: it may well be refused"

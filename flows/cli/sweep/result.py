@@ -5,23 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from flows.cli.earlier_text import warn_of_sweep
 from tasks.microdata.words import join_with_and
 
 if TYPE_CHECKING:
     from flows.sweep.execution import SweepExecution
     from flows.sweep.finish import SweepResult
-    from tasks.audit.series.past_releases import PastRelease
 
 Say = Callable[[str], None]
 _NAMED = 10
 _MARKS = {"inside": "+", "outside": " ", "undecided": "?"}
 
 
-def print_sweep_result(
-    say: Say, execution: SweepExecution, found: SweepResult, problem: str | None, earlier: tuple[PastRelease, ...] = ()
-) -> None:
-    """Say what came of a sweep. problem: what went wrong with its tracking. earlier: releases with which it was not judged."""
+def print_sweep_result(say: Say, execution: SweepExecution, found: SweepResult, problem: str | None) -> None:
+    """Say what came of a sweep. problem: what went wrong with its tracking."""
     say("")
     counts = ", ".join(f"{count:,} {status}" for status, count in sorted(found.counts.items()))
     say(f"{execution.record.id}: {found.points:,} points, {sum(found.counts.values()):,} trials: {counts}")
@@ -32,7 +28,7 @@ def print_sweep_result(
     else:
         say("No point has both a risk and a loss, so there is no map and no frontier.")
         _print_reasons(say, found.nowhere)
-    _say_warnings(say, execution, problem, earlier)
+    _say_warnings(say, execution, problem)
     say("")
     for name in found.written:
         say(f"  {execution.basis.storage.url.rstrip('/')}/{execution.record.id}/{name}")
@@ -61,9 +57,7 @@ def _print_reasons(say: Say, reasons: Any) -> None:
         say(f"  {count:>6,}  {reason}")
 
 
-def _say_warnings(say: Say, execution: SweepExecution, problem: str | None, earlier: tuple[PastRelease, ...]) -> None:
-    for warning in warn_of_sweep(earlier):
-        say(f"warning: {warning}")
+def _say_warnings(say: Say, execution: SweepExecution, problem: str | None) -> None:
     base = execution.sweep.base
     if left := sorted({line.measure for line in base.policy} - {line.measure for line in base.policy_of_sweep}):
         say(f"warning: a sweep trains no models: limits on {join_with_and(left)} are decided when a point is certified")
@@ -103,4 +97,8 @@ def as_dict(execution: SweepExecution, found: SweepResult) -> dict[str, Any]:
         "frontier": members,
         "folder": f"{execution.basis.storage.url.rstrip('/')}/{execution.record.id}",
         "written": list(found.written),
+        "judged_with": [
+            {"name": one.name, "release": one.release, "attacked": one.tables is not None, "reason": one.reason}
+            for one in execution.earlier
+        ],
     }

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from flows.sweep.finish import SweepResult
     from flows.sweep.sweep_plan import Plan
     from flows.sweep.track import SweepTracking
-    from tasks.audit.series.past_releases import PastRelease
 
 ASK_BEYOND_SECONDS = 120.0
 LINES_EVERY_SECONDS = 15.0
@@ -98,7 +97,7 @@ def sweep_over(
 def _plan_and_run(
     execution: SweepExecution, path: Path, backend: ComputeBackend, console: Console, say: Say, *, yes: bool, as_json: bool
 ) -> int:
-    from flows.cli.earlier_text import warn_of_sweep
+    from flows.cli.earlier_text import describe_joined_releases
     from flows.cli.sweep.result import as_dict, print_sweep_result
     from flows.sweep.pool import BlockPool
 
@@ -106,35 +105,23 @@ def _plan_and_run(
     if backend.runner == "dask":
         from flows.sweep.cluster import prepare_cluster
 
+        execution.basis.finder.refuse_draws_in_cluster(execution.sweep)
         backend = replace(backend, workers=prepare_cluster(backend.address or "", storage.url, execution.basis.key))
     with BlockPool(backend.workers) as pool:
         say("planning: a few trials are timed where nothing is known of them")
         plan = execution.plan(backend.workers, lambda number: pool.run(storage.url, execution.record.id, number))
         execution.record.note(points=plan.points, trials=plan.trials)
-        earlier = _find_earlier_releases(execution)
-        for sentence in (*plan_in_words(plan), *(f"warning: {one}" for one in warn_of_sweep(earlier))):
+        for sentence in (*plan_in_words(plan), *describe_joined_releases(execution.earlier)):
             say(sentence)
         if not execution.complete and not (yes or _confirm_plan(plan, console)):
             say("nothing was begun; what was timed is kept")
             execution.record.end("not begun", done=execution.n_done)
             return 0
         found, problem = _compute_sweep(execution, backend, pool, console, say, path)
-    print_sweep_result(say if as_json else _create_stdout_writer(), execution, found, problem, earlier)
+    print_sweep_result(say if as_json else _create_stdout_writer(), execution, found, problem)
     if as_json:
-        content = as_dict(execution, found) | {"not_judged_with": [one.run for one in earlier]}
-        sys.stdout.write(json.dumps(content, indent=1, sort_keys=True, ensure_ascii=False) + "\n")
+        sys.stdout.write(json.dumps(as_dict(execution, found), indent=1, sort_keys=True, ensure_ascii=False) + "\n")
     return STOPPED if execution.is_stopped else int(found.on_the_map == 0)
-
-
-def _find_earlier_releases(execution: SweepExecution) -> tuple[PastRelease, ...]:
-    """The certified releases about the persons of the swept table, with which no point is judged."""
-    from flows.cli.earlier_text import find_earlier_releases
-
-    base, basis = execution.sweep.base, execution.basis
-    try:
-        return find_earlier_releases(base, basis.table, basis.read_schema(base))
-    except InputError:  # of the base release's own classification, which no point need have, or of the ledger
-        return ()
 
 
 def _compute_sweep(
@@ -195,16 +182,21 @@ def _load_reachable_sweep(path: Path) -> SweepDefinition:
 @contextmanager
 def _open_sweep(sweep: SweepDefinition, storage: Any, resume: str | None, say: Say) -> Iterator[SweepExecution]:
     """The execution of a sweep, which no other process executes at the same time."""
+    from flows.release_file import locate_error
     from flows.sweep.basis import prepare_basis
     from flows.sweep.execution import SweepExecution
     from flows.sweep.record import SweepRecord, read_sweep_record, sweep_id
     from flows.sweep.spec import refuse_pipelines
 
     basis = prepare_basis(sweep.base, storage)
+    try:
+        basis.count_earlier(sweep.base)
+    except InputError as error:
+        raise locate_error(error, sweep.base_document) from None
     refuse_pipelines(sweep, basis.refuse_unfit)
     name = sweep_id(sweep, basis)
     if resume is not None and read_sweep_record(storage, resume)["id"] != name:
-        what = "its files, its source or the program changed since: it would be another sweep"
+        what = "its files, its source, the program or what was released before changed since: it would be another sweep"
         remedy = "start the changed one by its file; what the two have in common is not computed again"
         raise InputError("sweep-changed", "--resume", what, "a sweep whose files are as they were", remedy, resume)
     with ExitStack() as stack:

@@ -87,6 +87,12 @@ class EarlierReleases(AttackSpec):
         return AttackFindings(links, f"; the same of each earlier release{describe_soundness(context)}")
 
 
+def create_spec(of: str | None) -> EarlierReleases:
+    """The attack on the rows of a release, or on those of the earlier release of this name."""
+    spec = EarlierReleases(method="earlier_releases")
+    return spec if of is None else spec.model_copy(update={"id": f"{spec.method}:{of}"})
+
+
 def arrange_files(context: AttackContext) -> tuple[tuple[ReleaseFile, ...], int]:
     """The attacked release first, then the others, over the records of all sources together; last how many these are.
 

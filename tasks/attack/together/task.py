@@ -6,29 +6,19 @@ import dataclasses
 
 import numpy as np
 
-from tasks.attack.methods import attack_records
-from tasks.attack.outcomes.outcome import AttackResult, JoinedRelease
 from tasks.attack.outputs import AttackOutputs, ReconstructionOutputs
 from tasks.attack.task import ROOMS, scored_targets
 from tasks.attack.threat import Intruder
 from tasks.attack.together.earlier_release import EarlierRelease, EarlierView, read_earlier_view
-from tasks.attack.together.earlier_releases import (
-    EarlierReleases,
-    choose_strongest,
-    compute_mean_credit,
-    create_unfollowed_result,
-    see_from,
-)
+from tasks.attack.together.earlier_releases import create_spec, create_unfollowed_result
+from tasks.attack.together.joint_attack import attack_together
 from tasks.attack.together.value_reconstruction import reconstruct_values
 from tasks.mask.outputs import Mechanisms
 from tasks.microdata.alignment import read_alignment, require_alignment
-from tasks.microdata.ground_truth import GroundTruth
 from tasks.microdata.refs import RecordRef, TableRef
 from tasks.microdata.schema import Schema
 from tasks.runtime.artifacts import Store
 from tasks.runtime.stages import stage
-
-MOST_LEFT_OUT = 6  # earlier releases up to which each is left out in turn, to see which of them tells
 
 
 @stage("attack", rooms=ROOMS)
@@ -52,10 +42,8 @@ def attack_with_earlier_releases(
     """
     store = Store()
     releases = [store.record(one, EarlierRelease) for one in earlier]
-    who, spec = store.record(intruder, Intruder), EarlierReleases(method="earlier_releases")
-    attacked = None if of is None else store.record(of, EarlierRelease)
-    if attacked is not None:
-        spec = spec.model_copy(update={"id": f"{spec.method}:{attacked.name}"})
+    who, attacked = store.record(intruder, Intruder), None if of is None else store.record(of, EarlierRelease)
+    spec = create_spec(None if attacked is None else attacked.name)
     if attacked is not None and attacked.tables is None:
         return {"result": store.put_record(create_unfollowed_result(spec, attacked, who))}
     usable = [(one, one.tables) for one in releases if one.tables is not None]
@@ -71,41 +59,16 @@ def attack_with_earlier_releases(
         record=np.arange(original.n, dtype=np.int64),
         series=series,
     )
-    views = tuple(read_earlier_view(store, one, tables) for one, tables in usable)
-    if attacked is not None:
-        position = next(i for i, (one, _) in enumerate(usable) if one.name == attacked.name)
-        views, newest = see_from(views, newest, position), views[position]
-    truth = GroundTruth.create_from_tables(newest.original, newest.masked, newest.schema, newest.alignment)
-    targets = scored_targets(truth.original, newest.schema, share * who.records, draw, truth.units)
-    held = scored_targets(truth.original, newest.schema, who.records, draw, truth.units) if who.records < 1 else None
-
-    def attack(others: tuple[EarlierView, ...]) -> AttackResult:
-        return attack_records(
-            truth,
-            newest.schema,
-            newest.mechanisms,
-            spec,
-            who,
-            targets=targets,
-            held=held,
-            earlier=others,
-            series=newest.series,
-        )
-
-    found = attack(views)
-    names = {one.name: one.release for one in releases}
-    without: list[float | None] = [None] * len(views)
-    if 1 < len(views) <= MOST_LEFT_OUT and attacked is None:
-        smaller = [attack((*views[:i], *views[i + 1 :])) for i in range(len(views))]
-        without = [compute_mean_credit(one) for one in smaller]
-        found = choose_strongest(found, smaller)
-    joined = tuple(
-        JoinedRelease(name=view.name, release=names.get(view.name, ""), credit_without=rate)
-        for view, rate in zip(views, without, strict=True)
+    found = attack_together(
+        newest,
+        tuple(read_earlier_view(store, one, tables) for one, tables in usable),
+        spec,
+        who,
+        of=None if attacked is None else attacked.name,
+        names={one.name: one.release for one in releases},
+        choose_targets=lambda truth, about, part: scored_targets(truth.original, about, part, draw, truth.units),
+        share=share,
     )
-    if attacked is not None and found.status == "not_applicable":  # columns were renamed: nobody can say that nothing is found
-        found = dataclasses.replace(found, status="not_followed")
-    found = dataclasses.replace(found, joined=joined, earlier=None if attacked is None else attacked.name)
     produced: AttackOutputs = {"result": store.put_record(dataclasses.replace(found, outcomes=None))}
     if of is not None:
         produced["earlier"] = of

@@ -21,7 +21,8 @@ FEW = 20  # of so many runs each is read by itself, of more all certified ones a
 class PastRelease:
     """A run that was certified for publication. A revocation recalls no file, so that a revoked release is one too.
 
-    order: the number of its last word in the ledger. source: address of the table that was read, None where no attempt says it.
+    order: the number of its last word in the ledger. source: address of the table that was read. draw: id of the seed. Both are
+    None where no attempt says it.
     made: what each stage made, by the names of the stages. manifest: keyed digest of its private manifest. never_published:
     somebody signed that nobody outside was given the file.
     """
@@ -36,6 +37,7 @@ class PastRelease:
     made: dict[str, dict[str, str]]
     manifest: str | None
     never_published: bool = False
+    draw: str | None = None
 
     @classmethod
     def from_entries(cls, found: RunEntries) -> PastRelease | None:
@@ -52,6 +54,7 @@ class PastRelease:
             certificate=ended.certificate,
             released=ended.released,
             source=attempts[-1].source if attempts else None,
+            draw=attempts[-1].draw if attempts else None,
             made={name: stage.produced for name, stage in ended.stages.items()},
             manifest=ended.manifest,
             never_published=any(one.never_published for one in found.revocations),

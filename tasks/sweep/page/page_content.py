@@ -98,7 +98,8 @@ class PageData:
     numbers, pipelines, methods, statuses, reasons, decisions: one for each point. methods: of the masks, e.g. `pram + noise`.
     reasons: of a point that was skipped or failed, else empty. decisions: does it keep every line of the policy?
     views: the sweep's own first. releases: the release file by the number of a point, of as many points as there is room for.
-    attacks: those that ran, by id. began_at, written_at: in words, with the time zone.
+    attacks: those that ran, by id. began_at, written_at: in words, with the time zone. earlier: the earlier releases with
+    which every point was attacked.
     """
 
     name: str
@@ -123,6 +124,7 @@ class PageData:
     influence: InfluenceTable | None = None
     releases: Mapping[int, str] = field(default_factory=dict)
     left_out: int = 0
+    earlier: tuple[str, ...] = ()
 
     @property
     def kinds(self) -> tuple[str, ...]:

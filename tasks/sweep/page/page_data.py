@@ -69,6 +69,7 @@ class SweepDescription:
 
     sensitivity: is it worked out? Where the points are no grid it learns forests, a few seconds for each pipeline and measure.
     release_of: the release file of a point as text, by its number; it may raise InputError. None: no texts on the page.
+    earlier: the names of the earlier releases about the same persons, with which every point was attacked.
     """
 
     name: str
@@ -84,6 +85,7 @@ class SweepDescription:
     policy: tuple[PolicyLine, ...]
     sensitivity: bool = True
     release_of: Callable[[int], str] | None = None
+    earlier: tuple[str, ...] = ()
 
 
 def create_page_data(results: Results, description: SweepDescription, regions: tuple[Region, ...] | None = None) -> PageData:
@@ -127,6 +129,7 @@ def create_page_data(results: Results, description: SweepDescription, regions: t
         influence=create_influence_table(results, moved, others, labels) if description.sensitivity else None,
         releases=_list_releases(results, description, views, decisions),
         left_out=left_out,
+        earlier=description.earlier,
     )
 
 
