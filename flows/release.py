@@ -31,9 +31,11 @@ from tasks.microdata.spec import Name, Public, PublicField, Reason, Slug, Spec
 from tasks.report.plan import ReportPlan
 from tasks.report.publication import Context, Publish
 from tasks.score.catalogue import MEASURES
+from tasks.score.cell_figures import CellMembersExposed
 from tasks.score.interval_disclosure import RankIntervalDisclosure, SdIntervalDisclosure
 from tasks.score.kinds import NotLimited
 from tasks.score.known_release import Known
+from tasks.score.measures.inference import OF_CELLS
 from tasks.score.methods import ALWAYS, SelectedMeasure
 from tasks.score.policy import Policy
 from tasks.score.release_kinds import MASKED_TABLE, MODEL, SYNTHETIC_TABLE, ReleaseKind
@@ -131,7 +133,8 @@ class ReleaseSpec(Spec):
 
     @model_validator(mode="after")
     def _rows_of_nobody_are_asked_for_nobody(self) -> ReleaseSpec:
-        intervals = [one.measure for one in self.measures if isinstance(one, RankIntervalDisclosure | SdIntervalDisclosure)]
+        rowwise = RankIntervalDisclosure | SdIntervalDisclosure | CellMembersExposed
+        intervals = [one.measure for one in self.measures if isinstance(one, rowwise)]
         uniques = [one.measure for one in self.measures if isinstance(one, Uniques)]
         if uniques and self.kind is not SYNTHETIC_TABLE:
             raise ValueError(f"`{uniques[0]}` is measured only where the rows belong to nobody (`released: {{align: none}}`)")
@@ -266,6 +269,13 @@ class ReleaseSpec(Spec):
         """Of the policy's lines; a line of no known measure is refused elsewhere."""
         names = (line.measure for line in self.policy)
         return tuple(name for name in names if name in MEASURES and MEASURES[name].of_inference)
+
+    @property
+    def measures_to_compute(self) -> tuple[SelectedMeasure, ...]:
+        """Those of the release file, and what a line of its policy on cells asks for."""
+        asked = any(line.measure in OF_CELLS for line in self.policy)
+        named = any(isinstance(one, CellMembersExposed) for one in self.measures)
+        return (*self.measures, CellMembersExposed()) if asked and not named else self.measures
 
     @property
     def model(self) -> ModelSpec | None:

@@ -90,7 +90,11 @@ def _create_candidate(
 ) -> Candidate:
     schema = basis.schema_of(release.classify_plan)
     trial = Trial(
-        "", release.attacks_to_run, drop_curve_and_files(release.intruder), release.measures, basis.holders_of(release)
+        "",
+        release.attacks_to_run,
+        drop_curve_and_files(release.intruder),
+        release.measures_to_compute,
+        basis.holders_of(release),
     )
     trial = alike.setdefault(TRIAL.dump_json(trial, by_alias=True), trial)
     group = TrialGroup(release.masking or (), 0, (trial,), release.keep_row_order is not None)
