@@ -361,7 +361,8 @@ def collect_policy_names(release: ReleaseSpec, schema: Schema | None = None) -> 
     if schema is None:
         return known
     names = (*(intruder.name for intruder in intruders(release.intruder, schema)), *release.intruder.file_holders)
-    return dataclasses.replace(known, attributes=schema.release_columns, intruders=names)
+    secrets = schema.find_by_role(Role.CONFIDENTIAL)
+    return dataclasses.replace(known, attributes=schema.release_columns, confidential=secrets, intruders=names)
 
 
 def _list_widths(release: ReleaseSpec, measure: str) -> tuple[float, ...]:

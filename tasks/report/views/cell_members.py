@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tasks.microdata.estimate import Estimate
+from tasks.microdata.numbers import count
 from tasks.report.content import Content
-from tasks.report.views.rows import TextRow, figure_text
+from tasks.report.views.rows import TextRow, figure_text, share_in_words
 from tasks.report.wording.sentence import Sentence, say
 from tasks.report.wording.units import plural
 from tasks.score.measures.inference import CELL_HOMOGENEITY, CELL_MEMBERS_EXPOSED, T_CLOSENESS
 
-CELL_HEADS = ("Homogeneous cell", "Coalition", "Skewness (t)")
+CELL_HEADS = ("An outsider (homogeneous cell)", "A coalition", "Members of the coalition", "Skewness (t)")
 
 
 def describe_cells(content: Content) -> tuple[Sentence, ...]:
@@ -29,9 +30,11 @@ def describe_worst_cell_members(content: Content) -> Iterator[Sentence]:
     worst, homogeneous = (content.worst(one.name) for one in (CELL_MEMBERS_EXPOSED, CELL_HOMOGENEITY))
     if worst is not None:
         size = int(dict(worst.parameters)["coalition"])
-        yield say("inference.cell_members", worst=worst, size=size, unit=_name_several(content), one=content.unit)
+        told = share_in_words(worst, content.edition)
+        yield say("inference.cell_members", worst=worst, share_told=told, size=size, unit=_name_several(content))
     if homogeneous is not None:
-        yield say("inference.homogeneous_cells", worst=homogeneous, unit=_name_several(content))
+        told = share_in_words(homogeneous, content.edition)
+        yield say("inference.homogeneous_cells", worst=homogeneous, share_told=told, unit=_name_several(content))
 
 
 def list_cell_rows(content: Content) -> tuple[TextRow, ...]:
@@ -42,10 +45,10 @@ def list_cell_rows(content: Content) -> tuple[TextRow, ...]:
         width = given.get("p_percent")
         homogeneous = _list_figures(content, CELL_HOMOGENEITY.name, one.attribute, width)
         skewness = _list_figures(content, T_CLOSENESS.name, one.attribute)
-        size = int(given["coalition"])
         cells = (
             figure_text(homogeneous[0] if homogeneous else None),
-            f"of {size}: {figure_text(one)}",
+            figure_text(one),
+            count(int(given["coalition"])),
             figure_text(skewness[0] if skewness else None),
         )
         rows.append(TextRow(head=one.attribute or "", cells=cells))
