@@ -63,6 +63,9 @@ def test_of_means_of_groups_the_last_member_follows(pair_of):
     assert known == [0.4, 1.0]
     assert figures(tables, p_percent=50)["cell_homogeneity|income|p_percent=50"].value == 0, "a mean is nobody's value"
     assert "t_closeness|income" not in figures(tables)
+    left = {**original, "income": [10.0, 40.0, 50.0, 60.0, 100.0]}  # frozen: 15 was the mean before somebody left
+    found = figures(pair_of(left, masked, [INCOME], steps=[group("income")]), coalition=2, p_percent=50)
+    assert found["cell_members_exposed|income|coalition=2|p_percent=50"].value == 0.6
 
 
 @pytest.mark.parametrize(

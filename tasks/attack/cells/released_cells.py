@@ -10,7 +10,7 @@ from tasks.attack.cells.distribution_distance import compute_largest_distance
 from tasks.attack.cells.group_sums import find_left_over_members
 from tasks.attack.cells.homogeneous_rest import SLACK, find_exposed_members
 from tasks.attack.inference.secret import measure_tolerance
-from tasks.attack.together.group_equations import read_group_means
+from tasks.attack.together.group_equations import GroupMeans, read_group_means
 from tasks.attack.together.recognisable_rows import ReleaseRows
 from tasks.mask.methods import Mechanism
 from tasks.microdata.alignment import Alignment
@@ -71,7 +71,8 @@ class ReleasedCells:
             means = read_group_means(self._as_release_rows(), name)
             assert means is not None  # noqa: S101  `check_secret` has seen to it
             reach = (tolerance or 0.0) * (1 + SLACK)
-            return find_left_over_members(means.group, unit[means.rows], n, means.rounding, reach, coalition)
+            kept = self._find_true_means(means, name)
+            return find_left_over_members(means.group[kept], unit[means.rows[kept]], n, means.rounding, reach, coalition)
         if tolerance is not None:
             return find_exposed_members(self.cell, unit, self.masked.positions(attribute), n, 2 * tolerance, coalition)
         codes = self._encode(name)
@@ -98,6 +99,16 @@ class ReleasedCells:
         """Raise NotApplicable for an attribute that is masked in another way than by means of groups."""
         if self._is_masked(name) and read_group_means(self._as_release_rows(), name) is None:
             raise NotApplicable(f"{name} is masked, and its released values are neither the original ones nor means of groups")
+
+    def _find_true_means(self, means: GroupMeans, name: str) -> Booleans:
+        """Which rows are in a group whose published value is the mean of its members.
+
+        It is not where groups are frozen and somebody has left one: nothing follows from its sum.
+        """
+        original, size = self.original.floats(name)[means.rows], np.bincount(means.group)
+        away = np.abs(np.bincount(means.group, weights=original) / size - means.mean)
+        found: Booleans = (away <= means.rounding + SLACK * np.abs(means.mean).max())[means.group]
+        return found
 
     def _is_masked(self, name: str) -> bool:
         return any(name in step.target_attributes for step in self.mechanisms)
