@@ -7,6 +7,7 @@ import json
 import pytest
 from release_files import RELEASE
 
+from flows.cli.advice.release_warnings import list_release_warnings
 from flows.release import ReleaseSpec, collect_policy_names
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Attribute, Role, Scale, Schema
@@ -57,6 +58,16 @@ def test_a_line_is_about_confidential_attributes():
     skewed = read(policy=[{"measure": "t_closeness", "at_most": 0.2}])
     with pytest.raises(InputError, match="baseline"):
         check_policy(skewed.policy, collect_policy_names(skewed))
+
+
+@pytest.mark.parametrize(("attribute", "warned"), [("age", True), ("vote", False)])
+def test_a_line_that_no_cell_can_decide_is_warned_of(attribute, warned):
+    step = {"method": "rank_swapping", "attributes": ["age"], "window_percent": 5}
+    if attribute == "vote":
+        step = {"method": "pram", "attributes": ["vote"], "retention": 0.8}
+    release = read(masking=[step], policy=[*RELEASE["policy"], LINE])
+    assert [one.partition(" ")[0] for one in list_release_warnings(release, SCHEMA)] == (["policy[1]"] if warned else [])
+    assert list_release_warnings(read(masking=[step]), SCHEMA) == []
 
 
 def test_rows_of_nobody_have_no_cells():
