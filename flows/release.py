@@ -31,9 +31,11 @@ from tasks.microdata.spec import Name, Public, PublicField, Reason, Slug, Spec
 from tasks.report.plan import ReportPlan
 from tasks.report.publication import Context, Publish
 from tasks.score.catalogue import MEASURES
+from tasks.score.cell_figures import CellMembersExposed
 from tasks.score.interval_disclosure import RankIntervalDisclosure, SdIntervalDisclosure
 from tasks.score.kinds import NotLimited
 from tasks.score.known_release import Known
+from tasks.score.measures.inference import OF_CELLS
 from tasks.score.methods import ALWAYS, SelectedMeasure
 from tasks.score.policy import Policy
 from tasks.score.release_kinds import MASKED_TABLE, MODEL, SYNTHETIC_TABLE, ReleaseKind
@@ -131,7 +133,8 @@ class ReleaseSpec(Spec):
 
     @model_validator(mode="after")
     def _rows_of_nobody_are_asked_for_nobody(self) -> ReleaseSpec:
-        intervals = [one.measure for one in self.measures if isinstance(one, RankIntervalDisclosure | SdIntervalDisclosure)]
+        rowwise = RankIntervalDisclosure | SdIntervalDisclosure | CellMembersExposed
+        intervals = [one.measure for one in self.measures if isinstance(one, rowwise)]
         uniques = [one.measure for one in self.measures if isinstance(one, Uniques)]
         if uniques and self.kind is not SYNTHETIC_TABLE:
             raise ValueError(f"`{uniques[0]}` is measured only where the rows belong to nobody (`released: {{align: none}}`)")
@@ -267,6 +270,13 @@ class ReleaseSpec(Spec):
         return tuple(line for line in self.policy if line.measure not in MEASURES or not MEASURES[line.measure].of_inference)
 
     @property
+    def measures_to_compute(self) -> tuple[SelectedMeasure, ...]:
+        """Those of the release file, and what a line of its policy on cells asks for."""
+        asked = any(line.measure in OF_CELLS for line in self.policy)
+        named = any(isinstance(one, CellMembersExposed) for one in self.measures)
+        return (*self.measures, CellMembersExposed()) if asked and not named else self.measures
+
+    @property
     def model(self) -> ModelSpec | None:
         """The model that is released, told what it is trained on; None: a table is released."""
         if self.release is None:
@@ -350,7 +360,8 @@ def collect_policy_names(release: ReleaseSpec, schema: Schema | None = None) -> 
     if schema is None:
         return known
     names = (*(intruder.name for intruder in intruders(release.intruder, schema)), *release.intruder.file_holders)
-    return dataclasses.replace(known, attributes=schema.release_columns, intruders=names)
+    secrets = schema.find_by_role(Role.CONFIDENTIAL)
+    return dataclasses.replace(known, attributes=schema.release_columns, confidential=secrets, intruders=names)
 
 
 def _list_widths(release: ReleaseSpec, measure: str) -> tuple[float, ...]:

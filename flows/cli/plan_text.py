@@ -95,7 +95,7 @@ def describe_plan(release: ReleaseSpec, intruders: tuple[Intruder, ...]) -> list
         ("attack", f"{omission.attack} is omitted{_format_omission_suffix(omission)}: {omission.reason}")
         for omission in release.omit
     ]
-    added = "".join(f"; {describe_method(measure)}" for measure in release.measures)
+    added = "".join(f"; {describe_method(measure)}" for measure in release.measures_to_compute)
     rows.append(("score", f"the measures that always run{added}"))
     rows += [("policy", _line_in_words(line)) for line in release.policy]
     reasons = ((kind, reason) for kind in KINDS if (reason := release.not_limited.reason(kind)) is not None)

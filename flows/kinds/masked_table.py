@@ -210,7 +210,7 @@ def score_table(job: ReleaseJob, found: AttackResults) -> RecordRef[Score]:
         schema=job.masked.schema,
         mechanisms=job.masked.mechanisms,
         results=found.results,
-        measures=store_part(release.measures, tuple),
+        measures=store_part(release.measures_to_compute, tuple),
         policy=store_part(release.policy, tuple),
         members=found.members,
         people=job.people,

@@ -100,7 +100,11 @@ def _create_candidate(
     schema = basis.schema_of(release.classify_plan)
     masking, continuation = basis.finder.prepare(release, basis.read_schema(release))
     trial = Trial(
-        "", release.attacks_to_run, drop_curve_and_files(release.intruder), release.measures, basis.holders_of(release)
+        "",
+        release.attacks_to_run,
+        drop_curve_and_files(release.intruder),
+        release.measures_to_compute,
+        basis.holders_of(release),
     )
     trial = alike.setdefault(TRIAL.dump_json(trial, by_alias=True), trial)
     group = TrialGroup(masking, 0, (trial,), release.keep_row_order is not None)

@@ -17,6 +17,7 @@ from tasks.report.content import Content
 from tasks.report.kinds import find_report
 from tasks.report.views import (
     attacks,
+    cell_members,
     estimated,
     exceptions,
     figures,
@@ -77,6 +78,7 @@ def render_report(content: Content) -> str:
         "overview": overview,
         "policy": policy_lines,
         "attacks": attacks,
+        "cell_members": cell_members,
         "masks": masks,
         "residual": residual,
         "table_risks": table_risks,

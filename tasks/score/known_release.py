@@ -16,7 +16,8 @@ class Known:
 
     attacks: ids that will run. not_of_files: of those that no holder of an external file can carry out. membership: ids of the
     attacks that tell who is in the file. inference: of those that infer confidential values.
-    intruders: `declared`, `insider:<attribute>`, `file:<name>`. attributes: names of the table.
+    intruders: `declared`, `insider:<attribute>`, `file:<name>`. attributes: names of the table. confidential: of them those
+    whose values are inferred.
     kind: what is released. not_of_nobody: of the attacks, those that say nothing of a synthetic table.
     p_percent, sd_percent: widths of rank intervals, and of intervals by standard deviations, that will be measured.
     measures: names of those that will be computed.
@@ -28,6 +29,7 @@ class Known:
     not_of_files: tuple[str, ...] = ()
     intruders: tuple[str, ...] | None = None
     attributes: tuple[str, ...] | None = None
+    confidential: tuple[str, ...] | None = None
     kind: ReleaseKind | None = None
     not_of_nobody: tuple[str, ...] = ()
     p_percent: tuple[float, ...] | None = None

@@ -18,6 +18,7 @@ from tasks.microdata.table import Microdata
 from tasks.score.anonymity import KAnonymitySubset, k_anonymity_subset
 from tasks.score.attack_coverage import EARLIER
 from tasks.score.catalogue import MEASURES
+from tasks.score.cell_figures import CellMembersExposed, cell_members_exposed
 from tasks.score.interval_disclosure import (
     RankIntervalDisclosure,
     SdIntervalDisclosure,
@@ -32,7 +33,7 @@ from tasks.score.synthetic.uniques import Uniques
 from tasks.score.table_measures import compute_family
 from tasks.score.table_pair import RowwiseTablePair, TablePair
 
-AnyMeasure = RankIntervalDisclosure | SdIntervalDisclosure | KAnonymitySubset | Uniques
+AnyMeasure = RankIntervalDisclosure | SdIntervalDisclosure | KAnonymitySubset | Uniques | CellMembersExposed
 SelectedMeasure = Annotated[AnyMeasure, Field(discriminator="measure")]
 ALWAYS: tuple[AnyMeasure, ...] = (RankIntervalDisclosure(), SdIntervalDisclosure())
 
@@ -121,6 +122,8 @@ def _compute_measure(tables: RowwiseTablePair, spec: SelectedMeasure) -> tuple[E
             return sd_interval_disclosure(tables, spec)
         case KAnonymitySubset():
             return (k_anonymity_subset(tables, spec),)
+        case CellMembersExposed():
+            return cell_members_exposed(tables, spec)
         case Uniques():
             what = f"{spec.measure} is measured where the rows of the release belong to nobody"
             raise InputError("measure-of-nobody", "measures", what, "a release with `align: none`", "take it out", spec.measure)

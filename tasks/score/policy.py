@@ -15,6 +15,7 @@ from tasks.score.catalogue import MEASURES
 from tasks.score.known_release import Known, refuse_unmeasured
 from tasks.score.measure import SUBGROUPS, Measure
 from tasks.score.measures.disclosure import K_ANONYMITY_SUBSET, REPLICATED_UNIQUES, SD_INTERVAL_DISCLOSURE, UNIQUES_RELEASED
+from tasks.score.measures.inference import OF_CELLS
 from tasks.score.measures.membership import DECIDING, FALSE_POSITIVE_RATES, NOT_ALONE, PARTS
 
 Direction = Literal["at_most", "at_least"]
@@ -157,7 +158,8 @@ def _check_line(line: PolicyLine, known: Known, where: str) -> None:
     _check_exists(line.subgroup, PARTS if measure.of_membership else SUBGROUPS, f"{where}.subgroup", "subgroup")
     _check_intruder(line.intruder, known.intruders, f"{where}.intruder")
     if measure.name not in OF_SEVERAL:
-        _check_exists(line.attribute, known.attributes, f"{where}.attribute", "attribute")
+        named = known.confidential if measure.of_inference or measure.name in OF_CELLS else known.attributes
+        _check_exists(line.attribute, named, f"{where}.attribute", "attribute")
     _check_width(line, known, f"{where}.p_percent")
     _check_rate(line, f"{where}.false_positive_rate")
 

@@ -77,8 +77,9 @@ def by_id(figures):
 def test_every_measure_has_a_figure_or_the_one_reason():
     both = (attacked(SOURCE, ROWS, SCHEMA), attacked(SOURCE, ROWS, SCHEMA, Transparency(method="transparency")))
     found = scored(results=both)
-    elsewhere = {"k_anonymity_subset", "groups_exposed", "subgroup_reidentification", "posterior_at_truth",
-                 "reidentification_present", "false_links_absent"}  # fmt: skip
+    elsewhere = {"k_anonymity_subset", "cell_members_exposed", "cell_homogeneity", "t_closeness", "groups_exposed",
+                 "subgroup_reidentification", "posterior_at_truth", "reidentification_present",
+                 "false_links_absent"}  # fmt: skip
     assert {one.measure for one in found} == set(OF_EVERY_RELEASE) - elsewhere
     for one in found:
         if not MEASURES[one.measure].of_nobody or one.attack == "transparency":

@@ -60,6 +60,7 @@ ELSEWHERE = {
     "epsilon", *(one.name for one in MEASURES.values() if one.only_of_nobody or one.only_of_model),
     *(one.name for one in MEASURES.values() if one.of_membership or one.of_inference),
     *(one.name for one in MEASURES.values() if one.of_earlier_releases),
+    "cell_members_exposed", "cell_homogeneity", "t_closeness",
 }  # fmt: skip
 OUTCOMES = {
     "target": [0, 1, 2, 3],

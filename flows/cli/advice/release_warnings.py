@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from tasks.mask.methods import resolve_steps
 from tasks.microdata.alignment import ROWS_OF_NOBODY
-from tasks.microdata.schema import Scale
+from tasks.microdata.schema import Role, Scale
 from tasks.score.inference import compute_smallest_excess_limit
-from tasks.score.measures.inference import INFERENCE_EXCESS, SUBGROUP_INFERENCE_EXCESS
+from tasks.score.measures.inference import INFERENCE_EXCESS, OF_CELLS, SUBGROUP_INFERENCE_EXCESS
 from tasks.score.membership.membership_estimates import others_needed
 from tasks.score.membership.sample_size import GUESSES, compute_guess_bound, find_sample_size
 from tasks.score.policy import FILE, PolicyLine, cannot_fail, find_rate
@@ -34,6 +35,7 @@ def list_release_warnings(
         *_find_lines_on_a_share(release),
         *_find_lines_on_few_people(release, asked),
         *_find_narrow_inference_lines(release, inferred),
+        *_find_lines_without_cells(release, schema),
         *_find_uncut_targets(release, schema),
     ]
 
@@ -120,6 +122,21 @@ def _find_narrow_inference_lines(release: ReleaseSpec, inferred: tuple[int, int]
                 f"people as `fewest_of_subgroup` allows, an excess of 0 has a 95 % bound of up to {of_part:.3f}; raise "
                 "`fewest_of_subgroup`, or the limit"
             )
+
+
+def _find_lines_without_cells(release: ReleaseSpec, schema: Schema) -> Iterator[str]:
+    """Lines on cells where a step moves values of quasi-identifiers, so that nobody knows who is in a cell."""
+    lines = [(i, line) for i, line in enumerate(release.policy) if line.measure in OF_CELLS]
+    if not lines:
+        return
+    keys = set(schema.find_by_role(Role.QUASI_IDENTIFIER))
+    moving = [step for step in resolve_steps(release.steps, schema, "masking") if step.moves_values]
+    moved = {step.method: None for step in moving if keys.intersection(step.target_attributes)}
+    for i, line in lines if moved else ():
+        yield (
+            f"policy[{i}] ({line.measure}) stays undecided: {', '.join(moved)} moves values of quasi-identifiers, and nobody "
+            "knows in which cell somebody is; take the line out"
+        )
 
 
 def _list_fields_that_leave_out(release: ReleaseSpec, line: PolicyLine) -> list[str]:

@@ -63,7 +63,7 @@ def create_group_equations(releases: Sequence[ReleaseRows], labels: Integers, na
     intruder, whose equation holds as well. labels: see `label_recognised`. One unknown is the value of a person's rows with one
     label, if it is the same in each of them. A value that changed is another one, and so is that of a row that is not joined.
     """
-    shown = [(place, found) for place, rows in enumerate(releases) if (found := _read_groups(rows, name)) is not None]
+    shown = [(place, found) for place, rows in enumerate(releases) if (found := read_group_means(rows, name)) is not None]
     if len(shown) < 2 or shown[0][0] != 0:
         return None
     values = [releases[place].original.floats(name)[releases[place].alignment.record[one.rows]] for place, one in shown]
@@ -87,7 +87,7 @@ def create_group_equations(releases: Sequence[ReleaseRows], labels: Integers, na
 
 
 @dataclass(frozen=True, slots=True)
-class _Groups:
+class GroupMeans:
     """The masked rows with a value, the group of each, the mean of each group, and how far the exact one may be from it."""
 
     rows: Integers
@@ -96,7 +96,8 @@ class _Groups:
     rounding: float
 
 
-def _read_groups(release: ReleaseRows, name: str) -> _Groups | None:
+def read_group_means(release: ReleaseRows, name: str) -> GroupMeans | None:
+    """The groups of one attribute of a release, as rows that look alike; None: it shows no means of them."""
     block = find_averaged_block(release, name)
     if block is None:
         return None
@@ -105,7 +106,7 @@ def _read_groups(release: ReleaseRows, name: str) -> _Groups | None:
     codes = np.column_stack([encode_jointly(release.masked.column(one))[0][rows] for one in block])
     _, first, group = np.unique(codes, axis=0, return_index=True, return_inverse=True)
     rounding = grid_step(find_precision_grid(release.masked, name)) / 2
-    return _Groups(rows, group.reshape(-1), values[rows][first], rounding) if len(rows) else None
+    return GroupMeans(rows, group.reshape(-1), values[rows][first], rounding) if len(rows) else None
 
 
 def _number_persons(releases: Sequence[ReleaseRows], labels: Integers, place: int) -> Integers:

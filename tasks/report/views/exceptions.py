@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tasks.report.content import Content
+from tasks.report.views.cell_members import describe_worst_cell_members
 from tasks.report.views.inference import describe_worst_inference
 from tasks.report.views.membership import worst_of_membership
 from tasks.report.views.residual import summary
@@ -93,6 +94,7 @@ def _figures(content: Content, kind: DisclosureKind) -> Iterator[str]:
             yield from values_in_words(content)
             yield from describe_worst_inference(content)
             yield from describe_reconstruction(content)
+            yield from describe_worst_cell_members(content)
         case "membership":
             yield from filter(None, (worst_of_membership(content),))
         case _:

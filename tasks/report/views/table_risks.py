@@ -10,6 +10,7 @@ from tasks.mask.ranks.rank_swapping import KNOWN_LIMIT
 from tasks.microdata.estimate import Estimate
 from tasks.microdata.schema import Role
 from tasks.report.content import Content, extract_extra_knowledge, is_insider, parse_external_file
+from tasks.report.views.cell_members import describe_worst_cell_members
 from tasks.report.views.insider_curve import describe_columns, describe_curve
 from tasks.report.views.known_limits import describe_editions, describe_randomness, describe_rows, describe_scope
 from tasks.report.views.membership import describe_insider, worst_of_membership
@@ -37,6 +38,7 @@ def describe_table_risks(content: Content) -> tuple[str, ...]:
         *_describe_asserted_links(content),
         *(values_in_words(content) if content.kind.has_owners else ()),
         *describe_reconstruction(content),
+        *describe_worst_cell_members(content),
         *_intervals(content),
         *_describe_unmasked_keys(content),
         *_pairs_of_swaps(content),

@@ -146,3 +146,55 @@ INFERENCE_WITHOUT_TARGET = Measure(
     of_inference=True,
 )
 DECIDING = (INFERENCE_EXCESS.name, INFERENCE_ASSERTED.name)
+CELL_MEMBERS_EXPOSED = Measure(
+    name="cell_members_exposed",
+    function="tasks.score.cell_figures.cell_members_exposed",
+    unit="share",
+    largest=1,
+    better="lower",
+    about="attribute",
+    chance="none",
+    rounding="share",
+    says="share of people whose value follows from their cell for a coalition of members who subtract themselves",
+    title="Members of cells exposed",
+    sentence=(
+        "The share of people whose value follows if so many other people of their cell take away their own values, the worst "
+        "coalition for each person: a category for certain, a number within so many percent of a standard deviation."
+    ),
+    has_parameters=True,
+)
+CELL_HOMOGENEITY = Measure(
+    name="cell_homogeneity",
+    function="tasks.score.cell_figures.cell_members_exposed",
+    unit="share",
+    largest=1,
+    better="lower",
+    about="attribute",
+    chance="none",
+    rounding="share",
+    says="share of people in whose cell everybody has one value, so that an outsider knows it (homogeneity attack)",
+    title="People in homogeneous cells",
+    sentence=(
+        "The share of people in whose cell everybody has one value (of numbers: within so many percent of a standard deviation "
+        "of one guess), so that an outsider who knows the cell knows the value."
+    ),
+    has_parameters=True,
+)
+T_CLOSENESS = Measure(
+    name="t_closeness",
+    function="tasks.score.cell_figures.cell_members_exposed",
+    unit="share",
+    largest=1,
+    better=None,
+    about="attribute",
+    chance="none",
+    rounding="statistic",
+    says="largest distance between the shares of the categories in a cell and in the released table (skewness)",
+    title="Skewness of cells (t-closeness)",
+    sentence=(
+        "The largest distance between the shares of the categories in a cell and in the whole table: what is believed of "
+        "people of that cell beyond what is believed of everybody, though nothing need follow."
+    ),
+    has_parameters=True,
+)
+OF_CELLS = (CELL_MEMBERS_EXPOSED.name, CELL_HOMOGENEITY.name)
