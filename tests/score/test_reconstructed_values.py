@@ -10,6 +10,7 @@ from tasks.attack.together.value_reconstruction import ReconstructedAttribute, R
 from tasks.microdata.errors import InputError
 from tasks.score.figure_rounding import round_for_publication
 from tasks.score.kinds import Subject, find_unlimited_kinds
+from tasks.score.measures.inference import DECIDING
 from tasks.score.policy import PolicyLine
 from tasks.score.reconstructed_values import estimate_reconstruction
 from tasks.score.release_kinds import MASKED_TABLE
@@ -93,6 +94,6 @@ def test_no_other_figure_of_it_can_be_limited():
 
 def test_a_line_does_not_answer_what_one_release_tells():
     table = Subject(kind=MASKED_TABLE, confidential=("vote",))
-    told = PolicyLine(measure="linked_value_disclosed", at_most=0.6)
+    told = [PolicyLine(measure=name, at_most=0.6) for name in DECIDING]
     assert "inference" in find_unlimited_kinds([LINE], table)
-    assert "inference" not in find_unlimited_kinds([LINE, told], table)
+    assert "inference" not in find_unlimited_kinds([LINE, *told], table)
