@@ -34,6 +34,7 @@ from tasks.score.catalogue import MEASURES
 from tasks.score.interval_disclosure import RankIntervalDisclosure, SdIntervalDisclosure
 from tasks.score.kinds import NotLimited
 from tasks.score.known_release import Known
+from tasks.score.measures.singling_out import SINGLING_OUT
 from tasks.score.methods import ALWAYS, SelectedMeasure
 from tasks.score.policy import Policy
 from tasks.score.release_kinds import MASKED_TABLE, MODEL, SYNTHETIC_TABLE, ReleaseKind
@@ -266,6 +267,11 @@ class ReleaseSpec(Spec):
         """Of the policy's lines; a line of no known measure is refused elsewhere."""
         names = (line.measure for line in self.policy)
         return tuple(name for name in names if name in MEASURES and MEASURES[name].of_inference)
+
+    @property
+    def limits_singling_out(self) -> bool:
+        """Does a policy line ask whom the released rows single out?"""
+        return self.kind.is_table and any(line.measure == SINGLING_OUT.name for line in self.policy)
 
     @property
     def model(self) -> ModelSpec | None:

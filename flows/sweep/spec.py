@@ -101,6 +101,10 @@ def _load_base(spec: SweepSpec, document: Document) -> tuple[Document, ReleaseSp
         what = f"the policy of the base release limits `{inferred[0]}`, and a sweep trains no models"
         allowed, remedy = "a base without lines on what models infer", "add them to the release that is promoted"
         raise _create_sweep_error(document, ("base",), what, allowed, remedy, spec.base)
+    if base.limits_singling_out:
+        what = "the policy of the base release limits `singling_out`, and a sweep counts nobody who is singled out"
+        allowed, remedy = "a base without such a line", "add it to the release that is promoted"
+        raise _create_sweep_error(document, ("base",), what, allowed, remedy, spec.base)
     return read_document(path), base
 
 

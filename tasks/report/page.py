@@ -31,6 +31,7 @@ from tasks.report.views import (
     overview,
     policy_lines,
     residual,
+    singling_out,
     table_risks,
 )
 from tasks.report.wording.meanings import MEANINGS
@@ -83,6 +84,7 @@ def render_report(content: Content) -> str:
         "exceptions": exceptions,
         "missing": missing,
         "inference": inference,
+        "singling_out": singling_out,
         "membership": membership,
         "membership_summary": membership_summary,
         "nobody": fully_synthetic,
