@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 
 from tasks.attack.inference.experiment import InferenceExperiment, create_experiment, mask_half
-from tasks.attack.inference.task import NO_REHEARSAL
 from tasks.attack.membership.frame import REHEARSED
 from tasks.attack.membership.inference import select_repeatable_steps
 from tasks.attack.singling_out.isolation import single_out
@@ -24,6 +23,10 @@ from tasks.runtime.draws import read_seed
 from tasks.runtime.stages import stage
 
 ROOMS = ("attack", "train", "mask", "classify", "ingest")
+NO_REHEARSAL = (
+    "what isolates people who are not in the release is not known: the table was made elsewhere, and the release file names "
+    "nobody who is not in it (`control: {table: <path>}`)"
+)
 ALL = 2**62  # people: nobody is left out
 
 
