@@ -182,6 +182,7 @@ def test_the_line_is_that_of_the_wrong_value(load, tmp_path):
         (("masking:", "maskng:"), "base.yaml, line 6: maskng", "did you mean `masking`?"),
         (("masking: [{method: microaggregation, k: 5}]", "released: {table: m.csv}"), "sweep.yaml, line 3: base", "elsewhere"),
         (("measure: reidentification", "measure: inference_excess"), "sweep.yaml, line 3: base", "inference_excess"),
+        (("measure: reidentification", "measure: singling_out"), "sweep.yaml, line 3: base", "singling_out"),
     ],
 )
 def test_a_base_that_cannot_be_swept_is_refused(load, change, where, words):
