@@ -36,6 +36,7 @@ from tasks.score.interval_disclosure import RankIntervalDisclosure, SdIntervalDi
 from tasks.score.kinds import NotLimited
 from tasks.score.known_release import Known
 from tasks.score.measures.inference import OF_CELLS
+from tasks.score.measures.singling_out import SINGLING_OUT
 from tasks.score.methods import ALWAYS, SelectedMeasure
 from tasks.score.policy import Policy
 from tasks.score.release_kinds import MASKED_TABLE, MODEL, SYNTHETIC_TABLE, ReleaseKind
@@ -266,8 +267,9 @@ class ReleaseSpec(Spec):
 
     @property
     def policy_of_sweep(self) -> Policy:
-        """The lines that a sweep decides: none on what models infer, because it trains none."""
-        return tuple(line for line in self.policy if line.measure not in MEASURES or not MEASURES[line.measure].of_inference)
+        """The lines that a sweep decides: none on what needs a rehearsal of its own, inference and singling out."""
+        left = {one.name for one in MEASURES.values() if one.of_inference} | {SINGLING_OUT.name}
+        return tuple(line for line in self.policy if line.measure not in left)
 
     @property
     def measures_to_compute(self) -> tuple[SelectedMeasure, ...]:
@@ -275,6 +277,11 @@ class ReleaseSpec(Spec):
         asked = any(line.measure in OF_CELLS for line in self.policy)
         named = any(isinstance(one, CellMembersExposed) for one in self.measures)
         return (*self.measures, CellMembersExposed()) if asked and not named else self.measures
+
+    @property
+    def limits_singling_out(self) -> bool:
+        """Does a policy line ask whom the released rows single out?"""
+        return self.kind.is_table and any(line.measure == SINGLING_OUT.name for line in self.policy)
 
     @property
     def model(self) -> ModelSpec | None:

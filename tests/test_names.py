@@ -28,7 +28,7 @@ SAME_MEANING = {
     # commands, and what they run; what each stage has; parts of a release kind; measures or figures, and their chart or chapter
     "module": """base masked_table synthetic_table backup calibrate certify keys promote quarantine replay run serve
         methods outputs plan spec task
-        inference membership missing_limits model subgroups units waterfall""",
+        inference membership missing_limits model singling_out subgroups units waterfall""",
 }
 MOST = {"participle": 0.04, "preposition": 0.02}
 

@@ -11,13 +11,13 @@ from flows.cli.terminal import console
 from tasks.microdata.errors import InputError
 from tasks.microdata.suggestion import did_you_mean
 
-STAGES = ("mask", "train", "attack", "membership", "inference", "score")
+STAGES = ("mask", "train", "attack", "membership", "inference", "singling_out", "score")
 
 
 @app.command()
 def methods(
     stage: Annotated[
-        str | None, typer.Argument(help="mask, train, attack, membership, inference or score", show_default=False)
+        str | None, typer.Argument(help="mask, train, attack, membership, inference, singling_out or score", show_default=False)
     ] = None,
 ) -> int:
     """The methods of a stage, and their parameters. Masks: also what an intruder who knows them can do."""
@@ -60,6 +60,8 @@ def describe_methods(stage: str) -> tuple[dict[str, str], ...]:
             from tasks.attack.membership.methods import describe
         case "inference":
             from tasks.attack.inference.model_based_disclosure import describe
+        case "singling_out":
+            from tasks.attack.singling_out.isolation import describe
         case _:
             from tasks.score.methods import describe
     return describe()

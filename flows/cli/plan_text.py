@@ -91,6 +91,8 @@ def describe_plan(release: ReleaseSpec, intruders: tuple[Intruder, ...]) -> list
     asks = "who is in the file" if release.kind.is_table else "whose records the model was trained on"
     rows += [("attack", f"{_describe_membership_attack(attack)} on {asks}") for attack in release.membership_attacks]
     rows += [("attack", f"{describe_method(attack)} on confidential values") for attack in release.inference_attacks]
+    if release.limits_singling_out:
+        rows.append(("attack", "singling out, by predicates over at most three quasi-identifiers"))
     rows += [
         ("attack", f"{omission.attack} is omitted{_format_omission_suffix(omission)}: {omission.reason}")
         for omission in release.omit

@@ -11,6 +11,7 @@ from flows.run.stage_runner import MaskingArtifacts, ReleaseArtifacts, StageRunn
 from flows.table_stages import FileHolders
 from tasks.attack.inference.outcomes import InferenceOutputs
 from tasks.attack.outputs import AnswerOutputs, AttackOutputs, MembershipOutputs, PeopleOutputs
+from tasks.attack.singling_out.outcomes import SinglingOutOutputs
 from tasks.attack.together.earlier_release import EarlierRelease
 from tasks.attack.together.value_reconstruction import ReconstructionResult
 from tasks.ingest.outputs import IngestOutputs
@@ -56,6 +57,7 @@ class AttackResults:
 
     answers: what a model said of the people, if they could be asked about. reconstruction: what follows from this release and
     earlier ones together; None: no earlier release counts. inferred: what the attacks found that infer confidential values.
+    isolated: whom predicates single out.
     """
 
     results: list[AttackOutputs] = field(default_factory=list)
@@ -63,6 +65,7 @@ class AttackResults:
     answers: AnswerOutputs | None = None
     reconstruction: RecordRef[ReconstructionResult] | None = None
     inferred: list[InferenceOutputs] = field(default_factory=list)
+    isolated: list[SinglingOutOutputs] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

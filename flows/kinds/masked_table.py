@@ -18,6 +18,8 @@ from tasks.attack.membership.inference import find_scored_linkage
 from tasks.attack.membership.law_ratio import LawRatio
 from tasks.attack.membership.methods import AnyTableAttack, OfDeclaredIntruder, attack_name
 from tasks.attack.outputs import AttackOutputs, MembershipOutputs
+from tasks.attack.singling_out.outcomes import SinglingOutOutputs
+from tasks.attack.singling_out.task import single_people_out
 from tasks.attack.task import attack_release, infer_membership
 from tasks.attack.threat import (
     Intruder,
@@ -55,7 +57,8 @@ def make_table(job: ReleaseJob) -> MadeRelease:
 def attack_table(job: ReleaseJob, _: MadeRelease) -> AttackResults:
     """What linkage finds, what the attacks say that infer who is in the file, and what follows with earlier releases."""
     found, members, inferred = run_attacks(job), run_membership_attacks(job), run_inference_attacks(job)
-    return AttackResults(found, members, reconstruction=reconstruct(job), inferred=inferred)
+    isolated = run_singling_out(job)
+    return AttackResults(found, members, reconstruction=reconstruct(job), inferred=inferred, isolated=isolated)
 
 
 def run_attacks(job: ReleaseJob) -> list[AttackOutputs]:
@@ -182,6 +185,29 @@ def run_inference_attacks(job: ReleaseJob) -> list[InferenceOutputs]:
     return job.runner.run_all("inference", calls)
 
 
+def run_singling_out(job: ReleaseJob) -> list[SinglingOutOutputs]:
+    """Whom the released rows single out, where a policy line asks: of this release, and where nobody is known not to be in it,
+    of a rehearsal as well.
+    """
+    if not job.release.limits_singling_out:
+        return []
+    masked = job.masked
+    calls = {
+        f"singling out{' (rehearsal)' if is_rehearsal else ''}": single_people_out.bind(
+            data=masked.data,
+            control=masked.control,
+            masked=masked.require_table()["masked"],
+            schema=masked.schema,
+            mechanisms=masked.mechanisms,
+            is_rehearsal=is_rehearsal,
+            can_be_rehearsed=job.release.released is None,
+            draw=masked.draw,
+        )
+        for is_rehearsal in ((False,) if masked.control is not None else (False, True))
+    }
+    return job.runner.run_all("singling out", calls)
+
+
 def reconstruct(job: ReleaseJob) -> RecordRef[ReconstructionResult] | None:
     """The values that follow from the group means of this release and earlier ones; None where no earlier release counts, or
     the rows belong to nobody.
@@ -218,6 +244,7 @@ def score_table(job: ReleaseJob, found: AttackResults) -> RecordRef[Score]:
         earlier=list(job.earlier),
         reconstruction=found.reconstruction,
         inferred=found.inferred,
+        isolated=found.isolated,
     )
     return job.runner.run("score", call)["score"]
 
@@ -240,6 +267,7 @@ def report_table(job: ReleaseJob, _: MadeRelease, found: AttackResults, score: R
         people=job.people,
         control=job.masked.control,
         inferred=found.inferred,
+        isolated=found.isolated,
     )
     return job.runner.run("report", call)
 

@@ -10,6 +10,7 @@ from tasks.attack.inference.outcomes import InferenceResult
 from tasks.attack.membership.methods import MembershipResult
 from tasks.attack.omissions import Omission
 from tasks.attack.outcomes.outcome import AttackResult
+from tasks.attack.singling_out.outcomes import SinglingOutResult
 from tasks.attack.threat import IntruderSpec
 from tasks.ingest.methods import IngestReport
 from tasks.mask.categories.original_shares import EstimatedShares
@@ -48,7 +49,7 @@ class Content:
 
     mechanisms: the steps with their attributes resolved. attacks: results without their outcomes, in the order of the plan.
     membership: what attacks that ask who is in the file said, without their scores. control: rows that were set aside for them.
-    inference: what attacks that infer confidential values did.
+    inference: what attacks that infer confidential values did. singling_out: what was asked of whom, without what was counted.
     outside: rows of a table of people who are not in the source, in place of a control.
     omitted: what the release file omits, and why; `omissions` are those that gave no figure.
     estimates, verdict: rounded for the public by `public_edition`.
@@ -76,6 +77,7 @@ class Content:
     attacks: tuple[AttackResult, ...]
     membership: tuple[MembershipResult, ...] = ()
     inference: tuple[InferenceResult, ...] = ()
+    singling_out: tuple[SinglingOutResult, ...] = ()
     control: int | None = None
     outside: int | None = None
     omitted: tuple[Omission, ...] = ()

@@ -32,6 +32,7 @@ from tasks.report.views import (
     overview,
     policy_lines,
     residual,
+    singling_out,
     table_risks,
 )
 from tasks.report.wording.meanings import MEANINGS
@@ -85,6 +86,7 @@ def render_report(content: Content) -> str:
         "exceptions": exceptions,
         "missing": missing,
         "inference": inference,
+        "singling_out": singling_out,
         "membership": membership,
         "membership_summary": membership_summary,
         "nobody": fully_synthetic,

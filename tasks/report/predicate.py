@@ -12,7 +12,7 @@ from tasks.score.verdict_word import format_verdict
 OLDER_PREDICATE_TYPES = ("urn:sdcert:predicate:release:2",)  # which this form reads: it only has more
 STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
 PREDICATE_TYPE = "urn:sdcert:predicate:release:3"
-ATTACK_CATALOGUE_VERSION = "11"  # raised with every attack that is added or made stronger
+ATTACK_CATALOGUE_VERSION = "12"  # raised with every attack that is added or made stronger
 
 NOT_ASSESSED: NotAssessed = "not assessed"
 NotAssessed = Literal["not assessed"]
@@ -149,7 +149,7 @@ class WorkingPartyCriterion(Spec):
     """One of the three risks of WP29's Opinion 05/2014.
 
     measure, value, decision: of the worst policy line about this risk. Without such a line the worst figure found among the
-    attacks run, and no decision.
+    attacks run, and no decision. reason: why there is none: what the policy says, or which lines it lacks.
     """
 
     attacks: Texts | NotAssessed
@@ -157,6 +157,7 @@ class WorkingPartyCriterion(Spec):
     value: float | NotAssessed
     decision: Decision | NotAssessed
     lower_bound: bool | NotAssessed = Field(default=NOT_ASSESSED, description=AT_LEAST)
+    reason: str | None = Field(default=None, exclude_if=lambda given: given is None)
 
 
 class WorkingPartyCriteria(Spec):

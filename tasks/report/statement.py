@@ -14,9 +14,8 @@ from tasks.mask.sampling import Sampling
 from tasks.microdata.canonical import canonical
 from tasks.microdata.table import Microdata
 from tasks.report.attack_claims import list_attack_claims
-from tasks.report.attack_model import build_attack_model, find_worst_risk
+from tasks.report.attack_model import build_attack_model
 from tasks.report.content import Content
-from tasks.report.kinds import find_report
 from tasks.report.page import Stamp
 from tasks.report.predicate import (
     ATTACK_CATALOGUE_VERSION,
@@ -30,7 +29,6 @@ from tasks.report.predicate import (
     ContextClaim,
     CriterionClaim,
     DataClaim,
-    Decision,
     DocumentClaim,
     EarlierReleaseClaim,
     FileClaim,
@@ -44,68 +42,18 @@ from tasks.report.predicate import (
     PolicyClaim,
     Predicate,
     SweepClaim,
-    WorkingPartyCriteria,
-    WorkingPartyCriterion,
 )
 from tasks.report.views import residual
 from tasks.report.views.exceptions import describe_disclosure
 from tasks.report.views.policy_lines import explain_decision
 from tasks.report.wording.sentence import say
-from tasks.score.catalogue import MEASURES
+from tasks.report.working_party import judge_working_party
 from tasks.score.kinds import KINDS
-from tasks.score.measures.disclosure import (
-    K_ANONYMITY,
-    K_ANONYMITY_SUBSET,
-    RANK_INTERVAL_DISCLOSURE,
-    REPLICATED_UNIQUES,
-    SAME_VALUE_DISCLOSURE,
-    SD_INTERVAL_DISCLOSURE,
-    UNIQUES_RELEASED,
-    VALUES_RECONSTRUCTED,
-)
-from tasks.score.measures.inference import (
-    INFERENCE_ASSERTED,
-    INFERENCE_EXCESS,
-    SUBGROUP_INFERENCE_ASSERTED,
-    SUBGROUP_INFERENCE_EXCESS,
-)
-from tasks.score.measures.linkage import (
-    KNOWN_LINKS,
-    KNOWN_REIDENTIFICATION,
-    LINKED_VALUE_DISCLOSED,
-    MAX_RECORD_RISK,
-    MEAN_CANDIDATE_SET_SIZE,
-    RECORDS_EXPOSED,
-    REIDENTIFICATION,
-    TRUTH_AMONG_NEAREST,
-)
 from tasks.score.policy import PolicyLine
 from tasks.score.verdict import Criterion
 from tasks.train.card import ModelCard
 
 REVIEW_MONTHS = 24
-_SINGLING_OUT = (
-    RECORDS_EXPOSED.name,
-    MAX_RECORD_RISK.name,
-    KNOWN_LINKS.name,
-    KNOWN_REIDENTIFICATION.name,
-    K_ANONYMITY.name,
-    K_ANONYMITY_SUBSET.name,
-    UNIQUES_RELEASED.name,
-    REPLICATED_UNIQUES.name,
-)
-_LINKABILITY = (REIDENTIFICATION.name, TRUTH_AMONG_NEAREST.name, MEAN_CANDIDATE_SET_SIZE.name)
-_INFERENCE = (
-    LINKED_VALUE_DISCLOSED.name,
-    INFERENCE_EXCESS.name,
-    INFERENCE_ASSERTED.name,
-    SUBGROUP_INFERENCE_EXCESS.name,
-    SUBGROUP_INFERENCE_ASSERTED.name,
-    RANK_INTERVAL_DISCLOSURE.name,
-    SD_INTERVAL_DISCLOSURE.name,
-    SAME_VALUE_DISCLOSURE.name,
-    VALUES_RECONSTRUCTED.name,
-)
 
 
 def create_predicate(
@@ -143,7 +91,7 @@ def create_predicate(
         run=stamp.run,
         claim=_create_claim(content, stamp, columns, policy_version, policy_author),
         not_claimed=_list_not_claimed(content),
-        criteria_wp29=_judge_working_party(content),
+        criteria_wp29=judge_working_party(content),
         context=_create_context_claim(content, earlier_releases),
         data=_create_data_claim(content, stamp, source_digest),
         attack_model=build_attack_model(content),
@@ -261,49 +209,6 @@ def _list_not_claimed(content: Content) -> NotClaimed:
         ),
         exceptions=tuple(name for name, _ in content.exceptions),
     )
-
-
-def _judge_working_party(content: Content) -> WorkingPartyCriteria:
-    describe = find_report(content).describe_criteria
-    return WorkingPartyCriteria(
-        singling_out=_judge_risk(content, _SINGLING_OUT),
-        linkability=_judge_risk(content, _LINKABILITY),
-        inference=_judge_risk(content, _INFERENCE),
-        note=None if describe is None else describe(content),
-    )
-
-
-def _judge_risk(content: Content, measures: tuple[str, ...]) -> WorkingPartyCriterion:
-    """The worst policy line on one of the measures, of equal ones that of the first measure and the worst figure.
-
-    Where there is none, the worst figure of the first measure, undecided upon. Of rows that belong to nobody the measures that
-    can be measured there, but for k-anonymity, in which nobody hides.
-    """
-    attacks = content.attack_ids or NOT_ASSESSED
-    if content.of_nobody:
-        measures = tuple(one for one in measures if MEASURES[one].of_nobody and not one.startswith(K_ANONYMITY.name))
-    if not measures:
-        return WorkingPartyCriterion(attacks=NOT_ASSESSED, measure=NOT_ASSESSED, value=NOT_ASSESSED, decision=NOT_ASSESSED)
-    lines = [one for name in measures for one in content.verdict.criteria if one.measure == name]
-    if not lines:
-        found = find_worst_risk(content, measures[0])
-        if found is None or found.value is None:
-            return WorkingPartyCriterion(attacks=attacks, measure=NOT_ASSESSED, value=NOT_ASSESSED, decision=NOT_ASSESSED)
-        return WorkingPartyCriterion(
-            attacks=attacks, measure=measures[0], value=found.value, decision=NOT_ASSESSED, lower_bound=found.is_lower_bound
-        )
-    severity: tuple[Decision, ...] = ("fail", "undecided", "pass")
-    worst = min(lines, key=lambda one: (severity.index(one.decision), measures.index(one.measure), _rank_mildness(one)))
-    value = NOT_ASSESSED if worst.deciding_value is None else worst.deciding_value
-    bound = NOT_ASSESSED if worst.deciding_value is None else worst.lower_bound
-    return WorkingPartyCriterion(
-        attacks=attacks, measure=worst.measure, value=value, decision=worst.decision, lower_bound=bound
-    )
-
-
-def _rank_mildness(criterion: Criterion) -> float:
-    value = criterion.deciding_value or 0.0
-    return -value if criterion.direction == "at_most" else value
 
 
 def _create_context_claim(content: Content, earlier: tuple[EarlierReleaseClaim, ...]) -> ContextClaim:

@@ -13,6 +13,7 @@ from tasks.attack.inference.outcomes import InferenceOutputs, InferenceResult
 from tasks.attack.membership.methods import MembershipResult
 from tasks.attack.outcomes.outcome import AttackResult
 from tasks.attack.outputs import AttackOutputs, MembershipOutputs, PeopleOutputs
+from tasks.attack.singling_out.outcomes import SinglingOutOutputs, SinglingOutResult
 from tasks.ingest.methods import IngestReport
 from tasks.mask.categories.original_shares import estimate_shares
 from tasks.mask.categories.promise import compute_record_epsilon, randomisations
@@ -56,8 +57,13 @@ def write_report(
     people: PeopleOutputs | None,
     control: TableRef | None,
     inferred: list[InferenceOutputs] | None = None,
+    isolated: list[SinglingOutOutputs] | None = None,
 ) -> ReportOutputs:
-    """Write both editions. members: what the membership attacks said of the people. inferred: what inference attacks found."""
+    """Write both editions.
+
+    members: what the membership attacks said of the people. inferred: what inference attacks found. isolated: whom predicates
+    single out.
+    """
     store = Store()
     wanted = store.record(plan, ReportPlan)
     measured = store.record(score, Score)
@@ -70,6 +76,7 @@ def write_report(
         omitted=wanted.omit,
         attacks=tuple(store.record(produced["result"], AttackResult) for produced in results),
         inference=tuple(store.record(produced["result"], InferenceResult) for produced in inferred or ()),
+        singling_out=tuple(store.record(one["result"], SinglingOutResult).describe_alone() for one in isolated or ()),
         randomised=randomisations(source, attributes, steps),
         epsilon_of_a_record=compute_record_epsilon(source, attributes, steps),
         estimated_shares=tuple(estimate_shares(table, source, attributes, steps)),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tasks.attack.singling_out.outcomes import ATTACK as SINGLING_OUT
 from tasks.microdata.errors import InputError
 from tasks.score.catalogue import MEASURES
 from tasks.score.measure import Measure
@@ -35,6 +36,13 @@ class Known:
     p_percent: tuple[float, ...] | None = None
     sd_percent: tuple[float, ...] | None = None
     measures: tuple[str, ...] | None = None
+
+
+def find_attacks(measure: Measure, known: Known) -> tuple[str, ...] | None:
+    """The attacks of which a measure has figures; None: not known yet."""
+    if measure.of_singling_out:
+        return (SINGLING_OUT,)
+    return known.membership if measure.of_membership else known.inference if measure.of_inference else known.attacks
 
 
 def refuse_unmeasured(measure: Measure, known: Known, where: str) -> None:

@@ -41,6 +41,7 @@ class Measure:
     the declared intruder?
     of_membership: is it about who is in the file, and so of no intruder of the linkage attacks?
     of_inference: is it about values that are inferred (`tasks/attack/inference`), and so of none of the linkage attacks?
+    of_singling_out: is it about predicates that isolate people (`tasks/attack/singling_out`)?
     only_of_model: is it about a released model, and no table?
     of_nobody: can it be measured where the rows of the release belong to nobody? only_of_nobody: nowhere else?
     of_earlier_releases: is it about what this release tells together with earlier ones, and measured only where one counts?
@@ -71,6 +72,7 @@ class Measure:
     by_subgroup: bool = False
     of_membership: bool = False
     of_inference: bool = False
+    of_singling_out: bool = False
     only_of_model: bool = False
     of_nobody: bool = False
     only_of_nobody: bool = False

@@ -12,7 +12,7 @@ from tasks.microdata.errors import InputError
 from tasks.microdata.spec import LONGEST_NAME, Name, Percent, Public, Reason, Slug, Spec
 from tasks.microdata.suggestion import did_you_mean
 from tasks.score.catalogue import MEASURES
-from tasks.score.known_release import Known, refuse_unmeasured
+from tasks.score.known_release import Known, find_attacks, refuse_unmeasured
 from tasks.score.measure import SUBGROUPS, Measure
 from tasks.score.measures.disclosure import K_ANONYMITY_SUBSET, REPLICATED_UNIQUES, SD_INTERVAL_DISCLOSURE, UNIQUES_RELEASED
 from tasks.score.measures.inference import OF_CELLS
@@ -151,7 +151,7 @@ def _check_line(line: PolicyLine, known: Known, where: str) -> None:
     _check_exists(line.measure, known.measures, f"{where}.measure", "measure")
     refuse_unmeasured(measure, known, where)
     _check_inferring_intruder(line, measure, f"{where}.intruder")
-    attacks = known.membership if measure.of_membership else known.inference if measure.of_inference else known.attacks
+    attacks = find_attacks(measure, known)
     _check_exists(line.attack, attacks, f"{where}.attack", "attack")
     _check_can_attack(line, known, f"{where}.attack")
     _check_whose_rows(line, measure, known, where)
@@ -214,7 +214,7 @@ def _check_fields(line: PolicyLine, measure: Measure, where: str) -> None:
         ("attack", line.attack, measure.by_attack),
         ("intruder", line.intruder, by_intruder and not (measure.by_subgroup and line.intruder != DECLARED)),
         ("subgroup", line.subgroup, measure.by_subgroup),
-        ("attribute", line.attribute, measure.about != "table"),
+        ("attribute", line.attribute, measure.about != "table" and not measure.of_singling_out),
         ("p_percent", line.p_percent, measure.takes_p_percent),
         ("false_positive_rate", line.false_positive_rate, measure.takes_false_positive_rate),
     ):
@@ -254,8 +254,8 @@ def _check_intruder(name: str | None, known: tuple[str, ...] | None, where: str)
 
 
 def _check_inferring_intruder(line: PolicyLine, measure: Measure, where: str) -> None:
-    """Raises InputError for a line on inference by somebody else than the declared intruder, who alone infers."""
-    if not measure.of_inference or line.intruder in (None, DECLARED):
+    """Raises InputError for a line on inference or singling out by somebody else than the declared intruder."""
+    if not (measure.of_inference or measure.of_singling_out) or line.intruder in (None, DECLARED):
         return
     raise InputError(
         code="field-without-meaning",

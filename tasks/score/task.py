@@ -13,6 +13,7 @@ from tasks.attack.methods import resolve_ground_truth
 from tasks.attack.omissions import Omission
 from tasks.attack.outcomes.outcome import AttackResult
 from tasks.attack.outputs import AnswerOutputs, AttackOutputs, MembershipOutputs, PeopleOutputs
+from tasks.attack.singling_out.outcomes import SinglingOutOutputs, SinglingOutResult
 from tasks.attack.threat import Intruder
 from tasks.attack.together.earlier_release import EarlierRelease, read_earlier_view
 from tasks.attack.together.value_reconstruction import ReconstructionResult
@@ -36,6 +37,7 @@ from tasks.score.outputs import ScoreOutputs
 from tasks.score.policy import Policy
 from tasks.score.reconstructed_values import estimate_reconstruction
 from tasks.score.release_figures import Score
+from tasks.score.singling_out import singling_out_figures
 from tasks.score.verdict import decide
 
 ROOMS = ("score", "attack", "train", "mask", "classify", "ingest")
@@ -57,12 +59,13 @@ def score_release(
     earlier: list[RecordRef[EarlierRelease]],
     reconstruction: RecordRef[ReconstructionResult] | None = None,
     inferred: list[InferenceOutputs] | None = None,
+    isolated: list[SinglingOutOutputs] | None = None,
 ) -> ScoreOutputs:
     """Measure risk and loss, and decide.
 
     members: what the membership attacks said of the people. earlier: the earlier releases that count. reconstruction: what
     follows from this release and earlier ones together; None: no earlier release counts. inferred: what the inference attacks
-    found; None: none ran.
+    found; None: none ran. isolated: whom predicates single out; None: no line asks.
     """
     store = Store()
     original, attributes = store.table(data), store.record(schema, Schema)
@@ -85,6 +88,8 @@ def score_release(
     estimates += _estimate_membership(store, members, people, original, attributes)
     outcomes = tuple(_read_inference(store, one) for one in inferred or ())
     estimates += inference_figures(outcomes, attributes, truth.units.counts)
+    counted = (store.record(one["result"], SinglingOutResult) for one in isolated or ())
+    estimates += singling_out_figures(counted, truth.units.counts)
     lines = store.record(policy, Policy)
     together = None if reconstruction is None else store.record(reconstruction, ReconstructionResult)
     estimates += estimate_reconstruction(together, lines, original.n)

@@ -13,7 +13,9 @@ import pytest
 
 from tasks.attack.membership.methods import DEFAULT_MODEL_ATTACKS, DEFAULT_TABLE_ATTACKS
 from tasks.attack.methods import ATTACKS
+from tasks.attack.singling_out.outcomes import SinglingOutResult
 from tasks.microdata.canonical import canonical
+from tasks.microdata.estimate import Estimate
 from tasks.microdata.table import Microdata
 from tasks.report.page import Stamp
 from tasks.report.predicate import (
@@ -31,6 +33,8 @@ from tasks.report.predicate import (
 )
 from tasks.report.statement import add_months, create_column_claims, create_predicate, create_statement, digest_policy
 from tasks.report.wording.sentence import say
+from tasks.report.working_party import judge_working_party
+from tasks.score.kinds import NotLimited
 from tasks.score.policy import PolicyLine
 from tasks.score.verdict import decide
 
@@ -98,15 +102,10 @@ def test_what_is_not_known_is_said_to_be_not_assessed(certified):
 
 def test_the_three_risks_take_the_worst_policy_line(certified, refused, undecided):
     risks = filled(certified)["criteria_wp29"]
-    assert risks["singling_out"] == {
-        "attacks": ["distance_linkage", "transparency"], "measure": "records_exposed", "value": 20 / 944, "decision": "pass",
-        "lower_bound": False,
-    }  # fmt: skip
     assert (risks["linkability"]["value"], risks["linkability"]["decision"]) == (90 / 944, "pass")
     assert (risks["inference"]["measure"], risks["inference"]["value"]) == ("linked_value_disclosed", 600 / 944)
     assert filled(refused, UNRELEASED)["criteria_wp29"]["linkability"]["decision"] == "fail"
-    left_open = filled(undecided, UNRELEASED)["criteria_wp29"]
-    assert (left_open["singling_out"]["value"], left_open["singling_out"]["decision"]) == ("not assessed", "undecided")
+    assert filled(undecided, UNRELEASED)["criteria_wp29"]["linkability"]["decision"] in ("undecided", "fail")
     losses = certified.policy[2:3]
     bare = replace(certified, policy=losses, verdict=decide(losses, certified.estimates), estimates=(), attacks=())
     assert set(filled(bare)["criteria_wp29"]["linkability"].values()) == {"not assessed"}
@@ -114,13 +113,67 @@ def test_the_three_risks_take_the_worst_policy_line(certified, refused, undecide
 
 def test_the_worst_of_two_lines_counts_and_the_first_of_equals(certified):
     policy = (
-        PolicyLine(measure="k_anonymity", at_least=11.0),
         PolicyLine(measure="records_exposed", at_most=0.5),
         PolicyLine(measure="max_record_risk", at_most=0.5),
     )
     content = replace(certified, policy=policy, verdict=decide(policy, certified.estimates))
-    singling = filled(content)["criteria_wp29"]["singling_out"]
-    assert (singling["measure"], singling["value"], singling["decision"]) == ("max_record_risk", 1.0, "fail")
+    linking = filled(content)["criteria_wp29"]["linkability"]
+    assert (linking["measure"], linking["value"], linking["decision"]) == ("max_record_risk", 1.0, "fail")
+
+
+def _add_figure(content, lines, *figures):
+    """The content with lines and figures more."""
+    policy, estimates = (*content.policy, *lines), (*content.estimates, *figures)
+    return replace(content, policy=policy, estimates=estimates, verdict=decide(policy, estimates))
+
+
+def _estimate(measure, value, attack, attribute):
+    return Estimate(
+        measure=measure, value=value, low=value, high=value, unit="share", attack=attack, intruder="declared",
+        attribute=attribute,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(("low", "high", "decision"), [(0.0, 0.05, "pass"), (0.2, 0.3, "fail"), (0.0, 0.3, "undecided")])
+def test_singling_out_is_judged_by_its_own_line_alone(certified, low, high, decision):
+    """Where it was not measured it is not assessed, whatever links people: a reason says so."""
+    without = filled(certified)["criteria_wp29"]["singling_out"]
+    assert {value for name, value in without.items() if name != "reason"} == {"not assessed"}
+    assert without["reason"] == say("working_party.not_measured", measure="singling_out")
+    ran = SinglingOutResult(evaluates="this file", quasi_identifiers=("age", "educ"), largest=2)
+    measured = _add_figure(
+        replace(certified, singling_out=(ran,)),
+        [PolicyLine(measure="singling_out", at_most=0.1)],
+        replace(_estimate("singling_out", low, "singling_out", "age,educ"), high=high),
+    )
+    said = filled(measured, UNRELEASED if decision != "pass" else STAMP)
+    found = said["criteria_wp29"]["singling_out"]
+    assert (found["attacks"], found["measure"], found["decision"]) == (["singling_out"], "singling_out", decision)
+    assert "reason" not in found
+    assert [one["attack"] for one in said["claim"]["attacks"]][-1] == "singling_out"
+
+
+@pytest.mark.parametrize(
+    ("limits", "decision"),
+    [
+        ({}, "not assessed"),
+        ({"linked_value_disclosed": 0.9}, "not assessed"),
+        ({"inference_excess": 0.2}, "not assessed"),
+        ({"inference_excess": 0.2, "inference_asserted": 1}, "not assessed"),  # which no release can break
+        ({"inference_excess": 0.2, "inference_asserted": 0.2}, "pass"),
+        ({"inference_excess": 0.2, "inference_asserted": 0.05}, "fail"),
+        ({"linked_value_disclosed": 0.1}, "fail"),
+    ],
+)
+def test_inference_passes_by_its_two_figures_alone(certified, limits, decision):
+    figures = [_estimate(one, 0.1, "model_based_disclosure", "vote") for one in ("inference_excess", "inference_asserted")]
+    lines = [PolicyLine(measure=measure, at_most=limit) for measure, limit in limits.items()]
+    content = _add_figure(certified, lines, *figures)
+    found = judge_working_party(content).inference
+    assert found.decision == decision
+    assert (found.reason is None) == (decision != "not assessed")
+    reason = judge_working_party(replace(content, not_limited=NotLimited(inference="everybody knows"))).inference.reason
+    assert reason == ("everybody knows" if decision == "not assessed" else None)
 
 
 def test_of_equal_lines_the_one_with_the_worst_figure_counts(certified):
@@ -271,7 +324,7 @@ def test_months_later(start, months, end):
 def test_a_new_attack_takes_a_new_catalogue_version():
     """Whoever adds an attack raises the version here and there, and takes it off the list of what is missing."""
     assert (ATTACK_CATALOGUE_VERSION, sorted(ATTACKS)) == (
-        "11",
+        "12",
         [
             "consistency", "distance_linkage", "earlier_releases", "learned_linkage", "probabilistic_linkage",
             "profile_linkage", "row_position", "simulated_law", "transparency",

@@ -18,10 +18,10 @@ from tasks.score import catalogue
 from tasks.score.catalogue import FAMILIES, LOSS, MEASURES
 from tasks.score.figure_rounding import round_for_publication
 from tasks.score.measure import Better, DisclosureKind, FigureScope, Measure, Population, RoundingRule, list_measures
-from tasks.score.measures import disclosure, inference, linkage, local_privacy, loss, membership, model
+from tasks.score.measures import disclosure, inference, linkage, local_privacy, loss, membership, model, singling_out
 from tasks.score.methods import score
 
-MODULES = (linkage, membership, inference, model, disclosure, local_privacy, loss)
+MODULES = (linkage, membership, inference, singling_out, model, disclosure, local_privacy, loss)
 EVERY = pytest.mark.parametrize("measure", [one for family in FAMILIES for one in family], ids=lambda one: one.name)
 NAMES = ("x", "y", "g")
 SCALES = (Scale.NUMERIC, Scale.NUMERIC, Scale.NOMINAL)

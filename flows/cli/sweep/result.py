@@ -60,7 +60,7 @@ def _print_reasons(say: Say, reasons: Any) -> None:
 def _say_warnings(say: Say, execution: SweepExecution, problem: str | None) -> None:
     base = execution.sweep.base
     if left := sorted({line.measure for line in base.policy} - {line.measure for line in base.policy_of_sweep}):
-        say(f"warning: a sweep trains no models: limits on {join_with_and(left)} are decided when a point is certified")
+        say(f"warning: a sweep leaves limits on {join_with_and(left)} to the certification of a point")
     if execution.lost:
         again = "the same command tries them again"
         if execution.is_stopped:

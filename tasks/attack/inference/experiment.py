@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tasks.attack.membership.frame import Evaluates, random_half
+from tasks.attack.membership.frame import REHEARSED, Evaluates, random_half
 from tasks.attack.membership.inference import append_control
 from tasks.attack.membership.shadow_training import as_asked
-from tasks.mask.methods import Masking, mask
+from tasks.mask.methods import Masking, MaskResult, mask
 from tasks.microdata.errors import InputError, NotFollowed
 from tasks.microdata.schema import Role, Schema
 from tasks.microdata.table import Booleans, Integers, Microdata
@@ -87,17 +87,26 @@ def rehearse_inference(
 ) -> InferenceExperiment:
     """The same steps on a random half of the people; the others are not in that release.
 
-    It is about how the release is made, and not about the release. Raises NotFollowed where the steps cannot be carried out on
-    half of the records.
+    It is about how the release is made, and not about the release. Raises NotFollowed as `mask_half`.
+    """
+    half, rest, done = mask_half(original, schema, steps, seed=seed, rng=rng)
+    return create_experiment(half, rest, done.data, done.record, schema, most, rng, REHEARSED)
+
+
+def mask_half(
+    original: Microdata, schema: Schema, steps: tuple[Masking, ...], *, seed: bytes, rng: np.random.Generator
+) -> tuple[Microdata, Microdata, MaskResult]:
+    """A random half of the people, the others, and what the steps make of the half.
+
+    Raises NotFollowed where the steps cannot be carried out on half of the records.
     """
     units = find_units(original, schema)
     inside = random_half(units, rng)[units.of_row]
     half, rest = original.take(np.flatnonzero(inside)), original.take(np.flatnonzero(~inside))
     try:
-        done = mask(half, schema, steps, seed=seed, path=("rehearsal", "inference"))
+        return half, rest, mask(half, schema, steps, seed=seed, path=("rehearsal", "inference"))
     except InputError as error:
         raise NotFollowed(f"the steps cannot be carried out on half of the records ({error.code})") from error
-    return create_experiment(half, rest, done.data, done.record, schema, most, rng, "mechanism, not this file")
 
 
 def _draw(units: Integers, most: int, n: int, rng: np.random.Generator) -> Booleans:

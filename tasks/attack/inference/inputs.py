@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
-from tasks.microdata.schema import CATEGORICAL, Schema
+from tasks.microdata.schema import CATEGORICAL, Attribute, Schema
 from tasks.microdata.table import Floats, Microdata, encode_jointly
 
 MOST_CATEGORIES = 30  # of an attribute that have a column of their own: the most frequent ones of the release
@@ -23,15 +25,19 @@ def encode_inputs(rows: Microdata, people: Microdata, schema: Schema, knows: tup
     columns: list[tuple[Floats, Floats]] = []
     for name in knows:
         attribute = schema[name]
-        ordered = attribute.scale not in CATEGORICAL and all(
-            not table.is_text(name) or attribute.order is not None for table in (rows, people)
-        )
-        if ordered:
+        if has_order(attribute, (rows, people)):
             columns += _standardise(rows.positions(attribute), people.positions(attribute))
         else:
             columns += _flag_categories(*encode_jointly(rows.column(name), people.column(name)))
     shown, asked = (np.column_stack(side) for side in zip(*columns, strict=True))
     return shown, asked
+
+
+def has_order(attribute: Attribute, tables: Iterable[Microdata]) -> bool:
+    """Do the attribute's values have positions in all of these tables? A mask can make texts of numbers (`under 30`)."""
+    return attribute.scale not in CATEGORICAL and all(
+        not table.is_text(attribute.name) or attribute.order is not None for table in tables
+    )
 
 
 def _standardise(shown: Floats, asked: Floats) -> list[tuple[Floats, Floats]]:
