@@ -43,6 +43,7 @@ def test_the_page_asks_for_four_files():
     assert list(STEPS) == ["tasks/mask/reversal.py", "tasks/mask/methods.py", "docs/MASKS.md", "tests/mask/test_reversal.py"]
 
 
+@pytest.mark.long
 def test_the_mask_of_the_page_passes_the_tests_of_all_masks(tmp_path):
     follow_page(tmp_path)
     done = run_tests(tmp_path, *FAMILY, OWN_TEST, "-k", "reversal")

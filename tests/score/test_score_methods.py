@@ -61,6 +61,7 @@ ELSEWHERE = {
     *(one.name for one in MEASURES.values() if one.of_membership or one.of_inference),
     *(one.name for one in MEASURES.values() if one.of_earlier_releases),
     "cell_members_exposed", "cell_homogeneity", "t_closeness",
+    "singling_out", "singled_out", "singled_out_by_any", "predicates_isolating",
 }  # fmt: skip
 OUTCOMES = {
     "target": [0, 1, 2, 3],
