@@ -92,7 +92,7 @@ def every_ending_is_on_the_server_in_the_audit_trail_and_in_mlflow(serving: Serv
 
     first = certified_by_schedule(serving, began)
     due, started = moment(first["expected_start_time"]), moment(first["start_time"])
-    assert due.second == 0 and -1 < (started - due).total_seconds() < 90
+    assert due.second == 0 and -1 < (started - due).total_seconds() < 300  # a busy machine
     ended = {"good": (first["state_type"], first["state_name"])}
     ended |= {name: serving.ended(run)[:2] for name, run in asked.items()}
     assert ended == {
