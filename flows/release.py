@@ -267,8 +267,8 @@ class ReleaseSpec(Spec):
 
     @property
     def policy_of_sweep(self) -> Policy:
-        """The lines that a sweep decides: none on what needs a rehearsal of its own, inference and singling out."""
-        left = {one.name for one in MEASURES.values() if one.of_inference} | {SINGLING_OUT.name}
+        """The lines that a sweep decides: none on what is measured against people who are not in the release."""
+        left = {one.name for one in MEASURES.values() if one.compares_people}
         return tuple(line for line in self.policy if line.measure not in left)
 
     @property

@@ -315,22 +315,17 @@ def _count_inferred_people(
     release: ReleaseSpec, original: Microdata, schema: Schema, outside: Microdata | None
 ) -> tuple[int, int] | None:
     """How many people in the release, and how many who are not, are asked about by inference; None: nobody is."""
-    from tasks.attack.inference.experiment import list_secrets
+    from tasks.attack.inference.experiment import count_people_asked, list_secrets
     from tasks.microdata.units import find_units
 
     knows = release.intruder.knows or ()
     if not release.inference_attacks or not list_secrets(schema, knows):
         return None
     units = find_units(original, schema).n_units
-    if outside is not None:
-        members, others = units, find_units(outside, schema).n_units
-    elif release.released is not None:
-        return None
-    else:
-        others = round(units * (release.control_share or 0.5))
-        members = units - others
     most = max(attack.train_at_most for attack in release.inference_attacks)
-    return min(members, most), min(others, most)
+    if outside is not None:
+        return min(units, most), min(find_units(outside, schema).n_units, most)
+    return None if release.released is not None else count_people_asked(units, release.control_share, most)
 
 
 def _create_file_holders(

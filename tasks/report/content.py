@@ -32,7 +32,7 @@ from tasks.score.attack_coverage import (
 )
 from tasks.score.catalogue import LOSS
 from tasks.score.figure_rounding import round_criteria, round_for_publication
-from tasks.score.kinds import NotLimited, find_disclosure_subject, list_kinds_not_limited
+from tasks.score.kinds import NotLimited, Subject, find_disclosure_subject, list_kinds_not_limited
 from tasks.score.measures.loss import RECORDS_ABSENT
 from tasks.score.policy import DECLARED, FILE, INSIDER, ROUNDING_ERROR, PolicyLine
 from tasks.score.release_kinds import MASKED_TABLE, MODEL, SYNTHETIC_TABLE, ReleaseKind
@@ -131,7 +131,16 @@ class Content:
         Attacks are those that were omitted, and those that somebody could carry further who holds all records, not a share, or
         the original values.
         """
-        subject = find_disclosure_subject(
+        kinds = (
+            list_kinds_not_limited(self.policy, self.not_limited, self.subject) if self.not_limited != NOTHING_EXCEPTED else ()
+        )
+        attacks = dict.fromkeys(one.attack for one in (*self.omissions, *self.undeclared_knowledge_omissions))
+        return (*kinds, *((attack, self._why_omitted(attack)) for attack in attacks))
+
+    @property
+    def subject(self) -> Subject:
+        """What decides which kinds of disclosure are asked of the release."""
+        return find_disclosure_subject(
             self.schema,
             self.intruder,
             self.mechanisms,
@@ -142,9 +151,6 @@ class Content:
             file_holders=tuple({one.intruder: None for one in self.attacks if one.intruder.startswith(f"{FILE}:")}),
             adopted_share=1 - self.absent / self.rows_in if self.persons is None else 1.0,
         )
-        kinds = list_kinds_not_limited(self.policy, self.not_limited, subject) if self.not_limited != NOTHING_EXCEPTED else ()
-        attacks = dict.fromkeys(one.attack for one in (*self.omissions, *self.undeclared_knowledge_omissions))
-        return (*kinds, *((attack, self._why_omitted(attack)) for attack in attacks))
 
     @property
     def omissions(self) -> tuple[Omission, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from tasks.attack.inference.experiment import list_secrets
 from tasks.attack.singling_out.outcomes import ATTACK
 from tasks.report.attack_model import find_worst_risk
 from tasks.report.content import Content
@@ -10,6 +9,7 @@ from tasks.report.kinds import find_report
 from tasks.report.predicate import NOT_ASSESSED, Decision, WorkingPartyCriteria, WorkingPartyCriterion
 from tasks.report.wording.sentence import say
 from tasks.score.catalogue import MEASURES
+from tasks.score.kinds import find_unlimited_kinds
 from tasks.score.measures.disclosure import (
     RANK_INTERVAL_DISCLOSURE,
     SAME_VALUE_DISCLOSURE,
@@ -34,7 +34,6 @@ from tasks.score.measures.linkage import (
     TRUTH_AMONG_NEAREST,
 )
 from tasks.score.measures.singling_out import SINGLING_OUT
-from tasks.score.policy import cannot_fail
 from tasks.score.verdict import Criterion
 
 _SINGLING_OUT = (SINGLING_OUT.name,)
@@ -64,8 +63,8 @@ def judge_working_party(content: Content) -> WorkingPartyCriteria:
     """Judge the three risks.
 
     Singling out: by a line on `singling_out` alone. Linkability: by the lines on how people are linked, by attacks on this
-    release and on this and earlier ones together, where one counts. Inference: any line about it can fail it; it passes by
-    lines on `inference_excess` and on `inference_asserted`, of each confidential attribute.
+    release and on this and earlier ones together, where one counts. Inference: any line about it can fail it; it passes
+    only where the policy answers the kind (`score.kinds`).
     """
     describe = find_report(content).describe_criteria
     return WorkingPartyCriteria(
@@ -89,18 +88,11 @@ def _judge_inference(content: Content) -> WorkingPartyCriterion:
     found = _judge_risk(content, _INFERENCE, tuple(dict.fromkeys(ran)), LINKED_VALUE_DISCLOSED.name)
     if found.decision in ("fail", "undecided") or not content.kind.is_table:
         return found
-    if found.decision == "pass" and all(_is_limited(content, measure) for measure in DECIDING):
+    if found.decision == "pass" and "inference" not in find_unlimited_kinds(content.policy, content.subject):
         return found
     given = content.not_limited.inference
     why = say("working_party.inference_not_limited", measures=DECIDING) if given is None else given
     return found.model_copy(update={"decision": NOT_ASSESSED, "reason": why})
-
-
-def _is_limited(content: Content, measure: str) -> bool:
-    """Are there lines on a measure that can be broken, about each confidential attribute that the intruder does not know?"""
-    lines = [line for line in content.policy if line.measure == measure and line.accept_other_attacks is None]
-    attributes = {line.attribute for line in lines if not cannot_fail(line)}
-    return None in attributes or attributes.issuperset(list_secrets(content.schema, content.intruder_knowledge))
 
 
 def _judge_risk(content: Content, measures: tuple[str, ...], ran: tuple[str, ...], without_line: str) -> WorkingPartyCriterion:

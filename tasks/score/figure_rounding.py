@@ -111,7 +111,7 @@ def count_people_behind(estimate: Estimate, rows: int) -> int | None:
         return rows or None
     if inside is None or not 0 < inside < n:
         return n
-    if measure.of_membership or measure.of_inference or measure.of_singling_out:
+    if measure.of_membership or measure.compares_people:
         return min(inside, n - inside)
     return {"targets": n, "present": inside, "absent": n - inside}[measure.population]
 
@@ -161,8 +161,7 @@ def _round_people_share(estimate: Estimate, n: int, significant: int | None, lin
     if n < FEWEST:
         return replace(estimate, value=None, low=None, high=None, status="not_applicable", reason=WITHHELD)
     classes = find_classes(estimate.measure, n)
-    of_others = MEASURES[estimate.measure].of_inference or MEASURES[estimate.measure].of_singling_out
-    if of_others and classes.lowest < 0 and n < FEWEST_OF_DIFFERENCE:
+    if MEASURES[estimate.measure].compares_people and classes.lowest < 0 and n < FEWEST_OF_DIFFERENCE:
         return replace(estimate, value=None, low=None, high=None, status="not_applicable", reason=TOO_COARSE)
     position = classes.find_class(estimate.value)
     sides = _find_sides(estimate, lines)

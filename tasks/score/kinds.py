@@ -119,7 +119,7 @@ def list_kinds_asked(subject: Subject) -> tuple[DisclosureKind, ...]:
     """The kinds of disclosure that the policy of a release must answer.
 
     A kind without an object is not asked: insiders where nobody can know more than the declared intruder, inference where no
-    attribute is confidential. `earlier_releases` is not asked: no attack combines this release with earlier ones yet.
+    attribute is confidential. `earlier_releases` is not asked: the lines on identity are about what earlier ones add, too.
     """
     objects = {"insiders": subject.insiders, "inference": subject.confidential}
     return tuple(kind for kind in KINDS if kind in subject.kind.discloses and objects.get(kind, True))

@@ -91,6 +91,11 @@ class Measure:
         """Is its function one of the original and the masked table alone, which `score` calls for every release?"""
         return not (self.by_attack or self.only_of_model or self.has_parameters or self.of_earlier_releases)
 
+    @property
+    def compares_people(self) -> bool:
+        """Is it measured against people who are not in the release, of a rehearsal where nobody is known?"""
+        return self.of_inference or self.of_singling_out
+
     def load_function(self) -> Callable[..., Any]:
         """The function that computes it. Raises ImportError if `function` leads to nothing."""
         module, _, name = self.function.rpartition(".")

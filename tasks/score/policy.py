@@ -255,7 +255,7 @@ def _check_intruder(name: str | None, known: tuple[str, ...] | None, where: str)
 
 def _check_inferring_intruder(line: PolicyLine, measure: Measure, where: str) -> None:
     """Raises InputError for a line on inference or singling out by somebody else than the declared intruder."""
-    if not (measure.of_inference or measure.of_singling_out) or line.intruder in (None, DECLARED):
+    if not measure.compares_people or line.intruder in (None, DECLARED):
         return
     raise InputError(
         code="field-without-meaning",

@@ -104,7 +104,7 @@ def _choose_worst_sets(result: SinglingOutResult) -> Iterator[tuple[IsolationCou
 
 
 def _compute_chance(result: SinglingOutResult, one: IsolationCounts) -> float:
-    return min((one.expected_people or 0.0) / result.people, 1.0)
+    return min((one.people_by_chance or 0.0) / result.people, 1.0)
 
 
 def _compute_excess(result: SinglingOutResult, one: IsolationCounts) -> float:

@@ -205,8 +205,7 @@ def _counts(found: _Finding, unfollowed: Unfollowed) -> bool:
         return True
     if figure.status == "not_applicable":
         return False
-    measure = MEASURES[figure.measure]
-    if measure.of_membership or measure.of_inference or measure.of_singling_out:
+    if MEASURES[figure.measure].of_membership or MEASURES[figure.measure].compares_people:
         return True
     return found.decision == "fail" or (figure.measure in IDENTITY and (figure.attack, figure.intruder) in unfollowed)
 

@@ -9,7 +9,7 @@ from release_files import answer_as_proposed
 from flows.cli.draft.answer import _list_offers, answer_questions
 from flows.cli.draft.cells import Reading
 from flows.cli.draft.column_proposals import draft_column as draft_column
-from flows.cli.draft.disclosure_limits import ask_about_inference, limit_inference
+from flows.cli.draft.disclosure_limits import limit_inference
 from flows.cli.draft.rules import draft_release
 from flows.cli.draft.start import STARTS
 from flows.cli.draft.text import format_draft
@@ -24,7 +24,8 @@ def _confidential(**columns):
     data = Microdata.from_columns(columns)
     found = [draft_column(data, name, Reading()) for name in data.names]
     secret = [column.change_attribute("secret", role=Role.CONFIDENTIAL) for column in found]
-    return [line.fields for line in limit_inference(data, secret)], ask_about_inference(data, secret)
+    found = limit_inference(data, secret)
+    return [line.fields for line in found.lines], found.question
 
 
 def test_both_figures_are_limited_and_what_links_tell_by_each_most_frequent_value():
@@ -58,7 +59,12 @@ def test_a_value_that_nearly_everybody_has_is_a_question(name, rare):
 @pytest.mark.parametrize(("rows", "is_asked"), [(40, True), (100, False)])
 def test_too_few_people_to_decide_are_a_question(rows, is_asked):
     lines, question = _confidential(vote=["a", "b"] * (rows // 2))
-    assert (question is not None) == (not lines) == is_asked
+    measures = {line["measure"] for line in lines}
+    assert (question is not None) == is_asked
+    assert ("inference_excess" in measures) == ("inference_asserted" in measures) == (not is_asked)
+    assert "linked_value_disclosed" in measures  # what links tell is decided by any number of people
+    if question is not None:  # one line alone would leave the kind unanswered
+        assert _list_offers(OpenQuestion(("not_limited", "inference"), question, 1)) == []
 
 
 @pytest.mark.parametrize(

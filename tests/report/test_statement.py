@@ -35,6 +35,7 @@ from tasks.report.statement import add_months, create_column_claims, create_pred
 from tasks.report.wording.sentence import say
 from tasks.report.working_party import judge_working_party
 from tasks.score.kinds import NotLimited
+from tasks.score.measures.inference import DECIDING
 from tasks.score.policy import PolicyLine
 from tasks.score.verdict import decide
 
@@ -174,6 +175,18 @@ def test_inference_passes_by_its_two_figures_alone(certified, limits, decision):
     assert (found.reason is None) == (decision != "not assessed")
     reason = judge_working_party(replace(content, not_limited=NotLimited(inference="everybody knows"))).inference.reason
     assert reason == ("everybody knows" if decision == "not assessed" else None)
+
+
+def test_inference_of_what_the_intruder_knows_is_not_assessed(certified):
+    """No figure is about it: the verdict excepts the kind, and the criterion does not pass."""
+    figures = [_estimate(one, 0.1, "model_based_disclosure", "PID") for one in DECIDING]
+    lines = [PolicyLine(measure=one, at_most=0.2) for one in DECIDING]
+    content = replace(_add_figure(certified, lines, *figures), not_limited=NotLimited(inference="everybody knows"))
+    assert judge_working_party(content).inference.decision == "pass"
+    knows = ("age", "educ", "income", "popul", "vote")
+    content = replace(content, intruder=content.intruder.model_copy(update={"knows": knows}))
+    assert "inference" in dict(content.exceptions)
+    assert judge_working_party(content).inference.decision == "not assessed"
 
 
 def test_of_equal_lines_the_one_with_the_worst_figure_counts(certified):

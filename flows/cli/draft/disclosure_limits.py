@@ -10,6 +10,7 @@ import numpy as np
 
 from flows.cli.draft.column_proposals import DraftColumn, DraftEntry
 from flows.cli.draft.expected import UNUSED_SEED
+from tasks.attack.inference.experiment import count_people_asked
 from tasks.attack.inference.model_based_disclosure import DEFAULT_INFERENCE_ATTACKS
 from tasks.attack.membership.closest_record import ClosestRecord
 from tasks.attack.membership.density_ratio import DensityRatio
@@ -43,6 +44,11 @@ LARGEST_ADVANTAGE = 0.5  # a limit beyond it protects next to nobody: whether th
 LARGEST_CONTROL = 0.2  # of the people
 ENOUGH_CONTROL = 1000  # people: more make the interval hardly narrower
 SAFE_DEVIATIONS = 4  # by how many standard deviations more people of a pattern of gaps may be set aside than on average
+REASON = "If it does no harm, write in a sentence why not: it is signed, and stands beside the verdict."
+TOO_FEW = (
+    "May confidential values be told? The table is too small to measure how much more it tells of its people than of others, "
+    "so that a limit on it (`inference_excess`) would be left undecided."
+)
 MEMBERSHIP = (
     "May anybody be able to tell that a person is in these data? If it does no harm (everybody of a register is in them, say), "
     "write in a sentence why it is not limited: it is signed, and stands beside the verdict. If it does, a line of the policy "
@@ -51,67 +57,70 @@ MEMBERSHIP = (
 )
 
 
-def limit_inference(data: Microdata, columns: Sequence[DraftColumn], control: float | None = None) -> tuple[DraftEntry, ...]:
-    """The lines on what the release tells of confidential columns; none where too few people could decide them.
+@dataclass(frozen=True, slots=True)
+class InferenceLimits:
+    """The lines on what the release tells of confidential columns, and the question that they leave open; None: none."""
 
-    One line limits what it tells of its own people beyond others, the other what can be asserted of somebody. Those columns are
-    left out of it whose most frequent value is right of nearly everybody, with the release or without it. Each other one also
-    has a limit on what linked rows tell. control: the share of the people who are set aside.
+    lines: tuple[DraftEntry, ...] = ()
+    question: str | None = None
+
+
+def limit_inference(data: Microdata, columns: Sequence[DraftColumn], control: float | None = None) -> InferenceLimits:
+    """Limit what the release tells of its own people beyond others, what can be asserted of somebody, and what links tell.
+
+    Columns whose most frequent value is right of nearly everybody, with the release or without it, have no limit on what can be
+    asserted or what links tell: a question is about them. If too few people could decide the first limit, the question is about
+    all, and only links are limited.
+
+    control: the share of the people who are set aside.
     """
     told = _find_majorities(data, columns)
-    limit = _find_excess_limit(data, columns, control)
-    if not told or limit is None:
-        return ()
-    sure = {name: share for name, share in told.items() if share <= LARGEST_TOLD}
-    why = (
-        f"What is inferred of a person from the release is right of at most {limit:.0%} more of the people in it than of "
-        "others: as tight as so many people can decide.",
-    )
-    lines = [DraftEntry({"measure": "inference_excess", "at_most": limit}, why)]
-    of = [{}] if len(sure) == len(told) else [{"attribute": name} for name in sure]
-    why = (f"An intruder can be sure (right of 95 in 100) of the value of at most {LARGEST_ASSERTED:.0%} of the people.",)
-    lines += [DraftEntry({"measure": "inference_asserted", **one, "at_most": LARGEST_ASSERTED}, why) for one in of]
-    return (*lines, *(_limit_links(name, share) for name, share in sure.items()))
-
-
-def ask_about_inference(data: Microdata, columns: Sequence[DraftColumn], control: float | None = None) -> str | None:
-    """The question that is left where `limit_inference` has not limited all confidential columns; None: it has."""
-    told = _find_majorities(data, columns)
     if not told:
-        return None
-    decide = (
-        "If it does no harm, write in a sentence why not: it is signed, and stands beside the verdict. If it does, a line of "
-        "the policy limits it: `measure: inference_asserted, at_most: 0.5`"
+        return InferenceLimits()
+    secrets = {name: share for name, share in told.items() if share <= LARGEST_TOLD}
+    by_links = tuple(_limit_links(name, share) for name, share in secrets.items())
+    limit = _find_excess_limit(data, columns, control)
+    if limit is None:
+        return InferenceLimits(by_links, f"{TOO_FEW} {REASON}")
+    excess = (
+        f"What is inferred of a person from the release is right of at most {limit:.0%} more of the people in it than of "
+        "others: as tight as so many people can decide."
     )
-    if _find_excess_limit(data, columns, control) is None:
-        return (
-            "May confidential values be told? The table is too small to measure how much more it tells of its people than of "
-            f"others, so that a limit on it (`inference_excess`) would be left undecided. {decide}"
-        )
-    lopsided = [_shorten(name) for name, share in told.items() if share > LARGEST_TOLD]
-    if not lopsided:
+    asserted = f"An intruder can be sure (right of 95 in 100) of the value of at most {LARGEST_ASSERTED:.0%} of the people."
+    about = [{}] if len(secrets) == len(told) else [{"attribute": name} for name in secrets]
+    lines = (
+        DraftEntry({"measure": "inference_excess", "at_most": limit}, (excess,)),
+        *(DraftEntry({"measure": "inference_asserted", **one, "at_most": LARGEST_ASSERTED}, (asserted,)) for one in about),
+        *by_links,
+    )
+    return InferenceLimits(lines, _ask_about([name for name in told if name not in secrets]))
+
+
+def _ask_about(names: Sequence[str]) -> str | None:
+    """The question on columns of which nearly everybody has one value; None: there is no such column."""
+    if not names:
         return None
-    others = f" and {len(lopsided) - MOST_NAMED} more" if len(lopsided) > MOST_NAMED else ""
+    shown = ", ".join(_shorten(name) for name in names[:MOST_NAMED])
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
     return (
-        f"May the value of {', '.join(lopsided[:MOST_NAMED])}{others} be told? The most frequent value is right of more than "
-        f"{LARGEST_TOLD:.0%} of the people, with the release or without it, so that an intruder can be sure of many. {decide}"
+        f"May the value of {shown}{more} be told? The most frequent value is right of more than {LARGEST_TOLD:.0%} of the "
+        f"people, with the release or without it, so that an intruder can be sure of many. {REASON} If it does, a line of the "
+        "policy limits it: `measure: inference_asserted, at_most: 0.5`"
     )
 
 
 def _find_majorities(data: Microdata, columns: Sequence[DraftColumn]) -> dict[str, float]:
     """For each confidential column the share of the rows that have its most frequent value."""
     names = [column.name for column in columns if column.attribute.role is Role.CONFIDENTIAL]
-    return {name: float(np.bincount(joint_codes([row_codes(data, (name,))], data.n)).max()) / data.n for name in names}
+    return {name: float(np.bincount(row_codes(data, (name,))).max()) / data.n for name in names}
 
 
 def _find_excess_limit(data: Microdata, columns: Sequence[DraftColumn], control: float | None) -> float | None:
     """A limit on the excess that this many people can decide; None: they could decide a weak one only."""
-    persons = [column.name for column in columns if column.attribute.role is Role.PERSON]
-    people = data.n if not persons else int(joint_codes([row_codes(data, tuple(persons))], data.n).max()) + 1
-    most = DEFAULT_INFERENCE_ATTACKS[0].train_at_most
-    others = min(round(people * (control or 0.5)), most)
-    smallest = compute_smallest_excess_limit(min(people - round(people * (control or 0.5)), most), others)
-    limit = math.ceil(20 * (smallest + EXCESS_MARGIN)) / 20
+    persons = tuple(column.name for column in columns if column.attribute.role is Role.PERSON)
+    people = int(row_codes(data, persons).max()) + 1 if persons else data.n
+    asked = count_people_asked(people, control, DEFAULT_INFERENCE_ATTACKS[0].train_at_most)
+    limit = math.ceil(20 * (compute_smallest_excess_limit(*asked) + EXCESS_MARGIN)) / 20
     return limit if limit <= LARGEST_EXCESS else None
 
 

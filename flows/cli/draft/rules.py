@@ -16,8 +16,8 @@ from flows.cli.draft.cells import Reading
 from flows.cli.draft.column_proposals import DraftColumn, DraftEntry, draft_column
 from flows.cli.draft.disclosure_limits import (
     MEMBERSHIP,
+    InferenceLimits,
     MembershipLimit,
-    ask_about_inference,
     limit_inference,
     propose_membership_limit,
 )
@@ -102,9 +102,10 @@ def draft_release(
         data, _create_schema(drafted), [column.name for column in drafted if column.groupable], k
     )
     control = None if membership is None else membership.control
-    policy = _propose_policy(data, drafted, k, expected, start, membership)
+    inference = limit_inference(data, drafted, control)
+    policy = _propose_policy(data, drafted, k, expected, start, inference, membership)
     masking = (_propose_grouping(grouped, k, start),)
-    asked = {"inference": ask_about_inference(data, drafted, control), "membership": None if control else MEMBERSHIP}
+    asked = {"inference": inference.question, "membership": None if control else MEMBERSHIP}
     return ReleaseDraft(
         name=name,
         source=source,
@@ -273,6 +274,7 @@ def _propose_policy(
     k: int,
     expected: Expected | None,
     start: Start,
+    inference: InferenceLimits,
     membership: MembershipLimit | None,
 ) -> tuple[DraftEntry, ...]:
     limit = _compute_first_limit(k, start)
@@ -299,7 +301,7 @@ def _propose_policy(
                 {"measure": "reidentification", "at_most": _compute_insider_limit(k, start), "intruder": "insider"}, (why,)
             )
         )
-    lines += limit_inference(data, columns, None if membership is None else membership.control)
+    lines += inference.lines
     lines += [] if membership is None else [membership.line]
     return (
         *lines,

@@ -109,6 +109,16 @@ def mask_half(
         raise NotFollowed(f"the steps cannot be carried out on half of the records ({error.code})") from error
 
 
+def count_people_asked(people: int, share: float | None, most: int) -> tuple[int, int]:
+    """How many people in the release, and how many who are not, are asked about.
+
+    people: in the source. share: of them that is set aside; None: a rehearsal, on halves. most: on either side.
+    Example: 944 people, rehearsed: 472 and 472.
+    """
+    others = round(people * (share or 0.5))
+    return min(people - others, most), min(others, most)
+
+
 def _draw(units: Integers, most: int, n: int, rng: np.random.Generator) -> Booleans:
     """Shape (n,): some of the units, drawn at random, or all."""
     chosen = np.zeros(n, dtype=bool)

@@ -47,9 +47,9 @@ def single_out(experiment: InferenceExperiment, schema: Schema, steps: tuple[Mas
     largest = choose_largest_set(len(known), people.n)
     sets, found = [], np.zeros(members.n_units, dtype=bool)
     for predicates in list_predicates(schema, known, largest, rows, tables):
-        isolated = find_isolated(predicates, members)
+        isolated, counted = isolate(predicates, members, others)
         found |= isolated
-        sets.append(count_isolated(predicates, isolated, members, others))
+        sets.append(counted)
     single = [create_predicates(schema[name], rows, tables) for name in published]
     every = reduce(Predicates.join, single)
     return SinglingOutResult(
@@ -59,33 +59,28 @@ def single_out(experiment: InferenceExperiment, schema: Schema, steps: tuple[Mas
         people=members.n_units,
         others=others.n_units,
         sets=tuple(sets),
-        every=count_isolated(every, find_isolated(every, members), members, others),
+        every=isolate(every, members, others)[1],
         singled_out=int(found.sum()),
     )
 
 
-def find_isolated(predicates: Predicates, members: Units) -> Booleans:
-    """Shape (n_units,): is a unit the only one that satisfies one of the predicates?"""
+def isolate(predicates: Predicates, members: Units, others: Units) -> tuple[Booleans, IsolationCounts]:
+    """Shape (n_units,): is a unit the only one that satisfies one of the predicates? And how many are, by chance as well."""
     isolates = predicates.count_units(0, members) == 1
     satisfied = predicates.of_tables[0]
-    isolated = np.zeros(members.n_units, dtype=bool)
     inside = satisfied >= 0
+    isolated = np.zeros(members.n_units, dtype=bool)
     isolated[members.of_row[inside][isolates[satisfied[inside]]]] = True
-    return isolated
-
-
-def count_isolated(predicates: Predicates, isolated: Booleans, members: Units, others: Units) -> IsolationCounts:
-    """What the predicates over one set do, and what they would do to as many people who are not in the release."""
     counted = IsolationCounts(
         attributes=predicates.attributes,
         predicates=predicates.count,
-        isolating=int((predicates.count_units(0, members) == 1).sum()),
+        isolating=int(isolates.sum()),
         isolated=int(isolated.sum()),
     )
     if not others.n_units:
-        return counted
+        return isolated, counted
     chances = estimate_isolation_chances(predicates.count_units(1, others), others.n_units, members.n_units)
-    return replace(counted, expected=float(chances.sum()))
+    return isolated, replace(counted, expected=float(chances.sum()))
 
 
 def describe() -> tuple[dict[str, str], ...]:

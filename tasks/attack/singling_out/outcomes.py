@@ -29,7 +29,7 @@ class IsolationCounts:
     expected: float | None = None
 
     @property
-    def expected_people(self) -> float | None:
+    def people_by_chance(self) -> float | None:
         """How many people are isolated by chance: where a unit has several records, predicates divided as among those found."""
         if self.expected is None or not self.isolating:
             return self.expected
