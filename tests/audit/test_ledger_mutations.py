@@ -157,10 +157,12 @@ def test_entries_of_others_are_named_wherever_they_are_put(whole, trial, tmp_pat
         assert ("inserted", begins) in {(one.what, one.byte) for one in found.findings}
 
 
-def test_the_end_cut_off_within_a_line_or_at_its_end_is_found(small, trial):
+@pytest.mark.parametrize("step", [3, pytest.param(1, marks=pytest.mark.long)])
+def test_the_end_cut_off_within_a_line_or_at_its_end_is_found(small, trial, step):
     content = small.path.read_bytes()
     copy = trial(small, content)
-    for length in range(0, len(content), 3):
+    ends = [place + 1 for place, byte in enumerate(content[:-1]) if byte == ord("\n")]
+    for length in sorted({*range(0, len(content), step), *ends}):
         copy.path.write_bytes(content[:length])
         found = found_in(copy)
         assert "truncated" in kinds(found)
