@@ -126,7 +126,7 @@ class RunRecorder:
         running = {}
         for name, call in calls.items():
             self._record_inputs(name, call)
-            running[name] = call.prepare_task(name, refresh=self._refresh).submit(*call.arguments)
+            running[name] = call.submit(name, refresh=self._refresh)
         outputs = []
         for done, (name, future) in enumerate(running.items(), 1):
             try:

@@ -15,6 +15,8 @@ from typing import Any, Generic, ParamSpec, TypeVar
 from prefect import Task, task
 from prefect.cache_policies import INPUTS
 from prefect.client.schemas.objects import State
+from prefect.context import TagsContext
+from prefect.futures import PrefectFuture
 from prefect.transactions import IsolationLevel
 from threadpoolctl import threadpool_limits
 
@@ -24,6 +26,7 @@ from tasks.runtime.settings import Home
 
 P = ParamSpec("P")
 Outputs = TypeVar("Outputs", bound=Mapping[str, object])
+_NO_TAGS = functools.partial(TagsContext, current_tags=set())  # those of the flow cost a lease of the server each
 
 
 class Stage(Generic[P, Outputs]):
@@ -84,8 +87,14 @@ class StageCall(Generic[Outputs]):
 
     def run(self, name: str, *, refresh: bool) -> State[Outputs]:
         """Run the task in this thread and return the state in which it ended."""
-        task = self.prepare_task(name, refresh=refresh)
-        return task(*self.arguments, return_state=True)  # type: ignore[return-value]  # Prefect's stub forgets return_state
+        with _NO_TAGS():
+            task = self.prepare_task(name, refresh=refresh)
+            return task(*self.arguments, return_state=True)  # type: ignore[return-value]  # Prefect's stub forgets return_state
+
+    def submit(self, name: str, *, refresh: bool) -> PrefectFuture[Outputs]:
+        """Have the runner of the flow run the task beside others."""
+        with _NO_TAGS():
+            return self.prepare_task(name, refresh=refresh).submit(*self.arguments)
 
 
 def stage(name: str, rooms: tuple[str, ...]) -> Callable[[Callable[P, Outputs]], Stage[P, Outputs]]:

@@ -17,13 +17,19 @@ from typing import Any
 import pytest
 from outcomes import ROOT, Ran, newest_manifest
 from release_files import WRITTEN, write_release
+from undrawn_charts import leave_charts_undrawn
 
 from flows.cli import run
 
 
 @pytest.fixture
-def sdcert(home, prefect, made_store, capfd):
-    """`sdcert(*words)` runs the command line in this process; a home in which it certifies has the tables of MLflow's store."""
+def sdcert(home, prefect, made_store, capfd, request, monkeypatch):
+    """`sdcert(*words)` runs the command line in this process; a home in which it certifies has the tables of MLflow's store.
+
+    Charts have all their texts, so that these are searched, and no shapes, but in tests that are marked `drawn`.
+    """
+    if request.node.get_closest_marker("drawn") is None:
+        leave_charts_undrawn(monkeypatch)
 
     def call(*words: object) -> Ran:
         if words[0] == "certify":
@@ -52,17 +58,6 @@ def certify(sdcert, tmp_path):
         return ran, newest_manifest()
 
     return call
-
-
-@pytest.fixture
-def undrawn(monkeypatch):
-    """For runs of which no picture is looked at: charts have all their texts, so that these are searched, and no shapes.
-
-    `tests/report` draws every chart, and the runs of all other files (of golden releases, hostile names, secrets) draw theirs.
-    """
-    from undrawn_charts import leave_charts_undrawn
-
-    leave_charts_undrawn(monkeypatch)
 
 
 @dataclass(frozen=True)

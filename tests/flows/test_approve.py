@@ -21,8 +21,6 @@ from tasks.audit.signing.keyring import Keyring, read_revoked_certificates
 from tasks.audit.signing.keys import create_key, open_signing_key
 from tasks.runtime.settings import Home
 
-pytestmark = pytest.mark.usefixtures("undrawn")
-
 REASON = "the board met and agreed"
 
 

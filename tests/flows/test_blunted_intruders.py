@@ -10,8 +10,6 @@ from release_files import REASON, RELEASE, write_release
 from flows.limits import refuse_weak_membership
 from flows.release_file import load_release
 
-pytestmark = pytest.mark.usefixtures("undrawn")
-
 COLUMNS = ["age", "income", "town"]
 LIMITS = [{"measure": "reidentification", "at_most": 0.95}, {"measure": "records_exposed", "at_most": 0.95}]
 INSIDERS = {"measure": "reidentification", "intruder": "insider", "at_most": 0.95}

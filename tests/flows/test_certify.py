@@ -10,7 +10,6 @@ from outcomes import computed, folder_of, newest_manifest, public_scorecard_of, 
 from prefect.task_engine import SyncTaskRunEngine
 from release_files import ROWS, survey, write_release
 
-pytestmark = pytest.mark.usefixtures("undrawn")
 ATTACKS = [{"method": "distance_linkage"}, {"method": "transparency"}]
 ALL = {
     "ingest",

@@ -23,6 +23,8 @@ from tasks.microdata.document import read_document
 from tasks.microdata.estimate import split_id
 from tasks.runtime.tracking import LONGEST_NAME, encode_name, open_client
 
+pytestmark = pytest.mark.drawn
+
 EXAMPLES = int(os.environ.get("SDCERT_NAMES", "1"))
 SEED = int(os.environ.get("SDCERT_NAMES_SEED", "22"))
 MOST_KILOBYTES = 1_000_000  # that the process may grow by

@@ -5,8 +5,6 @@ from __future__ import annotations
 import pytest
 from release_files import RELEASE
 
-pytestmark = pytest.mark.usefixtures("undrawn")
-
 PRAM = {"method": "pram", "attributes": ["vote"], "epsilon": 1.0}
 RATE = {"measure": "reidentification", "at_most": 1.0}
 

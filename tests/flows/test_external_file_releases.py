@@ -19,8 +19,6 @@ from tasks.score.known_release import Known
 from tasks.score.policy import PolicyLine, check_policy
 from tasks.score.verdict import decide
 
-pytestmark = pytest.mark.usefixtures("undrawn")
-
 N, FOREIGN = 50, 20
 FILE = {
     "table": "register.csv",

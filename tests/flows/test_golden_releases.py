@@ -5,6 +5,8 @@ import csv
 import pytest
 from outcomes import ROOT, scorecard_of
 
+pytestmark = pytest.mark.drawn
+
 CENSUS = {3: (5.6922, 0.2920, 0.2932), 5: (9.0884, None, None), 10: (14.1559, 0.0730, 0.0729)}
 EIA = {3: 0.5919, 5: 1.5877, 10: 3.2699}
 CUSTOMERS = ("RES", "COM", "IND", "OTH", "TOT")

@@ -21,6 +21,7 @@ import numpy as np
 import pytest
 from outcomes import Ran, newest_manifest
 from release_files import answer_as_proposed, write_release
+from undrawn_charts import leave_charts_undrawn
 
 from flows.cli.draft.answer import answer_questions
 
@@ -49,6 +50,7 @@ def call(prefect, made_store, capfd, tmp_path, monkeypatch) -> Iterator[Callable
 
     monkeypatch.setenv("SDCERT_HOME", str(tmp_path / "home"))
     monkeypatch.chdir(tmp_path)
+    leave_charts_undrawn(monkeypatch)
     before = resource.getrlimit(resource.RLIMIT_AS)
     resource.setrlimit(resource.RLIMIT_AS, (MOST_ADDRESSES, before[1]))
 
@@ -155,7 +157,6 @@ def _write_survey(folder: Path, k: int) -> Path:
     return write_release(folder / f"project-{k}", change)
 
 
-@pytest.mark.usefixtures("undrawn")
 @pytest.mark.parametrize("seed", SEEDS)
 def test_damaged_homes(call, tmp_path, certified_home, seed):
     """After damage the same figures come out or none: what was refused stays refused."""

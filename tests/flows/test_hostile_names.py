@@ -11,6 +11,8 @@ import pytest
 from outcomes import folder_of, newest_manifest, statement_in
 from release_files import write_release
 
+pytestmark = pytest.mark.drawn
+
 ROWS = 120
 NAMES = {
     "html": '<script>alert("1")</script>',

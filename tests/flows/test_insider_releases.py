@@ -10,8 +10,6 @@ from outcomes import folder_of, public_scorecard_of, scorecard_of, statement_in
 from release_files import REASON, RELEASE, write_release
 from replays import replayed
 
-pytestmark = pytest.mark.usefixtures("undrawn")
-
 COLUMNS = ("vote", "party", "news", "faith", "club")
 SEPARATOR = " + "
 

@@ -11,8 +11,6 @@ from sweep_files import write_sweep
 
 from tasks.report.wording.sentence import say
 
-pytestmark = pytest.mark.usefixtures("undrawn")
-
 REHEARSAL = {"seed": 3, "not_for_publication": True}
 LOOSE = [{"measure": "membership_auc", "at_most": 0.9999}, {"measure": "reidentification", "at_most": 0.9}]
 STRICT = [{"measure": "membership_auc", "at_most": 0.5}]

@@ -15,8 +15,6 @@ from flows.cli.compare.compared_runs import ComparedRun, _create_risk_rows, _use
 from tasks.microdata.estimate import Estimate
 from tasks.score.membership.membership_figures import REHEARSED
 
-pytestmark = pytest.mark.usefixtures("undrawn")
-
 
 @pytest.mark.long
 def test_a_model_is_called_one_and_a_rehearsal_too(certify, sdcert, tmp_path):

@@ -13,8 +13,6 @@ from release_files import RELEASE, ROWS, survey, write_release
 from flows.run.progress import Lines
 from tasks.train.skops_file import OWN_TYPES
 
-pytestmark = pytest.mark.usefixtures("undrawn")
-
 TREE = {"method": "decision_tree"}
 STUMP = {"method": "decision_tree", "max_depth": 1, "min_samples_leaf": 10}
 ALL = [

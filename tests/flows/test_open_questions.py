@@ -20,8 +20,6 @@ from flows.schemas import create_release_schema
 from tasks.microdata.document import read_document
 from tasks.microdata.errors import InputError
 
-pytestmark = pytest.mark.usefixtures("undrawn")
-
 FILE = """\
 # A comment of the author.
 name: asked

@@ -11,8 +11,6 @@ from certified_runs import RUN, issue
 from flows.run.publish import FolderDraft, Latest, clear_partial, draft_release_folder, settle_latest
 from tasks.audit.lookup.index import Index
 
-pytestmark = pytest.mark.usefixtures("undrawn")
-
 NOBODY = 2**22 + 1  # above every id of a process
 
 

@@ -7,8 +7,6 @@ import pytest
 from outcomes import folder_of, newest_manifest, scorecard_of
 from release_files import write_release
 
-pytestmark = pytest.mark.usefixtures("undrawn")
-
 PERSONS, YEARS = 40, 3
 
 

@@ -7,8 +7,6 @@ import yaml
 from outcomes import ROOT, folder_of, newest_manifest, scorecard_of, statement_in
 from release_files import survey, write_release
 
-pytestmark = pytest.mark.usefixtures("undrawn")
-
 LENIENT = [{"measure": "reidentification", "at_most": 1.0}]
 UNDECLARED = [{"attack": "transparency", "reason": "the tool that masked the table is not known"}]
 # made by sdcMicro 5.8.1 from census.csv: sse_percent, linkage by the release's scale, by the original's, truth among nearest

@@ -9,8 +9,6 @@ from outcomes import newest_manifest, scorecard_of
 from release_files import survey, write_release
 from sqlalchemy import create_engine
 
-pytestmark = pytest.mark.usefixtures("undrawn")
-
 FORMS = ("parquet", "sqlite", "postgresql", *(pytest.param(form, marks=pytest.mark.slow) for form in ("csv.gz", "sav")))
 
 

@@ -9,8 +9,6 @@ import pytest
 from outcomes import folder_of, scorecard_of, statement_in
 from release_files import RELEASE, survey, write_release
 
-pytestmark = pytest.mark.usefixtures("undrawn")
-
 STRATA = ["region"]
 SAMPLE = {"method": "sampling", "share": 0.5, "by": STRATA}
 MEANS = {"method": "microaggregation", "attributes": ["age", "income", "town"], "k": 4, "by": STRATA}

@@ -5,8 +5,6 @@ from __future__ import annotations
 import pytest
 from outcomes import folder_of, scorecard_of
 
-pytestmark = pytest.mark.usefixtures("undrawn")
-
 LENIENT = [{"measure": "reidentification", "at_most": 1.0}]
 ATTACKS = [
     {"method": "distance_linkage"},

@@ -15,6 +15,8 @@ from outcomes import folder_of, newest_manifest, public_scorecard_of
 from prefect_servers import asked
 from release_files import CANARY, survey, write_release
 
+pytestmark = pytest.mark.drawn
+
 OF_A_RUN = {"kind", "run", "release", "series", "outcome", "not_for_publication", "manifest", "stages"}
 OF_A_FAILURE = {"stage", "code"}
 

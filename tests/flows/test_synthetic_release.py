@@ -12,8 +12,6 @@ from outcomes import folder_of, newest_manifest, scorecard_of, statement_in
 from release_files import write_release
 from sklearn.tree import DecisionTreeClassifier
 
-pytestmark = pytest.mark.usefixtures("undrawn")
-
 ATTRIBUTES = {
     "age": {"role": "quasi_identifier", "scale": "numeric"},
     "town": {"role": "quasi_identifier", "scale": "nominal"},

@@ -9,8 +9,6 @@ from release_files import RELEASE, survey
 
 from tasks.audit.ledger.entries import AttemptMade, LedgerOpened, RunBegan, RunEnded
 
-pytestmark = pytest.mark.usefixtures("undrawn")
-
 
 def events():
     from tasks.audit.ledger.ledger import Ledger, open_entry

@@ -1,4 +1,4 @@
-"""What the fixture `undrawn` leaves out of a chart is its shapes: every text and every title that is drawn stands there too."""
+"""A chart that a test leaves undrawn lacks its shapes alone: every text and every title that is drawn stands there too."""
 
 from xml.etree import ElementTree
 

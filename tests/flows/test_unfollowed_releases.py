@@ -8,8 +8,6 @@ from release_files import REASON
 
 from tasks.microdata.errors import NotFollowed
 
-pytestmark = pytest.mark.usefixtures("undrawn")
-
 COLUMNS = ["age", "income", "town"]
 SWAP = {"method": "rank_swapping", "attributes": COLUMNS, "window_percent": 10}
 SWAP_AND_GROUP = [  # the groups are made of values of which nobody knows how far they moved
@@ -89,7 +87,14 @@ def test_a_lower_bound_refuses_what_is_too_large_for_the_whole_attack(certify, s
     assert rate["status"] == "not_followed"
     assert "the orbits of 80 records, drawn at random, give lower bounds" in rate["reason"]
     assert scorecard["verdict"] == "refused"
-    assert "links at least" in ran.out
+    declared = [
+        one for one in scorecard["estimates"] if one["id"].startswith("reidentification|") and one["intruder"] == "declared"
+    ]
+    worst = max(one["value"] for one in declared)
+    alone = [one["status"] for one in declared if one["value"] == worst] == [
+        "not_followed"
+    ]  # by some draws another finds as many
+    assert "links at least" in ran.out or not alone, declared
     insider = manifest["worst_insider"]  # rounded for the public, another attack may find as many
     assert insider["reidentification"] > 0.6  # how many exactly hangs on the draw
     assert insider["lower_bound"] is (insider["attack"] == "consistency")
@@ -98,7 +103,8 @@ def test_a_lower_bound_refuses_what_is_too_large_for_the_whole_attack(certify, s
     assert (model["average_risk_is_lower_bound"], model["worst_insider"]) == (True, insider)
     found = scorecard["criteria"][0]
     assert found["lower_bound"] is True
-    assert (found["attack"], found["decision"]) == ("consistency", "fail")
+    assert found["decision"] == "fail"
+    assert found["attack"] == "consistency" or not alone
     assert found["reason"].startswith("a lower bound is beyond the limit")
     page = (folder_of(tmp_path, manifest) / "report.html").read_text()
     assert "not followed" in page

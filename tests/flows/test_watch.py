@@ -14,8 +14,6 @@ from watches import drop, write_watch
 
 from flows.cli.doctor.schedules import check_quarantine
 
-pytestmark = pytest.mark.usefixtures("undrawn")
-
 CANARY = "zanzibar-quux"
 
 

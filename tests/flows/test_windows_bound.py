@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
-pytestmark = pytest.mark.usefixtures("undrawn")
-
 SWAP = {"method": "rank_swapping", "attributes": ["age", "income", "town"], "window_percent": 10}
 ATTACKS = [{"method": "distance_linkage"}, {"method": "transparency"}, {"method": "consistency"}]
 POLICY = [{"measure": "reidentification", "at_most": 1.0}]
