@@ -55,6 +55,7 @@ def test_the_file_is_as_the_project_writes_files(copy):
     assert done.returncode == 0, done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("taken", "put", "failing"),
     [

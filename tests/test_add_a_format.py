@@ -29,6 +29,7 @@ def test_the_steps_of_the_page_add_a_format(copy):
     } <= passed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("part", "instead", "complaint"),
     [

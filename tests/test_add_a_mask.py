@@ -56,6 +56,7 @@ def leave_out_advice(folder: Path) -> None:
     (folder / MASK).write_text(text[: text.rindex("    @classmethod\n")])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("leave_out", "message"),
     [

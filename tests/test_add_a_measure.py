@@ -27,6 +27,7 @@ def test_the_steps_of_the_page_add_a_measure(copy):
     assert {f"test_the_words_of_a_measure_are_complete[{MEASURE}]", "test_by_hand"} <= passed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("part", "instead", "complaint"),
     [

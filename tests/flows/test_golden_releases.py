@@ -69,7 +69,7 @@ def test_eia(certify, tmp_path, reference, k):
     assert figures(scorecard_of(tmp_path, manifest))["sse_percent"] == pytest.approx(EIA[k], abs=0.00006)
 
 
-@pytest.mark.parametrize(("name", "code"), [("anes96", 0), ("anes96-refused", 1)])
+@pytest.mark.parametrize(("name", "code"), [("anes96", 0), pytest.param("anes96-refused", 1, marks=pytest.mark.slow)])
 def test_the_shipped_releases(sdcert, tmp_path, name, code):
     ran = sdcert("certify", ROOT / "params" / "releases" / f"{name}.yaml", "--output", tmp_path / "releases")
     assert ran.code == code, ran.err

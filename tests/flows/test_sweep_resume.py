@@ -191,6 +191,7 @@ def test_a_grid_goes_on_without_what_was_lost(tmp_path, home):
     assert status == {0: "ok", 1: "failed", 2: "skipped", 3: "ok", 4: "ok"}
 
 
+@pytest.mark.slow
 def test_results_that_are_gone_or_another_file_of_their_name_do_not_pass_for_figures(tmp_path, home):
     path = write_sweep(tmp_path)
     first = course_of(path)

@@ -74,7 +74,7 @@ def test_a_lower_bound_refuses_what_is_too_large_for_the_whole_attack(certify, s
 
     monkeypatch.setattr(consistency, "_left", refuse)
     change = {
-        "masking": [SWAP],
+        "masking": [{**SWAP, "window_percent": 20}],  # by 10 some draws let transparency find as many, as the public sees it
         "policy": [{**line, "at_most": 0.6} for line in POLICY],
         "attacks": [{"method": name} for name in ("distance_linkage", "transparency")]
         + [{"method": "consistency", "sampled_orbits": 300}],
@@ -87,14 +87,7 @@ def test_a_lower_bound_refuses_what_is_too_large_for_the_whole_attack(certify, s
     assert rate["status"] == "not_followed"
     assert "the orbits of 80 records, drawn at random, give lower bounds" in rate["reason"]
     assert scorecard["verdict"] == "refused"
-    declared = [
-        one for one in scorecard["estimates"] if one["id"].startswith("reidentification|") and one["intruder"] == "declared"
-    ]
-    worst = max(one["value"] for one in declared)
-    alone = [one["status"] for one in declared if one["value"] == worst] == [
-        "not_followed"
-    ]  # by some draws another finds as many
-    assert "links at least" in ran.out or not alone, declared
+    assert "links at least" in ran.out
     insider = manifest["worst_insider"]  # rounded for the public, another attack may find as many
     assert insider["reidentification"] > 0.6  # how many exactly hangs on the draw
     assert insider["lower_bound"] is (insider["attack"] == "consistency")
@@ -103,8 +96,7 @@ def test_a_lower_bound_refuses_what_is_too_large_for_the_whole_attack(certify, s
     assert (model["average_risk_is_lower_bound"], model["worst_insider"]) == (True, insider)
     found = scorecard["criteria"][0]
     assert found["lower_bound"] is True
-    assert found["decision"] == "fail"
-    assert found["attack"] == "consistency" or not alone
+    assert (found["attack"], found["decision"]) == ("consistency", "fail")
     assert found["reason"].startswith("a lower bound is beyond the limit")
     page = (folder_of(tmp_path, manifest) / "report.html").read_text()
     assert "not followed" in page
