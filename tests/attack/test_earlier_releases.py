@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from joint_releases import credit_of, groups_of, release_of
 
 from tasks.attack.base import AttackContext
 from tasks.attack.methods import attack_records
@@ -18,11 +19,9 @@ from tasks.attack.threat import Intruder
 from tasks.attack.together import joining
 from tasks.attack.together.earlier_release import EarlierView
 from tasks.attack.together.earlier_releases import EarlierReleases, arrange_files, choose_strongest, see_from
-from tasks.attack.together.joined_file import ReleaseFile
 from tasks.attack.together.joining import link_by_releases
 from tasks.attack.together.row_links import RowLinks, link_rows
 from tasks.attack.together.row_sets import ABSENT, RELEASED, RowSets, keep_consistent, keep_presence
-from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.mask.methods import mask
 from tasks.mask.noise.noise import Noise
 from tasks.mask.ranks.rank_swapping import RankSwapping
@@ -33,36 +32,6 @@ from tasks.microdata.schema import Role, Scale, Schema
 from tasks.microdata.table import Microdata
 
 SPEC = EarlierReleases(method="earlier_releases")
-
-
-def release_of(original, schema, steps, record, *, seed=b"s" * 32, name="a", pseudonym=None):
-    done = mask(original, schema, steps, seed=seed, path=(name,))
-    row = np.full(original.n, -1)
-    row[done.record] = np.arange(done.data.n)
-    return ReleaseFile(
-        name=name,
-        original=original,
-        masked=done.data,
-        schema=schema,
-        mechanisms=done.mechanisms,
-        record=np.asarray(record),
-        row=row,
-        pseudonym=pseudonym,
-    )
-
-
-def groups_of(k, *attributes):
-    return (Microaggregation(method="microaggregation", k=k, attributes=attributes),)
-
-
-def credit_of(files, of, n, knows):
-    links = link_by_releases(tuple(files), of, n, tuple(knows))
-    rows = files[of].spread_rows(n)
-    there = np.flatnonzero(rows >= 0)
-    credit = np.zeros(n)
-    credit[there] = links.guesses(there).credit(rows[there])
-    assert not links.rules_out(there, rows[there]).any()
-    return credit, links
 
 
 def sets_of(*members, state=None):
