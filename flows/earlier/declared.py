@@ -77,8 +77,10 @@ def _adopt(job: ReleaseJob, prior: PriorTable, name: str, digest: str) -> dict[s
     source, schema = job.source["data"], job.masked.schema
     released = ReleasedSpec.model_construct(**{field: getattr(prior, field) for field in ReleasedSpec.model_fields})
     plan = AdoptionPlan(released=released, attributes=job.release.attributes, key=job.release.key)
-    reading = store_part(plan.create_reading_plan(Store().record(schema, Schema)))
+    whole = Store().record(schema, Schema)
+    reading = store_part(plan.create_reading_plan(whole, may_lack=True))
     given = job.runner.run(f"{STEP} {name} ingest", ingest_released.bind(reading, digest))
+    schema = store_part(whole.withhold_all_but(Store().table(given["data"]).names), Schema)
     call = adopt_table.bind(source, schema, store_part(plan), digest, job.masked.draw, "kept", given["data"], given["notes"])
     made = job.runner.run(f"{STEP} {name} align", call)
     parts = {"masked": made["masked"], "alignment": made["alignment"], "mechanisms": made["mechanisms"]}

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
+from pydantic import Field
+
 from tasks.ingest import sources
 from tasks.ingest.codebooks.codebook import Attributes
 from tasks.ingest.external_table import External
@@ -23,6 +25,7 @@ class ReleasedTablePlan(Spec):
 
     source: its path already resolved. attributes: the declarations of the columns that are read. published: the columns that it
     must have; known: all columns of the source. key: the column that aligns it with the source; None: its rows are in order.
+    may_lack: is one of the published columns enough?
     """
 
     source: SourceSpec
@@ -30,15 +33,19 @@ class ReleasedTablePlan(Spec):
     published: tuple[Name, ...]
     known: tuple[Name, ...]
     key: Name | None
+    may_lack: bool = Field(False, exclude_if=lambda given: not given)
 
 
 def create_released_table_plan(
-    source: SourceSpec, attributes: Attributes, schema: Schema, key: str | None
+    source: SourceSpec, attributes: Attributes, schema: Schema, key: str | None, *, may_lack: bool = False
 ) -> ReleasedTablePlan:
     """Plan to read the published columns, and the key where there is one."""
     wanted = {*schema.release_columns, key}
     declared = tuple(attribute for attribute in attributes if attribute.name in wanted)
-    return ReleasedTablePlan(source=source, attributes=declared, published=schema.release_columns, known=schema.names, key=key)
+    columns = schema.release_columns
+    return ReleasedTablePlan(
+        source=source, attributes=declared, published=columns, known=schema.names, key=key, may_lack=may_lack
+    )
 
 
 def ingest_released_table(plan: ReleasedTablePlan) -> External:
@@ -58,16 +65,19 @@ def type_released_table(raw: RawTable, plan: ReleasedTablePlan) -> External:
     Raises InputError for a published column or key that it lacks, a column that the source does not have, and cells that
     contradict their declaration.
     """
+    there = set(raw.table.column_names)
+    lacking = plan.may_lack and not there.isdisjoint(plan.published)
+    attributes = tuple(one for one in plan.attributes if not lacking or one.name in there or one.name == plan.key)
     try:
         with _relocate_errors():
-            found = ingest_raw_table(raw, IngestPlan(source=plan.source, attributes=plan.attributes))
+            found = ingest_raw_table(raw, IngestPlan(source=plan.source, attributes=attributes))
     except InputError as error:
         if error.code != "unknown-attribute":
             raise
         raise _create_lacking_error(str(error.value), plan.key, found_in=error.allowed) from None
     names = found.data.names
     for name in plan.published:
-        if name not in names:
+        if name not in names and not lacking:
             raise _create_lacking_error(name, plan.key, found_in=", ".join(names[:30]))
     for name in names:
         if name not in plan.known:

@@ -167,7 +167,7 @@ def _existing(path: Path, label: str) -> Path:
     except OSError as error:
         what = f"The source cannot be looked at ({error.strerror})."
     beside = [file.name for file in path.parent.iterdir()] if path.parent.is_dir() else []
-    remedy = did_you_mean(path.name, beside, "correct `source.table`; it is relative to the release file")
+    remedy = did_you_mean(path.name, beside, "correct `table`; it is relative to the release file")
     raise InputError("no-such-source", f"source: {label}", what, f"the path of {_FILES}", remedy, value=str(path))
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Literal
 
@@ -75,6 +75,13 @@ class Schema:
     @property
     def names(self) -> tuple[str, ...]:
         return tuple(attribute.name for attribute in self.attributes)
+
+    def withhold_all_but(self, names: Collection[str]) -> Schema:
+        """The schema of a table that has none of the other published attributes."""
+        kept = (
+            one if one.name in names or not one.is_published else replace(one, role=Role.WITHHELD) for one in self.attributes
+        )
+        return Schema(tuple(kept))
 
     @property
     def release_columns(self) -> tuple[str, ...]:

@@ -155,3 +155,32 @@ def test_a_file_cut_in_pieces_is_the_file(table, seed):
     whole = credits_of(source, schema, intruder(files=FILES[:1]), (columns(id=names, **know),))["file:register"]
     assert cut[0].outcomes.arrow.equals(whole[0].outcomes.arrow)
     assert values(cut[1]) == values(whole[1])
+
+
+def test_a_file_a_year_later_is_joined_by_likeness(table):
+    """Ten people of ages 20, 22, ..., 38 with towns of their own; the survey has the ages a year later, and so no equal one."""
+    names, ages = list("abcdefghij"), np.arange(20, 40, 2)
+    towns = [f"town {name}" for name in names]
+    data, schema = table(
+        {"id": names, "tax": names, "age": ages, "town": towns, "vote": ["y", "n"] * 5}, scales=SCALES, roles=ROLES
+    )
+    register, survey = columns(id=names, age=ages), columns(id=names[::-1], age=ages[::-1] + 1, town=towns[::-1])
+    with pytest.raises(InputError) as refused:
+        hold_files(intruder({**BOTH, "by": ["age"]}), data, schema, (register, survey))
+    assert refused.value.code == "nothing-joined"
+    (*_, both) = hold_files(intruder({**BOTH, "by": ["age"], "matching": "likely"}), data, schema, (register, survey))
+    assert both.table.arrow.to_pydict() == {"id": names, "age": ages.tolist(), "town": towns}
+
+
+def test_files_that_say_nothing_of_each_other_are_not_joined(table):
+    rng = np.random.default_rng(2)
+    names = [f"{i:03}" for i in range(200)]
+    data, schema = table(
+        {"id": names, "tax": names, "age": rng.integers(18, 90, 200), "town": ["Lund"] * 200, "vote": ["y", "n"] * 100},
+        scales=SCALES,
+        roles=ROLES,
+    )
+    files = tuple(columns(id=names, age=rng.integers(18, 90, 200)) for _ in range(2))
+    with pytest.raises(InputError) as refused:
+        hold_files(intruder({**BOTH, "by": ["age"], "matching": "likely"}), data, schema, files)
+    assert refused.value.code == "nothing-joined"

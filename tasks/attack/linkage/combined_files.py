@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Literal, Self
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from tasks.attack.linkage.external_files import FILE, FileUse
 from tasks.attack.linkage.file_alignment import FileMatch, convert_file_values, extract_keys
+from tasks.attack.together.likely_records import join_likely_records
 from tasks.microdata.codes import joint_codes
-from tasks.microdata.errors import InputError
+from tasks.microdata.errors import InputError, NotFollowed
 from tasks.microdata.schema import Schema
 from tasks.microdata.spec import Name, Names, Spec
 from tasks.microdata.suggestion import did_you_mean
@@ -31,10 +32,19 @@ class CombinedFilesSpec(Spec):
     by: published attributes, which all of them have, by which the intruder finds out which records are one person's: those that
         show what no other record of their file shows. Default: the files say who their people are, and people are joined by the
         keys.
+    matching: of `by`: `equal`: what both files say must be equal; `likely`: alike is enough, where two records are more
+        probably one person's than not, all records weighed together.
     """
 
     files: Annotated[tuple[Name, ...], Field(min_length=2)]
     by: Names | None = None
+    matching: Literal["equal", "likely"] = Field("equal", exclude_if=lambda given: given == "equal")
+
+    @model_validator(mode="after")
+    def _is_likely_by_attributes(self) -> Self:
+        if self.matching == "likely" and self.by is None:
+            raise ValueError("`matching: likely` compares attributes: name those that all of the files have, `by: [attribute]`")
+        return self
 
     @property
     def holder(self) -> str:
@@ -82,16 +92,27 @@ def combine_files(
     Meaning: joined by the keys, the table has a record for everybody who is in any of the files; of who is in one of them only
     what that says is known. Joined by attributes, it has the records of the first file, to which the others add what they say
     of the record that shows the same; nothing is added where a value is missing or several records of a file show the same.
+    With `matching: likely` each is joined with the record that is probably the same person's (`join_likely_records`).
     Such a join may be false, as an intruder's would be. Of an attribute that several have the first that says something counts.
 
     Raises InputError for files whose keys are matched with different columns of the source, which repeat a key, or lack an
-    attribute of `by`, and where no record is joined. Cost: O(e log e) for e records. Example: a register of a, b with their
-    ages and a survey of b, c with their towns: a with an age, b with both, c with a town.
+    attribute of `by`, where no record is joined, and where too many pairs are to be weighed. Cost: O(e log e) for e records,
+    and that of `join_likely_records`. Example: a register of a, b with their ages and a survey of b, c with their towns: a with
+    an age, b with both, c with a town.
     """
     location = f"intruder.combine[{number}]"
     values = [convert_file_values(original, schema, one.table, one.match, one.use) for one in parts]
     keys = [extract_keys(original, one.table, one.use)[0].take(pa.array(one.match.order)) for one in parts]
-    positions = _join_by_keys(parts, keys, location) if spec.by is None else _join_by_attributes(values, spec.by, location)
+    if spec.by is None:
+        positions = _join_by_keys(parts, keys, location)
+    else:
+        _refuse_attributes_of_one(values, spec.by, location)
+        likely = spec.matching == "likely"
+        units = [one.match.unit for one in parts]
+        joined = (
+            _join_likely(values, units, schema, spec.by, location) if likely else _join_by_attributes(values, spec.by, location)
+        )
+        positions = [np.arange(values[0].n), *joined]
     if spec.by is not None:
         keys = keys[:1]
     key = parts[0].use.key[1]
@@ -125,8 +146,7 @@ def _join_by_keys(parts: tuple[FilePart, ...], keys: list[pa.Array], location: s
     return [_invert(one, np.arange(len(one)), n) for one in codes]
 
 
-def _join_by_attributes(values: list[Microdata], by: tuple[str, ...], location: str) -> list[Integers]:
-    """Of each file, which of its records is joined with each of the first; -1 for none."""
+def _refuse_attributes_of_one(values: list[Microdata], by: tuple[str, ...], location: str) -> None:
     shared = [name for name in values[0].names if all(name in one.names for one in values)]
     for name in by:
         if name not in shared:
@@ -136,6 +156,10 @@ def _join_by_attributes(values: list[Microdata], by: tuple[str, ...], location: 
             )
             allowed = ", ".join(shared) or "they have none in common"
             raise InputError("no-common-attribute", f"{location}.by", what, allowed, remedy, name)
+
+
+def _join_by_attributes(values: list[Microdata], by: tuple[str, ...], location: str) -> list[Integers]:
+    """Of each further file, which of its records is joined with each of the first; -1 for none."""
     bounds = np.cumsum([one.n for one in values])[:-1]
     columns = [np.concatenate(encode_jointly(*(one.column(name) for one in values))) for name in by]
     missing = np.any([column < 0 for column in columns], axis=0)
@@ -147,9 +171,43 @@ def _join_by_attributes(values: list[Microdata], by: tuple[str, ...], location: 
     joined = [np.where(alone, one[first], -1) for one in single[1:]]
     if not any((one >= 0).any() for one in joined):
         what = f"no record of the first file shows, in {', '.join(by)}, what just one record of another file shows"
-        remedy = "join by more attributes, or by attributes that are written alike in both"
+        remedy = "join by more attributes, by attributes that are written alike in both, or with `matching: likely`"
         raise InputError("nothing-joined", f"{location}.by", what, "attributes that tell records apart in each file", remedy)
-    return [np.arange(values[0].n), *joined]
+    return joined
+
+
+def _join_likely(
+    values: list[Microdata], units: list[Integers], schema: Schema, by: tuple[str, ...], location: str
+) -> list[Integers]:
+    """As `_join_by_attributes`. units: of each file, which unit of the source each record is; -1: none."""
+    found = []
+    for other, unit in zip(values[1:], units[1:], strict=True):
+        pairs = _find_common_units(units[0], unit)
+        try:
+            joined = join_likely_records(values[0].select(by), other.select(by), schema, pairs)[0] if len(pairs[0]) else None
+        except NotFollowed as refused:
+            remedy = "join by more attributes, among them some that are equal in both files"
+            raise InputError("too-many-pairs", f"{location}.by", str(refused), "smaller files", remedy) from None
+        found.append(np.full(values[0].n, -1, dtype=np.int64) if joined is None else joined)
+    if not any((one >= 0).any() for one in found):
+        what = f"no record of the first file is, by {', '.join(by)}, more probably than not the same person's as one of another"
+        remedy = "join by more attributes, or take the combination out"
+        raise InputError("nothing-joined", f"{location}.by", what, "attributes that tell records apart in each file", remedy)
+    return found
+
+
+def _find_common_units(one: Integers, other: Integers) -> tuple[Integers, Integers]:
+    """The records of units of the source with just one record in each of two files."""
+    (here, place), (there, place_there) = (_list_single(unit) for unit in (one, other))
+    _, at, at_there = np.intersect1d(here, there, assume_unique=True, return_indices=True)
+    return place[at], place_there[at_there]
+
+
+def _list_single(unit: Integers) -> tuple[Integers, Integers]:
+    """The units that have one record, and that record."""
+    found, first, times = np.unique(unit, return_index=True, return_counts=True)
+    kept = (times == 1) & (found >= 0)
+    return found[kept], first[kept]
 
 
 def _find_single(codes: Integers, n: int) -> Integers:

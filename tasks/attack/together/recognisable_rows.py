@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
+from tasks.attack.together.row_links import compare_columns, find_lasting_columns, key_rows
 from tasks.mask.methods import Mechanism
 from tasks.mask.pseudonyms import Pseudonyms
 from tasks.microdata.alignment import Alignment
@@ -81,19 +82,12 @@ def recognise_records(one: ReleaseRows, other: ReleaseRows) -> Booleans:
         here, there = codes[0][one.record[present]], codes[1][other.record[present]]
         found[present] |= (here >= 0) & (here == there)
     columns = [name for name in one.unchanged_columns if name in other.unchanged_columns]
-    shown = [encode_jointly(one.masked.column(name), other.masked.column(name)) for name in columns]
-    lasting = [pair for pair in shown if np.array_equal(pair[0][one.row[present]], pair[1][other.row[present]])]
-    for some in (shown, lasting):
-        if some:
-            here, there = _find_unique_matches(some)
-            found[present] |= (here[one.row[present]] >= 0) & (here[one.row[present]] == there[other.row[present]])
+    tables, pairs = (one.masked.select(columns), other.masked.select(columns)), (one.row[present], other.row[present])
+    codes, agreement = compare_columns(*tables, pairs)
+    for names in (columns, find_lasting_columns(agreement)):
+        if names:
+            here, there = key_rows([codes[name] for name in names], (one.masked.n, other.masked.n))
+            single, single_there = (np.bincount(key)[key] == 1 for key in (here, there))
+            equal = here[pairs[0]] == there[pairs[1]]
+            found[present] |= equal & single[pairs[0]] & single_there[pairs[1]]
     return found
-
-
-def _find_unique_matches(columns: list[tuple[Integers, ...]]) -> tuple[Integers, Integers]:
-    """For the rows of two tables a number of their combination of codes, -1 where another row of the same table shows it."""
-    first, second = (np.column_stack(table) for table in zip(*columns, strict=True))
-    _, code = np.unique(np.vstack([first, second]), axis=0, return_inverse=True)
-    parts = np.split(code.reshape(-1), [len(first)])
-    here, there = (np.where(np.bincount(part, minlength=len(code))[part] == 1, part, -1) for part in parts)
-    return here, there

@@ -8,6 +8,7 @@ elsewhere.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -101,21 +102,40 @@ def link_rows(
     Cost: O((m + m') log m) for each column. Example: the second release is the first in another order, and all rows differ:
     every key is one row.
     """
-    names = tuple(name for name in first.names if name in second.names)
-    at_first, at_second = pairs
-    codes: dict[str, tuple[Integers, ...]] = {name: encode_jointly(first.column(name), second.column(name)) for name in names}
-    agreement = {name: float(np.mean(one[at_first] == two[at_second])) for name, (one, two) in codes.items() if len(at_first)}
-    shared = tuple(name for name in names if agreement.get(name) == 1.0)
-    columns = [np.concatenate(codes[name]) for name in shared]
+    codes, agreement = compare_columns(first, second, pairs)
+    names, shared = tuple(codes), find_lasting_columns(agreement)
+    columns = [codes[name] for name in shared]
     if by_person:
-        columns.append(np.concatenate(_number_people(first.n, second.n, pairs)))
-    keys = joint_codes(columns, first.n + second.n)
-    others = [name for name in names if name not in shared and name not in known] if len(at_first) >= FEWEST_PAIRS else []
+        columns.append(_number_people(first.n, second.n, pairs))
+    key_first, key_second = key_rows(columns, (first.n, second.n))
+    others = [name for name in names if name not in shared and name not in known] if len(pairs[0]) >= FEWEST_PAIRS else []
     mostly = [name for name in others if agreement[name] > MOSTLY]
     ordered = [name for name in others if name not in mostly and _has_positions(first, second, schema, name)]
     rest = [name for name in others if name not in mostly and name not in ordered]
     ratios = _create_ratios(first, second, schema, pairs, codes, agreement, (mostly, ordered, rest))
-    return RowLinks(keys[: first.n], keys[first.n :], int(keys.max(initial=-1)) + 1, ratios, shared)
+    n_keys = int(max(key_first.max(initial=-1), key_second.max(initial=-1))) + 1
+    return RowLinks(key_first, key_second, n_keys, ratios, shared)
+
+
+def compare_columns(
+    first: Microdata, second: Microdata, pairs: tuple[Integers, Integers]
+) -> tuple[dict[str, tuple[Integers, ...]], dict[str, float]]:
+    """Codes of the columns of both tables, shapes (m,), (m',), and of how many of the pairs they are equal (none: no share)."""
+    names = [name for name in first.names if name in second.names]
+    codes: dict[str, tuple[Integers, ...]] = {name: encode_jointly(first.column(name), second.column(name)) for name in names}
+    agreement = {name: float(np.mean(one[pairs[0]] == two[pairs[1]])) for name, (one, two) in codes.items() if len(pairs[0])}
+    return codes, agreement
+
+
+def find_lasting_columns(agreement: dict[str, float]) -> tuple[str, ...]:
+    """The columns that are equal for everybody who is in both tables."""
+    return tuple(name for name, share in agreement.items() if share == 1.0)
+
+
+def key_rows(columns: Sequence[tuple[Integers, ...]], sizes: tuple[int, int]) -> tuple[Integers, Integers]:
+    """Numbers of the combinations of codes in the rows of two tables, of these sizes: equal ones have equal numbers."""
+    keys = joint_codes([np.concatenate(column) for column in columns], sum(sizes))
+    return keys[: sizes[0]], keys[sizes[0] :]
 
 
 def _number_people(m: int, m_second: int, pairs: tuple[Integers, Integers]) -> tuple[Integers, Integers]:
@@ -210,14 +230,17 @@ def _find_canonical_pairs(
 
     Formula in words: for canonical variates u, v of correlation r the logarithm of the ratio is -log(1 - r^2) / 2 - (r^2 (u^2 +
     v^2) - 2 r u v) / (2 (1 - r^2)). The squared correlations are lowered by what p columns correlate by chance with p others
-    (Ezekiel's adjustment).
+    (Ezekiel's adjustment). Means and variances are those of the pairs: of all rows they are others' as well, and would make the
+    correlation of few pairs too large.
     """
     k, p = len(pairs[0]), len(names)
     if not names or k <= p + 2:
         return (np.zeros(first.n), np.zeros(second.n)), (np.empty((first.n, 0)), np.empty((second.n, 0)))
     one, two = (np.column_stack([_score_normally(file.positions(schema[name])) for name in names]) for file in (first, second))
-    filled_one, filled_two = np.nan_to_num(one), np.nan_to_num(two)
-    white_one, white_two = _whiten(filled_one), _whiten(filled_two)
+    filled_one, filled_two = (
+        np.nan_to_num(scores) - np.nan_to_num(scores)[at].mean(axis=0) for scores, at in zip((one, two), pairs, strict=True)
+    )
+    white_one, white_two = _whiten(filled_one[pairs[0]]), _whiten(filled_two[pairs[1]])
     crossed = (filled_one[pairs[0]] @ white_one).T @ (filled_two[pairs[1]] @ white_two) / k
     left, found, right = np.linalg.svd(crossed)
     squared = 1 - (1 - np.minimum(found, 1.0) ** 2) * (k - 1) / (k - p - 1)

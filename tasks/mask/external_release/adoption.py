@@ -78,10 +78,11 @@ class AdoptionPlan(Spec):
     attributes: Attributes = ()
     key: Name | None = None
 
-    def create_reading_plan(self, schema: Schema) -> ReleasedTablePlan:
-        """What the table is read by."""
+    def create_reading_plan(self, schema: Schema, *, may_lack: bool = False) -> ReleasedTablePlan:
+        """What the table is read by. may_lack: is one of the published columns enough?"""
         source = SourceSpec.model_validate(self.released.model_dump(include=set(SourceSpec.model_fields)))
-        return create_released_table_plan(source, self.attributes, schema, self.key if self.released.align == "key" else None)
+        key = self.key if self.released.align == "key" else None
+        return create_released_table_plan(source, self.attributes, schema, key, may_lack=may_lack)
 
 
 @dataclass(frozen=True, slots=True)
