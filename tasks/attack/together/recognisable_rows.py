@@ -83,10 +83,10 @@ def recognise_records(one: ReleaseRows, other: ReleaseRows) -> Booleans:
         found[present] |= (here >= 0) & (here == there)
     columns = [name for name in one.unchanged_columns if name in other.unchanged_columns]
     tables, pairs = (one.masked.select(columns), other.masked.select(columns)), (one.row[present], other.row[present])
-    codes, agreement = compare_columns(*tables, pairs)
+    shown, agreement = compare_columns(*tables, pairs)
     for names in (columns, find_lasting_columns(agreement)):
         if names:
-            here, there = key_rows([codes[name] for name in names], (one.masked.n, other.masked.n))
+            here, there = key_rows([shown[name] for name in names], (one.masked.n, other.masked.n))
             single, single_there = (np.bincount(key)[key] == 1 for key in (here, there))
             equal = here[pairs[0]] == there[pairs[1]]
             found[present] |= equal & single[pairs[0]] & single_there[pairs[1]]
