@@ -42,7 +42,7 @@ def test_ratios_of_many_pairs_are_those_of_each(table):
 
 
 def test_five_records_are_joined_as_by_all_their_matchings(table):
-    """Of 5 records a file, of which 3 are one person's: shares of all 600 ways to match three pairs; claims are up to 0.12 off."""
+    """Five records a file, of which 3 are one person's: shares of all 600 ways to match three pairs; claims are off by 0.12."""
     first, second, schema, pairs = files_of(table, 4, n=60, common=40, error=0.2)
     links = link_rows(first, second, schema, pairs, ())
     few = [np.r_[side[:3], np.setdiff1d(np.arange(60), side)[:2]] for side in pairs]
