@@ -13,7 +13,10 @@ import leaks
 import pytest
 from outcomes import folder_of, newest_manifest, public_scorecard_of
 from prefect_servers import asked
-from release_files import CANARY, survey, write_release
+from release_files import CANARY, RELEASE, survey, write_release
+
+from tasks.microdata.refs import TableRef
+from tasks.runtime.artifacts import Store
 
 pytestmark = pytest.mark.drawn
 
@@ -136,6 +139,41 @@ def test_prefects_database_holds_no_secret(process, tmp_path, home, prefect, cha
         assert "error: " in err
         wanted.add("the planted vote", leaks.writings_of_text(CANARY["vote"]))
     assert wanted.found_in(text.encode()) == set()
+
+
+@pytest.mark.long
+def test_releases_of_the_same_persons_tell_no_secret(certify, tmp_path, home, prefect, monkeypatch):
+    """Two releases with lasting pseudonyms, and one from elsewhere: digests of persons, keys and values stay private.
+
+    All files beside the private folders are searched, MLflow's database among them, what Prefect answers, and what was printed.
+    """
+    monkeypatch.setenv("PREFECT_LOGGING_LEVEL", "DEBUG")
+    text = survey(canary=True)
+    old = [",".join(line.split(",")[1:]) for line in text.splitlines()[:-1]]
+    (tmp_path / "project").mkdir()
+    (tmp_path / "project" / "old.csv").write_text("\n".join([*old, "40.25,100.5,2000,no"]) + "\n")
+    pseudonyms = {"method": "pseudonyms", "attributes": ["person_id"], "stable": "series"}
+    told, persons = [], set()
+    for k, context in ((12, {}), (11, {"prior_releases": [{"table": "old.csv"}]})):
+        masking = [{**RELEASE["masking"][0], "k": k}, pseudonyms]
+        ran, manifest = certify({"masking": masking, "context": context, "series": "same"}, text=text)
+        assert ran.code in (0, 1), ran.err
+        told.append(ran.out + ran.err)
+        digests = Store().table(TableRef(manifest["persons"])).arrow.to_pydict().values()
+        persons |= {str(value) for column in digests for value in column}
+    assert manifest["earlier"]
+    secrets = secrets_of(tmp_path)
+    secrets.add("a digest of a person", {text.encode() for text in persons if len(text) >= 16})
+    assert "a digest of a person" in secrets.long.values()
+    answers = [
+        asked(prefect, "POST", f"{what}/filter", {"limit": 50 if what == "events" else 200}).text
+        for what in ("flow_runs", "task_runs", "logs", "artifacts", "events")
+    ]
+    assert secrets.found_in("".join([*told, *answers]).encode()) == set()
+    homes = leaks.homes_in(tmp_path)
+    inputs = [tmp_path / "project" / name for name in ("survey.csv", "old.csv")]
+    assert leaks.leaks_in(tmp_path, secrets, homes=homes, but=inputs) == []
+    assert "home/mlflow.db" in searched(tmp_path)
 
 
 def test_the_canary_is_there_to_be_found(certify, home):

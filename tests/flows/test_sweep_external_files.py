@@ -24,6 +24,7 @@ from tasks.sweep.results import Results
 from tasks.sweep.views import FigureRisk, WorstRisk, compute_risk
 
 FILE = {"table": "register.csv", "name": "register", "key": "person_id", "attributes": ["age", "town"]}
+WAGES = {"table": "wages.csv", "name": "wages", "key": "person_id", "attributes": ["age", "income"]}
 MDAV = {
     "name": "mdav",
     "masking": [{"method": "microaggregation", "attributes": MASKED, "k": 3}],
@@ -39,7 +40,10 @@ def planned(home, tmp_path):
         folder = tmp_path / "project"
         folder.mkdir(exist_ok=True)
         (folder / "register.csv").write_text(text or survey(40))
-        intruder = {"curve": False, "files": [{**FILE, **fields}]}
+        (folder / "wages.csv").write_text(survey(60))
+        combine = fields.pop("combine", None)
+        intruder = {"curve": False, "files": [{**FILE, **fields}, *([WAGES] if combine else [])]}
+        intruder |= {"combine": combine} if combine else {}
         change = {"pipelines": [{**MDAV, **(pipeline or {})}], "seeds": 1}
         sweep = load_sweep(write_sweep(folder, change, intruder=intruder))
         basis = prepare_basis(sweep.base, open_default_working_set())
@@ -119,3 +123,21 @@ def test_a_file_that_does_not_fit_is_told_before_anything_is_computed(planned, t
         refuse_pipelines(sweep, basis.refuse_unfit)
     assert "release.yaml, line" in refused.value.where
     assert "intruder.files[0]" in refused.value.where
+
+
+def test_every_point_is_attacked_by_who_combines_files(planned):
+    """Joined by their keys, or by ages that are alike: 40 people in one file and 60 in the other, of 80."""
+    for combine, attributes in (
+        ({"files": ["register", "wages"]}, ("age", "income", "town")),
+        ({"files": ["register", "wages"], "by": ["age"], "matching": "likely"}, ("age", "income", "town")),
+    ):
+        _, basis, candidates = planned(combine=[combine])
+        Block(0, tuple(list_jobs(candidates, lambda key: False))).put(basis.storage, "s", basis.key)
+        assert run_block(basis.storage.url, "s", 0) == 2
+        for row in basis.storage.rows(basis.key, {key for one in candidates for key in one.keys}):
+            figures = json.loads(row["figures"])
+            assert row["status"] == "ok"
+            assert figures["reidentification|distance_linkage|file:register+wages"] > 0.1
+        holders = candidates[0].group.trials[0].holders
+        (holder,) = [one for one in holders if one.intruder.name == "file:register+wages"]
+        assert holder.intruder.knows == attributes
