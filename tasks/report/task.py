@@ -14,6 +14,7 @@ from tasks.attack.membership.methods import MembershipResult
 from tasks.attack.outcomes.outcome import AttackResult
 from tasks.attack.outputs import AttackOutputs, MembershipOutputs, PeopleOutputs
 from tasks.attack.singling_out.outcomes import SinglingOutOutputs, SinglingOutResult
+from tasks.attack.threat import is_on_knowledge_curve
 from tasks.ingest.methods import IngestReport
 from tasks.mask.categories.original_shares import estimate_shares
 from tasks.mask.categories.promise import compute_record_epsilon, randomisations
@@ -165,7 +166,11 @@ def _create_charts(
 ) -> ChartData:
     ran = [(produced, result) for produced, result in zip(results, content.attacks, strict=True) if result.status == "ok"]
     outcomes = {one.attack: store.table(produced["outcomes"]) for produced, one in ran if one.intruder == DECLARED}
-    return chart_data(source, masked, rows, content.schema, frozenset(content.masking_targets), outcomes, edition)
+    others: dict[str, dict[str, Microdata]] = {}
+    for produced, one in ran:
+        if edition == "internal" and one.intruder != DECLARED and not is_on_knowledge_curve(one.intruder):
+            others.setdefault(one.attack, {})[one.intruder] = store.table(produced["outcomes"])
+    return chart_data(source, masked, rows, content.schema, frozenset(content.masking_targets), outcomes, edition, others)
 
 
 def _create_roc_curves(

@@ -173,7 +173,8 @@ def hand_charts(edition: str, touched: tuple[str, ...] = tuple(KEYS), attacks: i
     source, masked, sets = hand_tables()
     rows = Alignment.complete_in(np.arange(N))
     kept = dict(list(sets.items())[:attacks])
-    return chart_data(source, masked, rows, hand_schema(), frozenset(touched), kept, edition)
+    others = {"transparency": {"insider:TVnews": hand_outcomes(np.ones(N, dtype=np.int64))}}
+    return chart_data(source, masked, rows, hand_schema(), frozenset(touched), kept, edition, others)
 
 
 def more_attack_figures() -> tuple[Estimate, ...]:

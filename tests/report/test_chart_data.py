@@ -27,6 +27,7 @@ from tasks.report.charts.relations import compare_relations
 from tasks.report.charts.subgroups import compare_subgroups
 from tasks.report.content import public_edition
 from tasks.report.page import render_report
+from tasks.report.views.attacks import attack_views
 from tasks.score.figure_rounding import round_for_publication
 
 PUBLIC, INTERNAL = RULES["public"], RULES["internal"]
@@ -292,6 +293,12 @@ def test_masses_of_the_true_rows_stay_in_the_house(internal, certified):
     masses = internal.charts.masses["distance_linkage"]
     assert [(one.on, one.plausibility, one.largest) for one in masses] == [("sound sets", 1, 1), ("guesses", 1, 1)]
     assert "Pignistic, mean" in render_report(internal)
-    assert certified.charts.masses == {}
+    of_insider = internal.charts.masses_of_others["transparency"]["insider:TVnews"]
+    assert [(one.belief, one.pignistic) for one in of_insider] == [(1, 1), (1, 1)]
+    (rows,) = [one.masses_of_others for one in attack_views(internal) if one.id == "transparency"]
+    assert [(one.head, one.cells[0]) for one in rows] == [(rows[0].head, "sound sets"), (rows[0].head, "guesses")]
+    assert "TVnews" in rows[0].head
+    assert certified.charts.masses == certified.charts.masses_of_others == {}
+    assert not any(one.masses_of_others for one in attack_views(certified))
     for public in (certified, public_edition(internal)):
         assert "ignistic" not in render_report(public)

@@ -31,6 +31,7 @@ class ChartData:
     precision: tuple[PrecisionCoverage, ...] = ()
     reliability: tuple[ReliabilityCurve, ...] = ()
     masses: dict[str, tuple[TruthMasses, ...]] = field(default_factory=dict)
+    masses_of_others: dict[str, dict[str, tuple[TruthMasses, ...]]] = field(default_factory=dict)
     membership: tuple[RocChart, ...] = ()
 
 
@@ -42,12 +43,13 @@ def chart_data(
     touched: frozenset[str],
     outcomes: dict[str, Microdata],
     edition: Edition,
+    outcomes_of_others: dict[str, dict[str, Microdata]] | None = None,
 ) -> ChartData:
     """The data of one edition.
 
     original: the whole source. masked: row for row original.take(alignment.record), or rows of nobody, of which the
     distributions and relations alone are drawn. touched: the attributes that a mask named.
-    outcomes: by attack, those of the declared intruder.
+    outcomes: by attack, those of the declared intruder. outcomes_of_others: by attack and then by intruder.
     Where a person has several rows, a bar needs as many times more: enough persons stand behind it, whoever's rows it holds.
     """
     rule = create_chart_rule(original, schema, edition)
@@ -65,13 +67,18 @@ def chart_data(
         relations=compare_relations(same_records, masked, schema, touched, rule),
         candidates=tuple(candidates(attack, table, rule) for attack, table in outcomes.items()),
         precision=tuple(compute_precision_coverage(attack, table, rule) for attack, table in outcomes.items()),
-        masses={}
+        masses={} if edition == "public" else _compute_all_masses(outcomes, one_row_each=single),
+        masses_of_others={}
         if edition == "public"
-        else {attack: compute_masses(table, one_row_each=single) for attack, table in outcomes.items()},
+        else {attack: _compute_all_masses(each, one_row_each=single) for attack, each in (outcomes_of_others or {}).items()},
         reliability=tuple(
             create_reliability_curve(attack, table, rule) for attack, table in outcomes.items() if "claimed" in table.names
         ),
     )
+
+
+def _compute_all_masses(outcomes: dict[str, Microdata], *, one_row_each: bool) -> dict[str, tuple[TruthMasses, ...]]:
+    return {name: compute_masses(table, one_row_each=one_row_each) for name, table in outcomes.items()}
 
 
 def create_chart_rule(original: Microdata, schema: Schema, edition: Edition) -> DrawingRule:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from tasks.attack.insiders import list_columns
 from tasks.attack.omissions import Omission
+from tasks.attack.outcomes.belief import TruthMasses
 from tasks.attack.outcomes.outcome import AttackResult
 from tasks.attack.threat import is_on_knowledge_curve
 from tasks.microdata.alignment import ROWS_OF_NOBODY
@@ -59,6 +60,7 @@ class AttackView:
     files_know: tuple[TextRow, ...]
     values: ValueRows
     masses: tuple[TextRow, ...]
+    masses_of_others: tuple[TextRow, ...]
     learned: LearnedView | None
     probable: ProbableView | None
 
@@ -119,6 +121,7 @@ def _attack_view(content: Content, results: list[AttackResult]) -> AttackView:
         ),
         values=_value_rows(content, figures),
         masses=tuple(_mass_rows(content, own.attack)),
+        masses_of_others=tuple(_mass_rows_of_others(content, own.attack)),
         learned=None if own.learned is None else create_learned_view(own.learned),
         probable=None if own.probable is None else probable_view(own.probable, content, own.attack),
     )
@@ -129,8 +132,21 @@ def _mass_rows(content: Content, attack: str) -> Iterator[TextRow]:
     if content.edition == "public" or content.charts is None:
         return
     for one in content.charts.masses.get(attack, ()):
-        values = (one.belief, one.plausibility, one.pignistic, one.median, one.ninth_decile, one.largest, one.half)
-        yield TextRow(head=one.on, cells=tuple(format_share(value) for value in values))
+        yield TextRow(head=one.on, cells=_mass_cells(one))
+
+
+def _mass_rows_of_others(content: Content, attack: str) -> Iterator[TextRow]:
+    """The same, to insiders and holders of external files."""
+    if content.edition == "public" or content.charts is None:
+        return
+    for intruder, masses in content.charts.masses_of_others.get(attack, {}).items():
+        for one in masses:
+            yield TextRow(head=intruder_in_words(intruder), cells=(one.on, *_mass_cells(one)))
+
+
+def _mass_cells(one: TruthMasses) -> tuple[str, ...]:
+    values = (one.belief, one.plausibility, one.pignistic, one.median, one.ninth_decile, one.largest, one.half)
+    return tuple(format_share(value) for value in values)
 
 
 def _rate_row(one: Estimate, edition: Edition, unit: str | None) -> FigureRow:
