@@ -9,7 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
-from tasks.attack.inference.model_based_disclosure import RIGHT, SURE
+from tasks.attack.inference.model_based_disclosure import AGREES, FROM, RIGHT, SURE
 from tasks.attack.inference.outcomes import InferenceResult, InferredAttribute
 from tasks.attack.linkage.assertable_links import compute_assertion_shares
 from tasks.microdata.estimate import Estimate
@@ -19,12 +19,16 @@ from tasks.microdata.table import Booleans, Floats, Microdata
 from tasks.microdata.units import Counts, Units, find_units
 from tasks.score.measure import Measure
 from tasks.score.measures.inference import (
+    AGREEMENT_CONTROL,
+    EXCESS_FROM_FEW,
     INFERENCE_ASSERTED,
     INFERENCE_CONTROL,
     INFERENCE_EXCESS,
+    INFERENCE_FROM_FEW,
     INFERENCE_FROM_ORIGINAL,
     INFERENCE_SUCCESS,
     INFERENCE_WITHOUT_TARGET,
+    MODEL_AGREEMENT,
     SUBGROUP_INFERENCE_ASSERTED,
     SUBGROUP_INFERENCE_EXCESS,
 )
@@ -32,6 +36,7 @@ from tasks.score.membership.intervals import difference_interval
 from tasks.score.membership.membership_figures import REHEARSED
 from tasks.score.subgroups import Subgroup, find_subgroups
 
+INPUTS = "inputs"  # parameter of a figure: from how many known attributes
 Columns = dict[str, Floats]  # see `infer_values`
 
 
@@ -89,6 +94,8 @@ def _estimate_attribute(
     if not rehearsed:
         yield estimate_asserted(judged)
         yield from estimate_members(judged)
+    yield from estimate_few(judged, of_file=not rehearsed)
+    yield from estimate_agreement(judged, of_file=not rehearsed)
     yield from estimate_subgroups(judged, subgroups, has_asserted=not rehearsed)
 
 
@@ -182,11 +189,7 @@ def estimate_excess(of: JudgedPeople, part: Booleans | None = None, low_error: f
     inside, others = chosen[people & of.member], chosen[people & ~of.member]
     if not len(inside) or not len(others):
         return
-    value = float(inside.mean() - others.mean())
-    sums = (math.fsum(inside), len(inside), math.fsum(others), len(others))
-    within = Interval(difference_interval(*sums, low_error).low, difference_interval(*sums).high)
-    found = of.estimate(INFERENCE_EXCESS, value, within, len(inside) + len(others), len(inside))
-    yield replace(found, chance=0.0, chance_kind="uniform_guess")
+    yield _compare_people(of, INFERENCE_EXCESS, inside, others, low_error)
     control = math.fsum(others) / len(others)
     yield _take_exact(of.estimate(INFERENCE_CONTROL, control, Interval(control, control), len(others), 0))
 
@@ -222,6 +225,38 @@ def estimate_members(of: JudgedPeople) -> Iterator[Estimate]:
             yield replace(found, **chance) if measure is INFERENCE_SUCCESS else found  # type: ignore[arg-type]  # by name
 
 
+def estimate_few(of: JudgedPeople, *, of_file: bool) -> Iterator[Estimate]:
+    """`inference_from_few` and `inference_excess_from_few`, from 1, 2, ... attributes (the parameter `inputs`).
+
+    Meaning: a good guess from many attributes may be good use; one from few of them many people can make. See `infer_from_few`
+    for the attributes. One half of the people chose them: the figures are of the other half, so that the share has bounds of
+    a sample. of_file: is this about this file? Of a rehearsal there is the excess alone.
+    """
+    rungs = sorted(int(name.removeprefix(FROM)) for name in of.columns if name.startswith(FROM))
+    for count in rungs:
+        right = of.columns[f"{FROM}{count}"]
+        judged = of.known & ~np.isnan(right)
+        inside, others = right[judged & of.member], right[judged & ~of.member]
+        found = [_mean_of_members(of, INFERENCE_FROM_FEW, inside)] if of_file and len(inside) else []
+        found += [_compare_people(of, EXCESS_FROM_FEW, inside, others)] if len(inside) and len(others) else []
+        yield from (replace(figure, parameters=((INPUTS, float(count)),)) for figure in found)
+
+
+def estimate_agreement(of: JudgedPeople, *, of_file: bool) -> Iterator[Estimate]:
+    """`model_agreement` of members (of_file: of a rehearsal it is none of theirs), and of people who are not in the release.
+
+    See `compare_models`. It decides nothing: it rises with the simplicity of the learner.
+    """
+    agrees = of.columns[AGREES]
+    present = ~np.isnan(agrees)
+    members, others = agrees[of.known & of.member & present], agrees[of.known & ~of.member & present]
+    if of_file and len(members):
+        yield _mean_of_members(of, MODEL_AGREEMENT, members)
+    if len(others):
+        share = math.fsum(others) / len(others)
+        yield _take_exact(of.estimate(AGREEMENT_CONTROL, share, Interval(share, share), len(others), 0))
+
+
 def estimate_subgroups(of: JudgedPeople, subgroups: tuple[Subgroup, ...], *, has_asserted: bool) -> Iterator[Estimate]:
     """`subgroup_inference_excess` and `subgroup_inference_asserted` of the parts that are large enough.
 
@@ -248,14 +283,24 @@ def compute_smallest_excess_limit(members: int, others: int) -> float:
     return difference_interval(members / 2, members, others / 2, others).high
 
 
+def _compare_people(of: JudgedPeople, measure: Measure, inside: Floats, others: Floats, low_error: float = ERROR) -> Estimate:
+    """The mean of members less that of others, with two-sample bounds."""
+    sums = (math.fsum(inside), len(inside), math.fsum(others), len(others))
+    within = Interval(difference_interval(*sums, low_error).low, difference_interval(*sums).high)
+    value = float(inside.mean() - others.mean())
+    found = of.estimate(measure, value, within, len(inside) + len(others), len(inside))
+    return replace(found, chance=0.0, chance_kind="uniform_guess")
+
+
 def _name_part(figure: Estimate, measure: Measure, part: Subgroup) -> Estimate:
     return replace(figure, measure=measure.name, subgroup=f"{part.attribute}: {part.name}")
 
 
 def _mean_of_members(of: JudgedPeople, measure: Measure, values: Floats) -> Estimate:
-    """A mean over members: exact, or of a sample of those in the release."""
+    """A mean over members: exact, or of a sample of those in the release. values: of members, or of a random half of them."""
+    members = int((of.known & of.member).sum()) if measure is INFERENCE_FROM_FEW else len(values)
     asked = int(of.member.sum())
-    population = len(values) if asked == of.result.population else round(len(values) * of.result.population / asked)
+    population = members if asked == of.result.population else round(members * of.result.population / asked)
     found = of.estimate(measure, math.fsum(values) / len(values), Interval(0.0, 1.0), len(values), len(values))
     if population == len(values):
         return _take_exact(found)

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.stats import norm
 
-from tasks.attack.inference.experiment import create_experiment
-from tasks.attack.inference.model_based_disclosure import RIGHT, SURE, ModelBasedDisclosure, infer_values
+from tasks.attack.inference.experiment import InferenceExperiment, create_experiment
+from tasks.attack.inference.model_based_disclosure import RIGHT, SURE, ModelBasedDisclosure, compare_models, infer_values
 from tasks.attack.inference.outcomes import InferenceResult, InferredAttribute
+from tasks.attack.inference.secret import Secret
 from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.mask.methods import mask
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Attribute, Role, Scale, Schema
 from tasks.microdata.table import Microdata
+from tasks.microdata.units import find_units
 from tasks.score.inference import InferenceOutcome, JudgedPeople, estimate_asserted, estimate_excess, inference_figures
 from tasks.score.known_release import Known
 from tasks.score.policy import PolicyLine, check_policy
@@ -43,7 +47,7 @@ def attacked(members, others, released, scale=Scale.NOMINAL, spec=CHEAP, seed=0)
     tables = [Microdata.from_columns(columns) for columns in (members, others, released)]
     rng, attributes = np.random.default_rng(seed), schema(scale)
     asked = create_experiment(tables[0], tables[1], tables[2], np.arange(tables[0].n), attributes, spec.train_at_most, rng)
-    found = infer_values(spec, asked, attributes, (), ("g", "x"), "secret", rng)
+    found = infer_values(spec, asked, attributes, (), ("g", "x"), "secret", rng).fates
     fates = Microdata.from_columns({"member": asked.is_member, **{f"0|{name}": found.column(name) for name in found.names}})
     outcome = InferenceOutcome(result("secret", population=asked.population), asked.people, fates)
     return {
@@ -184,7 +188,7 @@ def test_an_income_that_follows_from_age_and_tenure_is_inferred_of_everybody():
     released = mask(members, attributes, (step,), seed=bytes(32), path=()).data
     asked = create_experiment(members, others, released, np.arange(1000), attributes, 3000, rng)
     spec = ModelBasedDisclosure(method="model_based_disclosure", learners=("linear_regression", "decision_tree"))
-    fates = infer_values(spec, asked, attributes, (), keys, "income", rng)
+    fates = infer_values(spec, asked, attributes, (), keys, "income", rng).fates
     named = {"member": asked.is_member, **{f"0|{name}": fates.column(name) for name in fates.names}}
     outcome = InferenceOutcome(result("income", population=1000), asked.people, Microdata.from_columns(named))
     found = {one.measure: one for one in inference_figures((outcome,), attributes, "records")}
@@ -202,12 +206,14 @@ def test_a_rehearsal_decides_and_says_that_it_is_one():
     members, others = people(rng, 300), people(rng, 300)
     tables = [Microdata.from_columns(one) for one in (members, others)]
     asked = create_experiment(*tables, tables[0], np.arange(300), schema(), 3000, rng)
-    found = infer_values(CHEAP, asked, schema(), (), ("g", "x"), "secret", rng)
+    found = infer_values(CHEAP, asked, schema(), (), ("g", "x"), "secret", rng).fates
     fates = Microdata.from_columns({"member": asked.is_member, **{f"0|{name}": found.column(name) for name in found.names}})
     evaluates = "mechanism, not this file"
     outcome = InferenceOutcome(result("secret", evaluates=evaluates, population=300), asked.people, fates)
     figures = inference_figures((outcome,), schema(), "records")
-    assert {one.measure for one in figures} == {"inference_excess", "inference_control"}
+    assert {one.measure for one in figures} == {
+        "inference_excess", "inference_control", "inference_excess_from_few", "model_agreement_control"
+    }  # fmt: skip
     (criterion,) = decide((PolicyLine(measure="inference_excess", at_most=0.05),), figures).criteria
     assert criterion.decision == "fail"  # released as they are: each is the nearest row to themselves
     assert criterion.caution.startswith("rehearsed")
@@ -236,3 +242,41 @@ def test_lines_that_nothing_could_decide(line, known, code):
     with pytest.raises(InputError) as refused:
         check_policy((PolicyLine(**line),), known)
     assert refused.value.code == code
+
+
+def test_one_half_chooses_the_few_attributes_and_the_other_is_judged():
+    """The secret follows from g alone: g comes first, and is right of all of half 0, members or not; x adds nothing."""
+    rng = np.random.default_rng(9)
+
+    def make_people(n):
+        g = rng.integers(0, 5, n)
+        return {"g": g, "x": rng.normal(size=n), "secret": g % 3}
+
+    members = make_people(400)
+    found = attacked(members, make_people(200), members, spec=CHEAP)
+    figures = {name: one for name, one in found.items() if "_few" in name}
+    assert set(figures) == {f"inference_{what}|secret|inputs={n}" for what in ("from_few", "excess_from_few") for n in (1, 2)}
+    share, excess = (figures[f"inference_{what}|secret|inputs=1"] for what in ("from_few", "excess_from_few"))
+    assert (share.value, share.n_targets, share.basis) == (1.0, 200, "sampled_targets")
+    assert 0.97 < share.low < 1
+    assert (excess.value, excess.n_targets, excess.n_in_release) == (0.0, 300, 200)
+    assert excess.low < 0 < excess.high
+
+
+def test_models_agree_by_hand():
+    """Four members, of whom the release left the third out, and an outsider.
+
+    The model of the originals says 1, 2, 3, 4, 5 of the people, that of the release 9, 9, 9, 9, 5; of its rows, which are
+    those of member 1, 0 and 3, it says 2, 9 and 4.5. Within 0.5 they agree on member 1, on member 3 and on the outsider.
+    """
+    rows = Microdata.from_columns({"g": [0, 0, 0]})
+    people = Microdata.from_columns({"g": [0] * 5})
+    is_member = np.arange(5) < 4
+    units = find_units(people, schema())
+    asked = InferenceExperiment(rows, people, units, is_member, 4, "this file", np.array([1, 0, -1, 2]))
+    secret = Secret("number", np.zeros(3), np.zeros(5), 0.5, None)
+    original, release = np.array([1.0, 2.0, 3.0, 4.0, 5.0]), np.array([9.0, 9.0, 9.0, 9.0, 5.0])
+    agrees = compare_models(original, release, np.array([2.0, 9.0, 4.5]), asked, secret)
+    assert np.array_equal(agrees, [0, 1, np.nan, 1, 1], equal_nan=True)
+    of_nobody = replace(asked, released_row=None)
+    assert compare_models(original, release, np.array([2.0, 9.0, 4.5]), of_nobody, secret).tolist() == [0, 0, 0, 0, 1]

@@ -22,7 +22,8 @@ class InferenceExperiment:
 
     rows: of the release, those of the members where rows belong to people. people: n original records, members first.
     units: of these; a unit is in the release or is not. is_member: shape (n_units,). population: how many units are in the
-    release, of whom the members are a simple random sample, or all.
+    release, of whom the members are a simple random sample, or all. released_row: shape (records of members,): the place in
+    `rows` of what the release made of each, -1 where it left it out; None: rows belong to nobody.
     """
 
     rows: Microdata
@@ -31,6 +32,7 @@ class InferenceExperiment:
     is_member: Booleans
     population: int
     evaluates: Evaluates
+    released_row: Integers | None = None
 
     @property
     def member_rows(self) -> Integers:
@@ -63,15 +65,19 @@ def create_experiment(
     units = find_units(original, schema)
     inside = np.ones(units.n_units, dtype=bool) if record is None else np.isin(np.arange(units.n_units), units.of_row[record])
     chosen = _draw(np.flatnonzero(inside), most, units.n_units, rng)
+    asked, released_row = np.flatnonzero(chosen[units.of_row]), None
     if record is None:
         rows = masked.take(np.sort(rng.permutation(masked.n)[:most]))
     else:
-        rows = masked.take(np.flatnonzero(chosen[units.of_row[record]]))
-    members = original.take(np.flatnonzero(chosen[units.of_row]))
+        shown = np.flatnonzero(chosen[units.of_row[record]])
+        rows = masked.take(shown)
+        released_row = np.full(len(asked), -1, dtype=np.int64)
+        released_row[np.searchsorted(asked, record[shown])] = np.arange(len(shown))
+    members = original.take(asked)
     if control is None:
         of_members = find_units(members, schema)
         return InferenceExperiment(
-            rows, members, of_members, np.ones(of_members.n_units, dtype=bool), int(inside.sum()), evaluates
+            rows, members, of_members, np.ones(of_members.n_units, dtype=bool), int(inside.sum()), evaluates, released_row
         )
     others = find_units(control, schema)
     aside = control.take(np.flatnonzero(_draw(np.arange(others.n_units), most, others.n_units, rng)[others.of_row]))
@@ -79,7 +85,7 @@ def create_experiment(
     both = find_units(people, schema)
     is_member = np.zeros(both.n_units, dtype=bool)
     is_member[both.of_row[: members.n]] = True
-    return InferenceExperiment(rows, people, both, is_member, int(inside.sum()), evaluates)
+    return InferenceExperiment(rows, people, both, is_member, int(inside.sum()), evaluates, released_row)
 
 
 def rehearse_inference(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
@@ -15,21 +15,36 @@ MOST_CATEGORIES = 30  # of an attribute that have a column of their own: the mos
 def encode_inputs(rows: Microdata, people: Microdata, schema: Schema, knows: tuple[str, ...]) -> tuple[Floats, Floats]:
     """The known attributes of the rows that teach, and of the people who are asked about, as columns of numbers.
 
+    Returns shapes (m, d) and (n, d), finite; see `encode_each_input`. Cost: O((m + n) d).
+    Example: ages 20 and 40, asked about 60: -1 and 1, and 3.
+    """
+    return join_inputs(encode_each_input(rows, people, schema, knows), knows)
+
+
+def encode_each_input(
+    rows: Microdata, people: Microdata, schema: Schema, knows: tuple[str, ...]
+) -> dict[str, tuple[Floats, Floats]]:
+    """By known attribute its columns of numbers, of the rows and of the people.
+
     Measured and ordinal attributes are standardised by the rows' mean and standard deviation; what is missing has
     their mean, and a column that says so. A category has a column of zeros and ones if it is among the 30 most frequent of its
     attribute.
-
-    Returns shapes (m, d) and (n, d), finite. Cost: O((m + n) d).
-    Example: ages 20 and 40, asked about 60: -1 and 1, and 3.
     """
-    columns: list[tuple[Floats, Floats]] = []
+    inputs = {}
     for name in knows:
         attribute = schema[name]
         if has_order(attribute, (rows, people)):
-            columns += _standardise(rows.positions(attribute), people.positions(attribute))
+            columns = _standardise(rows.positions(attribute), people.positions(attribute))
         else:
-            columns += _flag_categories(*encode_jointly(rows.column(name), people.column(name)))
-    shown, asked = (np.column_stack(side) for side in zip(*columns, strict=True))
+            columns = _flag_categories(*encode_jointly(rows.column(name), people.column(name)))
+        shown, asked = (np.column_stack(side) for side in zip(*columns, strict=True))
+        inputs[name] = shown, asked
+    return inputs
+
+
+def join_inputs(inputs: Mapping[str, tuple[Floats, Floats]], names: Iterable[str]) -> tuple[Floats, Floats]:
+    """The columns of some of the attributes side by side, of the rows and of the people."""
+    shown, asked = (np.column_stack(side) for side in zip(*(inputs[name] for name in names), strict=True))
     return shown, asked
 
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import Field
 
 from tasks.attack.inference.experiment import InferenceExperiment
+from tasks.attack.inference.few_inputs import infer_from_few
 from tasks.attack.inference.inference_learners import BY_DEFAULT, LEARNERS, LearnerName, select_learners
-from tasks.attack.inference.inputs import encode_inputs
+from tasks.attack.inference.inputs import encode_each_input, encode_inputs, join_inputs
 from tasks.attack.inference.outcomes import INFERS
-from tasks.attack.inference.secret import Secret, create_secrets, measure_tolerance, teach
+from tasks.attack.inference.secret import Secret, create_secrets, encode_secret, measure_tolerance, teach
 from tasks.mask.methods import Masking
 from tasks.microdata.errors import NotApplicable
 from tasks.microdata.schema import Schema
@@ -20,8 +22,19 @@ from tasks.microdata.spec import Percent, Public, Slug, Spec
 from tasks.microdata.table import Booleans, Floats, Integers, Microdata
 from tasks.microdata.units import Units
 
-RIGHT, SURE = "right:", "sure:"
+RIGHT, SURE, FROM, AGREES = "right:", "sure:", "from:", "agrees"
 FEWEST = 20  # rows that show a value, and people whose value is known
+
+
+@dataclass(frozen=True, slots=True)
+class InferredValues:
+    """How people fared with one confidential attribute.
+
+    fates: one row per unit, see `infer_values`. inputs: the known attributes from which most is inferred, greedily.
+    """
+
+    fates: Microdata
+    inputs: tuple[str, ...]
 
 
 class ModelBasedDisclosure(Spec):
@@ -33,6 +46,7 @@ class ModelBasedDisclosure(Spec):
     folds: into how many parts the originals are dealt where a person's own record is left out.
     train_at_most: so many people teach and are asked about, and as many others; of more a random sample.
     fewest_of_subgroup: people on each side whom a subgroup has at least.
+    inputs_at_most: from how few of the known attributes values are inferred besides: from 1, 2 and so on up to so many; 0: not.
     """
 
     method: Public[Literal["model_based_disclosure"]]
@@ -42,6 +56,7 @@ class ModelBasedDisclosure(Spec):
     folds: Public[Annotated[int, Field(ge=2, le=100)]] = 5
     train_at_most: Public[Annotated[int, Field(ge=100, le=1_000_000)]] = 3000
     fewest_of_subgroup: Public[Annotated[int, Field(ge=10, le=1_000_000)]] = 20
+    inputs_at_most: Public[Annotated[int, Field(ge=0, le=20)]] = 3
 
     @property
     def attack_id(self) -> str:
@@ -60,7 +75,7 @@ def infer_values(
     knows: tuple[str, ...],
     name: str,
     rng: np.random.Generator,
-) -> Microdata:
+) -> InferredValues:
     """How each learner fares with each person, for one confidential attribute.
 
     Meaning: the intruder takes the released rows as lessons, and infers from what they know of a person what they do not. Whom
@@ -72,43 +87,95 @@ def infer_values(
     Returns one row per unit, numbers: `half` (0 or 1, drawn at random: people of one half choose the learner for those of the
     other), and for each way W (a learner and a form of the secret) `right:W` (of the unit's records the share that is guessed
     right by a learner trained on the release; missing where nobody knows the value) and `sure:W` (0 to 1, see
-    `Taught.answer`). Of members besides: `original`, where the originals teach a learner that the other half chose;
+    `Taught.answer`). `agrees`: does the chosen learner say the same, taught by the release and by the originals
+    (`compare_models`)? `from:I`: of half 0, right by the learner that half 1 chose, from I known attributes that half 1 chose
+    (`infer_from_few`). Of members besides: `original`, where the originals teach a learner that the other half chose;
     `left_out`, where those of other people alone do; `guess`, where the most frequent value, or the mean, is guessed for all.
     Raises NotApplicable where nothing else is known, or fewer than 20 rows show a value or 20 members have one; NotFollowed
-    as `as_asked`. Cost: a fit of each learner, and folds + 1 of the two that are chosen.
-    Source: Torra (2024), Algorithms 9 and 10.
+    as `as_asked`. Cost: a fit of each learner, and folds + 1 of the two that are chosen, and those of `infer_from_few`.
+    Source: Torra (2024), Algorithms 9 to 11.
     """
     if not knows:
         raise NotApplicable("the intruder knows nothing else from which it could be inferred")
     people, members, units = experiment.recode_like_release(schema, steps), experiment.member_rows, experiment.units
     originals, everybody = people.take(members), np.arange(people.n)
     tolerance = measure_tolerance(originals, schema[name], spec.p_percent)
-    secrets = create_secrets(experiment.rows, people, tolerance, schema[name])
-    if min((~np.isnan(secrets[0].lessons)).sum(), (~np.isnan(secrets[0].truth[members])).sum()) < FEWEST:
+    lessons, truth = encode_secret(experiment.rows, people, tolerance, schema[name])
+    if min((~np.isnan(lessons)).sum(), (~np.isnan(truth[members])).sum()) < FEWEST:
         raise NotApplicable(f"fewer than {FEWEST} released rows show a value, or fewer than {FEWEST} people have one")
-    ways = _list_ways(spec, secrets)
-    shown, asked = encode_inputs(experiment.rows, people, schema, knows)
+    ways = _list_ways(spec, create_secrets(lessons, truth, tolerance))
+    inputs = encode_each_input(experiment.rows, people, schema, knows)
+    shown, asked = join_inputs(inputs, knows)
     seed = int(rng.integers(2**32))
-    columns = {"half": _deal_halves(experiment.is_member, rng)}
+    columns, answers = {"half": _deal_halves(experiment.is_member, rng)}, {}
     for way, (learner, secret) in ways.items():
-        guesses, sure = teach(learner, secret, shown, seed).answer(asked)
+        taught = teach(learner, secret, shown, seed)
+        guesses, sure = taught.answer(asked)
+        answers[way] = guesses, taught.answer(shown)[0]
         right = secret.judge(guesses, everybody)
         columns |= {f"{RIGHT}{way}": average_by_unit(right, units), f"{SURE}{way}": average_by_unit(sure, units)}
-    own = create_secrets(originals, originals, tolerance, schema[name])
-    inputs, _ = encode_inputs(originals, originals, schema, knows)
+    own = create_secrets(truth[members], truth[members], tolerance)
+    own_inputs = encode_inputs(originals, people, schema, knows)
     fold = rng.permutation(units.n_units)[units.of_row[members]] % spec.folds
     usable = _list_ways(spec, own)
-    judged: dict[str, tuple[Floats, Floats]] = {}
-    compared = {which: np.full(units.n_units, np.nan) for which in ("original", "left_out")}
-    for half, way in enumerate(choose_on_other_half(columns, experiment.is_member)):
+    judged: dict[str, dict[str, Floats]] = {}
+    compared = {which: np.full(units.n_units, np.nan) for which in ("original", "left_out", AGREES)}
+    choice = choose_on_other_half(columns, experiment.is_member)
+    for half, way in enumerate(choice):
         chosen = way if way in usable else next(iter(usable))
-        if chosen not in judged:
-            judged[chosen] = _teach_by_originals(*usable[chosen], inputs, fold, seed)
-        mine = experiment.is_member & (columns["half"] == half)
-        for which, right in zip(compared, judged[chosen], strict=True):
-            compared[which][mine] = average_by_unit(_spread_out(right, members, people.n), units)[mine]
+        if way not in judged:
+            by_originals = _teach_by_originals(*usable[chosen], own_inputs, members, fold, seed)
+            agrees = compare_models(by_originals.pop("guesses"), *answers[way], experiment, usable[chosen][1])
+            judged[way] = {
+                **{which: _spread_out(right, members, people.n) for which, right in by_originals.items()},
+                AGREES: agrees,
+            }
+        mine = columns["half"] == half
+        for which, values in judged[way].items():
+            compared[which][mine] = average_by_unit(values, units)[mine]
     blind = _spread_out(_guess_blindly(own), members, people.n)
-    return Microdata.from_columns({**columns, **compared, "guess": average_by_unit(blind, units)})
+    few = list(_infer_from_few(spec, ways[choice[0]], inputs, columns["half"], experiment, seed))
+    curve = {f"{FROM}{count}": values for count, (_, values) in enumerate(few, start=1)}
+    fates = Microdata.from_columns({**columns, **compared, "guess": average_by_unit(blind, units), **curve})
+    return InferredValues(fates, tuple(name for name, _ in few))
+
+
+def compare_models(
+    original: Floats, release: Floats, released: Floats, experiment: InferenceExperiment, secret: Secret
+) -> Floats:
+    """Does a model that the release taught say of each record what one says that the originals taught?
+
+    Meaning: so good is the release for an analyst who trains this learner. It is no disclosure: the simplest learners, which
+    know nobody by heart, agree most. For people who are not in the release see the same figure beside it.
+    Formula in words: a member's original record is put to the model of the originals, and its released form to that of the
+    release (DDMBAR). Where it has none, because rows belong to nobody, and for everybody who is not in the release, the record
+    is put to both. Numbers agree if they are within the tolerance.
+
+    original, release: shape (n,): what each model says of the people. released: shape (m,): what that of the release says of
+    its rows. secret: has the tolerance. Returns shape (n,): 1 or 0, missing for members whom the release left out.
+    Source: Torra (2024), Algorithm 11. Example: two models that always say the same: 1 of everybody.
+    """
+    said, left_out = release.copy(), np.zeros(len(release), dtype=bool)
+    if experiment.released_row is not None:
+        has_row = experiment.released_row >= 0
+        said[experiment.member_rows[has_row]] = released[experiment.released_row[has_row]]
+        left_out[experiment.member_rows[~has_row]] = True
+    return np.where(left_out, np.nan, secret.is_near(said, original).astype(np.float64))
+
+
+def _infer_from_few(
+    spec: ModelBasedDisclosure,
+    way: tuple[LearnerName, Secret],
+    inputs: dict[str, tuple[Floats, Floats]],
+    half: Floats,
+    experiment: InferenceExperiment,
+    seed: int,
+) -> Iterator[tuple[str, Floats]]:
+    """Attributes in the order that half 1 chooses, and by unit of half 0 whether its value is inferred from those so far."""
+    units = experiment.units
+    choosing = (experiment.is_member & (half == 1))[units.of_row]
+    for name, right in infer_from_few(*way, inputs, choosing, spec.inputs_at_most, seed):
+        yield name, np.where(half == 0, average_by_unit(right, units), np.nan)
 
 
 def choose_on_other_half(columns: Mapping[str, Floats], people: Booleans) -> tuple[str, str]:
@@ -148,17 +215,26 @@ def _deal_halves(is_member: Booleans, rng: np.random.Generator) -> Floats:
     return half
 
 
-def _teach_by_originals(learner: LearnerName, own: Secret, inputs: Floats, fold: Integers, seed: int) -> tuple[Floats, Floats]:
-    """Shapes (n,): is a learner right about each person, taught by all originals, and by those of the other folds?"""
-    everybody = np.arange(len(inputs))
-    whole, _ = teach(learner, own, inputs, seed).answer(inputs)
-    left_out = np.full(len(inputs), np.nan)
+def _teach_by_originals(
+    learner: LearnerName, own: Secret, inputs: tuple[Floats, Floats], members: Integers, fold: Integers, seed: int
+) -> dict[str, Floats]:
+    """What the originals teach: `guesses`, shape (n,), of all people by all originals; `original` and `left_out`, shape (m,):
+    is a learner right about each member, taught by all originals, and by those of the other folds?
+    """
+    mine, all_people = inputs
+    everybody = np.arange(len(mine))
+    guesses, _ = teach(learner, own, mine, seed).answer(all_people)
+    left_out = np.full(len(mine), np.nan)
     for part in np.unique(fold):
-        mine = np.flatnonzero(fold == part)
+        inside = np.flatnonzero(fold == part)
         others = np.flatnonzero((fold != part) & ~np.isnan(own.lessons))
         if len(others):
-            left_out[mine], _ = teach(learner, own, inputs, seed, others).answer(inputs[mine])
-    return own.judge(whole, everybody), own.judge(left_out, everybody)
+            left_out[inside], _ = teach(learner, own, mine, seed, others).answer(mine[inside])
+    return {
+        "guesses": guesses,
+        "original": own.judge(guesses[members], everybody),
+        "left_out": own.judge(left_out, everybody),
+    }
 
 
 def _guess_blindly(own: tuple[Secret, ...]) -> Floats:
@@ -190,7 +266,7 @@ def describe() -> tuple[dict[str, str], ...]:
             "what it does": INFERS,
             "knows": "what the declared intruder knows of a person, and the release",
             "learners": ", ".join(LEARNERS),
-            "parameters": "id, learners (all but gradient_boosting), p_percent (5), folds (5), train_at_most (3000), "
-            "fewest_of_subgroup (20)",
+            "parameters": "id, learners (all but gradient_boosting and support_vector_machine), p_percent (5), folds (5), "
+            "train_at_most (3000), fewest_of_subgroup (20), inputs_at_most (3)",
         },
     )

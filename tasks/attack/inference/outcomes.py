@@ -14,12 +14,15 @@ INFERS = "takes the release for lessons, and infers from what is known of a pers
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InferredAttribute:
-    """One confidential attribute. reason: why there are no figures of it. is_number: is it right within p percent of a sd?"""
+    """One confidential attribute. reason: why there are no figures of it. is_number: is it right within p percent of a sd?
+    inputs: the known attributes from which most is inferred, greedily (`infer_from_few`).
+    """
 
     name: str
     is_number: bool = False
     status: Status = "ok"
     reason: str | None = None
+    inputs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

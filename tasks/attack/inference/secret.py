@@ -8,10 +8,10 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 
-from tasks.attack.inference.inference_learners import NEIGHBOURS, LearnerName, create_learner
+from tasks.attack.inference.inference_learners import NEIGHBOURS, LearnerName, compute_chances, create_learner
 from tasks.microdata.imports import one_at_a_time
 from tasks.microdata.schema import MEASURED, Attribute
-from tasks.microdata.table import Floats, Integers, Microdata, encode_jointly
+from tasks.microdata.table import Booleans, Floats, Integers, Microdata, encode_jointly
 
 FEW_VALUES = 30  # a number with at most so many values among the lessons is inferred as one of these
 MOST_VALUES = 100  # the most frequent ones of an attribute are guessed, and no others
@@ -41,27 +41,39 @@ class Secret:
     def judge(self, guesses: Floats, people: Integers) -> Floats:
         """Shape of `guesses`, one for each of some people: 1 where it is right, 0 where wrong, NaN where nobody knows."""
         truth = self.truth[people]
-        right = np.abs(guesses - truth) <= self.tolerance * (1 + SLACK)
-        return np.where(np.isnan(truth), np.nan, right.astype(np.float64))
+        return np.where(np.isnan(truth), np.nan, self.is_near(guesses, truth).astype(np.float64))
+
+    def is_near(self, guesses: Floats, others: Floats) -> Booleans:
+        """Is each guess as near to another number as a right one is to the truth?"""
+        near: Booleans = np.abs(guesses - others) <= self.tolerance * (1 + SLACK)
+        return near
 
 
-def create_secrets(lessons: Microdata, people: Microdata, tolerance: float | None, attribute: Attribute) -> tuple[Secret, ...]:
-    """The attribute of the rows that teach and of the people, in each form in which it can be guessed.
+def encode_secret(rows: Microdata, people: Microdata, tolerance: float | None, attribute: Attribute) -> tuple[Floats, Floats]:
+    """Shapes (m,) and (n,): the attribute of the rows that teach and of the people, NaN where it is missing.
+
+    Numbers; of a category (tolerance None) codes that both tables share.
+    """
+    if tolerance is not None:
+        return rows.positions(attribute), people.positions(attribute)
+    codes = encode_jointly(rows.column(attribute.name), people.column(attribute.name))
+    shown, truth = (np.where(code < 0, np.nan, code.astype(np.float64)) for code in codes)
+    return shown, truth
+
+
+def create_secrets(lessons: Floats, truth: Floats, tolerance: float | None) -> tuple[Secret, ...]:
+    """The attribute of the rows that teach and of the people (see `encode_secret`), in each form in which it can be guessed.
 
     A number is guessed as a number, and as the cell that is likeliest: where many people have one value (nothing, say), that is
     right more often than a mean. tolerance: how far a guess of a number may be away; None: it is a category.
     """
-    name = attribute.name
     if tolerance is None:
-        shown, codes = encode_jointly(lessons.column(name), people.column(name))
-        truth = np.where(codes < 0, np.nan, codes.astype(np.float64))
-        return (_guess_places("value", np.where(shown < 0, np.nan, shown.astype(np.float64)), truth, 0.0, 1),)
-    numbers, truth = lessons.positions(attribute), people.positions(attribute)
-    if len(np.unique(numbers[~np.isnan(numbers)])) <= FEW_VALUES:
-        return (_guess_places("value", numbers, truth, tolerance, 1),)
-    middles = (np.floor(numbers / (2 * tolerance)) + 0.5) * 2 * tolerance if tolerance > 0 else numbers
+        return (_guess_places("value", lessons, truth, 0.0, 1),)
+    if len(np.unique(lessons[~np.isnan(lessons)])) <= FEW_VALUES:
+        return (_guess_places("value", lessons, truth, tolerance, 1),)
+    middles = (np.floor(lessons / (2 * tolerance)) + 0.5) * 2 * tolerance if tolerance > 0 else lessons
     cells = _guess_places("cell", middles, truth, tolerance, FEWEST_OF_CELL)
-    number = Secret("number", numbers, truth, tolerance, None)
+    number = Secret("number", lessons, truth, tolerance, None)
     return (number, cells) if cells.values is not None and len(cells.values) else (number,)
 
 
@@ -103,7 +115,7 @@ class Taught:
         if values is not None:
             if self.model is None:
                 return np.full(len(inputs), values[int(self.constant)]), np.ones(len(inputs))
-            chances = self.model.predict_proba(inputs)
+            chances = compute_chances(self.model, inputs)
             best = chances.argmax(axis=1)
             return values[self.model.classes_[best].astype(np.int64)], chances[np.arange(len(inputs)), best]
         guesses = np.asarray(self.model.predict(inputs), dtype=np.float64)

@@ -103,8 +103,8 @@ def _infer_each(
         except NotApplicable as answer:
             secrets.append(replace(one, status=answer.status, reason=answer.reason))
             continue
-        secrets.append(one)
-        columns |= {f"{place}|{name}": found.column(name) for name in found.names}
+        secrets.append(replace(one, inputs=found.inputs))
+        columns |= {f"{place}|{name}": found.fates.column(name) for name in found.fates.names}
     has_control = bool((~asked.is_member).any())
     ran = replace(result, secrets=tuple(secrets), has_control=has_control, population=asked.population)
     return ran, Microdata.from_columns(columns)

@@ -10,19 +10,26 @@ from tasks.microdata.numbers import format_share
 from tasks.report.content import Content
 from tasks.report.views.rows import TextRow, figure_text
 from tasks.report.wording.sentence import Sentence, say
+from tasks.score.inference import INPUTS
+from tasks.score.measure import Measure
 from tasks.score.measures.inference import (
+    AGREEMENT_CONTROL,
+    EXCESS_FROM_FEW,
     INFERENCE_ASSERTED,
     INFERENCE_CONTROL,
     INFERENCE_EXCESS,
+    INFERENCE_FROM_FEW,
     INFERENCE_FROM_ORIGINAL,
     INFERENCE_SUCCESS,
     INFERENCE_WITHOUT_TARGET,
+    MODEL_AGREEMENT,
     SUBGROUP_INFERENCE_ASSERTED,
     SUBGROUP_INFERENCE_EXCESS,
 )
 
 SUCCESS_HEADS = ("Release", "Original", "Original of others", "Blind guess", "Other people, by the release")
 DECIDING_HEADS = ("Excess", "Excess, worst part", "Asserted", "Asserted, worst part")
+AGREEMENT_HEADS = ("People in the release", "Other people")
 DASH = "\u2013"
 
 
@@ -73,6 +80,41 @@ def list_deciding_rows(content: Content) -> tuple[TextRow, ...]:
     return tuple(rows)
 
 
+def list_few_heads(content: Content) -> tuple[str, ...]:
+    """From how many attributes values are inferred, up to the most."""
+    most = max((len(secret.inputs) for one in content.inference for secret in one.secrets), default=0)
+    return tuple(f"{count}" for count in range(1, most + 1))
+
+
+def list_few_rows(content: Content) -> tuple[TextRow, ...]:
+    """Two rows per attack and confidential attribute: the share inferred from 1, 2, ... attributes, and the excess.
+
+    Each cell names the attribute that comes to those before it.
+    """
+    rungs, rows = list_few_heads(content), []
+    for attack, attribute in _list_inferred(content):
+        for measure in (INFERENCE_FROM_FEW, EXCESS_FROM_FEW):
+            figures = [_find(content, measure.name, attack, attribute, float(rung)) for rung in rungs]
+            if any(figures):
+                names = (*_list_inputs(content, attack, attribute, measure), *rungs)
+                cells = (
+                    DASH if one is None else f"{figure_text(one)}; {name}" for one, name in zip(figures, names, strict=False)
+                )
+                what = "" if measure is INFERENCE_FROM_FEW else ": excess"
+                rows.append(TextRow(head=f"{_head(content, attack, attribute)}{what}", cells=tuple(cells)))
+    return tuple(rows)
+
+
+def list_agreement_rows(content: Content) -> tuple[TextRow, ...]:
+    """One row per attack and confidential attribute: do models that the release and the original taught say the same?"""
+    rows = []
+    for attack, attribute in _list_inferred(content):
+        figures = [_find(content, one.name, attack, attribute) for one in (MODEL_AGREEMENT, AGREEMENT_CONTROL)]
+        if any(one is not None for one in figures):
+            rows.append(TextRow(head=_head(content, attack, attribute), cells=tuple(map(figure_text, figures))))
+    return tuple(rows)
+
+
 def describe_inference_settings(result: InferenceResult) -> Sentence:
     """How the figures of an attack are counted, for the certificate."""
     return say("inference.settings", result=result)
@@ -92,6 +134,21 @@ def _head(content: Content, attack: str, attribute: str) -> str:
     return f"{attribute} ({attack})" if several else attribute
 
 
-def _find(content: Content, measure: str, attack: str, attribute: str) -> Estimate | None:
-    found = (one for one in content.estimates if (one.measure, one.attack, one.attribute) == (measure, attack, attribute))
+def _list_inputs(content: Content, attack: str, attribute: str, measure: Measure) -> tuple[str, ...]:
+    """The known attributes in the order in which they were chosen; of an excess without a control those of the rehearsal."""
+    rehearsed = measure is EXCESS_FROM_FEW and _is_rehearsed(content)
+    found = (
+        secret.inputs
+        for one in content.inference
+        for secret in one.secrets
+        if (one.attack, secret.name, one.evaluates != "this file") == (attack, attribute, rehearsed)
+    )
+    return next(found, ())
+
+
+def _find(content: Content, measure: str, attack: str, attribute: str, inputs: float | None = None) -> Estimate | None:
+    wanted = (measure, attack, attribute, inputs)
+    found = (
+        one for one in content.estimates if (one.measure, one.attack, one.attribute, dict(one.parameters).get(INPUTS)) == wanted
+    )
     return next(found, None)

@@ -145,6 +145,77 @@ INFERENCE_WITHOUT_TARGET = Measure(
     of_nobody=True,
     of_inference=True,
 )
+INFERENCE_FROM_FEW = Measure(
+    name="inference_from_few",
+    function="tasks.score.inference.estimate_few",
+    unit="share",
+    largest=1,
+    better=None,
+    about="attribute",
+    chance="none",
+    rounding="share",
+    says="share of members whose value is inferred from so few known attributes, greedily those that tell most",
+    title="Inferred from few attributes",
+    sentence=(
+        "The share of people in the release whose value a learner trained on the release guesses right from so few attributes, "
+        "those that tell most; other people chose them."
+    ),
+    by_attack=True,
+    of_nobody=True,
+    of_inference=True,
+)
+EXCESS_FROM_FEW = Measure(
+    name="inference_excess_from_few",
+    function="tasks.score.inference.estimate_few",
+    unit="share",
+    largest=1,
+    smallest=-1.0,
+    better=None,
+    about="attribute",
+    chance="0",
+    rounding="share",
+    says="inference_from_few less the same of people who are not in the release",
+    title="Inferred from few attributes, beyond the population",
+    sentence="How much more often that is so of people who are in the release than of people who are not.",
+    by_attack=True,
+    of_nobody=True,
+    of_inference=True,
+)
+MODEL_AGREEMENT = Measure(
+    name="model_agreement",
+    function="tasks.score.inference.estimate_agreement",
+    unit="share",
+    largest=1,
+    better=None,
+    about="attribute",
+    chance="none",
+    rounding="share",
+    says="share of members of whom a model says the same, trained on the release or on the original (DDMBAR)",
+    title="Agreement of models (DDMBAR)",
+    sentence=(
+        "The share of people in the release of whom a learner says the same if the release trained it, and if the original did. "
+        "So good is the release for that learner. The simplest learners agree most: it is no disclosure."
+    ),
+    by_attack=True,
+    of_nobody=True,
+    of_inference=True,
+)
+AGREEMENT_CONTROL = Measure(
+    name="model_agreement_control",
+    function="tasks.score.inference.estimate_agreement",
+    unit="share",
+    largest=1,
+    better=None,
+    about="attribute",
+    chance="none",
+    rounding="share",
+    says="the same of people who are not in the release",
+    title="Agreement of models on others",
+    sentence="The share of people who are not in the release of whom both say the same.",
+    by_attack=True,
+    of_nobody=True,
+    of_inference=True,
+)
 DECIDING = (INFERENCE_EXCESS.name, INFERENCE_ASSERTED.name)
 CELL_MEMBERS_EXPOSED = Measure(
     name="cell_members_exposed",
