@@ -72,6 +72,7 @@ def print_plan(path: Path) -> int:
     from flows.cli.plan_text import describe_plan
 
     # isort: split
+    from flows.cli.advice.compared_people import describe_decidable_limits
     from flows.cli.advice.release_warnings import list_release_warnings
     from flows.questions import extract_questions
     from flows.release_file import load_draft, locate_error
@@ -102,7 +103,7 @@ def print_plan(path: Path) -> int:
         *examined.files,
         *rest,
         *_describe_insiders(release, examined),
-        *_describe_inference(examined),
+        *describe_decidable_limits(examined.inferred, examined.isolated),
         *earlier,
     ):
         say(f"  {stage:<9} {what}")
@@ -117,7 +118,7 @@ def print_plan(path: Path) -> int:
         *examined.notes,
         *unmasked,
         *denied,
-        *list_release_warnings(release, examined.schema, examined.asked, examined.inferred),
+        *list_release_warnings(release, examined.schema, examined.asked, examined.inferred, examined.isolated),
     ):
         say(f"warning: {note}")
     say("")
@@ -160,6 +161,7 @@ class _Examination:
     files: tuple[tuple[str, str], ...] = ()
     asked: int | None = None
     inferred: tuple[int, int] | None = None
+    isolated: tuple[int, int] | None = None
     earlier: tuple[PastRelease, ...] = ()
 
 
@@ -191,6 +193,7 @@ def _set_control_aside(data: Microdata, schema: Schema, control: float | None) -
 
 
 def _examine_tables(release: ReleaseSpec, questions: tuple[OpenQuestion, ...]) -> _Examination:
+    from flows.cli.advice.compared_people import count_inferred_people, count_people_singled_out
     from flows.cli.earlier_text import find_earlier_releases
     from flows.limits import refuse_silence
     from flows.questions import NOT_LIMITED
@@ -250,9 +253,21 @@ def _examine_tables(release: ReleaseSpec, questions: tuple[OpenQuestion, ...]) -
     asked = _count_membership_targets(release, found.data, schema, outside)
     earlier = find_earlier_releases(release, found.data, schema)
     notes = (*notes, *text)
-    inferred = _count_inferred_people(release, found.data, schema, outside)
+    inferred = count_inferred_people(release, found.data, schema, outside)
+    isolated = count_people_singled_out(release, found.data, schema, outside)
     return _Examination(
-        found.report.source, found.data.n, schema, masked, replaced, who, notes, plan_of_files, asked, inferred, earlier
+        source=found.report.source,
+        rows=found.data.n,
+        schema=schema,
+        masked=masked,
+        pseudonymised=replaced,
+        intruders=who,
+        notes=notes,
+        files=plan_of_files,
+        asked=asked,
+        inferred=inferred,
+        isolated=isolated,
+        earlier=earlier,
     )
 
 
@@ -311,23 +326,6 @@ def _count_membership_targets(
     return count_targets(units.n_units - others, others, units.n_units)
 
 
-def _count_inferred_people(
-    release: ReleaseSpec, original: Microdata, schema: Schema, outside: Microdata | None
-) -> tuple[int, int] | None:
-    """How many people in the release, and how many who are not, are asked about by inference; None: nobody is."""
-    from tasks.attack.inference.experiment import count_people_asked, list_secrets
-    from tasks.microdata.units import find_units
-
-    knows = release.intruder.knows or ()
-    if not release.inference_attacks or not list_secrets(schema, knows):
-        return None
-    units = find_units(original, schema).n_units
-    most = max(attack.train_at_most for attack in release.inference_attacks)
-    if outside is not None:
-        return min(units, most), min(find_units(outside, schema).n_units, most)
-    return None if release.released is not None else count_people_asked(units, release.control_share, most)
-
-
 def _create_file_holders(
     release: ReleaseSpec, original: Microdata, schema: Schema
 ) -> tuple[list[tuple[Intruder, str]], tuple[str, ...]]:
@@ -346,18 +344,6 @@ def _create_file_holders(
         there = f"{one.match.n_in_source:,} of {one.match.n_persons:,} {one.match.counts} are in the source"
         lines.append((one.holder, f"{label}: {', '.join(one.holder.knows)}; {there}"))
     return lines, tuple(note for read in found for note in read.notes)
-
-
-def _describe_inference(examined: _Examination) -> list[tuple[str, str]]:
-    """How many people are asked about by inference, and the smallest limit on the excess that so few can decide."""
-    from tasks.score.inference import compute_smallest_excess_limit
-
-    if examined.inferred is None:
-        return []
-    members, others = examined.inferred
-    smallest = compute_smallest_excess_limit(members, others)
-    text = f"of about {members:,} people in the release and {others:,} who are not; the smallest limit on inference_excess that"
-    return [("inference", f"{text} they can decide is {smallest:.3f}")]
 
 
 def _describe_insiders(release: ReleaseSpec, examined: _Examination) -> list[tuple[str, str]]:

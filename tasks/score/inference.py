@@ -19,16 +19,16 @@ from tasks.microdata.table import Booleans, Floats, Microdata
 from tasks.microdata.units import Counts, Units, find_units
 from tasks.score.measure import Measure
 from tasks.score.measures.inference import (
-    AGREEMENT_CONTROL,
-    EXCESS_FROM_FEW,
     INFERENCE_ASSERTED,
     INFERENCE_CONTROL,
     INFERENCE_EXCESS,
+    INFERENCE_EXCESS_FROM_FEW,
     INFERENCE_FROM_FEW,
     INFERENCE_FROM_ORIGINAL,
     INFERENCE_SUCCESS,
     INFERENCE_WITHOUT_TARGET,
     MODEL_AGREEMENT,
+    MODEL_AGREEMENT_CONTROL,
     SUBGROUP_INFERENCE_ASSERTED,
     SUBGROUP_INFERENCE_EXCESS,
 )
@@ -238,7 +238,7 @@ def estimate_few(of: JudgedPeople, *, of_file: bool) -> Iterator[Estimate]:
         judged = of.known & ~np.isnan(right)
         inside, others = right[judged & of.member], right[judged & ~of.member]
         found = [_mean_of_members(of, INFERENCE_FROM_FEW, inside)] if of_file and len(inside) else []
-        found += [_compare_people(of, EXCESS_FROM_FEW, inside, others)] if len(inside) and len(others) else []
+        found += [_compare_people(of, INFERENCE_EXCESS_FROM_FEW, inside, others)] if len(inside) and len(others) else []
         yield from (replace(figure, parameters=((INPUTS, float(count)),)) for figure in found)
 
 
@@ -254,7 +254,7 @@ def estimate_agreement(of: JudgedPeople, *, of_file: bool) -> Iterator[Estimate]
         yield _mean_of_members(of, MODEL_AGREEMENT, members)
     if len(others):
         share = math.fsum(others) / len(others)
-        yield _take_exact(of.estimate(AGREEMENT_CONTROL, share, Interval(share, share), len(others), 0))
+        yield _take_exact(of.estimate(MODEL_AGREEMENT_CONTROL, share, Interval(share, share), len(others), 0))
 
 
 def estimate_subgroups(of: JudgedPeople, subgroups: tuple[Subgroup, ...], *, has_asserted: bool) -> Iterator[Estimate]:

@@ -263,6 +263,12 @@ def _describe_gap(kind: DisclosureKind, what: tuple[str, ...], subject: Subject)
         return (
             f"; the declared intruder knows {names}, so that no line is about it: take it out of `intruder.knows` to limit it"
         )
+    if kind == "inference" and len(what) == 1:
+        excess = (
+            "; what the release tells of its own people alone is limited, and nothing limits what can be asserted of anybody"
+        )
+        asserted = "; what can be asserted is limited, and nothing limits what the release tells of its own people alone"
+        return excess if what[0] == ASSERTED else asserted
     if kind != "identity":
         return ""
     text = ""

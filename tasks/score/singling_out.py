@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
@@ -14,6 +15,8 @@ from tasks.score.measures.singling_out import PREDICATES_ISOLATING, SINGLED_OUT,
 from tasks.score.membership.intervals import difference_interval
 from tasks.score.membership.membership_figures import REHEARSED
 from tasks.score.policy import DECLARED
+
+MOST_BY_CHANCE = 1 / math.e  # of a predicate: n w (1 - w)^(n - 1) at w = 1/n
 
 
 def singling_out_figures(results: Iterable[SinglingOutResult], counts: Counts) -> tuple[Estimate, ...]:
@@ -93,6 +96,17 @@ def estimate_predicates_isolating(result: SinglingOutResult) -> Estimate:
     value = sum(one.isolating for one in result.sets) / predicates
     chance = min(sum(one.expected or 0.0 for one in result.sets) / predicates, 1.0)
     return replace(_create_estimate(PREDICATES_ISOLATING, result, "records", None, value), chance=chance, n_targets=predicates)
+
+
+def compute_smallest_singling_out_limits(people: int, others: int) -> tuple[float, float]:
+    """The smallest limits on `singling_out` that a release which tells nothing keeps, with so many people.
+
+    Meaning: the upper 95 % bound of an excess of 0, if chance isolates nobody, and if it isolates as many as it can: 1/e of the
+    people by the predicates over one set. The fewer people chance isolates, the tighter a limit can be decided.
+    Example: 756 and 188 people: 0.004 and 0.066.
+    """
+    none, most = (difference_interval(rate * people, people, rate * others, others).high for rate in (0.0, MOST_BY_CHANCE))
+    return none, most
 
 
 def _choose_worst_sets(result: SinglingOutResult) -> Iterator[tuple[IsolationCounts, list[IsolationCounts]]]:

@@ -7,6 +7,8 @@ from release_files import RELEASE, survey, write_release
 
 from flows.cli.check import print_plan
 from tasks.microdata.errors import InputError
+from tasks.score.inference import compute_smallest_excess_limit
+from tasks.score.singling_out import compute_smallest_singling_out_limits
 
 VOTES = {"vote": {"coarser": {"yes": "any", "no": "any"}}}
 KNOWS = {"knows": ["age", "income", "vote"], "curve": False}
@@ -186,3 +188,17 @@ def test_a_table_of_others_and_a_rehearsal_ask_about_as_many_as_there_are(told, 
 )
 def test_a_limit_that_can_be_kept_is_not_warned_of(told, line):
     assert warnings(told({"control": 0.25, "policy": [line]})) == []
+
+
+def test_the_smallest_limits_that_so_few_people_can_decide_are_told(told):
+    """80 people, rehearsed on halves: 40 and 40. Warned of is only what cannot be decided though chance isolates nobody."""
+    none, most = compute_smallest_singling_out_limits(40, 40)
+    out = told({"policy": [{"measure": "singling_out", "at_most": 0.05}], "inference": None})
+    (row,) = (line for line in out.splitlines() if line.startswith("  singling"))
+    assert f"{none:.3f}" in row and f"{most:.3f}" in row
+    assert 0.05 < none < 0.1 < most < 0.25
+    (row,) = (line for line in out.splitlines() if line.startswith("  inference"))
+    assert f"{compute_smallest_excess_limit(40, 40):.3f}" in row
+    (warning,) = warnings(out)
+    assert "policy[0] (singling_out)" in warning and f"{none:.3f}" in warning
+    assert warnings(told({"policy": [{"measure": "singling_out", "at_most": 0.1}]})) == []

@@ -249,7 +249,8 @@ def test_a_question_on_another_line_hides_no_silence(sdcert, tmp_path):
 
 
 PAIR = {**RELEASE["attributes"], "town": {"role": "confidential", "scale": "numeric"}}
-FOUND, TOLD = "measure: reidentification, at_most: 0.2, intruder: insider", "measure: inference_excess, at_most: 0.9"
+FOUND = "measure: reidentification, at_most: 0.2, intruder: insider"
+TOLD, ASSERTED = (f"measure: inference_{what}, at_most: 0.9" for what in ("excess", "asserted"))
 
 
 @pytest.mark.parametrize(
@@ -272,11 +273,34 @@ def test_an_answer_that_check_would_refuse_is_asked_again(kind, wrong, right, tm
     content = {**RELEASE, "attributes": PAIR, "masking": masking, "not_limited": {kind: {"decide": "which limit?"}}}
     del content["inference"]
     path.write_text(json.dumps(content))
-    answer_questions(path, answers(wrong, right))
+    answer_questions(path, answers(wrong, right, *([ASSERTED] if right == TOLD else [])))
     assert capsys.readouterr().out.count("That does not fit.") == 1
     after = read_document(path).content
     assert "decide" not in json.dumps(after)
     assert (kind in after.get("not_limited", {})) == (not right.startswith("measure"))
+
+
+@pytest.mark.parametrize(("first", "second"), [(TOLD, ASSERTED), (ASSERTED, TOLD)])
+def test_who_answers_by_one_line_of_two_is_asked_for_the_other_at_once(first, second, tmp_path, capsys, home):
+    (tmp_path / "survey.csv").write_text(survey())
+    path = tmp_path / "release.yaml"
+    others = dict.fromkeys(("insiders", "membership"), "nobody knows more than that")
+    policy = [*RELEASE["policy"], {"measure": "records_exposed", "at_most": 0.9}]
+    content = {**RELEASE, "policy": policy, "not_limited": {**others, "inference": {"decide": "which limit?"}}}
+    del content["inference"]
+    path.write_text(json.dumps(content))
+    answer_questions(path, answers(first, "later"))
+    told = capsys.readouterr().out
+    assert f"`{second.partition(',')[0]}, at_most: ...`" in told
+    assert f"`{first.partition(',')[0]}, at_most: ...`" not in told
+    (left,) = extract_questions(read_document(path))[1]
+    assert left.location == ("not_limited", "inference")
+    assert run(["check", "--upgrade", str(path)]) == 0
+    assert extract_questions(read_document(path))[1] == (left,), "the same question is not asked twice"
+    answer_questions(path, answers(second))
+    after = read_document(path).content
+    assert [line["measure"] for line in after["policy"][-2:]] == [one.split(",")[0].split()[1] for one in (first, second)]
+    assert run(["check", str(path)]) == 0
 
 
 def test_a_proposed_limit_that_cannot_fail_is_not_kept(tmp_path, capsys, home):

@@ -12,7 +12,7 @@ from tasks.score.figure_rounding import round_for_publication
 from tasks.score.known_release import Known
 from tasks.score.membership.intervals import difference_interval
 from tasks.score.policy import PolicyLine, check_policy
-from tasks.score.singling_out import singling_out_figures
+from tasks.score.singling_out import compute_smallest_singling_out_limits, singling_out_figures
 from tasks.score.verdict import decide
 
 WORST = IsolationCounts(attributes=("a", "b"), predicates=90, isolating=80, isolated=80, expected=20.0)
@@ -114,3 +114,12 @@ def test_lines_that_nothing_could_decide(line, code):
     with pytest.raises(InputError) as refused:
         check_policy((PolicyLine(**line),), Known(attributes=("a", "b")))
     assert refused.value.code == code
+
+
+def test_the_smallest_limits_that_can_be_decided():
+    """Of 100 and 100 people: where chance isolates nobody, the bound of 0 of 100, 1 - 0.05^(1/100) = 0.03."""
+    none, most = compute_smallest_singling_out_limits(100, 100)
+    assert none == pytest.approx(1 - 0.05 ** (1 / 100), abs=1e-6)
+    assert 0.1 < most < 0.13  # 1.645 root(2 x 0.37 x 0.63 / 100) is 0.112
+    fewer = compute_smallest_singling_out_limits(1000, 1000)
+    assert fewer[0] < none and fewer[1] < most

@@ -10,9 +10,11 @@ from tasks.microdata.alignment import ROWS_OF_NOBODY
 from tasks.microdata.schema import Role, Scale
 from tasks.score.inference import compute_smallest_excess_limit
 from tasks.score.measures.inference import INFERENCE_EXCESS, OF_CELLS, SUBGROUP_INFERENCE_EXCESS
+from tasks.score.measures.singling_out import SINGLING_OUT
 from tasks.score.membership.membership_estimates import others_needed
 from tasks.score.membership.sample_size import GUESSES, compute_guess_bound, find_sample_size
 from tasks.score.policy import FILE, PolicyLine, cannot_fail, find_rate
+from tasks.score.singling_out import compute_smallest_singling_out_limits
 
 if TYPE_CHECKING:
     from flows.release import ReleaseSpec
@@ -22,12 +24,16 @@ BOUNDED_FROM_BELOW = ("max_record_risk", "groups_exposed")  # a share of the tar
 
 
 def list_release_warnings(
-    release: ReleaseSpec, schema: Schema, asked: int | None = None, inferred: tuple[int, int] | None = None
+    release: ReleaseSpec,
+    schema: Schema,
+    asked: int | None = None,
+    inferred: tuple[int, int] | None = None,
+    isolated: tuple[int, int] | None = None,
 ) -> list[str]:
     """Warnings on attacks that are asked for and cannot answer, on policy lines that no release could keep, on odd classes.
 
     asked: members and others whom attacks on membership ask about, so many of each; None: there are no such attacks.
-    inferred: members and others whose values are inferred; None: nobody's are.
+    inferred: members and others whose values are inferred; None: nobody's are. isolated: those on whom predicates are tried.
     Pure: nothing is read. Each names its location in the release file.
     """
     return [
@@ -35,6 +41,7 @@ def list_release_warnings(
         *_find_lines_on_a_share(release),
         *_find_lines_on_few_people(release, asked),
         *_find_narrow_inference_lines(release, inferred),
+        *_find_narrow_singling_out_lines(release, isolated),
         *_find_lines_without_cells(release, schema),
         *_find_uncut_targets(release, schema),
     ]
@@ -121,6 +128,20 @@ def _find_narrow_inference_lines(release: ReleaseSpec, inferred: tuple[int, int]
                 f"policy[{i}] ({line.measure}) is likely to stay undecided although nothing is told: in a part of so few "
                 f"people as `fewest_of_subgroup` allows, an excess of 0 has a 95 % bound of up to {of_part:.3f}; raise "
                 "`fewest_of_subgroup`, or the limit"
+            )
+
+
+def _find_narrow_singling_out_lines(release: ReleaseSpec, isolated: tuple[int, int] | None) -> Iterator[str]:
+    """Limits on singling out that so few people cannot show to be kept, however few of them chance isolates."""
+    if isolated is None:
+        return
+    smallest, _ = compute_smallest_singling_out_limits(*isolated)
+    for i, line in enumerate(release.policy):
+        if line.measure == SINGLING_OUT.name and line.limit < smallest:
+            yield (
+                f"policy[{i}] ({line.measure}) is likely to stay undecided although nothing is told: with {isolated[0]:,} "
+                f"people in the release and {isolated[1]:,} who are not, an excess of 0 has a 95 % bound of at least "
+                f"{smallest:.3f}; limits below that cannot be decided"
             )
 
 

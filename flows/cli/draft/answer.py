@@ -15,7 +15,8 @@ from pydantic import ValidationError
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
-from flows.cli.draft.edit import add_field, append_entry, delete_entry, replace_entry
+from flows.cli.draft.edit import add_field, add_to_mapping, append_entry, delete_entry, replace_entry
+from flows.cli.draft.limit_question import write_limit_question
 from flows.cli.terminal import terminal
 from flows.questions import DECIDE, NOT_LIMITED, OpenQuestion, extract_questions
 from tasks.ingest.codebooks.codebook import AttributeDeclaration
@@ -90,16 +91,21 @@ def _ask_until_answered(path: Path, question: OpenQuestion, ask: AskPerson, say:
             meant = _interpret(given, location, offered, keeps=keeps)
             text = _apply_answer(document, question, location, fields, meant)
             release = _load_answered(path, text)
+            asked, rest = next((kind for kind in KINDS if location == (NOT_LIMITED, kind)), None), None
             if location[0] in (NOT_LIMITED, "policy") and isinstance(meant, dict):
-                asked = next((kind for kind in KINDS if location == (NOT_LIMITED, kind)), None)
-                _refuse_idle_limit(release, fields | meant, asked)
+                rest = _refuse_idle_limit(release, fields | meant, asked)
         except InputError as error:
             for line in f"That does not fit. {error}".splitlines():
                 say(f"  {line}")
             continue
+        if rest is not None and asked is not None:  # the line answers a part of it: what is left is asked in its place
+            text = add_to_mapping(text, NOT_LIMITED, asked, {DECIDE: rest})
         mode = stat.S_IMODE(path.stat().st_mode)
         write_whole(path.resolve(), text.encode(), mode=mode, whatever_umask=True)
-        return True
+        if rest is None:
+            return True
+        say(f"  That line answers a part of the question ({asked}). The rest of it:")
+        return _ask_until_answered(path, OpenQuestion(location, rest, question.line, alone=True), ask, say)
 
 
 def _explain_answers(location: Path_) -> str:
@@ -190,10 +196,11 @@ def _load_answered(path: Path, text: str) -> ReleaseSpec:
         beside.unlink()
 
 
-def _refuse_idle_limit(release: ReleaseSpec, fields: dict[str, Any], asked: DisclosureKind | None) -> None:
+def _refuse_idle_limit(release: ReleaseSpec, fields: dict[str, Any], asked: DisclosureKind | None) -> str | None:
     """InputError for a limit that cannot fail on the release, or does not limit the kind that is asked about, as in `check`.
 
     fields: the line, which the release has. asked: the kind; None: the question was not about one.
+    Returns what is still to be asked about the kind, because it takes more than one line; None: nothing.
     """
     line = PolicyLine.model_validate_json(json.dumps(fields))
     subject = _find_subject(release)
@@ -202,7 +209,8 @@ def _refuse_idle_limit(release: ReleaseSpec, fields: dict[str, Any], asked: Disc
         allowed = f"a limit that can fail on this release, tighter than {line.limit:g}"
         raise _create_unfit_error(f"That limit cannot fail: {line.measure} is never beyond it.", allowed, _describe(fields))
     if asked is None:
-        return
+        return None
+    after: tuple[str, ...] = ()
     if subject is None:
         lacks = find_kind(line) != asked
     else:
@@ -213,6 +221,7 @@ def _refuse_idle_limit(release: ReleaseSpec, fields: dict[str, Any], asked: Disc
         raise _create_unfit_error(
             what, f"a line on {asked} as a whole, or in a sentence why there is no limit", _describe(fields)
         )
+    return write_limit_question(asked, after, subject) if after and subject is not None else None
 
 
 def _find_subject(release: ReleaseSpec) -> Subject | None:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from flows.cli.draft.edit import add_to_mapping, append_entry
+from flows.cli.draft.limit_question import write_limit_question
 from flows.cli.terminal import terminal
 from flows.limits import create_disclosure_subject, load_classified, refuse_weak_membership
 from flows.questions import DECIDE, NOT_LIMITED, extract_questions
@@ -20,7 +21,7 @@ from tasks.microdata.errors import InputError
 from tasks.microdata.escaping import escape_terminal
 from tasks.microdata.regular_files import read_text_file
 from tasks.runtime.files import write_whole
-from tasks.score.kinds import WHAT_IT_IS, Subject, can_be_limited, find_unlimited_kinds, refuse_silence
+from tasks.score.kinds import WHAT_IT_IS, Subject, find_unlimited_kinds, refuse_silence
 from tasks.score.measure import DisclosureKind
 
 
@@ -68,15 +69,10 @@ def _list_questions(
 ) -> Iterator[tuple[DisclosureKind | None, str]]:
     """What is asked, and the kind for which a reason may stand; None where only a line of the policy will do."""
     for kind, measures in left_out.items():
-        is_in_words = WHAT_IT_IS[kind]
         if kind == "identity" and not subject.not_for_publication:
-            yield from ((None, f"Which limit, where {is_in_words}? `{measure}, at_most: ...`") for measure in measures)
-        elif can_be_limited(kind, subject):
-            control = " (with `control: 0.2` at the top of the file)" if kind == "membership" else ""
-            lines = " and ".join(f"`{measure}, at_most: ...`" for measure in measures)
-            yield kind, f"Which limit, where {is_in_words}? {lines}{control}; or in a sentence, why is there none?"
+            yield from ((None, f"Which limit, where {WHAT_IT_IS[kind]}? `{measure}, at_most: ...`") for measure in measures)
         else:
-            yield kind, f"Why is there no limit, where {is_in_words}?"
+            yield kind, write_limit_question(kind, measures, subject)
 
 
 def _ask(text: str, kind: DisclosureKind | None, question: str) -> str:

@@ -13,16 +13,16 @@ from tasks.report.wording.sentence import Sentence, say
 from tasks.score.inference import INPUTS
 from tasks.score.measure import Measure
 from tasks.score.measures.inference import (
-    AGREEMENT_CONTROL,
-    EXCESS_FROM_FEW,
     INFERENCE_ASSERTED,
     INFERENCE_CONTROL,
     INFERENCE_EXCESS,
+    INFERENCE_EXCESS_FROM_FEW,
     INFERENCE_FROM_FEW,
     INFERENCE_FROM_ORIGINAL,
     INFERENCE_SUCCESS,
     INFERENCE_WITHOUT_TARGET,
     MODEL_AGREEMENT,
+    MODEL_AGREEMENT_CONTROL,
     SUBGROUP_INFERENCE_ASSERTED,
     SUBGROUP_INFERENCE_EXCESS,
 )
@@ -93,7 +93,7 @@ def list_few_rows(content: Content) -> tuple[TextRow, ...]:
     """
     rungs, rows = list_few_heads(content), []
     for attack, attribute in _list_inferred(content):
-        for measure in (INFERENCE_FROM_FEW, EXCESS_FROM_FEW):
+        for measure in (INFERENCE_FROM_FEW, INFERENCE_EXCESS_FROM_FEW):
             figures = [_find(content, measure.name, attack, attribute, float(rung)) for rung in rungs]
             if any(figures):
                 names = (*_list_inputs(content, attack, attribute, measure), *rungs)
@@ -109,7 +109,7 @@ def list_agreement_rows(content: Content) -> tuple[TextRow, ...]:
     """One row per attack and confidential attribute: do models that the release and the original taught say the same?"""
     rows = []
     for attack, attribute in _list_inferred(content):
-        figures = [_find(content, one.name, attack, attribute) for one in (MODEL_AGREEMENT, AGREEMENT_CONTROL)]
+        figures = [_find(content, one.name, attack, attribute) for one in (MODEL_AGREEMENT, MODEL_AGREEMENT_CONTROL)]
         if any(one is not None for one in figures):
             rows.append(TextRow(head=_head(content, attack, attribute), cells=tuple(map(figure_text, figures))))
     return tuple(rows)
@@ -136,7 +136,7 @@ def _head(content: Content, attack: str, attribute: str) -> str:
 
 def _list_inputs(content: Content, attack: str, attribute: str, measure: Measure) -> tuple[str, ...]:
     """The known attributes in the order in which they were chosen; of an excess without a control those of the rehearsal."""
-    rehearsed = measure is EXCESS_FROM_FEW and _is_rehearsed(content)
+    rehearsed = measure is INFERENCE_EXCESS_FROM_FEW and _is_rehearsed(content)
     found = (
         secret.inputs
         for one in content.inference

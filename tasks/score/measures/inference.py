@@ -164,7 +164,7 @@ INFERENCE_FROM_FEW = Measure(
     of_nobody=True,
     of_inference=True,
 )
-EXCESS_FROM_FEW = Measure(
+INFERENCE_EXCESS_FROM_FEW = Measure(
     name="inference_excess_from_few",
     function="tasks.score.inference.estimate_few",
     unit="share",
@@ -193,14 +193,14 @@ MODEL_AGREEMENT = Measure(
     says="share of members of whom a model says the same, trained on the release or on the original (DDMBAR)",
     title="Agreement of models (DDMBAR)",
     sentence=(
-        "The share of people in the release of whom a learner says the same if the release trained it, and if the original did. "
+        "The share of people in the release of whom a learner says the same, trained by the release or by the original. "
         "So good is the release for that learner. The simplest learners agree most: it is no disclosure."
     ),
     by_attack=True,
     of_nobody=True,
     of_inference=True,
 )
-AGREEMENT_CONTROL = Measure(
+MODEL_AGREEMENT_CONTROL = Measure(
     name="model_agreement_control",
     function="tasks.score.inference.estimate_agreement",
     unit="share",
