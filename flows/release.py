@@ -358,6 +358,7 @@ def collect_policy_names(release: ReleaseSpec, schema: Schema | None = None) -> 
         attacks=tuple(attack.attack_id for attack in release.attacks_to_run),
         membership=tuple(attack_name(spec) for spec in release.membership_attacks),
         inference=tuple(attack.attack_id for attack in release.inference_attacks),
+        infer=tuple(dict.fromkeys(who for attack in release.inference_attacks for who in attack.by)),
         kind=release.kind,
         not_of_files=tuple(attack.attack_id for attack in release.attacks_to_run if not attack.traits.uses_external_files),
         p_percent=_list_widths(release, "rank_interval_disclosure"),

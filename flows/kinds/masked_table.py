@@ -11,6 +11,7 @@ from flows.run.certificate import ReleasedFile
 from flows.run.publish import compute_sha256
 from flows.run.stage_runner import ReleaseArtifacts, store_part
 from tasks.attack.inference.experiment import list_secrets
+from tasks.attack.inference.model_based_disclosure import ModelBasedDisclosure
 from tasks.attack.inference.outcomes import InferenceOutputs
 from tasks.attack.inference.task import infer_confidential_values
 from tasks.attack.insiders import compute_rate
@@ -41,6 +42,7 @@ from tasks.report.statement import create_column_claims
 from tasks.report.task import write_report
 from tasks.runtime.artifacts import Store, content_address
 from tasks.runtime.stages import StageCall
+from tasks.score.policy import DECLARED
 from tasks.score.release_figures import Score
 from tasks.score.task import score_release
 
@@ -157,16 +159,14 @@ def run_membership_attacks(job: ReleaseJob) -> list[MembershipOutputs]:
 
 
 def run_inference_attacks(job: ReleaseJob) -> list[InferenceOutputs]:
-    """What every attack that infers confidential values finds: of this release, and where nobody is known not to be in it, of
-    a rehearsal as well.
+    """What every attack that infers confidential values finds, by each intruder who is to infer: of this release, and where
+    nobody is known not to be in it, of a rehearsal as well. An intruder who knows all of them has nothing to infer.
     """
     table, masked, release = job.masked.require_table(), job.masked, job.release
     schema = Store().record(masked.schema, Schema)
-    declared = intruders(release.intruder, schema)[0]
-    if not list_secrets(schema, declared.knows):
-        return []
+    everybody = (*intruders(release.intruder, schema), *(holder for holder, _ in job.files))
     calls = {
-        f"inference {attack.attack_id}{' (rehearsal)' if is_rehearsal else ''}": infer_confidential_values.bind(
+        _name_inference(attack, who, is_rehearsal=is_rehearsal): infer_confidential_values.bind(
             data=masked.data,
             control=masked.control,
             masked=table["masked"],
@@ -174,15 +174,22 @@ def run_inference_attacks(job: ReleaseJob) -> list[InferenceOutputs]:
             schema=masked.schema,
             mechanisms=masked.mechanisms,
             plan=store_part(attack),
-            intruder=store_part(declared),
+            intruder=store_part(who),
             is_rehearsal=is_rehearsal,
             can_be_rehearsed=release.released is None,
             draw=masked.draw,
         )
         for attack in release.inference_attacks
+        for who in everybody
+        if attack.is_by(who.name) and list_secrets(schema, who.knows)
         for is_rehearsal in ((False,) if masked.control is not None else (False, True))
     }
-    return job.runner.run_all("inference", calls)
+    return job.runner.run_all("inference", calls) if calls else []
+
+
+def _name_inference(attack: ModelBasedDisclosure, who: Intruder, *, is_rehearsal: bool) -> str:
+    by = "" if who.name == DECLARED else f" ({who.name})"
+    return f"inference {attack.attack_id}{by}{' (rehearsal)' if is_rehearsal else ''}"
 
 
 def run_singling_out(job: ReleaseJob) -> list[SinglingOutOutputs]:

@@ -16,7 +16,8 @@ class Known:
     """What is known of a release when its policy is checked; None: not known yet, so not checked.
 
     attacks: ids that will run. not_of_files: of those that no holder of an external file can carry out. membership: ids of the
-    attacks that tell who is in the file. inference: of those that infer confidential values.
+    attacks that tell who is in the file. inference: of those that infer confidential values. infer: who does:
+    `declared`, `insider`, `file`.
     intruders: `declared`, `insider:<attribute>`, `file:<name>`. attributes: names of the table. confidential: of them those
     whose values are inferred.
     kind: what is released. not_of_nobody: of the attacks, those that say nothing of a synthetic table.
@@ -27,6 +28,7 @@ class Known:
     attacks: tuple[str, ...] | None = None
     membership: tuple[str, ...] | None = None
     inference: tuple[str, ...] | None = None
+    infer: tuple[str, ...] | None = None
     not_of_files: tuple[str, ...] = ()
     intruders: tuple[str, ...] | None = None
     attributes: tuple[str, ...] | None = None

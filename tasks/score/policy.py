@@ -150,7 +150,7 @@ def _check_line(line: PolicyLine, known: Known, where: str) -> None:
     _check_fields(line, measure, where)
     _check_exists(line.measure, known.measures, f"{where}.measure", "measure")
     refuse_unmeasured(measure, known, where)
-    _check_inferring_intruder(line, measure, f"{where}.intruder")
+    _check_inferring_intruder(line, measure, known, f"{where}.intruder")
     attacks = find_attacks(measure, known)
     _check_exists(line.attack, attacks, f"{where}.attack", "attack")
     _check_can_attack(line, known, f"{where}.attack")
@@ -253,16 +253,21 @@ def _check_intruder(name: str | None, known: tuple[str, ...] | None, where: str)
         _check_exists(name, (*known, *kinds), where, "intruder")
 
 
-def _check_inferring_intruder(line: PolicyLine, measure: Measure, where: str) -> None:
-    """Raises InputError for a line on inference or singling out by somebody else than the declared intruder."""
+def _check_inferring_intruder(line: PolicyLine, measure: Measure, known: Known, where: str) -> None:
+    """Raises InputError for a line by somebody else than the declared intruder on what only they do."""
     if not measure.compares_people or line.intruder in (None, DECLARED):
+        return
+    if measure.of_inference and (known.infer is None or line.intruder.partition(":")[0] in known.infer):
         return
     raise InputError(
         code="field-without-meaning",
         where=where,
         what=f"{measure.name} is of the declared intruder alone, so the line would match nothing",
         allowed=DECLARED,
-        remedy="take `intruder` out",
+        remedy="let them infer too (`inference: [{method: model_based_disclosure, by: [declared, insider, file]}]`), or take "
+        "`intruder` out"
+        if measure.of_inference
+        else "take `intruder` out",
         value=line.intruder,
     )
 

@@ -233,7 +233,11 @@ def test_an_attack_that_did_not_run_leaves_its_lines_undecided():
     ("line", "known", "code"),
     [
         ({"measure": "inference_excess", "at_most": 0.1}, Known(inference=()), "inference-not-asked"),
-        ({"measure": "inference_excess", "at_most": 0.1, "intruder": "insider"}, Known(), "field-without-meaning"),
+        (
+            {"measure": "inference_excess", "at_most": 0.1, "intruder": "insider"},
+            Known(infer=("declared",)),
+            "field-without-meaning",
+        ),
         ({"measure": "inference_success", "at_most": 0.1}, Known(), "baseline-in-policy"),
         ({"measure": "inference_excess", "at_most": 0.1, "attack": "other"}, Known(inference=("one",)), "unknown-attack"),
     ],

@@ -22,6 +22,7 @@ from tasks.microdata.spec import Percent, Public, Slug, Spec
 from tasks.microdata.table import Booleans, Floats, Integers, Microdata
 from tasks.microdata.units import Units
 
+InferringIntruder = Literal["declared", "insider", "file"]
 RIGHT, SURE, FROM, AGREES = "right:", "sure:", "from:", "agrees"
 FEWEST = 20  # rows that show a value, and people whose value is known
 
@@ -46,6 +47,8 @@ class ModelBasedDisclosure(Spec):
     folds: into how many parts the originals are dealt where a person's own record is left out.
     train_at_most: so many people teach and are asked about, and as many others; of more a random sample.
     fewest_of_subgroup: people on each side whom a subgroup has at least.
+    by: who infers: the declared intruder always, and if asked insiders, who also know one other published attribute, and those
+    who hold an external file; these are taken to know the original values of what is in it.
     inputs_at_most: from how few of the known attributes values are inferred besides: from 1, 2 and so on up to so many; 0: not.
     """
 
@@ -56,12 +59,17 @@ class ModelBasedDisclosure(Spec):
     folds: Public[Annotated[int, Field(ge=2, le=100)]] = 5
     train_at_most: Public[Annotated[int, Field(ge=100, le=1_000_000)]] = 3000
     fewest_of_subgroup: Public[Annotated[int, Field(ge=10, le=1_000_000)]] = 20
+    by: Public[Annotated[tuple[InferringIntruder, ...], Field(min_length=1)]] = ("declared",)
     inputs_at_most: Public[Annotated[int, Field(ge=0, le=20)]] = 3
 
     @property
     def attack_id(self) -> str:
         """What the attack is called in figures and policy lines."""
         return self.id or self.method
+
+    def is_by(self, intruder: str) -> bool:
+        """Does an intruder of this name infer? `declared`, `insider:<attribute>`, `file:<name>`."""
+        return intruder == "declared" or intruder.partition(":")[0] in self.by
 
 
 DEFAULT_INFERENCE_ATTACKS = (ModelBasedDisclosure(method="model_based_disclosure"),)
@@ -264,9 +272,9 @@ def describe() -> tuple[dict[str, str], ...]:
         {
             "method": "model_based_disclosure",
             "what it does": INFERS,
-            "knows": "what the declared intruder knows of a person, and the release",
+            "knows": "what the declared intruder, or with `by` an insider or a holder of a file, knows of a person, and the release",
             "learners": ", ".join(LEARNERS),
             "parameters": "id, learners (all but gradient_boosting and support_vector_machine), p_percent (5), folds (5), "
-            "train_at_most (3000), fewest_of_subgroup (20), inputs_at_most (3)",
+            "train_at_most (3000), fewest_of_subgroup (20), by (declared), inputs_at_most (3)",
         },
     )

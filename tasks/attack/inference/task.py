@@ -26,6 +26,7 @@ from tasks.runtime.draws import read_seed
 from tasks.runtime.stages import stage
 
 ROOMS = ("attack", "train", "mask", "classify", "ingest")
+DECLARED = "declared"
 NO_REHEARSAL = (
     "how often the values are inferred of people who are not in the release is not known: the table was made elsewhere, and "
     "the release file names nobody who is not in it (`control: {table: <path>}`)"
@@ -46,7 +47,7 @@ def infer_confidential_values(
     can_be_rehearsed: bool,
     draw: str,
 ) -> InferenceOutputs:
-    """Let one attack infer the confidential values of people in the release, and of people who are not.
+    """Let one attack by one intruder infer the confidential values of people in the release, and of people who are not.
 
     control: the people who are not in it; None: nobody is known. is_rehearsal: ask of a release of a random half of the
     people, made by the same steps, in place of this one. can_be_rehearsed: was this one made by steps that are known?
@@ -55,7 +56,8 @@ def infer_confidential_values(
     spec, who = store.record(plan, ModelBasedDisclosure), store.record(intruder, Intruder)
     original, attributes = store.table(data), store.record(schema, Schema)
     steps = select_repeatable_steps(store.record(mechanisms, Mechanisms))
-    path = ("inference", spec.attack_id, "rehearsal" if is_rehearsal else "file", content_address(original))
+    by = () if who.name == DECLARED else (who.name,)
+    path = ("inference", spec.attack_id, "rehearsal" if is_rehearsal else "file", content_address(original), *by)
     rng = stream(read_seed(draw), *path)
     result = InferenceResult(
         attack=spec.attack_id,
