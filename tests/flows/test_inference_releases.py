@@ -65,10 +65,8 @@ def test_insiders_and_who_holds_a_file_infer_from_what_they_know(certify, tmp_pa
     change = {
         "attributes": {**RELEASE["attributes"], "town": {"role": "confidential", "scale": "nominal"}},
         "masking": [{"method": "microaggregation", "attributes": ["age", "income"], "k": 5}],
-        "intruder": {"curve": False, "files": [{"table": str(tmp_path / "register.csv"), "key": "person_id", "name": "towns"}]},
-        "inference": [
-            {"method": "model_based_disclosure", "learners": ["decision_tree"], "by": ["declared", "insider", "file"]}
-        ],
+        "intruder": {"curve": False, "files": [register]},
+        "inference": [{"method": "model_based_disclosure", "learners": ["decision_tree"], "by": everybody}],
         "policy": [
             *IDENTITY,
             {**asserted, "intruder": "declared"},

@@ -78,7 +78,7 @@ def list_success_rows(content: Content) -> tuple[TextRow, ...]:
 
 
 def list_deciding_rows(content: Content) -> tuple[TextRow, ...]:
-    """One row per attack, intruder and confidential attribute: what a policy limits, with bounds, and the worst part of the people."""
+    """One row per attack, intruder and attribute: what a policy limits, with bounds, and the worst part of the people."""
     rows = []
     for who in _list_inferred(content):
         cells = []
@@ -120,7 +120,7 @@ def list_few_rows(content: Content) -> tuple[TextRow, ...]:
 
 
 def list_agreement_rows(content: Content) -> tuple[TextRow, ...]:
-    """One row per attack, intruder and confidential attribute: do models that the release and the original taught say the same?"""
+    """One row per attack, intruder and attribute: do models that the release and the original taught say the same?"""
     rows = []
     for who in _list_inferred(content):
         figures = [_find(content, one.name, who) for one in (MODEL_AGREEMENT, MODEL_AGREEMENT_CONTROL)]
