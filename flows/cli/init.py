@@ -135,7 +135,7 @@ def _refuse_absent(source: SourceSpec) -> None:
     try:
         files(source)
     except InputError as error:
-        if "source.table" not in error.remedy:
+        if error.code != "no-such-source":
             raise
         remedy = "check the path; it is relative to the folder that you are in"
         raise replace(error, where=f"{WHERE} TABLE", remedy=remedy) from None

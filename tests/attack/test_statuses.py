@@ -75,6 +75,7 @@ LAW_LOST = {
 }
 TOO_LARGE = {
     "more than {} pairs of records and rows are too many to look at": 1,
+    "{} pairs of records can be one person's, more than {}": 1,
     "more than {} pairs of records and rows contradict nothing: too many to go on with": 1,
     "more than {} pairs of records and rows are possible: too many to weigh together": 1,
     "more than {} pairs of records and rows are too many for a simulated law": 1,

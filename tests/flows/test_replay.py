@@ -11,6 +11,8 @@ from outcomes import folder_of
 from release_files import survey
 from replays import by_stage, causes_of, replayed
 
+pytestmark = pytest.mark.drawn  # a replay draws what the run drew
+
 LEFT_OUT = ("ledger", "keys", "prefect", "matplotlib", "locks", "mlflow.db")  # an entry, and what others write
 OTHER_ROW = survey().replace("1000,", "1000,1", 1)  # the age of one person
 

@@ -13,7 +13,7 @@ from replays import by_stage, causes_of, replayed
 import flows.replay.replay
 from flows.replay.past_run import load_past_run
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.drawn]
 OF_AGE = {"expect": "between", "attribute": "age", "low": 0, "high": 120}
 
 

@@ -93,7 +93,7 @@ def test_a_policy_decides_on_what_is_kept_as_on_the_figures(figure: Estimate, li
     assume(not (measure.of_membership or measure.only_of_model))  # which no sweep asks about
     assume(measure.better is not None and figure.intruder != "knowledge:2")  # of which no line can be
     limits = {"at_most": limit} if measure.better == "lower" else {"at_least": 1 + limit}
-    asker = None if measure.by_subgroup else figure.intruder
+    asker = None if measure.by_subgroup or (measure.compares_people and not measure.of_inference) else figure.intruder
     asked = dict(figure.parameters)
     line_ = PolicyLine(measure=measure.name, intruder=asker, **limits, **asked)  # type: ignore[arg-type]  # by name
     stored = json.loads(canonical(encode_figures([figure])))
