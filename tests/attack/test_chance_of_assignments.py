@@ -81,7 +81,7 @@ def people(table):
     return table(columns, roles={"vote": Role.CONFIDENTIAL})
 
 
-@pytest.mark.parametrize(("spec", "given"), [(TOGETHER, 40), (BACK, None), (PROFILE, 40)])
+@pytest.mark.parametrize(("spec", "given"), [pytest.param(TOGETHER, 40, marks=pytest.mark.slow), (BACK, None), (PROFILE, 40)])
 def test_links_that_do_not_look_earn_the_stated_chance(people, spec, given):
     data, schema = people
     rng = np.random.default_rng(5)

@@ -241,6 +241,7 @@ def test_a_wrong_command_line_is_exit_code_2_and_prints_no_json(child):
     assert outcome.code is None
 
 
+@pytest.mark.slow
 def test_a_mistake_in_the_input_is_told_by_its_code_alone(child, tmp_path):
     (tmp_path / "release.yaml").write_text("name: secret-value\nsource: {table: absent.csv}\nkind: secret-value\n")
     outcome = child.run_in_process(["check", str(tmp_path / "release.yaml")], limit_seconds=60)

@@ -70,10 +70,10 @@ CHANGES = {
 }
 
 
-TIERS = {name: pytest.mark.long for name in CHANGES if name != "certified"}
+TIERS = {name: pytest.mark.slow if name == "certified" else pytest.mark.long for name in CHANGES}
 
 
-@pytest.mark.parametrize("change", [pytest.param(name, marks=TIERS.get(name, ())) for name in CHANGES])
+@pytest.mark.parametrize("change", [pytest.param(name, marks=TIERS[name]) for name in CHANGES])
 def test_no_secret_leaves_the_private_folders(process, tmp_path, home, change):
     spec, code = CHANGES[change]
     path = write_release(tmp_path / "project", spec, text=survey(canary=True))

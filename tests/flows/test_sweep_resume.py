@@ -181,6 +181,7 @@ def test_a_search_stops_at_what_was_lost_and_goes_on_as_if_nothing_had_been(tmp_
     assert untimed(resumed.table()).equals(untimed(straight.table()))
 
 
+@pytest.mark.slow
 def test_a_grid_goes_on_without_what_was_lost(tmp_path, home):
     path = write_sweep(tmp_path)
     execution = course_of(path)
