@@ -232,6 +232,7 @@ def test_check_lists_what_counts_and_stores_nothing(make):
 
 
 @pytest.mark.slow
+@pytest.mark.drawn
 def test_the_whole_chain_counts_certifies_and_replays(certify, audit):
     ran, first = certify(masked_with(50))
     assert ran.code == 0, ran.err
