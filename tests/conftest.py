@@ -27,6 +27,7 @@ atexit.register(shutil.rmtree, _SESSION, ignore_errors=True)
 
 os.environ["SDCERT_HOME"] = str(_SESSION / "home")
 os.environ.setdefault("SDCERT_COMPILED", str(_SESSION / "compiled"))  # what is compiled serves all workers
+os.environ.setdefault("SDCERT_SERVER_IDLE_SECONDS", "0")  # each test's home has a server of its own, which ends with it
 _NAMES = ("PREFECT_API_URL", "PREFECT_API_AUTH_STRING", "PREFECT_SERVER_API_AUTH_STRING", "PREFECT_HOME")
 for _name in (*_NAMES, "PREFECT_RESULTS_LOCAL_STORAGE_PATH", "MLFLOW_TRACKING_URI", "MPLCONFIGDIR"):
     os.environ.pop(_name, None)
@@ -243,13 +244,20 @@ def table():
 
 @pytest.fixture(scope="session")
 def prefect(shared_places):
-    """One temporary Prefect server for all tests that run flows; its address."""
-    from prefect.settings import PREFECT_API_URL, PREFECT_SERVER_DATABASE_CONNECTION_URL
-    from prefect.testing.utilities import prefect_test_harness
+    """One Prefect server for all tests that run flows in this process; its address. The environment does not name it."""
+    from prefect.context import _temporary_global_settings_context, get_settings_context
+    from prefect.settings import PREFECT_API_AUTH_STRING, PREFECT_API_URL, temporary_settings
 
-    with prefect_test_harness(server_startup_timeout=120):
-        shared_places.append(Path(PREFECT_SERVER_DATABASE_CONNECTION_URL.value().partition("///")[2]).parent)
-        yield PREFECT_API_URL.value()
+    from flows.home_server.connection import leave_server, use_prefect_server
+
+    with use_prefect_server() as wait_until_it_answers, pytest.MonkeyPatch.context() as patch:
+        wait_until_it_answers()
+        address, password = (os.environ[name] for name in ("PREFECT_API_URL", "PREFECT_API_AUTH_STRING"))
+        patch.delenv("PREFECT_API_URL")
+        with temporary_settings({PREFECT_API_URL: address, PREFECT_API_AUTH_STRING: password}):
+            with _temporary_global_settings_context(get_settings_context()):  # for threads
+                yield address
+            leave_server()
 
 
 @pytest.fixture(scope="session")

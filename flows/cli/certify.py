@@ -22,7 +22,6 @@ from tasks.microdata.regular_files import read_text_file
 if TYPE_CHECKING:
     from rich.console import Console
 
-SECONDS_TO_CONNECT, SECONDS_TO_ANSWER = 10, 60
 BYTES_INSIDE = 200  # of the names of a release folder and of what is written in it
 
 
@@ -82,43 +81,15 @@ def certify_loaded(release: Any, path: Path, output: Path, *, refresh: bool = Fa
 
 
 def _run(release: Any, output: Path, *, refresh: bool, new_draw: bool) -> dict[str, str]:
+    from flows.home_server.connection import use_prefect_server
     from flows.run.progress import listener
-    from tasks.runtime.servers import detach_temporary_server, end_orphans
 
     listener.get().begin_step("starting Prefect")
-    from flows.certify import certify_tagged  # prepares the environment before Prefect is imported
+    with use_prefect_server() as wait_until_it_answers:
+        from flows.certify import certify_tagged
 
-    end_orphans()
-    detach_temporary_server()
-    check_server()
-    return certify_tagged(release, output=str(output), refresh=refresh, new_draw=new_draw)
-
-
-def check_server() -> None:
-    """InputError where a Prefect server is named that does not answer or refuses our password, or its database is damaged."""
-    import httpx
-
-    from tasks.runtime.failures import CREDENTIALS
-    from tasks.runtime.server_guard import credentials
-    from tasks.runtime.servers import refuse_damaged_database
-
-    address = os.environ.get("PREFECT_API_URL")
-    if address is None:
-        refuse_damaged_database()
-        return
-    shown_address = CREDENTIALS.sub("://***@", address)
-    patience = httpx.Timeout(SECONDS_TO_CONNECT, read=SECONDS_TO_ANSWER)  # a busy server is slow to answer
-    try:
-        httpx.get(f"{address.rstrip('/')}/health", timeout=patience).raise_for_status()
-        asked = httpx.get(f"{address.rstrip('/')}/admin/version", headers=credentials(), timeout=patience)
-    except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
-        what = f"no Prefect server answers there ({type(error).__name__})"
-        remedy = "start it (`sdcert serve`), correct the address, or unset PREFECT_API_URL for a temporary server"
-        raise InputError("no-server", "PREFECT_API_URL", what, "the address of a Prefect API", remedy, shown_address) from None
-    if asked.status_code == httpx.codes.UNAUTHORIZED:
-        what = "the Prefect server asks for a password, and the one in PREFECT_API_AUTH_STRING (if any) is not its own"
-        remedy = "set PREFECT_API_AUTH_STRING: `sdcert serve` keeps it in the file serve/auth-string of its home"
-        raise InputError("no-server", "PREFECT_API_AUTH_STRING", what, "the password of the server", remedy, shown_address)
+        wait_until_it_answers()
+        return certify_tagged(release, output=str(output), refresh=refresh, new_draw=new_draw)
 
 
 def _check_output(output: Path, release: str) -> None:

@@ -217,18 +217,15 @@ def _ask_address(variable: str, option: str) -> str:
 @contextmanager
 def _open_server_client() -> Iterator[SyncPrefectClient]:
     """A client of the Prefect server that is named, or of a temporary one on this home's database."""
-    import flows.environment  # noqa: F401  # prepares the process before Prefect is imported
-    from flows.cli.certify import check_server
-    from tasks.runtime.servers import detach_temporary_server, end_orphans
+    from flows.home_server.connection import use_prefect_server
 
     os.environ.setdefault("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "CRITICAL")
-    end_orphans()
-    detach_temporary_server()
-    check_server()
-    from prefect import get_client
+    with use_prefect_server() as wait_until_it_answers:
+        from prefect import get_client
 
-    with get_client(sync_client=True) as client:
-        yield client
+        wait_until_it_answers()
+        with get_client(sync_client=True) as client:
+            yield client
 
 
 def _save(name: str, address: str) -> None:

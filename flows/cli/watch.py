@@ -46,14 +46,15 @@ def watch(
     from tasks.runtime.failures import StageFailure
 
     os.environ.setdefault("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "CRITICAL")  # before Prefect is imported
-    from flows.watch.once import poll_once
-    from tasks.runtime.servers import detach_temporary_server, end_orphans
+    from flows.home_server.connection import use_prefect_server
 
     watch = load_watch(file)
-    end_orphans()
-    detach_temporary_server()
     try:
-        looked = poll_once(watch, lambda release: _certify_watched_release(watch, release), again=again)
+        with use_prefect_server() as wait_until_it_answers:
+            from flows.watch.once import poll_once
+
+            wait_until_it_answers()
+            looked = poll_once(watch, lambda release: _certify_watched_release(watch, release), again=again)
     except InputError as error:
         raise locate_error(error, watch.release_file) if error.code in REFUSALS else error from None
     except StageFailure as failure:

@@ -182,11 +182,11 @@ def remember(address: ServerAddress, kept: list[RestartingProcess]) -> None:
 
 def choose_server_address(port: int | None) -> ServerAddress:
     """The server that PREFECT_API_URL names, which must answer, or one to start on this machine alone."""
-    from flows.cli.certify import check_server
+    from flows.home_server.named import check_named_server
 
     named = os.environ.get(ADDRESS)
     if named:
-        check_server()
+        check_named_server()
         return ServerAddress(named.rstrip("/").removesuffix("/api"), ours=False)
     listening = open_listening_socket(port, PORT)
     return ServerAddress(listened_at(listening), ours=True, listening=listening)

@@ -17,12 +17,12 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import update_wrapper
-from pathlib import Path
 from typing import Any, Generic, ParamSpec, TypeVar, overload
 
 import numba
 import numpy as np
 
+from tasks.microdata.cache_folder import find_cache_folder
 from tasks.microdata.errors import InputError
 from tasks.microdata.fingerprint import TASKS, fingerprint, list_room_files
 
@@ -30,10 +30,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 _ROOMS = sorted(path.name for path in TASKS.iterdir() if path.is_dir() and path.name != "__pycache__")
-_HOME = os.environ.get("SDCERT_HOME") or ".sdcert"
-CACHE = (
-    Path(os.environ.get("SDCERT_COMPILED") or Path(_HOME, "compiled")).absolute() / fingerprint(list_room_files(_ROOMS))[:32]
-)
+CACHE = find_cache_folder() / fingerprint(list_room_files(_ROOMS))[:32]
 os.environ["NUMBA_CACHE_DIR"] = str(CACHE)
 numba.config.reload_config()  # it may have been imported before the folder was named
 

@@ -1,14 +1,11 @@
-"""Temporary Prefect servers that a killed run left behind: found by a mark in their environment, and ended."""
+"""Processes that a killed run left behind, found by a mark in their environment, and the database of its Prefect server."""
 
 from __future__ import annotations
 
 import os
 import sqlite3
-import subprocess
 from collections.abc import Callable, Mapping
 from contextlib import closing, suppress
-from types import SimpleNamespace
-from typing import Any
 
 import psutil
 
@@ -20,23 +17,6 @@ from tasks.runtime.settings import Home
 def mark_children() -> None:
     """Let every process that this one starts say whose it is (process id and start: ids are used again)."""
     os.environ[OWNER] = identity(os.getpid())
-
-
-def detach_temporary_server() -> None:
-    """Let Prefect start its temporary server in a session of its own.
-
-    In ours, Ctrl-C on a terminal would end the server together with the run, which then waits a minute for its answer.
-    Where `PREFECT_API_URL` names a server, none is started, and Prefect's server is not imported: some 2 CPU seconds.
-    """
-    if os.environ.get("PREFECT_API_URL"):
-        return
-    from prefect.server.api import server
-
-    class Detached(subprocess.Popen[Any]):
-        def __init__(self, *args: Any, **kwargs: Any) -> None:
-            super().__init__(*args, **{**kwargs, "start_new_session": True})
-
-    server.subprocess = SimpleNamespace(**{**vars(subprocess), "Popen": Detached})  # type: ignore[assignment, attr-defined]  # its only use there
 
 
 def refuse_damaged_database() -> None:

@@ -14,8 +14,8 @@ from typing import Any
 import httpx
 from postgres import free_port
 from prefect.client.base import PrefectHttpxSyncClient
-from prefect.logging.handlers import APILogWorker
 
+from flows.home_server.connection import leave_server
 from tasks.runtime.server_guard import CLIENT, authorization
 
 SECONDS_TO_START = 240
@@ -42,25 +42,16 @@ def prefect_server(folder: Path, database: str) -> Iterator[str]:
         server = subprocess.Popen(command, env={**os.environ, **environment}, stdout=log, stderr=subprocess.STDOUT)
         try:
             address = _answering(f"http://127.0.0.1:{port}/api", server, folder / "server.log")
-            leave_servers()
+            leave_server()
             yield address
         finally:
-            leave_servers()
+            leave_server()
             server.terminate()
             try:
                 server.wait(timeout=30)
             except subprocess.TimeoutExpired:
                 server.kill()
                 server.wait()
-
-
-def leave_servers() -> None:
-    """End Prefect's services of this process: each goes on asking the server with which it began, whatever the settings say.
-
-    The one that takes the places of tasks is known by their tags alone. Bound to a server that has ended, it would try for a
-    minute to reach it, and fail a flow of another test.
-    """
-    APILogWorker.drain_all(timeout=30)
 
 
 def _answering(api: str, server: subprocess.Popen[bytes], log: Path) -> str:

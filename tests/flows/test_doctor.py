@@ -106,6 +106,16 @@ def test_machine_code_that_others_may_write_fails(furnished, capsys):
     assert examined(capsys)[0] == 1
 
 
+def test_machine_code_outside_the_home_that_others_may_write_fails(furnished, capsys, tmp_path, monkeypatch):
+    monkeypatch.setenv("SDCERT_COMPILED", str(tmp_path / "cache"))
+    (tmp_path / "cache").mkdir()
+    assert [one["status"] for one in examined(capsys)[1]["compiled code"]] == ["ok"]
+    (tmp_path / "cache" / "function.nbc").touch()
+    (tmp_path / "cache" / "function.nbc").chmod(0o666)
+    code, found, _ = examined(capsys)
+    assert (code, found["compiled code"][0]["status"]) == (1, "fail")
+
+
 @pytest.mark.parametrize(
     ("path", "content", "topic"),
     [("keys/store.key", None, "keys"), ("keys/store.key", b"short", "keys"), (f"draws/seeds/{DRAW}", None, "seeds"),

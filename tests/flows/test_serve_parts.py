@@ -13,8 +13,8 @@ import httpx
 import pytest
 from receivers import http_receiver
 
-from flows.cli import certify
 from flows.cli.doctor import schedules
+from flows.home_server import named
 from flows.scheduled import serve, workers
 from flows.scheduled.file_access import FileAccess
 from flows.scheduled.listening import open_listening_socket
@@ -119,12 +119,12 @@ def test_a_server_that_is_slow_to_answer_is_there_and_one_that_is_silent_is_not(
     receiver, server = http_receiver()
     receiver.seconds = 1.0
     monkeypatch.setenv("PREFECT_API_URL", receiver.url("/api"))
-    monkeypatch.setattr(certify, "SECONDS_TO_CONNECT", 0.5)
+    monkeypatch.setattr(named, "SECONDS_TO_CONNECT", 0.5)
     try:
-        certify.check_server()
-        monkeypatch.setattr(certify, "SECONDS_TO_ANSWER", 0.5)
+        named.check_named_server()
+        monkeypatch.setattr(named, "SECONDS_TO_ANSWER", 0.5)
         with pytest.raises(InputError, match=r"no Prefect server answers there \(ReadTimeout\)"):
-            certify.check_server()
+            named.check_named_server()
     finally:
         server.shutdown()
         server.server_close()

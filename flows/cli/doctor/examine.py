@@ -176,11 +176,11 @@ def _check_prefect() -> Finding:
 
     address = os.environ.get("PREFECT_API_URL")
     if not address:
-        return fine("prefect", "PREFECT_API_URL is not set: each run starts a temporary server and ends it")
+        return fine("prefect", "PREFECT_API_URL is not set: the home has a server of its own, which starts and ends by itself")
     problem = _find_connection_problem(f"{address.rstrip('/')}/health")
     if problem is None:
         return fine("prefect", "the server that PREFECT_API_URL names answers")
-    to_do = "start it (`sdcert serve`), correct the address, or unset PREFECT_API_URL for a temporary server"
+    to_do = "start it (`sdcert serve`), correct the address, or unset PREFECT_API_URL for the server of the home"
     return fail("prefect", f"no server answers at what PREFECT_API_URL names ({problem})", to_do)
 
 

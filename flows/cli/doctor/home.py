@@ -24,6 +24,7 @@ from tasks.audit.lookup.trust import Trust
 from tasks.audit.maintenance.inventory import find_drafts, is_abandoned, read_cache_records
 from tasks.audit.maintenance.review_due import IssuedCertificate, collect_certificates, find_due_certificates, select_standing
 from tasks.audit.signing.keyring import Keyring
+from tasks.microdata.cache_folder import find_cache_folder
 from tasks.microdata.errors import InputError
 from tasks.microdata.regular_files import read_file
 from tasks.runtime.draws import is_pointer_sealed, read_pointer_id
@@ -88,6 +89,7 @@ def check_home(root: Path) -> Iterator[Finding]:
     else:
         yield from _check_ownership(root, named)
         yield from _check_permissions(root)
+    yield from _check_compiled_code(find_cache_folder(), root)
     yield from _check_storage(existing)
     if existing == root:
         yield _check_run_clock()
@@ -120,6 +122,19 @@ def _check_permissions(root: Path) -> Iterator[Finding]:
             yield fail("permissions", f"{path} is open to others ({_format_mode(path)}, of which {others:o} is theirs)", to_do)
     if len(wrong) > _NAMED:
         yield fail("permissions", f"{len(wrong) - _NAMED} more such files", f"chmod -R go-rwx {shlex.quote(str(root))}")
+
+
+def _check_compiled_code(folder: Path, home: Path) -> Iterator[Finding]:
+    """Machine code is run as this user, so nobody else may write it. In the home it is looked at with the other files."""
+    if folder.is_relative_to(home) or not folder.is_dir():
+        return
+    found = ((path, path.lstat()) for path in (folder, *folder.rglob("*")) if not path.is_symlink())
+    wrong = sorted(path for path, now in found if now.st_mode & WRITABLE_BY_OTHERS or now.st_uid != os.geteuid())
+    if wrong:
+        says = f"{folder} holds compiled code that others can write ({format_count(len(wrong), 'file')}; {wrong[0]})"
+        yield fail("compiled code", says, f"remove it: rm -r {shlex.quote(str(folder))}; it is made again")
+    else:
+        yield fine("compiled code", f"only this user can write in {folder}")
 
 
 def _is_open(path: Path, root: Path) -> bool:

@@ -149,15 +149,12 @@ def _compute_sweep(
 
 
 def _run(execution: SweepExecution, backend: ComputeBackend, pool: Any, progress: _Progress) -> None:
-    from flows.cli.certify import check_server
-    from tasks.runtime.servers import detach_temporary_server, end_orphans
+    from flows.home_server.connection import use_prefect_server
 
-    with progress:
+    with progress, use_prefect_server() as wait_until_it_answers:
         from flows.sweep.run import run_sweep  # imports Prefect
 
-        end_orphans()
-        detach_temporary_server()
-        check_server()
+        wait_until_it_answers()
         run_sweep(execution, progress, backend, pool)
 
 
