@@ -76,6 +76,7 @@ def test_whoever_is_there_is_found_by_a_unique_key(people, spec):
     assert found.floats("credit").tolist() == found.floats("in_release").tolist() == [1, 0] * 40
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("spec", "chance"), [(PLAIN, 1 / 80), (BACK, 60 / 80 / 80)])
 def test_chance_over_all_targets(people, spec, chance):
     data, schema = people

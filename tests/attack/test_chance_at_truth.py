@@ -62,6 +62,7 @@ def figure(original, masked, schema, alignment, spec, *, known):
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("persons", [True, False])
 @pytest.mark.parametrize("matching", ["likeliest", "one_to_one"])
 def test_it_is_the_mean_over_rows_that_are_dealt_out_anew(table, persons, matching):

@@ -121,6 +121,7 @@ def test_a_small_file_gives_everybody_a_row(people):
         assert found.chance == pytest.approx(30 / 40 / 50)  # 30 of the 40 are among the 50 rows
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("direction", "matching"), [("to_original", "nearest"), ("to_original", "one_to_one"), ("to_release", "one_to_one")]
 )

@@ -135,6 +135,7 @@ def test_a_few_people_whose_values_changed_are_found():
     assert together.mean() > 0.9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spared", [0, 2])
 def test_everybody_a_year_older_is_a_second_draw(spared):
     everybody = np.arange(spared, FIRST)

@@ -145,6 +145,7 @@ STEPS = (
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(st.data())
 def test_sound_sets_of_a_family_hold_the_true_rows(table, data):

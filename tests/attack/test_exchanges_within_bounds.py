@@ -147,6 +147,7 @@ BESIDE = {
 }
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(
     st.sampled_from([None, *BESIDE]),

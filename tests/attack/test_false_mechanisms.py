@@ -168,6 +168,7 @@ def masked_tables(draw):
     return {**columns, "c": labels}, steps_of(draw), tuple(knows), str(rng.integers(2**32))
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(masked_tables())
 def test_our_own_masks_never_rule_out_the_true_row(table, drawn):
@@ -181,6 +182,7 @@ def test_our_own_masks_never_rule_out_the_true_row(table, drawn):
     assert result.status in ("ok", "not_applicable", "not_followed"), result.reason
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(masked_tables(), st.integers(0, 2**32 - 1))
 def test_the_targets_alone_fare_as_they_do_among_all(table, drawn, seed):

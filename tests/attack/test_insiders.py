@@ -97,6 +97,7 @@ def test_a_curve_by_hand():
     }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize(("n_columns", "know"), [(6, 2), (4, 3), (3, 3), (6, 4)])
 def test_the_worst_set_is_that_of_brute_force_and_greedy_ones_follow_it(seed, n_columns, know):

@@ -136,6 +136,7 @@ SLIGHT = Noise(method="noise", kind="independent", attributes=XY, sd_percent=0.1
 SAMPLE = Sampling(method="sampling", share=0.6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("steps", "status"),
     [
@@ -175,6 +176,7 @@ def test_a_simulated_law_comes_near_the_closed_one(table):
     assert compute_auc(found, frame.is_member) == pytest.approx(compute_auc(closed, frame.is_member), abs=0.03)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["swap, noise", "jitter, noise"])
 def test_a_simulated_law_does_not_depend_on_the_order_of_rows_and_records(table, name):
     data, schema, frame = normals(table, 60, 1)

@@ -139,6 +139,7 @@ class TestRecovery:
 
 
 class TestTheSameLinks:
+    @pytest.mark.slow
     @pytest.mark.parametrize("direction", ["to_release", "to_original"])
     @pytest.mark.parametrize("family", KINDS)
     def test_linkage_counts_what_the_learner_counted(self, table, family, direction):
@@ -161,6 +162,7 @@ class TestTheSameLinks:
         facts = linked(original, masked, schema).learned
         assert plain.outcomes.floats("credit").mean() == pytest.approx(facts.euclidean, abs=1e-12)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("family", ["weighted_mean", "choquet_2_additive", "bilinear"])
     def test_the_order_of_neither_file_changes_a_figure(self, table, family):
         original, masked, schema = mixed(table)

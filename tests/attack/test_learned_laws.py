@@ -77,6 +77,7 @@ def test_the_order_of_the_released_rows_is_forgotten(people, credits, family, st
     np.testing.assert_array_equal(credits(turned), expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("steps", STEPS)
 @pytest.mark.parametrize("family", KINDS)
 def test_the_order_of_the_intruders_records_is_forgotten(people, credits, family, steps):
@@ -112,6 +113,7 @@ def test_everybody_is_found_by_a_unique_key_that_was_not_masked(people, credits,
     assert (links.learned.rate, links.learned.sure) == (1, 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", ["weighted_mean", "choquet_2_additive", "choquet", SLOWLY])
 def test_an_attribute_more_never_links_fewer(noisy, family):
     """What is proven: a weight of 0 leaves an attribute out. An ordered weighted average cannot leave one out."""
@@ -121,6 +123,7 @@ def test_an_attribute_more_never_links_fewer(noisy, family):
     assert one[1] < three[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", ["weighted_mean", "owa", "choquet_2_additive", "choquet", SLOWLY])
 def test_how_the_attributes_are_ordered_changes_nothing_that_is_proven(noisy, family):
     straight, turned = (proven(noisy, knows, family) for knows in (("x", "y", "z"), ("z", "y", "x")))

@@ -256,6 +256,7 @@ def credit_of_strangers(data, masked, schema, steps, spec):
     return float(compute_outcomes(scene, links, (), np.arange(data.n), searched=False, sound=True).floats("credit").sum())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("spec", "method"), [case for case in CASES if case != (TRANSPARENT, "micro")])
 def test_nobody_is_found_in_an_independent_table(years, spec, method):
     data, schema = years

@@ -104,6 +104,7 @@ def test_worked_example_of_exchanges(table):
     assert found.knows_data.startswith("the original x and y of 50 % of the records, drawn at random, and that each of them")
 
 
+@pytest.mark.slow
 def test_records_linked_one_by_one_fare_as_if_all_were_held(people):
     held = some(150, 0.4)
     for steps in STEPS.values():
@@ -156,6 +157,7 @@ def test_what_takes_all_records_is_not_applicable(people):
         assert found.outcomes is None
 
 
+@pytest.mark.slow
 def test_probabilities_are_said_of_the_records_that_are_held(people):
     held = some(150, 0.5)
     found = run(people, STEPS["drawn anew"], ProbabilisticLinkage(method="probabilistic_linkage"), held)

@@ -96,6 +96,7 @@ def test_it_comes_near_to_the_closed_law(people, step):
     assert share_found(parts) >= share_found(parts, MARGINALS) - 0.04
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "steps", [(SWAP, noise(1.0)), (MDAV, noise(10.0)), (noise(10.0), MDAV), (ROUND, JITTER), (noise(20.0), SWAP, ROUND)]
 )
@@ -107,6 +108,7 @@ def test_it_beats_the_nearest_row_on_chains(people, steps):
     assert share_found(parts) >= 0.9 * float((np.diag(near) / near.sum(axis=1)).mean())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("small", ["noise", "rounding"])
 def test_exchanges_are_followed_through_a_small_step(table, small):
     rng, n, names = np.random.default_rng(8), 400, tuple("abcde")
@@ -132,6 +134,7 @@ def sampled(table):
     return {place: release(people, steps) for place, steps in chains.items()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("participation_known", [True, False])
 @pytest.mark.parametrize("place", ["first", "last"])
 def test_exchanges_are_followed_where_some_records_are_left_out(sampled, place, participation_known):
@@ -176,6 +179,7 @@ def test_exchanges_of_many_records_are_judged_by_some_and_followed_among_fewer_p
     assert min(found.values()) > 0.9 * max(found.values()) > 0.5
 
 
+@pytest.mark.slow
 def test_exchanges_of_too_many_records_leave_a_lower_bound_where_they_would_tell_more(table, monkeypatch):
     monkeypatch.setattr(simulated_law, "MOST_EXCHANGED", 300)
     monkeypatch.setattr(simulated_law, "MOST_JUDGED", 300)

@@ -78,6 +78,7 @@ def test_who_is_independent(by, author, asked_by, independent, flags):
     assert (found.independent, found.flags) == (independent, flags)
 
 
+@pytest.mark.slow
 @given(st.text(min_size=1), st.text(min_size=1))
 def test_nobody_who_wrote_the_policy_is_independent(name, other):
     author = PolicyAuthor(name=name, known_from="certificate")

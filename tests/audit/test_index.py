@@ -252,6 +252,7 @@ def test_the_first_one_is_built_without_a_word(trail):
         (trail.parent / "index.db").unlink()
 
 
+@pytest.mark.slow
 def test_several_processes_at_once_all_answer_right(trail):
     (trail.parent / "index.db").write_bytes(b"damaged")
     code = (

@@ -204,6 +204,7 @@ def test_a_damaged_note_is_told(own):
         KeyChanges(own).rotate()
 
 
+@pytest.mark.slow
 def test_rotations_at_once_leave_one_chain(own):
     open_signing_key()
     code = (

@@ -191,6 +191,7 @@ class TestOpening:
 
 
 class TestFirstKey:
+    @pytest.mark.slow
     def test_makers_at_once_agree_on_one(self, own):
         code = "from tasks.audit.signing.keys import open_signing_key; print(open_signing_key().key_id)"
         started = [

@@ -60,6 +60,7 @@ def acknowledged(output: bytes) -> dict[int, str]:
     return {int(index): name for index, name in lines}
 
 
+@pytest.mark.slow
 def test_processes_at_once_leave_one_chain_of_all_their_entries(tmp_path):
     ledger, pem = Ledger(tmp_path / "ledger"), write_private(KEY, tmp_path / "key.pem")
     processes = [appender(ledger.folder, pem, 50, f"p{n}") for n in range(3)]

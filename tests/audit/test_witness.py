@@ -195,6 +195,7 @@ def test_a_proof_with_one_byte_changed_is_none(ledger, saved, data):
     assert holds(path) == (value == content[byte])
 
 
+@pytest.mark.slow
 def test_every_byte_of_a_proof_is_watched(tmp_path, saved):
     ledger = filled(tmp_path / "ledger", KEY, 3)
     witness = saved(create_witness(ledger, KEY))

@@ -28,6 +28,7 @@ def _table_with_a_told_secret() -> str:
     return "\n".join(lines) + "\n"
 
 
+@pytest.mark.slow
 def test_a_secret_that_the_declared_intruder_knows_is_not_limited(sdcert, tmp_path):
     """Nobody limits what others learn of it, who know the quasi-identifiers alone: silence is refused, a reason is excepted."""
     change = {
@@ -95,6 +96,7 @@ STRONG = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("planned", [*WEAK, *STRONG], ids=range(6))
 def test_a_limit_on_membership_wants_the_default_attacks(sdcert, tmp_path, planned):
     change = {"control": 0.25, "membership": planned, "policy": [*LIMITS, INSIDERS, MEMBERSHIP]}
@@ -112,6 +114,7 @@ def test_a_limit_on_membership_wants_the_default_attacks(sdcert, tmp_path, plann
             assert sdcert("check", path).code == 0
 
 
+@pytest.mark.slow
 def test_a_limit_on_membership_that_was_rehearsed_is_undecided(sdcert, tmp_path):
     """Random halves of the source say nothing of who is in this file."""
     change = {"membership": [{"method": "closest_record"}], "policy": [*LIMITS, INSIDERS, MEMBERSHIP]}

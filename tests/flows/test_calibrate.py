@@ -82,6 +82,7 @@ def test_as_json_and_as_a_file(calibrate, few):
     assert all(one["holds"] for one in document["findings"])
 
 
+@pytest.mark.slow
 def test_the_findings_depend_on_the_effort_alone(calibrate, few):
     first = calibrate("--json")[1]
     assert first == calibrate("--json")[1]

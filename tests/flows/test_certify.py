@@ -102,6 +102,7 @@ def test_the_second_run_computes_nothing_and_is_recorded_as_completely(certify, 
     assert {len(tags) for tags in stages} == {len(ALL)}
 
 
+@pytest.mark.slow
 def test_an_added_attack_computes_that_attack_and_what_follows(certify):
     certify({"attacks": ATTACKS})
     _, manifest = certify({"attacks": [*ATTACKS, {"method": "distance_linkage", "id": "by-original", "scale_by": "original"}]})
@@ -115,6 +116,7 @@ def test_a_changed_policy_recomputes_no_attack(certify):
     assert computed(manifest) == {"score", "report"}
 
 
+@pytest.mark.slow
 def test_a_changed_source_recomputes_everything_after_it(certified, certify):
     _, manifest = certify(text=survey().replace("1000,", "2000,", 1))
     assert {"ingest", "classify", "mask"} <= computed(manifest)
@@ -134,6 +136,7 @@ def test_refresh_computes_all_with_the_same_seed_and_new_draw_draws_anew(certifi
     assert "mask" in computed(drawn)
 
 
+@pytest.mark.slow
 def test_the_order_of_the_source_is_not_the_order_of_the_release(certify, tmp_path):
     grouped = {"method": "microaggregation", "attributes": ["age"], "k": 5}
     _, manifest = certify({"masking": [grouped], "intruder": {"knows": ["age"], "curve": False}})
@@ -151,6 +154,7 @@ def test_json_is_alone_on_stdout(certify, tmp_path):
     assert "CERTIFIED" in ran.err
 
 
+@pytest.mark.slow
 def test_a_chosen_seed_gives_the_same_release_in_another_home(sdcert, tmp_path, monkeypatch):
     released = []
     for name in ("one", "two"):
@@ -192,6 +196,7 @@ def test_runs_tells_a_killed_run(certified, sdcert, home):
     assert "killed" in sdcert("runs").out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stage", ["mask", "attack", "score"])
 def test_methods_and_datasets(sdcert, stage):
     assert sdcert("methods", stage).code == 0
@@ -219,6 +224,7 @@ def test_interrupted_is_130(certify, tmp_path, monkeypatch):
     assert not (tmp_path / "releases").exists() or not list((tmp_path / "releases").glob("*/*"))
 
 
+@pytest.mark.slow
 def test_tracking_that_is_away_costs_no_release(certify, monkeypatch):
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "sqlite:////dev/null/mlflow.db")
     ran, manifest = certify()
@@ -227,6 +233,7 @@ def test_tracking_that_is_away_costs_no_release(certify, monkeypatch):
     assert "warning" in ran.out
 
 
+@pytest.mark.slow
 def test_a_stage_that_prefect_could_not_begin_in_time_is_begun_again(certify, monkeypatch):
     begin, late = SyncTaskRunEngine.start, []
 

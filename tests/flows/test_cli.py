@@ -25,6 +25,7 @@ def test_the_shipped_releases_fit_the_shipped_schema(path):
     jsonschema.validate(YAML(typ="safe", pure=True).load(path), schema)
 
 
+@pytest.mark.slow
 def test_the_schema_refuses_what_the_models_refuse():
     schema = json.loads((ROOT / "params" / "schema" / "release.json").read_text())
     good = YAML(typ="safe", pure=True).load(ROOT / "params" / "releases" / "anes96.yaml")

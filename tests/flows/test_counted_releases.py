@@ -69,6 +69,7 @@ def test_a_series_alone_ties_nobody(make):
     assert make(text=others).count_names() == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("digests", [True, False])
 def test_where_the_source_is_gone_digests_tell_and_nothing_is_attacked(make, digests):
     head, rows = lines()
@@ -106,6 +107,7 @@ def test_the_same_table_again_counts_once_and_not_for_itself(make):
     assert set(make(masked_with(40)).count_names()) == {first, other}
 
 
+@pytest.mark.slow
 def test_the_order_of_listing_changes_nothing(make, monkeypatch):
     for percent in (10, 20, 30):
         make(masked_with(percent)).certify()
@@ -127,6 +129,7 @@ def test_a_revoked_release_counts_unless_it_was_never_published(make):
     assert len(replayed.to_attack) == 2  # a replay sees what the run saw
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("facts", [{"not_for_publication": True}, {"outcome": "refused"}])
 def test_a_rehearsal_and_a_refusal_are_no_releases(make, facts):
     make(masked_with(10)).certify(**facts)
@@ -152,6 +155,7 @@ def test_a_denial_is_refused_and_names_the_run(make):
     assert first in refused.value.what
 
 
+@pytest.mark.slow
 def test_a_release_without_tables_is_undecided_unless_it_is_omitted(make):
     trial = make(masked_with(10))
     first = trial.certify()

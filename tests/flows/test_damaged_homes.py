@@ -102,6 +102,7 @@ def test_prefects_database(home, monkeypatch):
     assert "prefect/prefect.db" in error_of(refuse_damaged_database).what
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("content", [b"", b"null", b"[1]", b"\xff"])
 def test_what_is_made_anew_by_itself_stops_nothing(own, content, capfd, tmp_path):
     issue(tmp_path / "releases" / "survey" / "run")

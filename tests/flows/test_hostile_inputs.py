@@ -157,6 +157,7 @@ def _write_survey(folder: Path, k: int) -> Path:
     return write_release(folder / f"project-{k}", change)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", SEEDS)
 def test_damaged_homes(call, tmp_path, certified_home, seed):
     """After damage the same figures come out or none: what was refused stays refused."""

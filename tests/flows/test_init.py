@@ -216,6 +216,7 @@ def test_all_hostile_names_at_once(tmp_path):
     _reads_back(_with_columns(HOSTILE), tmp_path / "release.yaml")
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @example(names=["\xee\x99\xebT^v", "00000\x1f\x1f\x1f\x1f\x1f\x1f\u0100\U00010000\U00010000\U00010000\U00010000\U00010000 0 0"])
 @given(names=st.lists(ANY_NAME, min_size=1, max_size=3, unique=True))

@@ -67,6 +67,7 @@ PLAIN = "".join(f"{name}: {json.dumps(value)}\n" for name, value in {**RELEASE, 
 LONG = "not_limited:\n  inference: >-\n    it is told\n    to everybody\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [
@@ -94,6 +95,7 @@ def test_an_upgraded_file_says_what_it_said_and_asks_what_was_left_out(sdcert, t
     assert sdcert("check", path).code == 0
 
 
+@pytest.mark.slow
 def test_a_silent_point_is_not_promoted(sdcert, tmp_path):
     _release(tmp_path)
     sweep = {
@@ -111,6 +113,7 @@ def test_a_silent_point_is_not_promoted(sdcert, tmp_path):
     assert not (tmp_path / "promoted.yaml").exists()
 
 
+@pytest.mark.slow
 def test_a_watch_of_a_silent_release_refuses_each_look_and_quarantines_nothing(sdcert, tmp_path):
     _release(tmp_path)
     watch = {

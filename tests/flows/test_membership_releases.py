@@ -51,6 +51,7 @@ def test_a_control_is_set_aside_asked_about_and_never_released(certify, sdcert, 
     assert replayed.code == 0, replayed.out + replayed.err
 
 
+@pytest.mark.slow
 def test_without_a_control_the_masking_is_rehearsed_and_says_so_everywhere(certify, tmp_path):
     change = {"membership": [{"method": "closest_record"}], "policy": STRICT, **REHEARSAL}
     ran, manifest = certify(change)
@@ -75,6 +76,7 @@ def test_without_a_control_the_masking_is_rehearsed_and_says_so_everywhere(certi
     assert "were set aside" not in page
 
 
+@pytest.mark.slow
 def test_persons_are_set_aside_with_all_their_rows(certify, tmp_path):
     rows = ["person,x,y"] + [f"{i},{(i * 37 + v) % 101},{(i * 53 + 7 * v) % 211}" for i in range(60) for v in range(1 + i % 3)]
     change = {
@@ -139,6 +141,7 @@ def test_a_mask_that_does_not_fit_the_rest_is_told_by_check(sdcert, tmp_path):
     assert ran.code == 2
 
 
+@pytest.mark.slow
 def test_nothing_public_counts_the_whole_source_where_a_control_is_set_aside(certify, tmp_path):
     text = survey().replace(",yes\n", ",\n", 9)
     ran, manifest = certify({"control": 0.25, "policy": LOOSE}, text=text)
@@ -148,6 +151,7 @@ def test_nothing_public_counts_the_whole_source_where_a_control_is_set_aside(cer
     assert "among the released records exactly the distribution" in page
 
 
+@pytest.mark.slow
 def test_steps_that_half_of_the_records_cannot_bear_are_not_rehearsed(certify, tmp_path):
     masking = [{"method": "microaggregation", "attributes": ["age", "income", "town"], "k": 60}]
     change = {"membership": [{"method": "closest_record"}], "masking": masking, "policy": STRICT, **REHEARSAL}
@@ -158,6 +162,7 @@ def test_steps_that_half_of_the_records_cannot_bear_are_not_rehearsed(certify, t
     assert "half of the records" in auc["reason"]
 
 
+@pytest.mark.slow
 def test_the_scores_of_a_linkage_that_is_not_there_are_not_applicable(certify, tmp_path):
     change = {"control": 0.25, "membership": [{"method": "linkage_score", "of": "other"}, {"method": "density_ratio"}]}
     ran, manifest = certify({**change, "policy": LOOSE, **REHEARSAL})
@@ -176,6 +181,7 @@ def test_a_base_with_a_control_is_not_swept(sdcert, tmp_path):
     assert "rehearses its masking on halves" in ran.err
 
 
+@pytest.mark.slow
 def test_members_of_a_release_of_unmasked_people_are_told_apart(certify, tmp_path):
     masking = [{"method": "rounding", "kind": "deterministic", "bases": {"age": 1}}]
     ran, manifest = certify({"control": 0.25, "masking": masking, "policy": STRICT, **REHEARSAL}, text=survey())
@@ -183,6 +189,7 @@ def test_members_of_a_release_of_unmasked_people_are_told_apart(certify, tmp_pat
     assert figures(tmp_path, manifest)["membership_auc|closest_record"]["value"] > 0.95
 
 
+@pytest.mark.slow
 def test_swapping_publishes_the_list_of_its_members(certify, tmp_path):
     """Each column keeps its values, so that a member finds all of theirs in the file, however far they were moved."""
     masking = [{"method": "rank_swapping", "attributes": ["age", "income", "town"], "window_percent": 40}]
@@ -205,6 +212,7 @@ def test_swapping_publishes_the_list_of_its_members(certify, tmp_path):
     assert claimed["law_ratio"]["knows_mechanism"] == "the steps and their parameters, not the seed"
 
 
+@pytest.mark.slow
 def test_groups_have_no_law_of_their_own_and_leave_no_doubt(certify, tmp_path):
     ran, manifest = certify({"control": 0.25, "policy": LOOSE})
     assert ran.code == 0, ran.out + ran.err

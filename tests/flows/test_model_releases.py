@@ -131,6 +131,7 @@ def test_shadow_models_are_shared_and_kept(certify, tmp_path):
     assert first["stages"]["train"]["produced"] == second["stages"]["train"]["produced"]
 
 
+@pytest.mark.slow
 def test_without_a_control_the_training_is_rehearsed_and_says_so_everywhere(certify, tmp_path):
     ran, manifest = certify(of_model(control=None, policy=[{"measure": "membership_auc", "at_most": 0.9999}]))
     assert ran.code == 1, ran.out + ran.err
@@ -161,6 +162,7 @@ def test_a_model_of_the_masked_table_has_imitations_that_learn_from_masked_recor
     assert masked["value"] < plain["value"]  # the original record is not what the model has learned by heart
 
 
+@pytest.mark.slow
 def test_a_fitted_model_is_read_from_its_file_and_asked_about_people_of_another_table(fitted, certify, tmp_path):
     import skops.io
 
@@ -183,6 +185,7 @@ def renamed(names):
     return [{"method": "recoding", "recode": {"vote": {"map": names}}}]
 
 
+@pytest.mark.slow
 def test_a_model_of_recoded_records_is_asked_in_the_words_that_it_has_learned(certify, tmp_path):
     change = {"membership": [{"method": "loss_threshold"}], "policy": LOOSE, **REHEARSAL}
     found = []
@@ -194,6 +197,7 @@ def test_a_model_of_recoded_records_is_asked_in_the_words_that_it_has_learned(ce
     assert min(one["model_accuracy"] for one in found) > 0  # 0 where its answers are read in other words
 
 
+@pytest.mark.slow
 def test_people_of_another_table_are_the_control_of_a_table_made_elsewhere(certify, tmp_path):
     project = tmp_path / "project"
     project.mkdir()
@@ -205,6 +209,7 @@ def test_people_of_another_table_are_the_control_of_a_table_made_elsewhere(certi
     assert figures(tmp_path, manifest)["membership_auc|closest_record"]["low"] > 0.9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "said"),
     [

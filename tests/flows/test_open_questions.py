@@ -182,6 +182,7 @@ def test_a_question_is_a_text(asked, value, capsys):
     assert "That is no question." in err
 
 
+@pytest.mark.slow
 def test_editors_are_told_of_questions(asked):
     from jsonschema import validate
     from jsonschema.exceptions import ValidationError as Unfit
@@ -253,6 +254,7 @@ FOUND = "measure: reidentification, at_most: 0.2, intruder: insider"
 TOLD, ASSERTED = (f"measure: inference_{what}, at_most: 0.9" for what in ("excess", "asserted"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "wrong", "right"),
     [
@@ -280,6 +282,7 @@ def test_an_answer_that_check_would_refuse_is_asked_again(kind, wrong, right, tm
     assert (kind in after.get("not_limited", {})) == (not right.startswith("measure"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("first", "second"), [(TOLD, ASSERTED), (ASSERTED, TOLD)])
 def test_who_answers_by_one_line_of_two_is_asked_for_the_other_at_once(first, second, tmp_path, capsys, home):
     (tmp_path / "survey.csv").write_text(survey())

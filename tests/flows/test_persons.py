@@ -60,6 +60,7 @@ def test_figures_count_persons_where_there_is_a_key(certified):
         assert csv.DictReader(file).fieldnames == ["age", "income", "vote"]
 
 
+@pytest.mark.slow
 def test_who_knows_less_finds_less(certified):
     _, found, _ = certified(attributes={**release()["attributes"], "pid": {"role": "person"}, "hid": {"role": "group"}})
     rates = [found[f"reidentification|distance_linkage|{who}"]["value"] for who in ("knowing:1", "declared", "insider:vote")]

@@ -53,6 +53,7 @@ def census(sdcert, tmp_path, reference):
     return call
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", GOLDEN)
 def test_files_of_sdcmicro(census, name):
     linkage = {"method": "distance_linkage"}
@@ -101,6 +102,7 @@ def small(tmp_path, *, keep=lambda i: True, spoil=lambda line: line, **released)
     return write_release(tmp_path / "project", change)
 
 
+@pytest.mark.slow
 def test_the_key_aligns_and_is_not_published(sdcert, tmp_path):
     ran = sdcert("certify", small(tmp_path), "--output", tmp_path / "releases")
     assert ran.code == 0, ran.err
@@ -129,6 +131,7 @@ def test_a_mechanism_that_nobody_declared_leaves_identity_undecided(sdcert, tmp_
     assert "nobody declared how the table was masked in age" in scorecard["criteria"][0]["reason"]
 
 
+@pytest.mark.slow
 def test_a_false_declaration_leaves_identity_undecided_whatever_is_omitted(sdcert, tmp_path):
     noise = {"method": "noise", "attributes": ["age"], "kind": "independent", "sd_percent": 100}
     ran = sdcert("certify", small(tmp_path, mechanism=[noise]), "--output", tmp_path / "releases")
@@ -140,6 +143,7 @@ def test_a_false_declaration_leaves_identity_undecided_whatever_is_omitted(sdcer
     assert "the declared steps are not those that were applied" in scorecard["criteria"][0]["reason"]
 
 
+@pytest.mark.slow
 def test_absent_records_count_as_not_found(sdcert, tmp_path):
     ran = sdcert("certify", small(tmp_path, keep=lambda i: i % 4), "--output", tmp_path / "releases")
     assert ran.code == 0, ran.err
@@ -207,6 +211,7 @@ def test_a_release_file_that_contradicts_itself(sdcert, tmp_path, change, word):
     assert word in ran.err, ran.err
 
 
+@pytest.mark.slow
 def test_a_kept_row_order_faces_the_row_position_attack(certify, tmp_path):
     ran, manifest = certify({"keep_row_order": "a panel is joined by position", "policy": LENIENT, "not_for_publication": True})
     assert ran.code == 0, ran.err

@@ -93,6 +93,7 @@ def test_a_source_that_was_moved_is_found_and_one_with_other_bytes_is_told(kept,
     assert told["remarks"] == ["the file of the source has other bytes than then, and the same content"]
 
 
+@pytest.mark.slow
 def test_a_stage_that_nothing_explains_is_told_loudly(kept, sdcert, monkeypatch):
     import tasks.score.task as score_task
 
@@ -117,6 +118,7 @@ def test_a_changed_manifest_is_found_before_anything_is_read_from_it(kept, repla
     assert last_event(kept.home).outcome == "differs"
 
 
+@pytest.mark.slow
 def test_a_seed_that_was_lost_is_brought_back_from_the_manifest(kept, replay):
     (path,) = (kept.home / "draws" / "seeds").iterdir()
     seed = path.read_bytes()
@@ -127,6 +129,7 @@ def test_a_seed_that_was_lost_is_brought_back_from_the_manifest(kept, replay):
     assert path.stat().st_mode & 0o777 == 0o400
 
 
+@pytest.mark.slow
 def test_a_manifest_that_the_ledger_does_not_know_is_told(kept, replay):
     without_ledger(kept)
     ran, told = replay(kept.run)

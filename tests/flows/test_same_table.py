@@ -74,6 +74,7 @@ def test_the_url_of_a_database_is_written_nowhere(sdcert, tmp_path, home, first,
                 assert b"secret-password" not in file.read_bytes(), file
 
 
+@pytest.mark.slow
 def test_a_database_that_lost_a_row_is_another_source(sdcert, tmp_path, first, source):
     path = write_release(tmp_path / "project", {"source": source("sqlite")}, text=survey())
     with sqlite3.connect(tmp_path / "project" / "survey.sqlite") as database:

@@ -119,6 +119,7 @@ def test_pseudonyms_of_a_series_survive_a_new_draw_and_the_others_do_not(certify
     assert opened == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("masking", "code"),
     [

@@ -90,6 +90,7 @@ def test_what_cannot_be_started_is_told(tmp_path):
     assert (ending.exit_code, ending.stopped) == (None, "not started")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("code", [WAIT, DEAF, NATIVE, CHILDREN], ids=["sleeps", "deaf", "native", "children"])
 def test_the_limit_ends_what_hangs_and_all_that_it_started(kept, code):
     one = kept(code, limit=0.8)
@@ -186,6 +187,7 @@ def test_a_process_kept_by_a_kept_one_belongs_to_both(kept, tmp_path):
     assert find_marked_processes(inner) == []
 
 
+@pytest.mark.slow
 def test_output_is_private_and_bounded_and_its_end_is_kept(kept, tmp_path):
     most = 200_000
     kept("for i in range(100_000): print(i, 'x' * 20)", most_bytes=most).wait(90)

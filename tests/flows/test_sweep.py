@@ -130,6 +130,7 @@ def test_a_sweep_holds_every_point_under_every_seed_and_skips_what_is_wrong_in_i
     assert "left" in once.err
 
 
+@pytest.mark.slow
 def test_the_table_is_that_of_a_bare_loop_over_the_same_functions(once, home):
     sweep = load_sweep(once.path)
     basis = prepare_basis(sweep.base, open_default_working_set())
@@ -146,6 +147,7 @@ def test_the_table_is_that_of_a_bare_loop_over_the_same_functions(once, home):
             assert encode_figures(results.estimates(next(lines))) == row.figures
 
 
+@pytest.mark.slow
 def test_started_again_it_computes_nothing_and_gives_the_same_table(once, same_home):
     files = {path: path.stat().st_mtime_ns for path in (once.home / "sweeps").rglob("results/*.parquet")}
     assert files
@@ -160,6 +162,7 @@ def test_started_again_it_computes_nothing_and_gives_the_same_table(once, same_h
     assert "The frontier: " in resumed.out
 
 
+@pytest.mark.slow
 def test_what_two_sweeps_have_in_common_is_computed_once(once, same_home):
     more = write_sweep(once.path.parent, {"name": "more", "seeds": 3})
     ran = same_home("sweep", more, "--json")
@@ -191,6 +194,7 @@ def test_a_misspelt_attribute_is_refused_before_anything_is_computed(sdcert, tmp
     assert "income" in told.err
 
 
+@pytest.mark.slow
 def test_a_risk_that_no_trial_has_ends_with_exit_code_1_and_its_reason(sdcert, tmp_path, home):
     path = write_sweep(tmp_path / "project", {"risk": {"measure": "reidentification", "intruder": "insider:nobody"}})
     told = sdcert("sweep", path, "--workers", 2)
@@ -208,6 +212,7 @@ def test_sweeps_lists_them(once, same_home):
     assert once.found["id"] in same_home("sweeps").out
 
 
+@pytest.mark.slow
 def test_a_search_of_the_frontier_asks_and_tells_to_its_end(swept):
     axes = {"masking[0].k": {"range": [2, 20]}}
     masking = [{"method": "microaggregation", "attributes": MASKED, "k": 3}]
@@ -232,6 +237,7 @@ def test_the_working_set_is_private_and_the_other_commands_do_not_mind_it(once, 
     assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
 
 
+@pytest.mark.slow
 def test_mlflow_gets_one_run_with_the_public_table_and_one_for_each_point_of_the_frontier(once, same_home):
     assert same_home("sweep", once.path).code == 0  # the same run, not a second one
     client = open_client()
@@ -272,6 +278,7 @@ def test_a_path_that_names_a_value_is_cut_before_it(path, cut):
     assert track.trim_axis("masking[0].k") == "masking[0].k"
 
 
+@pytest.mark.slow
 def test_a_tracking_server_that_is_away_costs_nothing_and_is_told(swept, monkeypatch, home, sdcert):
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://127.0.0.1:9")
     monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")

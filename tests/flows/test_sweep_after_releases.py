@@ -68,6 +68,7 @@ def score_release(trial):
     return json.loads(canonical(encode_figures(found.estimates)))
 
 
+@pytest.mark.slow
 def test_a_point_has_the_figures_of_its_release_to_the_last_digit(make):
     first = make(masked_with(10)).certify()
     trial = make(masked_with(5, name="other", intruder={"curve": False, "targets": 0.5}), draw=DRAW)
@@ -85,12 +86,14 @@ def test_a_release_that_cannot_be_attacked_is_a_figure_that_was_not_followed(mak
     assert RATE not in figures
 
 
+@pytest.mark.slow
 def test_the_same_table_counts_once(make):
     make(masked_with(10), draw=DRAW).certify()
     assert not any("earlier" in name for name in compute_trial(make(masked_with(10))))  # by its content
     assert RATE in compute_trial(make(masked_with(20)))
 
 
+@pytest.mark.slow
 def test_a_point_whose_steps_the_current_draw_has_released_is_that_release(make, monkeypatch):
     first = make(masked_with(10)).certify()
     monkeypatch.setattr(continuation_finder, "current_draw", lambda _: "draw")  # that of the ledger's attempts

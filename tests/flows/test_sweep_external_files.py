@@ -125,6 +125,7 @@ def test_a_file_that_does_not_fit_is_told_before_anything_is_computed(planned, t
     assert "intruder.files[0]" in refused.value.where
 
 
+@pytest.mark.slow
 def test_every_point_is_attacked_by_who_combines_files(planned):
     """Joined by their keys, or by ages that are alike: 40 people in one file and 60 in the other, of 80."""
     for combine, attributes in (

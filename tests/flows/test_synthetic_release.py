@@ -138,6 +138,7 @@ def test_a_table_of_more_rows_is_certified_verified_found_and_replayed(sdcert, t
     assert "is identical" in again.out
 
 
+@pytest.mark.slow
 def test_independent_columns_tell_nothing_and_lose_relations(sdcert, tmp_path, project):
     tight = [{"measure": "rank_correlation_difference", "at_most": 0.01}, {"measure": "propensity_ratio", "at_most": 3}]
     path = project(lambda source: column_by_column(source, 120), {"policy": [*POLICY, *tight]})
@@ -152,6 +153,7 @@ def test_independent_columns_tell_nothing_and_lose_relations(sdcert, tmp_path, p
     assert "mask" not in ran.out.partition("What would help")[2]
 
 
+@pytest.mark.slow
 def test_a_limit_that_no_table_of_this_size_could_break_is_refused(sdcert, tmp_path, project):
     path = project(lambda source: column_by_column(source, 120), {"policy": [{"measure": "propensity_ratio", "at_most": 1e4}]})
     ran = sdcert("certify", path, "--output", tmp_path / "releases")
@@ -160,6 +162,7 @@ def test_a_limit_that_no_table_of_this_size_could_break_is_refused(sdcert, tmp_p
     assert "policy[0].at_most" in ran.err
 
 
+@pytest.mark.slow
 def test_the_source_itself_is_told_and_refused(sdcert, tmp_path, project):
     strict = [{"measure": "linked_value_disclosed", "at_most": 0.8}, {"measure": "uniques_released", "at_most": 0.05}]
     path = project(lambda source: source[list(ATTRIBUTES)].sample(frac=1, random_state=1), {"policy": strict})
@@ -262,6 +265,7 @@ def test_a_sweep_over_a_synthetic_table_is_refused(sdcert, project):
     assert "nothing to vary" in ran.err
 
 
+@pytest.mark.slow
 def test_one_row_is_a_table(sdcert, tmp_path, project):
     table = pd.read_csv(io.StringIO("age,town,grade,vote\n40,Ulm,2,yes\n"))
     policy = [{"measure": "linked_value_disclosed", "at_most": 0.9}]
@@ -273,6 +277,7 @@ def test_one_row_is_a_table(sdcert, tmp_path, project):
     assert found["covariance_difference"]["status"] == "not_applicable"
 
 
+@pytest.mark.slow
 def test_a_limit_on_propensity_that_no_table_can_break_is_refused_once_scored_and_never_by_a_replay(
     sdcert, tmp_path, project, monkeypatch
 ):

@@ -57,6 +57,7 @@ def test_a_receiver_is_added_tried_told_and_removed(sdcert, told, home):
     assert sdcert("tell", "test").code == 2
 
 
+@pytest.mark.slow
 def test_a_name_that_leads_into_the_own_network_by_now_is_sent_nothing(sdcert, told):
     """It was added as one of the internet's."""
     save_receiver(Receiver(name="stewards", block=name_block("stewards"), internal=False))
@@ -79,6 +80,7 @@ def test_the_address_stays_in_prefects_encrypted_block(sdcert, told, home, prefe
     assert SECRET not in written
 
 
+@pytest.mark.slow
 def test_the_same_name_again_is_a_new_address(sdcert, told, monkeypatch):
     monkeypatch.setenv("HOOK", told.url("/other"))
     assert sdcert("tell", "add", "stewards", "--webhook-env", "HOOK", "--events", "failed, certified", "--internal").code == 0

@@ -42,6 +42,7 @@ def test_a_certified_run_is_written_down_in_three_entries(certified, tmp_path):
     assert ended.manifest == Store().digest(path.read_bytes())
 
 
+@pytest.mark.slow
 def test_an_identifier_that_is_published_as_a_pseudonym_is_written_down_as_published(certify):
     steps = [{"method": "pseudonyms", "attributes": ["person_id"]}]
     certify({"masking": steps, "attributes": {**RELEASE["attributes"], "person_id": {"role": "identifier"}},
@@ -80,6 +81,7 @@ def test_a_certificate_names_the_one_before_it_in_its_series(certified, certify,
     assert said == ["none", digest[first["run"]], digest[second["run"]], digest[second["run"]]]
 
 
+@pytest.mark.slow
 def test_a_rehearsal_leaves_no_certificate(certify, tmp_path):
     ran, manifest = certify({"seed": 7, "not_for_publication": True})
     assert ran.code == 0
@@ -111,6 +113,7 @@ def test_the_scale_of_a_column_starts_no_new_count(certified, certify):
     assert counted == [1, 2, 3, 3, 4]
 
 
+@pytest.mark.slow
 def test_a_failure_at_ingest_is_written_down_without_a_value(certify):
     wrong = {"expect": [{"expect": "between", "attribute": "income", "low": 0, "high": 100}]}
     ran, _ = certify(wrong)
@@ -140,6 +143,7 @@ def test_an_interrupted_run_is_written_down(certify, monkeypatch):
     assert newest_manifest()["status"] == "interrupted"
 
 
+@pytest.mark.slow
 def test_what_is_broken_off_when_the_folder_stands_is_issued_all_the_same(certify, sdcert, monkeypatch, tmp_path):
     """Else a certificate would be about that could neither be approved nor revoked."""
 
@@ -155,6 +159,7 @@ def test_what_is_broken_off_when_the_folder_stands_is_issued_all_the_same(certif
     assert sdcert("revoke", manifest["run"], "--reason", "a test").code == 0
 
 
+@pytest.mark.slow
 def test_a_folder_that_does_not_appear_takes_no_verdict_back(certify, monkeypatch, tmp_path):
     """The ledger has one last word, and the whole draft is kept: who looks next lets it appear (test_partial_folders)."""
 
@@ -170,6 +175,7 @@ def test_a_folder_that_does_not_appear_takes_no_verdict_back(certify, monkeypatc
     assert kept.parent.name.startswith(".partial-")
 
 
+@pytest.mark.slow
 def test_a_key_rotated_in_mid_run_signs_what_follows(certify, sdcert, monkeypatch, tmp_path):
     import flows.certify
 

@@ -57,6 +57,7 @@ def test_by_default_the_simulated_law_answers(certify, tmp_path):
     assert figures["reidentification|simulated_law|declared"] == "ok"
 
 
+@pytest.mark.slow
 def test_an_omission_of_an_attack_that_ran_excepts_nothing(certify, tmp_path):
     ran, manifest = certify({"omit": [{"attack": "transparency", "reason": REASON}]})
     assert ran.code == 0, ran.err
@@ -66,6 +67,7 @@ def test_an_omission_of_an_attack_that_ran_excepts_nothing(certify, tmp_path):
     assert figures["reidentification|transparency|declared"] == "ok"
 
 
+@pytest.mark.slow
 def test_a_lower_bound_refuses_what_is_too_large_for_the_whole_attack(certify, sdcert, tmp_path, monkeypatch):
     import tasks.attack.consistency.consistency as consistency
 
@@ -109,6 +111,7 @@ CHAIN = [
 ]
 
 
+@pytest.mark.slow
 def test_one_key_that_is_not_masked_hides_no_law_that_is_lost(certify, tmp_path):
     ran, manifest = certify(
         {"masking": CHAIN, "policy": [{**line, "at_most": 1.0} for line in POLICY], "attacks": CLOSED_LAWS[:2]}
@@ -129,6 +132,7 @@ WEAK = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WEAK)
 def test_an_omitted_attack_runs_beside_an_explicit_list_in_its_full_form(certify, tmp_path, name):
     """So does one of which the list has a weak form: that answers nothing."""
@@ -143,6 +147,7 @@ def test_an_omitted_attack_runs_beside_an_explicit_list_in_its_full_form(certify
     assert figures[f"reidentification|{called}|declared"] == "ok"
 
 
+@pytest.mark.slow
 def test_a_share_that_hides_a_partition_is_excepted(certify):
     ran, manifest = certify({"intruder": {"records": 0.99}, "policy": [{"measure": "reidentification", "at_most": 1.0}]})
     assert ran.code == 0, ran.err
@@ -151,6 +156,7 @@ def test_a_share_that_hides_a_partition_is_excepted(certify):
     assert "the intruder is declared to hold 99 % of the records" in ran.out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("intruder", ["insider", "file", "declared", "insider:vote"])
 def test_omissions_name_intruders_who_exist(certify, sdcert, intruder):
     ran, _ = certify({"omit": [{"attack": "transparency", "intruder": intruder, "reason": REASON}]})

@@ -129,6 +129,7 @@ def test_a_cell_beyond_the_limit_is_refused_rather_than_cut() -> None:
     assert (caught.value.code, caught.value.value) == ("malformed-row", None)
 
 
+@pytest.mark.slow
 def test_rows_beyond_one_chunk_keep_their_order() -> None:
     n = 70_000
     found = read(b"i,j\n" + b"".join(b"%d,%d\n" % (i, -i) for i in range(n)), "a.csv")

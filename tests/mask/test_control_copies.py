@@ -85,6 +85,7 @@ def test_the_evidence_is_what_its_formula_says(mine, theirs):
     assert found == pytest.approx(slow_twin(mine, theirs), abs=1e-9)
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.integers(0, 4), min_size=2, max_size=10), st.data())
 def test_if_all_may_change_places_the_mean_of_the_evidence_is_at_most_one(units, data):

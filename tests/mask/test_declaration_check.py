@@ -168,6 +168,7 @@ def test_every_method_may_be_declared(kind, example, seeds):
         assert find_false_declaration(make_source(120, seed), done.data, SCHEMA, done.mechanisms, done.record) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("before", [True, False])
 def test_absent_records_may_have_been_left_out_before_or_after(before):
     source, record = make_source(), np.arange(0, 300, 2)

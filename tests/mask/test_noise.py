@@ -182,6 +182,7 @@ def covariance_after(kind, share, truth):
     return grown if kind == "correlated" else np.where(np.eye(len(truth), dtype=bool), grown, truth)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_analyst_can_take_the_noise_back(kind):
     # the covariance of a release is, over draws, the original's in the form that its kind says; a share 30 % off is noticed

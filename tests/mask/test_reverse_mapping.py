@@ -57,6 +57,7 @@ def test_worked(numbers):
     assert seen == {(x, u, y, v, None, 1.0) for x, y in permutations((2.0, 5.0)) for u, v in permutations((8.0, 9.0))}
 
 
+@pytest.mark.slow
 def test_all_orders_of_equal_values_are_equally_likely(numbers):
     """24 orders of one group; with an order that is kept a third of the time the law is refused."""
     source, schema = numbers({"a": [1.0, 2, 3, 4]})

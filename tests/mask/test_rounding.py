@@ -107,6 +107,7 @@ def test_the_law_of_random_rounding(numbers):
     assert binomtest(ups, 4000, 0.5).pvalue < LEVEL
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("base", [10, 20])
 def test_the_law_of_controlled_rounding(numbers, base):
     # the total 100 is a multiple of both bases: the chance of going up is the fraction, and the total always the same

@@ -130,6 +130,7 @@ def test_no_cut_is_better(values, k):
     assert loss(numbers, ours) <= ROUNDING * min(loss(ascending, groups) for groups in all_cuts(len(values), k))
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(any_values.map(lambda values: values[:9]), st.integers(2, 4))
 def test_no_partition_has_smaller_deviations_from_medians(values, k):

@@ -186,6 +186,7 @@ SAMPLES = 700
 MOST_MISSES = int(binom.isf(1e-4, SAMPLES, ERROR))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("law", [tie_shared, nearly_all_a_third, found_or_not, few_found])
 @pytest.mark.parametrize("n", [40, 400])
 def test_each_bound_covers_95_percent_of_samples(law, n):
@@ -199,6 +200,7 @@ def test_an_interval_30_percent_too_narrow_is_caught(law):
     assert sum(misses(population, 800, samples=SAMPLES, factor=0.7)) > 2 * MOST_MISSES
 
 
+@pytest.mark.slow
 def test_a_sample_in_ascending_order_is_mixed_first():
     population = tie_shared(np.random.default_rng(7))
     assert max(misses(population, 400, samples=SAMPLES, factor=1.0, ordered=True)) <= MOST_MISSES

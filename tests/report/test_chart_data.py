@@ -61,6 +61,7 @@ def test_neighbours_are_pooled_until_there_are_enough():
     assert pool_bars((12, 12, 2), (12, 0, 3), 10) == ((0, 3),)  # the rest makes the span before it too small, and the next
 
 
+@pytest.mark.slow
 @given(COUNTS, st.integers(1, 12))
 def test_pooled_spans_hold_everything_once_and_enough(counts, least):
     original, released = zip(*counts, strict=True)

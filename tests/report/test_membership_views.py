@@ -217,6 +217,7 @@ def test_every_attack_on_a_model_has_words():
     assert title_of(result("gap", attack="mine")) == TITLES["gap"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("control", [40, None])
 def test_the_page_says_whether_the_file_was_asked_about(certified, control):
     evaluates = "this file" if control else "mechanism, not this file"

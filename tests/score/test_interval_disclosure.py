@@ -152,6 +152,7 @@ def test_same_value_worked_table(pair_of):
     assert (found.value, found.chance, found.low, found.high) == (0.5, 6 / 16, 0.5, 0.5)
 
 
+@pytest.mark.slow
 def test_a_million_records_without_a_million_squared_pairs():
     rng = np.random.default_rng(1)
     original = rng.normal(size=1_000_000)

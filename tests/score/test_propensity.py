@@ -122,6 +122,7 @@ def test_the_tree_sees_what_no_product_shows_and_notices_copies():
     assert tree_propensity_ratio(beside(folk, {k: v[rows] for k, v in folk.items()}, FOLK))[0].value < 0.8
 
 
+@pytest.mark.slow
 def test_the_expectation_of_the_ratio_by_a_tree():
     """1 for a new sample; copies of records are well below."""
     rng = np.random.default_rng(11)

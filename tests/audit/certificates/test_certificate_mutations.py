@@ -82,6 +82,7 @@ def by_another_reader(content: bytes) -> pd.DataFrame:
     return table
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(data=st.data())
 def test_every_changed_byte_of_a_released_file_is_found(golden, golden_keys, at, certificate, tmp_path_factory, data):
