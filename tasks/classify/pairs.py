@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pyarrow.compute as pc
 from scipy.special import gammaln
-from scipy.stats import rankdata
 
 from tasks.classify.finding import (
     ENOUGH_ROWS,
@@ -121,6 +120,8 @@ def _rank_correlated(a: DependenceColumn, b: DependenceColumn, screen: Integers)
 
 
 def _spearman(a: Floats, b: Floats) -> float:
+    from scipy.stats import rankdata
+
     both = ~(np.isnan(a) | np.isnan(b))
     if both.sum() < ENOUGH_ROWS:
         return 0.0

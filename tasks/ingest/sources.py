@@ -9,7 +9,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from tasks.ingest.readers import compressed, datasets, folder, sql, statistical
+from tasks.ingest.readers import compressed, datasets, folder, statistical
 from tasks.ingest.readers.datasets import DATASETS as DATASETS
 from tasks.ingest.readers.datasets import DatasetName
 from tasks.ingest.readers.datasets import list_datasets as list_datasets
@@ -98,6 +98,8 @@ def reachable(source: SourceSpec) -> None:
     Reads no row. A database gets 15 seconds to answer.
     """
     if source.sql is not None and source.url_env is not None:
+        from tasks.ingest.readers import sql
+
         sql.check_query(source.sql, source.url_env, source.label)
     files(source)
 
@@ -113,6 +115,8 @@ def read(source: SourceSpec) -> RawTable:
     if source.dataset is not None:
         return datasets.read(source.dataset)
     if source.sql is not None and source.url_env is not None:
+        from tasks.ingest.readers import sql
+
         return sql.read(source.sql, source.url_env, source.label)
     path = Path(str(source.table))
     contents = [(name, _content(file, source.label)) for name, file in list_source_files(source)]

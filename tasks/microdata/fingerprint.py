@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 
 from tasks.microdata.regular_files import read_file
@@ -22,7 +23,13 @@ def fingerprint(files: Iterable[Path]) -> str:
     """SHA-256 over the names and contents of files, in the order given, as hexadecimal text."""
     digest = hashlib.sha256()
     for path in files:
-        content = read_file(path)
+        content = read_source(path)
         digest.update(f"{path.relative_to(TASKS)}:{len(content)}:".encode())
         digest.update(content)
     return digest.hexdigest()
+
+
+@cache
+def read_source(path: Path) -> bytes:
+    """The content of a source file as this process found it first: each is part of the fingerprints of several rooms."""
+    return read_file(path)

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import hypergeom
 
 from tasks.microdata.alignment import ABSENT, Alignment, RowAlignment, require_alignment
 from tasks.microdata.schema import Schema
@@ -140,6 +139,8 @@ class GroundTruth:
 
 def _compute_chance_of_any(records: Integers, drawn: int, n: int) -> Floats:
     """How likely one of the records of each unit is among those drawn from n at random."""
+    from scipy.stats import hypergeom
+
     counts, position = np.unique(records, return_inverse=True)
     chances: Floats = np.asarray(hypergeom.sf(0, n, drawn, counts))
     return chances[position]

@@ -12,7 +12,7 @@ from bisect import bisect_left
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import hypergeom, norm
+from scipy.special import ndtri
 
 from tasks.microdata.compiled import njit
 from tasks.microdata.estimate import CONFIDENCE
@@ -27,7 +27,7 @@ _PRIOR_WEIGHT = 0.25  # of the prior variance 1/4, the largest that a value in [
 _LEAST_LOG_PRICE = -30.0
 _CELLS = 4000
 _PRICES: Floats = np.exp(np.linspace(_LEAST_LOG_PRICE, 0.0, _CELLS + 1))
-_HEDGES: Floats = norm.pdf(norm.isf(_PRICES))
+_HEDGES: Floats = np.exp(-(ndtri(_PRICES) ** 2) / 2.0) / np.sqrt(2.0 * np.pi)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +107,8 @@ def _check_counts(n: int, population: int) -> None:
 
 
 def _find_fewest_successes(successes: int, n: int, population: int) -> int:
+    from scipy.stats import hypergeom
+
     def credible(k: int) -> bool:
         return bool(
             hypergeom.sf(successes - 1, population, k, n) > ERROR * (1 - 1e-9)

@@ -20,12 +20,14 @@ from prefect.futures import PrefectFuture
 from prefect.transactions import IsolationLevel
 from threadpoolctl import threadpool_limits
 
+from tasks.microdata.imports import import_before_threads
 from tasks.runtime.caching import Fingerprint, FlockManager, SealedResultSerializer
 from tasks.runtime.failures import hide_exceptions
 from tasks.runtime.settings import Home
 
 P = ParamSpec("P")
 Outputs = TypeVar("Outputs", bound=Mapping[str, object])
+IMPORTED_WHERE_USED = ("scipy.stats", "scipy.stats.contingency")  # takes a second or two
 _NO_TAGS = functools.partial(TagsContext, current_tags=set())  # those of the flow cost a lease of the server each
 
 
@@ -50,7 +52,7 @@ class Stage(Generic[P, Outputs]):
             retries=0,
             log_prints=False,
         )
-        self.task: Task[P, Outputs] = cached(hide_exceptions(name)(limit_to_one_thread(function)))
+        self.task: Task[P, Outputs] = cached(hide_exceptions(name)(prepare_thread(function)))
 
     @property
     def rooms(self) -> tuple[str, ...]:
@@ -102,15 +104,19 @@ def stage(name: str, rooms: tuple[str, ...]) -> Callable[[Callable[P, Outputs]],
     return functools.partial(Stage, name, rooms)
 
 
-def limit_to_one_thread(function: Callable[P, Outputs]) -> Callable[P, Outputs]:
-    """The function with the threads of native libraries set to one, for good, each time before it runs.
+def prepare_thread(function: Callable[P, Outputs]) -> Callable[P, Outputs]:
+    """The function with its thread prepared for it each time before it runs.
 
-    Sums of products come out otherwise on two threads than on one. The environment alone does not see to it: a library reads it
-    when it is loaded, which may have been before, and a user may have set it. About 0.002 s.
+    What the methods import where they use it, because most commands do not, is imported before: stages run beside each other.
+
+    The threads of native libraries are set to one, for good. Sums of products come out otherwise on two threads than on one.
+    The environment alone does not see to it: a library reads it when it is loaded, which may have been before, and a user may
+    have set it. About 0.002 s.
     """
 
     @functools.wraps(function)
     def call(*arguments: P.args, **named: P.kwargs) -> Outputs:
+        import_before_threads(IMPORTED_WHERE_USED)
         threadpool_limits(limits=1)
         return function(*arguments, **named)
 

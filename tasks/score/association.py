@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator
 from itertools import combinations, combinations_with_replacement
 
 import numpy as np
-from scipy.stats import rankdata
 
 from tasks.microdata.estimate import Estimate
 from tasks.microdata.schema import MEASURED, Attribute, Scale
@@ -151,6 +150,8 @@ def _rank_column(tables: TablePair, attribute: Attribute) -> NumericColumn:
 
 
 def _ranks(values: Floats) -> Floats:
+    from scipy.stats import rankdata
+
     ranks = np.full(len(values), np.nan)
     present = ~np.isnan(values)
     ranks[present] = rankdata(values[present])

@@ -9,7 +9,6 @@ from itertools import combinations
 from typing import Literal
 
 import numpy as np
-from scipy.stats import spearmanr
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.inspection import permutation_importance
 
@@ -205,6 +204,8 @@ def _compute_forest_shares(design: _Design) -> tuple[list[float], Method, float 
 
 
 def _compute_direction(codes: Floats, y: Floats) -> float | None:
+    from scipy.stats import spearmanr
+
     if len(y) < 3 or np.ptp(codes) == 0 or np.ptp(y) == 0:
         return None
     return float(spearmanr(codes, y).statistic)

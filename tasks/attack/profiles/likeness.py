@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-from scipy.stats import wasserstein_distance
-from scipy.stats.contingency import association, crosstab
 
 from tasks.attack.profiles.profile import compute_shares
 from tasks.microdata.table import Floats, Integers, encode_jointly
@@ -39,6 +37,8 @@ def measure_distribution_distance(one: AttributeColumn, other: AttributeColumn, 
     Either way the difference of the shares of missing values is added. Different kinds: `UNLIKE`.
     Cost: O(n log n).
     """
+    from scipy.stats import wasserstein_distance
+
     if one.is_ordered != other.is_ordered:
         return UNLIKE
     missing = abs(float(np.isnan(one.values).mean()) - float(np.isnan(other.values).mean()))
@@ -116,5 +116,7 @@ def _correlation(x: Floats, y: Floats) -> float:
 
 
 def _association(x: Integers, y: Integers) -> float:
+    from scipy.stats.contingency import association, crosstab
+
     table = crosstab(x, y).count
     return float(association(table, method="cramer")) if min(table.shape) > 1 else 0.0

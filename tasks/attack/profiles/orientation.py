@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.stats import skew
 
 from tasks.microdata.errors import NotApplicable
 from tasks.microdata.table import Floats
@@ -41,6 +40,8 @@ def orientation(shares: Floats) -> Floats:
 
 def _upwards(loadings: Floats, scaled: Floats) -> float:
     """1 or -1, by which the factor points up."""
+    from scipy.stats import skew
+
     total = float(loadings.sum())
     if abs(total) > _NOTHING:
         return 1.0 if total > 0 else -1.0

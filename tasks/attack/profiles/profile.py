@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Literal
 
 import numpy as np
-from scipy.stats import rankdata
 
 from tasks.attack.profiles.orientation import orientation
 from tasks.attack.profiles.owa_aggregates import compute_owa_aggregates
@@ -41,6 +40,8 @@ def profiles(values: Floats, powers: tuple[float, ...], *, scores: Scores = "ran
 
 def compute_shares(values: Floats) -> Floats:
     """Mid-ranks as shares of the present values, in (0, 1), shape (n,); NaN stays. Example: (5, 7, 5): (1/3, 5/6, 1/3)."""
+    from scipy.stats import rankdata
+
     present = ~np.isnan(values)
     shares = np.full(len(values), np.nan)
     shares[present] = (rankdata(values[present]) - 0.5) / max(int(present.sum()), 1)

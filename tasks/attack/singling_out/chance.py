@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import betaln
-from scipy.stats import betabinom, hypergeom
 
 from tasks.microdata.table import Floats, Integers
 
@@ -34,6 +33,8 @@ def estimate_isolation_chances(satisfied: Integers, others: int, n: int) -> Floa
     Example: 3 others, n = 3: 1 where exactly one of them satisfies it, else 0.
     Cost: O(count log count). Source: docs/SCIENCE.md section 5b; Robbins (1956) for the fitted law.
     """
+    from scipy.stats import betabinom, hypergeom
+
     if not len(satisfied):
         return np.zeros(0)
     counts, place, times = np.unique(satisfied, return_inverse=True, return_counts=True)

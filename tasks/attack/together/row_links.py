@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.special import ndtri
-from scipy.stats import rankdata
 
 from tasks.microdata.codes import joint_codes
 from tasks.microdata.schema import CATEGORICAL, Schema
@@ -254,6 +253,8 @@ def _find_canonical_pairs(
 
 def _score_normally(positions: Floats) -> Floats:
     """Normal scores of mid-ranks; a missing value stays missing."""
+    from scipy.stats import rankdata
+
     present = ~np.isnan(positions)
     scores = np.full(len(positions), np.nan)
     if present.any():

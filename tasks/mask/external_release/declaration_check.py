@@ -8,8 +8,6 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
-from scipy.stats import binom
-from scipy.stats import t as student
 
 from tasks.mask.external_release.released import Aspect, FalseDeclaration
 from tasks.mask.external_release.shown_digits import SAME_TO, match_column_types
@@ -267,6 +265,8 @@ def _find_upward(images: _Images) -> Booleans:
 
 def _differs(shares: _Shares, level: float) -> Booleans:
     """Shape (s,): which shares of the released table are none that the simulated maskings explain, at a level for each."""
+    from scipy.stats import binom
+
     counts, totals = shares.counts.astype(np.float64), shares.totals.astype(np.float64)
     enough = totals.min(axis=1, initial=np.inf) >= FEWEST_RECORDS
     expected = (counts[:, 1:].sum(axis=1) + 0.5) / (totals[:, 1:].sum(axis=1) + 1)
@@ -279,6 +279,8 @@ def _differs(shares: _Shares, level: float) -> Booleans:
 
 def _compare_with_spread(counts: Floats, totals: Floats) -> Floats:
     """Shape (s,): the chance of a share as far from the simulated ones, by their own spread; 0 where they are too few."""
+    from scipy.stats import t as student
+
     angles = np.arcsin(np.sqrt(counts / np.maximum(totals, 1)))
     simulated, n = angles[:, 1:], angles.shape[1] - 1
     if n < FEWEST_FOR_SPREAD:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.stats import binomtest, chi2_contingency, spearmanr
-from scipy.stats.contingency import crosstab
 
 from tasks.microdata.codes import row_codes
 from tasks.microdata.errors import InputError
@@ -68,6 +66,9 @@ def _same_multiset(original: Microdata, data: Microdata) -> bool:
 
 def _is_related(original: Microdata, data: Microdata, name: str) -> bool:
     """Does a column tell something of its source? By categories where they are few, else by ranks or equal values."""
+    from scipy.stats import chi2_contingency
+    from scipy.stats.contingency import crosstab
+
     before, after = encode_jointly(original.column(name), data.column(name))
     if len(np.unique(before)) < 2 or len(np.unique(after)) < 2:
         return False
@@ -79,6 +80,8 @@ def _is_related(original: Microdata, data: Microdata, name: str) -> bool:
 
 
 def _equal_beyond_chance(before: Integers, after: Integers) -> bool:
+    from scipy.stats import binomtest
+
     size = int(max(before.max(), after.max())) + 2
     chance = float(np.bincount(before + 1, minlength=size) @ np.bincount(after + 1, minlength=size)) / len(before) ** 2
     equal = int((before == after).sum())
@@ -86,5 +89,7 @@ def _equal_beyond_chance(before: Integers, after: Integers) -> bool:
 
 
 def _ranks_related(original: Microdata, data: Microdata, name: str) -> bool:
+    from scipy.stats import spearmanr
+
     found = spearmanr(original.floats(name), data.floats(name), nan_policy="omit")
     return float(found.pvalue) < BY_CHANCE

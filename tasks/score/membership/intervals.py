@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.stats import beta, binom
 
 from tasks.microdata.interval import ERROR, Interval
 from tasks.microdata.table import Booleans, Floats
@@ -22,6 +21,8 @@ def share_interval(hits: float, n: float, error: float = ERROR) -> Interval:
 
     Example: 0 of 10: [0, 0.26]: 0.74^10 = 0.05.
     """
+    from scipy.stats import beta
+
     low = 0.0 if hits <= 0 else float(beta.ppf(error, hits, n - hits + 1))
     high = 1.0 if hits >= n else float(beta.ppf(1 - error, hits + 1, n - hits))
     return Interval(low, high)
@@ -76,6 +77,8 @@ def left_end_interval(of: RocCurve, rate: float) -> Interval:
 
     rate: > 0; n at least 10 / rate. Example: scores that tell everything, m members: [0.025^(1/m), 1].
     """
+    from scipy.stats import binom
+
     m, n = int(of.members[-1]), int(of.others[-1])
     fewest, most = (int(binom.ppf(tail, n, rate)) for tail in (ERROR / 2, 1 - ERROR / 2))
     least = m * true_positive_rate(of, fewest - 1) if fewest else 0.0

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import rankdata
 
 from tasks.microdata.table import Booleans, Floats, Integers
 
@@ -40,6 +39,8 @@ def compute_auc(scores: Floats, member: Booleans) -> float:
     Returns a share; chance 1/2, whatever the prevalence. Below 1/2 the scores are the wrong way round.
     Cost: O((m + n) log(m + n)). Example: all scores equal: 0.5. Members 1, 3, others 2: 0.5.
     """
+    from scipy.stats import rankdata
+
     m, n = int(member.sum()), int((~member).sum())
     ranks = rankdata(scores)
     return float((ranks[member].sum() - m * (m + 1) / 2) / (m * n))
@@ -50,6 +51,8 @@ def compute_delong_placements(scores: Floats, member: Booleans) -> tuple[Floats,
 
     Their means are `compute_auc`.
     """
+    from scipy.stats import rankdata
+
     joint, m, n = rankdata(scores), int(member.sum()), int((~member).sum())
     below = (joint[member] - rankdata(scores[member])) / n
     above = 1 - (joint[~member] - rankdata(scores[~member])) / m

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from itertools import chain, combinations, zip_longest
 
 import numpy as np
-from scipy.stats import rankdata
 
 from tasks.microdata.errors import InputError
 from tasks.microdata.estimate import Estimate
@@ -178,6 +177,8 @@ def _some(n: int, name: str) -> Integers:
 
 
 def _build_attribute_columns(tables: TablePair, attribute: Attribute, chosen: list[Integers]) -> Iterator[Floats]:
+    from scipy.stats import rankdata
+
     if attribute.scale in CATEGORICAL or (tables.original.is_text(attribute.name) and attribute.order is None):
         both = zip(tables.codes(attribute.name), chosen, strict=True)
         codes = np.concatenate([codes[rows] for codes, rows in both])

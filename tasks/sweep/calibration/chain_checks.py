@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import ttest_1samp
 
 from tasks.attack.linkage.distance_linkage import DistanceLinkage
 from tasks.attack.plan import default_attacks
@@ -110,6 +109,8 @@ def _compare(setting: str, outcomes: Sequence[ChainOutcome]) -> CalibrationFindi
 
 def compute_weakness_p_value(differences: Floats) -> float:
     """How probable such differences of credits, or smaller ones, are if their mean is at least -WEAKER."""
+    from scipy.stats import ttest_1samp
+
     if differences.std() == 0:
         return float(differences.mean() >= -WEAKER)
     return float(ttest_1samp(differences, -WEAKER, alternative="less").pvalue)
@@ -124,6 +125,8 @@ def _check_claims(setting: str, outcomes: Sequence[ChainOutcome]) -> tuple[Calib
 
 
 def _check_claim(attack: str, setting: str, pairs: Floats) -> CalibrationFinding:
+    from scipy.stats import ttest_1samp
+
     hit, claimed = pairs.mean(axis=0)
     excess = pairs[:, 1] - pairs[:, 0] - TOO_BOLD * pairs[:, 1]
     p = float(ttest_1samp(excess, 0.0, alternative="greater").pvalue) if excess.std() > 0 else float(excess.mean() <= 0)

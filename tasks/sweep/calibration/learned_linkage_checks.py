@@ -9,7 +9,6 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import poisson, ttest_1samp
 
 from tasks.attack.learned.learned_linkage import LearnedLinkage
 from tasks.microdata.errors import AttackFailed
@@ -57,6 +56,8 @@ def _attack_table(spec: LearnedLinkage, make: MakeWorld, rng: np.random.Generato
 
 
 def _judge_other_half(subject: str, setting: str, figures: list[_LearnedFigures]) -> CalibrationFinding:
+    from scipy.stats import poisson
+
     found, expected = sum(one.other_half for one in figures), sum(one.luck for one in figures)
     above, below = poisson.sf(math.ceil(found - 1e-9) - 1, expected), poisson.cdf(math.floor(found + 1e-9), expected)
     reason = "it finds other than luck gives among records it did not learn from"
@@ -65,6 +66,8 @@ def _judge_other_half(subject: str, setting: str, figures: list[_LearnedFigures]
 
 
 def _judge_stated_chance(subject: str, setting: str, figures: list[_LearnedFigures]) -> CalibrationFinding:
+    from scipy.stats import ttest_1samp
+
     apart = np.array([one.rate - one.chance for one in figures])
     p = float(ttest_1samp(apart, 0.0).pvalue) if np.ptp(apart) > 0 else float(abs(apart[0]) < 1e-9)
     found, expected = sum(one.rate for one in figures) / len(figures), sum(one.chance for one in figures) / len(figures)

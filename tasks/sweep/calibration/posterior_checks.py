@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import logsumexp
-from scipy.stats import multivariate_normal, ttest_1samp
 
 from tasks.attack.transparency.transparency import Transparency
 from tasks.mask.methods import infer_belief
@@ -68,6 +67,8 @@ def compute_claims(world: World) -> Claims:
 
 def compute_posterior(world: World) -> Floats:
     """Shape (n, m): how probable row j is to be record i's, by the formula, from the laws of the steps."""
+    from scipy.stats import multivariate_normal
+
     known = world.original.select(world.knows)
     knowledge = infer_belief(known, world.masked, world.schema, world.steps)
     log = np.zeros((known.n, world.masked.n))
@@ -99,6 +100,8 @@ def _world(names: tuple[str, ...], steps: Steps, rng: np.random.Generator) -> Wo
 
 def compute_difference_p_value(differences: Floats, allowed: float) -> float:
     """How probable such differences, or larger ones, are if their mean is at most so far from 0 (the nearer side's t test)."""
+    from scipy.stats import ttest_1samp
+
     above = ttest_1samp(differences, allowed, alternative="greater").pvalue
     below = ttest_1samp(differences, -allowed, alternative="less").pvalue
     return float(min(above, below))

@@ -8,7 +8,6 @@ import math
 from collections.abc import Iterator
 
 import numpy as np
-from scipy.stats import ttest_1samp
 
 from tasks.attack.outcomes.outcome import AttackResult
 from tasks.attack.probabilistic.estimation import link_by_probability
@@ -178,6 +177,8 @@ def _holds(message: str, own: object, shown: object, wide: float) -> bool:
 
 
 def _judge_stated_chance(subject: str, setting: str, found: list[float], chance: list[float]) -> CalibrationFinding:
+    from scipy.stats import ttest_1samp
+
     differences = np.array(found) - np.array(chance)
     p = float(ttest_1samp(differences, 0.0).pvalue) if np.ptp(differences) > 0 else float(abs(differences[0]) < 1e-9)
     reason = None if p >= LEVEL else "the chance it states is not what it earns where nothing is to be found"

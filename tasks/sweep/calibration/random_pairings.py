@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import binom, binomtest
 
 from tasks.attack.base import AttackContext
 from tasks.attack.methods import Attack, attack, find_links
@@ -109,10 +108,14 @@ def run_permutation_test(matrices: Sequence[Floats], found: float, rng: np.rando
 
 def compute_binomial_tail(misses: int, trials: int, rate: float) -> float:
     """How probable so many misses, or more, are, if each occurs with the given rate."""
+    from scipy.stats import binom
+
     return float(binom.sf(misses - 1, trials, rate))
 
 
 def estimate_share_of_trials(hits: int, trials: int) -> tuple[float, float]:
     """95 % interval of a share of independent trials (Clopper and Pearson)."""
+    from scipy.stats import binomtest
+
     found = binomtest(hits, trials).proportion_ci(0.95)
     return float(found.low), float(found.high)

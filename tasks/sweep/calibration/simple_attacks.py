@@ -9,7 +9,6 @@ import numpy as np
 from scipy.ndimage import maximum_filter
 from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
-from scipy.stats import rankdata
 
 from tasks.microdata.schema import Scale, Schema
 from tasks.microdata.table import Booleans, Floats, Integers, Microdata
@@ -26,6 +25,8 @@ def attack_simply(
     exchanged; None: they were not.
     Cost: O(n m d) time and memory.
     """
+    from scipy.stats import rankdata
+
     known = np.flatnonzero(own >= 0)
     tables = [_order_values(original, released, name, schema) for name in names]
     values, shown = np.column_stack([one for one, _ in tables]), np.column_stack([other for _, other in tables])
