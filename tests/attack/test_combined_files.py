@@ -172,6 +172,31 @@ def test_a_file_a_year_later_is_joined_by_likeness(table):
     assert both.table.arrow.to_pydict() == {"id": names, "age": ages.tolist(), "town": towns}
 
 
+def test_people_in_both_files_who_are_not_in_the_source_are_joined_as_well(table):
+    """Two files of the same 100 people, of whom the source has 10: as many are joined as if it had all of them."""
+    rng = np.random.default_rng(3)
+    names, size, order = [f"{i:03}" for i in range(100)], rng.normal(50, 10, 100), rng.permutation(100)
+    age = rng.normal(50, 20, 100)
+    told = [{"age": age + rng.normal(0, 0.5, 100), "size": size + rng.normal(0, 0.5, 100)} for _ in range(2)]
+    register = columns(id=names, **told[0])
+    survey = columns(
+        id=[names[i] for i in order], **{name: given[order] for name, given in told[1].items()}, town=order.astype(str)
+    )
+    joined = []
+    for n in (10, 100):
+        data, schema = table(
+            {"id": names[:n], "tax": names[:n], "age": age[:n], "size": size[:n], "town": ["0"] * n, "vote": ["y"] * n},
+            scales=SCALES,
+            roles=ROLES,
+        )
+        spec = intruder({**BOTH, "by": ["age", "size"], "matching": "likely"})
+        (*_, both) = hold_files(spec, data, schema, (register, survey))
+        found = both.table.arrow.to_pydict()
+        joined.append({name: town for name, town in zip(found["id"], found["town"], strict=True) if town is not None})
+    assert joined[0] == joined[1]
+    assert sum(int(name) == int(town) for name, town in joined[0].items()) > 50
+
+
 def test_files_that_say_nothing_of_each_other_are_not_joined(table):
     rng = np.random.default_rng(2)
     names = [f"{i:03}" for i in range(200)]

@@ -108,9 +108,10 @@ def combine_files(
     else:
         _refuse_attributes_of_one(values, spec.by, location)
         likely = spec.matching == "likely"
-        units = [one.match.unit for one in parts]
         joined = (
-            _join_likely(values, units, schema, spec.by, location) if likely else _join_by_attributes(values, spec.by, location)
+            _join_likely(values, _identify_people(parts, keys), schema, spec.by, location)
+            if likely
+            else _join_by_attributes(values, spec.by, location)
         )
         positions = [np.arange(values[0].n), *joined]
     if spec.by is not None:
@@ -177,12 +178,12 @@ def _join_by_attributes(values: list[Microdata], by: tuple[str, ...], location: 
 
 
 def _join_likely(
-    values: list[Microdata], units: list[Integers], schema: Schema, by: tuple[str, ...], location: str
+    values: list[Microdata], people: list[Integers], schema: Schema, by: tuple[str, ...], location: str
 ) -> list[Integers]:
-    """As `_join_by_attributes`. units: of each file, which unit of the source each record is; -1: none."""
+    """As `_join_by_attributes`. people: of each file, who each record is, see `_identify_people`."""
     found = []
-    for other, unit in zip(values[1:], units[1:], strict=True):
-        pairs = _find_common_units(units[0], unit)
+    for other, person in zip(values[1:], people[1:], strict=True):
+        pairs = _find_common_people(people[0], person)
         try:
             joined = join_likely_records(values[0].select(by), other.select(by), schema, pairs)[0] if len(pairs[0]) else None
         except NotFollowed as refused:
@@ -196,16 +197,27 @@ def _join_likely(
     return found
 
 
-def _find_common_units(one: Integers, other: Integers) -> tuple[Integers, Integers]:
-    """The records of units of the source with just one record in each of two files."""
-    (here, place), (there, place_there) = (_list_single(unit) for unit in (one, other))
+def _identify_people(parts: tuple[FilePart, ...], keys: list[pa.Array]) -> list[Integers]:
+    """Of each file, who each record is: people of the source, and others by their keys; -1 where the keys of others cannot be
+    compared with those of the first file. Others count as well: whom both files hold, an intruder joins, in the source or not.
+    """
+    n_units = 1 + max(int(one.match.unit.max(initial=-1)) for one in parts)
+    comparable = [one.use.key[1] == parts[0].use.key[1] for one in parts]
+    codes = iter(encode_jointly(*(one for one, same in zip(keys, comparable, strict=True) if same)))
+    others = [n_units + next(codes) if same else np.full(len(one), -1) for one, same in zip(keys, comparable, strict=True)]
+    return [np.where(one.match.unit >= 0, one.match.unit, other) for one, other in zip(parts, others, strict=True)]
+
+
+def _find_common_people(one: Integers, other: Integers) -> tuple[Integers, Integers]:
+    """The records of people with just one record in each of two files."""
+    (here, place), (there, place_there) = (_list_single(person) for person in (one, other))
     _, at, at_there = np.intersect1d(here, there, assume_unique=True, return_indices=True)
     return place[at], place_there[at_there]
 
 
-def _list_single(unit: Integers) -> tuple[Integers, Integers]:
-    """The units that have one record, and that record."""
-    found, first, times = np.unique(unit, return_index=True, return_counts=True)
+def _list_single(person: Integers) -> tuple[Integers, Integers]:
+    """The people who have one record, and that record."""
+    found, first, times = np.unique(person, return_index=True, return_counts=True)
     kept = (times == 1) & (found >= 0)
     return found[kept], first[kept]
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.special import digamma, ndtri
 
 from tasks.microdata.codes import joint_codes
 from tasks.microdata.schema import CATEGORICAL, Schema
@@ -23,6 +23,7 @@ MOSTLY = 0.5  # of the people; a column that is equal for more of them is compar
 MOST_CATEGORIES = 200  # of a column whose categories are compared by a table
 LARGEST_CORRELATION = 0.999999
 FEWEST_PAIRS = 8  # people by whom a law can be learned
+LITTLE_NOISE = 1e-3  # variance that is added to normal scores, so that columns may follow from each other
 
 
 class LikelihoodRatios(NamedTuple):
@@ -164,10 +165,12 @@ def _create_ratios(
     code_first, code_second, matches, begin = [], [], [np.empty(0)], 0
     for name in mostly:
         one_code, other_code = (codes[name][i] + 1 for i in (0, 1))
-        shares = np.bincount(np.concatenate([one_code, other_code])) / (first.n + second.n)
+        shares, shares_of_pairs = _count_shares((one_code, other_code), pairs)
+        likelier = np.log(shares_of_pairs / shares)
+        alone = alone[0] + likelier[one_code], alone[1] + likelier[other_code]
         code_first.append(begin + one_code)
         code_second.append(begin + other_code)
-        matches.append(np.log(agreement[name] / np.maximum(shares, 0.5 / (first.n + second.n))))
+        matches.append(np.log(agreement[name] / shares_of_pairs))
         begin += len(shares)
     differ = [_share_of_unequal(*codes[name]) for name in mostly]
     unequal = np.log([(1 - agreement[name]) / max(one, 1e-9) for name, one in zip(mostly, differ, strict=True)])
@@ -192,6 +195,21 @@ def _create_ratios(
         _stack(table_first, first.n),
         _stack(table_second, second.n),
     )
+
+
+def _count_shares(codes: tuple[Integers, Integers], pairs: tuple[Integers, Integers]) -> tuple[Floats, Floats]:
+    """The shares of codes in all rows of two files, above 0, and among people in both, moved towards the former.
+
+    By the share that the degrees of freedom are of the chi-squared statistic by which they differ, and as if one more pair had
+    been seen. Codes that nobody has are counted as half a row.
+    """
+    counts = np.bincount(np.concatenate(codes))
+    shares = np.maximum(counts, 0.5) / counts.sum()
+    k = len(pairs[0])
+    of_pairs = np.bincount(np.concatenate([code[at] for code, at in zip(codes, pairs, strict=True)]), minlength=len(shares))
+    statistic = k * float(((of_pairs / (2 * k) - shares) ** 2 / shares).sum())
+    weight = 1 - min((np.count_nonzero(counts) - 1) / statistic, 1.0) if statistic > 0 else 0.0
+    return shares, (weight * of_pairs / 2 + (k * (1 - weight) + 1) * shares) / (k + 1)
 
 
 def _share_of_unequal(held: Integers, shown: Integers) -> float:
@@ -230,15 +248,15 @@ def _find_canonical_pairs(
     Formula in words: for canonical variates u, v of correlation r the logarithm of the ratio is -log(1 - r^2) / 2 - (r^2 (u^2 +
     v^2) - 2 r u v) / (2 (1 - r^2)). The squared correlations are lowered by what p columns correlate by chance with p others
     (Ezekiel's adjustment). Means and variances are those of the pairs: of all rows they are others' as well, and would make the
-    correlation of few pairs too large.
+    correlation of few pairs too large. Each row adds how much likelier it is among people in both (`_compare_with_all`): else
+    two rows that are alike, and like nobody's in both, would be taken for one person's.
     """
     k, p = len(pairs[0]), len(names)
     if not names or k <= p + 2:
         return (np.zeros(first.n), np.zeros(second.n)), (np.empty((first.n, 0)), np.empty((second.n, 0)))
     one, two = (np.column_stack([_score_normally(file.positions(schema[name])) for name in names]) for file in (first, second))
-    filled_one, filled_two = (
-        np.nan_to_num(scores) - np.nan_to_num(scores)[at].mean(axis=0) for scores, at in zip((one, two), pairs, strict=True)
-    )
+    one, two = np.nan_to_num(one), np.nan_to_num(two)
+    filled_one, filled_two = (scores - scores[at].mean(axis=0) for scores, at in zip((one, two), pairs, strict=True))
     white_one, white_two = _whiten(filled_one[pairs[0]]), _whiten(filled_two[pairs[1]])
     crossed = (filled_one[pairs[0]] @ white_one).T @ (filled_two[pairs[1]] @ white_two) / k
     left, found, right = np.linalg.svd(crossed)
@@ -248,7 +266,29 @@ def _find_canonical_pairs(
     u, v = filled_one @ white_one @ left[:, kept], filled_two @ white_two @ right.T[:, kept]
     odds = r * r / (1 - r * r)
     alone = tuple(-np.log1p(-r * r).sum() / 4 - variates**2 @ odds / 2 for variates in (u, v))
-    return (alone[0], alone[1]), (np.ascontiguousarray(u * (r / (1 - r * r))), np.ascontiguousarray(v))
+    likelier = tuple(_compare_with_all(scores, at) for scores, at in zip((one, two), pairs, strict=True))
+    factors = np.ascontiguousarray(u * (r / (1 - r * r))), np.ascontiguousarray(v)
+    return (alone[0] + likelier[0], alone[1] + likelier[1]), factors
+
+
+def _compare_with_all(scores: Floats, people: Integers) -> Floats:
+    """Shape (m,): by how much a row is likelier among some people's rows than among all, a logarithm.
+
+    Formula in words: the ratio of two Gaussian densities, to a power between one half and 1. The ratio of two rows being one
+    person's, times this of the one row, is the law of the other given the first, over that of all rows; the geometric mean of
+    that and of the reverse has the power one half. The other half counts as far as these people are no random sample of the
+    rows: less the share that the likelihood ratio statistic expected of a random sample is of the one found. So the ratio is at
+    most 1 on average over two people's rows, whoever is in both.
+    """
+    from scipy.stats import multivariate_normal
+
+    some, (k, p) = scores[people], (len(people), scores.shape[1])
+    laws = [(rows.mean(axis=0), np.cov(rows.T, bias=True).reshape(p, p) + LITTLE_NOISE * np.eye(p)) for rows in (some, scores)]
+    of_some, of_all = (np.atleast_1d(multivariate_normal.logpdf(scores, *law)) for law in laws)
+    likelier: Floats = of_some - of_all
+    statistic = 2 * float(likelier[people].sum())
+    by_chance = -k * float((digamma((k - np.arange(1, p + 1)) / 2) + np.log(2 / k)).sum())
+    return likelier * (1 - min(by_chance / statistic, 1.0) / 2) if statistic > 0 else likelier / 2
 
 
 def _score_normally(positions: Floats) -> Floats:
