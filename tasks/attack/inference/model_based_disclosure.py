@@ -130,10 +130,12 @@ def infer_values(
     compared = {which: np.full(units.n_units, np.nan) for which in ("original", "left_out", AGREES)}
     choice = choose_on_other_half(columns, experiment.is_member)
     for half, way in enumerate(choice):
-        chosen = way if way in usable else next(iter(usable))
+        learner, secret = _find_same_learner(*ways[way], usable)
         if way not in judged:
-            by_originals = _teach_by_originals(*usable[chosen], own_inputs, members, fold, seed)
-            agrees = compare_models(by_originals.pop("guesses"), *answers[way], experiment, usable[chosen][1])
+            by_originals = _teach_by_originals(learner, secret, own_inputs, members, fold, seed)
+            agrees = compare_models(by_originals.pop("guesses"), *answers[way], experiment, secret)
+            if learner != ways[way][0]:  # what two learners say is no agreement of release and original
+                agrees = np.full(people.n, np.nan)
             judged[way] = {
                 **{which: _spread_out(right, members, people.n) for which, right in by_originals.items()},
                 AGREES: agrees,
@@ -213,6 +215,17 @@ def _list_ways(spec: ModelBasedDisclosure, secrets: tuple[Secret, ...]) -> dict[
     if not found:
         raise NotApplicable("none of the attack's learners can guess such an attribute")
     return found
+
+
+def _find_same_learner(
+    learner: LearnerName, secret: Secret, usable: Mapping[str, tuple[LearnerName, Secret]]
+) -> tuple[LearnerName, Secret]:
+    """That learner with the originals, in the same form or else another one, which few values have and many have not; of a form
+    that it cannot guess the first that can.
+    """
+    same = usable.get(f"{learner}:{secret.form}")
+    others = (one for one in usable.values() if one[0] == learner)
+    return same or next(others, None) or next(iter(usable.values()))
 
 
 def _deal_halves(is_member: Booleans, rng: np.random.Generator) -> Floats:
