@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tasks.attack.linkage.pair_marginals import WeighedPairs, compute_pair_marginals
-from tasks.attack.together.row_links import LikelihoodRatios, RowLinks, link_rows
+from tasks.attack.together.row_links import RowLinks, compare_rows, link_rows
 from tasks.microdata.errors import NotFollowed
 from tasks.microdata.schema import Schema
 from tasks.microdata.table import Floats, Integers, Microdata
@@ -49,19 +49,6 @@ def join_likely_records(
     joined = (chance > LIKELY) & (chance == likeliest[one]) & (chance == best[other])
     found[one[joined]] = other[joined]
     return found, likeliest
-
-
-def compare_rows(rows: Integers, others: Integers, ratios: LikelihoodRatios) -> Floats:
-    """The logarithms of the likelihood ratios of pairs of rows; rows, others: shape (e,)."""
-    found = ratios.alone_first[rows] + ratios.alone_second[others]
-    for k in range(ratios.first.shape[1]):
-        found += ratios.first[rows, k] * ratios.second[others, k]
-    for j in range(len(ratios.unequal)):
-        code = ratios.code_first[rows, j]
-        found += np.where(code == ratios.code_second[others, j], ratios.equal[code], ratios.unequal[j])
-    for j in range(ratios.table_first.shape[1]):
-        found += ratios.table[ratios.table_first[rows, j] + ratios.table_second[others, j]]
-    return found
 
 
 def _list_pairs(links: RowLinks) -> tuple[Integers, Integers]:
