@@ -9,6 +9,7 @@ from typing import Annotated
 from pydantic import Field, model_validator
 
 from flows.sweep.sweep_origin import SweepOrigin
+from tasks.attack.inference.model_answers import METHOD as MODEL_ANSWERS
 from tasks.attack.inference.model_based_disclosure import DEFAULT_INFERENCE_ATTACKS, ModelBasedDisclosure
 from tasks.attack.membership.methods import MembershipAttack, attack_name
 from tasks.attack.methods import Attack
@@ -38,7 +39,7 @@ from tasks.score.known_release import Known
 from tasks.score.measures.inference import OF_CELLS
 from tasks.score.measures.singling_out import SINGLING_OUT
 from tasks.score.methods import ALWAYS, SelectedMeasure
-from tasks.score.policy import Policy
+from tasks.score.policy import DECLARED, Policy
 from tasks.score.release_kinds import MASKED_TABLE, MODEL, SYNTHETIC_TABLE, ReleaseKind
 from tasks.score.synthetic.uniques import Uniques
 from tasks.train.spec import ModelSpec
@@ -266,6 +267,11 @@ class ReleaseSpec(Spec):
         return DEFAULT_INFERENCE_ATTACKS
 
     @property
+    def inference_ids(self) -> tuple[str, ...]:
+        """What the attacks that infer confidential values are called; of a model the one that reads its answers."""
+        return tuple(attack.attack_id for attack in self.inference_attacks) if self.kind.is_table else (MODEL_ANSWERS,)
+
+    @property
     def policy_of_sweep(self) -> Policy:
         """The lines that a sweep decides: none on what is measured against people who are not in the release."""
         left = {one.name for one in MEASURES.values() if one.compares_people}
@@ -354,11 +360,12 @@ def include_omitted_attacks(release: ReleaseSpec) -> ReleaseSpec:
 
 def collect_policy_names(release: ReleaseSpec, schema: Schema | None = None) -> Known:
     """What a policy line may name: as far as the release file alone tells, or with the schema of its table."""
+    inferring = [attack.by for attack in release.inference_attacks] if release.kind.is_table else [(DECLARED,)]
     known = Known(
         attacks=tuple(attack.attack_id for attack in release.attacks_to_run),
         membership=tuple(attack_name(spec) for spec in release.membership_attacks),
-        inference=tuple(attack.attack_id for attack in release.inference_attacks),
-        infer=tuple(dict.fromkeys(who for attack in release.inference_attacks for who in attack.by)),
+        inference=release.inference_ids,
+        infer=tuple(dict.fromkeys(who for by in inferring for who in by)),
         kind=release.kind,
         not_of_files=tuple(attack.attack_id for attack in release.attacks_to_run if not attack.traits.uses_external_files),
         p_percent=_list_widths(release, "rank_interval_disclosure"),

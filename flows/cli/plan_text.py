@@ -91,6 +91,8 @@ def describe_plan(release: ReleaseSpec, intruders: tuple[Intruder, ...]) -> list
     asks = "who is in the file" if release.kind.is_table else "whose records the model was trained on"
     rows += [("attack", f"{_describe_membership_attack(attack)} on {asks}") for attack in release.membership_attacks]
     rows += [("attack", f"{describe_method(attack)} on confidential values") for attack in release.inference_attacks]
+    if not release.kind.is_table:
+        rows += [("attack", f"{name} on confidential values") for name in release.inference_ids]
     if release.limits_singling_out:
         rows.append(("attack", "singling out, by predicates over at most three quasi-identifiers"))
     rows += [

@@ -12,6 +12,8 @@ from flows.release import ReleaseSpec
 from flows.run.certificate import ReleasedFile
 from flows.run.publish import compute_sha256
 from flows.run.stage_runner import ReleaseArtifacts, StageRunner, store_part
+from tasks.attack.inference.model_answers import METHOD as MODEL_ANSWERS
+from tasks.attack.inference.task import infer_by_model_answers
 from tasks.attack.membership.methods import AnyModelAttack, attack_name, shadows_needed, teaching
 from tasks.attack.membership.shadow_training import TOGETHER
 from tasks.attack.membership.shadows import Teaching
@@ -53,7 +55,7 @@ def make_model(job: ReleaseJob) -> MadeRelease:
 
 
 def attack_model(job: ReleaseJob, made: MadeRelease) -> AttackResults:
-    """What the model's answers about the people say of who taught it.
+    """What the model's answers about the people say of who taught it, and of their confidential values.
 
     Without a control, one that was made in the same way from half of the source is asked in its place.
     """
@@ -82,13 +84,16 @@ def attack_model(job: ReleaseJob, made: MadeRelease) -> AttackResults:
         )
         for one in attacks
     }
-    return AttackResults(members=job.runner.run_all("membership", calls), answers=answers)
+    members = job.runner.run_all("membership", calls)
+    told = infer_by_model_answers.bind(people, answers, attacked, taught_by, schema, plan, masked.mechanisms, masked.draw)
+    inferred = job.runner.run(f"inference {MODEL_ANSWERS}", told)
+    return AttackResults(members=members, answers=answers, inferred=[inferred])
 
 
 def score_released_model(job: ReleaseJob, found: AttackResults) -> RecordRef[Score]:
     """What the model discloses and what it is good for, and the verdict of the policy."""
     policy, people = store_part(job.release.policy, tuple), _require_people(job)
-    call = score_model.bind(job.masked.data, job.masked.schema, policy, found.members, people, found.answers)
+    call = score_model.bind(job.masked.data, job.masked.schema, policy, found.members, people, found.answers, found.inferred)
     return job.runner.run("score", call)["score"]
 
 
@@ -105,6 +110,7 @@ def report_model(job: ReleaseJob, made: MadeRelease, found: AttackResults, score
         members=found.members,
         people=_require_people(job),
         control=job.masked.control,
+        inferred=found.inferred,
     )
     return job.runner.run("report", call)
 

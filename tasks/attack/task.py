@@ -201,7 +201,7 @@ def ask_model(
     store = Store()
     asked = asked_people(store, people, store.record(schema, Schema))
     try:
-        question = _prepare_question(store, asked, model, training, schema, plan, mechanisms)
+        question = prepare_question(store, asked, model, training, schema, plan, mechanisms)
         train, _ = question.coding.get_labelled_examples(store.table(training))
         refuse_unknown_classes(question.data.labels[asked.frame.target_rows], train.labels)
     except NotApplicable as answer:
@@ -243,7 +243,7 @@ def train_shadows(
     steps = select_repeatable_steps(store.record(mechanisms, Mechanisms))
     seed = read_seed(draw)
     try:
-        question = _prepare_question(store, asked, model, training, schema, plan, mechanisms)
+        question = prepare_question(store, asked, model, training, schema, plan, mechanisms)
         spec, coding = question.spec, question.coding
         learn = learn_like(question.model) if spec.learner is None else learn_with(spec.learner)
         pool = plan_shadows(asked, kind, first + TOGETHER, seed)
@@ -292,7 +292,7 @@ def infer_from_model(
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class _Question:
+class Question:
     """A model that is asked, how tables become examples for it, and the people as it is asked about them."""
 
     spec: ModelSpec
@@ -301,7 +301,7 @@ class _Question:
     data: Examples
 
 
-def _prepare_question(
+def prepare_question(
     store: Store,
     asked: MembershipExperiment,
     model: FileRef | None,
@@ -309,12 +309,13 @@ def _prepare_question(
     schema: RecordRef[Schema],
     plan: RecordRef[ModelSpec],
     mechanisms: RecordRef[Mechanisms],
-) -> _Question:
+) -> Question:
+    """Read the model that is asked, and put the chosen people into its words; see `ask_model`. Raises as `coding_for`."""
     attributes, spec = store.record(schema, Schema), store.record(plan, ModelSpec)
     made = None if model is None else read_model(store.file(model), MODEL_LOCATION)
     people = as_asked(asked.table, attributes, select_repeatable_steps(store.record(mechanisms, Mechanisms)))
     coding = coding_for(spec, attributes, made, store.table(training), people)
-    return _Question(spec, made, coding, coding.examples(people))
+    return Question(spec, made, coding, coding.examples(people))
 
 
 def asked_people(store: Store, people: PeopleOutputs, schema: Schema) -> MembershipExperiment:

@@ -100,6 +100,7 @@ def write_model_report(
     members: list[MembershipOutputs],
     people: PeopleOutputs,
     control: TableRef | None,
+    inferred: list[InferenceOutputs],
 ) -> ReportOutputs:
     """Write both editions of the report on a model."""
     store = Store()
@@ -110,7 +111,8 @@ def write_model_report(
     described = _create_content(
         store, wanted, measured, source, validation, attributes, steps, members, control, rows_out=model.rows
     )
-    full = replace(described, model=model)
+    told = tuple(store.record(produced["result"], InferenceResult) for produced in inferred)
+    full = replace(described, model=model, inference=told)
     curves = partial(_create_roc_curves, store, full, source, members, people)
     return _write_report(store, full, lambda edition: ChartData(edition=edition, membership=curves(edition)))
 

@@ -86,7 +86,7 @@ def _judge_singling_out(content: Content) -> WorkingPartyCriterion:
 def _judge_inference(content: Content) -> WorkingPartyCriterion:
     ran = content.attack_ids + tuple(one.attack for one in content.inference if one.status == "ok")
     found = _judge_risk(content, _INFERENCE, tuple(dict.fromkeys(ran)), LINKED_VALUE_DISCLOSED.name)
-    if found.decision in ("fail", "undecided") or not content.kind.is_table:
+    if found.decision in ("fail", "undecided"):
         return found
     if found.decision == "pass" and "inference" not in find_unlimited_kinds(content.policy, content.subject):
         return found

@@ -74,7 +74,7 @@ def _check_inference(measure: Measure, known: Known, where: str) -> None:
         code="inference-not-asked",
         where=f"{where}.measure",
         what=f"{measure.name} is not measured: no attack of this release infers confidential values",
-        allowed="a released table with a confidential attribute, and no `inference: []`",
+        allowed="a release with a confidential attribute, and no `inference: []`",
         remedy="take `inference: []` out, or the line",
         value=measure.name,
     )
@@ -82,9 +82,11 @@ def _check_inference(measure: Measure, known: Known, where: str) -> None:
 
 def _check_what_is_released(measure: Measure, known: Known, where: str) -> None:
     """Raises InputError for a measure of a table where a model is released, or of a model where a table is."""
-    if known.kind is None or measure.of_membership or measure.only_of_model != known.kind.is_table:
+    if known.kind is None or measure.of_membership or measure.of_inference or measure.only_of_model != known.kind.is_table:
         return
-    fitting = [one.name for one in MEASURES.values() if one.better and (one.only_of_model or one.of_membership)]
+    fitting = [
+        one.name for one in MEASURES.values() if one.better and (one.only_of_model or one.of_membership or one.of_inference)
+    ]
     raise InputError(
         code="measure-of-model" if measure.only_of_model else "measure-of-table",
         where=f"{where}.measure",

@@ -60,7 +60,6 @@ MODEL = ReleaseKind(
     name="model",
     thing="model",
     discloses=("inference", "membership"),
-    cannot_limit=("inference",),
     membership_attacks=DEFAULT_MODEL_ATTACKS,
     is_rehearsed=True,
 )

@@ -106,10 +106,12 @@ def score_model(
     members: list[MembershipOutputs],
     people: PeopleOutputs,
     answers: AnswerOutputs | None,
+    inferred: list[InferenceOutputs],
 ) -> ScoreOutputs:
     """Measure what a released model discloses of who taught it, and what it is good for, and decide.
 
-    answers: what the model answered about the people; None where nobody could be asked about.
+    answers: what the model answered about the people; None where nobody could be asked about. inferred: what its answers tell
+    of confidential values.
     """
     store = Store()
     original, attributes = store.table(data), store.record(schema, Schema)
@@ -120,7 +122,9 @@ def score_model(
     else:
         answered = Answers.create_from_table(store.table(answers["answers"]), store.record(answers["loss"], float))
         accuracy = model_accuracy(answered, _frame(store, people, store.table(people["people"]), attributes))
-    estimates = (*_estimate_membership(store, members, people, original, attributes), accuracy)
+    counts = find_units(original, attributes).counts
+    told = inference_figures(tuple(_read_inference(store, one) for one in inferred), attributes, counts)
+    estimates = (*_estimate_membership(store, members, people, original, attributes), accuracy, *told)
     verdict = decide(store.record(policy, Policy), estimates)
     return {"score": store.put_record(Score(estimates, verdict))}
 

@@ -79,12 +79,15 @@ def test_a_model_is_trained_attacked_and_published_with_a_certificate_and_no_tab
         auc = found[f"membership_auc|{attack}"]
         assert (auc["status"], auc["n_targets"], auc["n_in_release"], auc["reason"]) == ("ok", 40, 20, None)
     assert not any(name.startswith("reidentification") for name in found)
+    told = found["inference_excess|model_answers|declared|vote"]
+    assert (told["status"], told["n_targets"], told["n_in_release"]) == ("ok", 40, 20)
     own = skops.io.get_untrusted_types(file=folder / "model.skops")
     assert set(own) <= set(OWN_TYPES)
     model = skops.io.load(folder / "model.skops", trusted=own)
     table = pd.read_csv(tmp_path / "project" / "survey.csv")
     assert set(model.predict(table[["age", "income", "town"]])) <= {"yes", "no"}
     said = statement_in(folder)["predicate"]
+    assert [one["method"] for one in said["claim"]["attacks"]].count("model_answers") == 1
     claimed = said["claim"]["file"]
     assert (claimed["kind"], claimed["name"], claimed["rows"]) == ("model", "model.skops", 0.75 * ROWS)
     assert [one["name"] for one in claimed["columns"]] == ["age", "income", "town", "vote"]
@@ -107,13 +110,15 @@ def test_a_model_is_trained_attacked_and_published_with_a_certificate_and_no_tab
 
 
 def test_a_model_that_knows_its_people_by_heart_is_refused(certify, tmp_path):
-    strict = [{"measure": "membership_advantage", "at_most": 0.1}]
+    strict = [{"measure": "membership_advantage", "at_most": 0.1}, {"measure": "inference_excess", "at_most": 0.1}]
     ran, manifest = certify(of_model(TREE, membership=[{"method": "loss_threshold"}], policy=strict, **REHEARSAL))
     assert ran.code == 1, ran.err
     folder = folder_of(tmp_path, manifest)
     assert not (folder / "model.skops").exists()
     found = figures(tmp_path, manifest)
     assert found["membership_advantage|loss_threshold"]["low"] > 0.2
+    assert found["inference_success|model_answers|declared|vote"]["value"] == 1.0
+    assert [one["decision"] for one in scorecard_of(tmp_path, manifest)["criteria"]] == ["fail", "fail"]
     assert "yes and no" not in (folder / "report.html").read_text()  # the classes are values: of a refused model none is shown
 
 
@@ -362,3 +367,14 @@ def test_what_was_there_already_does_not_shorten_the_time_that_is_left(capsys):
     lines.advance_step("shadow models", 24, 32, 31.0, cached=24)
     lines.advance_step("shadow models", 28, 32, 62.0, cached=24)
     assert capsys.readouterr().out.splitlines() == ["shadow models: 24 of 32", "shadow models: 28 of 32, about 62 s left"]
+
+
+def test_both_lines_on_inference_answer_the_kind_of_a_model(sdcert, tmp_path):
+    lines = [{"measure": f"inference_{what}", "at_most": 0.9} for what in ("excess", "asserted")]
+    change = of_model(policy=[*LOOSE, *lines], not_limited={})
+    ran = sdcert("check", write_release(tmp_path / "project", change))
+    assert ran.code == 0, ran.out + ran.err
+    assert "model_answers" in ran.out
+    ran = sdcert("check", write_release(tmp_path / "project", {**change, "policy": [*LOOSE, lines[0]]}))
+    assert ran.code == 2
+    assert "{measure: inference_asserted, at_most: <limit>}" in ran.err

@@ -67,7 +67,8 @@ def test_none_of_the_three_risks_is_claimed_to_be_measured(certified, control):
     jsonschema.validate(said, create_predicate_schema())
     risks = said["criteria_wp29"]
     note = risks.pop("note")
-    assert {value for risk in risks.values() for value in risk.values()} == {"not assessed"}
+    assert {value for risk in risks.values() for name, value in risk.items() if name != "reason"} == {"not assessed"}
+    assert [name for name, risk in risks.items() if "reason" in risk] == ["inference"]  # the only one that can be measured
     assert note == working_party_of_model(content)
     assert working_party_of_model(content).facts == {"is_rehearsed": control is None}
     assert note in list_known_limits(content)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tasks.attack.inference.experiment import count_people_asked, list_secrets
+from tasks.attack.membership.frame import count_targets
 from tasks.microdata.units import find_units
 from tasks.score.inference import compute_smallest_excess_limit
 from tasks.score.singling_out import compute_smallest_singling_out_limits
@@ -21,10 +22,25 @@ def count_inferred_people(
     release: ReleaseSpec, original: Microdata, schema: Schema, outside: Microdata | None
 ) -> People | None:
     """Whose values are inferred; None: nobody's are, or nobody is compared."""
+    if not release.kind.is_table:
+        return _count_asked_by_model(release, original, schema, outside)
     if not release.inference_attacks or not list_secrets(schema, release.intruder.knows or ()):
         return None
     most = max(attack.train_at_most for attack in release.inference_attacks)
     return _count_people(release, original, schema, outside, most)
+
+
+def _count_asked_by_model(
+    release: ReleaseSpec, original: Microdata, schema: Schema, outside: Microdata | None
+) -> People | None:
+    """On either side as many as membership attacks ask about."""
+    if not list_secrets(schema, ()):
+        return None
+    units = find_units(original, schema).n_units
+    others = round(units * (release.control_share or 0.5)) if outside is None else find_units(outside, schema).n_units
+    every = units if outside is None else units + others
+    asked = count_targets(every - others, others, every)
+    return asked, asked
 
 
 def count_people_singled_out(

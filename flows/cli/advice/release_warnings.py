@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from tasks.attack.inference.model_answers import FEWEST_OF_SUBGROUP
 from tasks.mask.methods import resolve_steps
 from tasks.microdata.alignment import ROWS_OF_NOBODY
 from tasks.microdata.schema import Role, Scale
@@ -115,7 +116,8 @@ def _find_narrow_inference_lines(release: ReleaseSpec, inferred: tuple[int, int]
     if inferred is None:
         return
     smallest = compute_smallest_excess_limit(*inferred)
-    of_part = compute_smallest_excess_limit(*(min(attack.fewest_of_subgroup for attack in release.inference_attacks),) * 2)
+    fewest = min((attack.fewest_of_subgroup for attack in release.inference_attacks), default=FEWEST_OF_SUBGROUP)
+    of_part = compute_smallest_excess_limit(fewest, fewest)
     for i, line in enumerate(release.policy):
         if line.measure == INFERENCE_EXCESS.name and line.limit < smallest:
             yield (

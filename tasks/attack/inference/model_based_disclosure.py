@@ -115,7 +115,7 @@ def infer_values(
     inputs = encode_each_input(experiment.rows, people, schema, knows)
     shown, asked = join_inputs(inputs, knows)
     seed = int(rng.integers(2**32))
-    columns, answers = {"half": _deal_halves(experiment.is_member, rng)}, {}
+    columns, answers = {"half": deal_halves(experiment.is_member, rng)}, {}
     for way, (learner, secret) in ways.items():
         taught = teach(learner, secret, shown, seed)
         guesses, sure = taught.answer(asked)
@@ -228,7 +228,8 @@ def _find_same_learner(
     return same or next(others, None) or next(iter(usable.values()))
 
 
-def _deal_halves(is_member: Booleans, rng: np.random.Generator) -> Floats:
+def deal_halves(is_member: Booleans, rng: np.random.Generator) -> Floats:
+    """Shape (n_units,): 0 or 1, a random half of the members and of the others is in half 1."""
     half = np.zeros(len(is_member))
     for side in (is_member, ~is_member):
         dealt = rng.permutation(np.flatnonzero(side))

@@ -30,6 +30,7 @@ from tasks.score.measures.inference import (
 from tasks.score.policy import DECLARED
 
 SUCCESS_HEADS = ("Release", "Original", "Original of others", "Blind guess", "Other people, by the release")
+MODEL_HEADS = ("People who taught it", "Blind guess", "Other people")
 DECIDING_HEADS = ("Excess", "Excess, worst part", "Asserted", "Asserted, worst part")
 AGREEMENT_HEADS = ("People in the release", "Other people")
 DASH = "\u2013"
@@ -51,7 +52,8 @@ def describe_inference(content: Content) -> tuple[Sentence, ...]:
     """Who inferred what, and with what success; empty where nobody did."""
     if not content.inference:
         return ()
-    asks = say("inference.asks", result=content.inference[0], is_rehearsed=_is_rehearsed(content))
+    view = "inference.asks" if content.kind.is_table else "inference.asks_a_model"
+    asks = say(view, result=content.inference[0], is_rehearsed=_is_rehearsed(content))
     return (asks, *describe_worst_inference(content))
 
 
@@ -59,7 +61,7 @@ def describe_worst_inference(content: Content) -> Iterator[Sentence]:
     """The attribute of which the release tells most beyond what is known of everybody, and that of which most is asserted."""
     excess, asserted = (content.worst(one.name) for one in (INFERENCE_EXCESS, INFERENCE_ASSERTED))
     if excess is not None:
-        yield say("inference.excess", excess=excess, is_rehearsed=_is_rehearsed(content))
+        yield say("inference.excess", excess=excess, is_rehearsed=_is_rehearsed(content), of_model=not content.kind.is_table)
     if asserted is not None:
         yield say("inference.asserted", asserted=asserted)
 
@@ -74,6 +76,16 @@ def list_success_rows(content: Content) -> tuple[TextRow, ...]:
         control = _find(content, INFERENCE_CONTROL.name, who)
         cells = (figure_text(success), *map(figure_text, others), blind, figure_text(control))
         rows.append(TextRow(head=_head(content, who), cells=cells))
+    return tuple(rows)
+
+
+def list_model_rows(content: Content) -> tuple[TextRow, ...]:
+    """One row per confidential attribute: how often the answers of a released model tell the value, and of whom."""
+    rows = []
+    for who in _list_inferred(content):
+        success, control = (_find(content, one.name, who) for one in (INFERENCE_SUCCESS, INFERENCE_CONTROL))
+        blind = DASH if success is None or success.chance is None else format_share(success.chance)
+        rows.append(TextRow(head=_head(content, who), cells=(figure_text(success), blind, figure_text(control))))
     return tuple(rows)
 
 
@@ -131,7 +143,7 @@ def list_agreement_rows(content: Content) -> tuple[TextRow, ...]:
 
 def describe_inference_settings(result: InferenceResult) -> Sentence:
     """How the figures of an attack are counted, for the certificate."""
-    return say("inference.settings", result=result)
+    return say("inference.settings" if result.learners else "inference.settings_of_a_model", result=result)
 
 
 def _is_rehearsed(content: Content) -> bool:

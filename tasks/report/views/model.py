@@ -8,6 +8,7 @@ from tasks.microdata.estimate import Estimate
 from tasks.microdata.numbers import format_share, format_with_unit
 from tasks.microdata.words import join_with_and
 from tasks.report.content import Content
+from tasks.report.views.inference import describe_worst_inference
 from tasks.report.views.membership import worst_of_membership
 from tasks.report.views.missing_limits import is_limited
 from tasks.report.views.rows import Bar, FigureRow, TextRow, bounds_text
@@ -28,8 +29,9 @@ def model_in_words(content: Content) -> tuple[Sentence, ...]:
 
 
 def describe_model_results(content: Content) -> tuple[str, ...]:
-    """What the attacks found of who taught it, and how often it is right."""
-    return (*filter(None, (worst_of_membership(content),)), *_accuracy_in_words(content))
+    """What the attacks found of who taught it, how often it is right, and what its answers tell of confidential values."""
+    told = describe_worst_inference(content)
+    return (*filter(None, (worst_of_membership(content),)), *_accuracy_in_words(content), *told)
 
 
 def not_limited_of_model(content: Content) -> Iterator[str]:
@@ -53,7 +55,7 @@ def limits_of_model(content: Content) -> tuple[Sentence, ...]:
 
 
 def working_party_of_model(content: Content) -> Sentence:
-    """What the figures of membership mean for the three risks of WP29, none of which an attack on a model measures."""
+    """What the figures mean for the three risks of WP29, of which attacks on a model measure inference alone."""
     return say("model.working_party", is_rehearsed=content.is_membership_rehearsal)
 
 
