@@ -162,3 +162,21 @@ def test_every_learner_infers_what_follows_from_one_input(numbers, form):
         assert right.mean() > 0.7, learner
         assert ((sure >= 0) & (sure <= 1)).all()
         assert right[sure >= np.median(sure)].mean() >= right.mean(), learner
+
+
+def test_after_noise_the_nearest_row_tells_what_no_model_does():
+    """Six numbers with noise of 0.3 sd, and a secret that follows from none: nearly everybody is nearest to their own row."""
+    rng = np.random.default_rng(4)
+    numbers, vote = rng.normal(size=(600, 6)), rng.integers(0, 2, 600)
+    data = Microdata.from_columns({**{f"x{i}": numbers[:, i] for i in range(6)}, "vote": vote})
+    members, others = (data.take(np.arange(300) + first) for first in (0, 300))
+    moved = numbers[:300] + rng.normal(0, 0.3, (300, 6))
+    released = Microdata.from_columns({**{f"x{i}": moved[:, i] for i in range(6)}, "vote": vote[:300]})
+    asked = create_experiment(members, others, released, np.arange(300), schema(data), 3000, rng)
+    learners = ("random_forest", "nearest_neighbours", "nearest_row")
+    spec = ModelBasedDisclosure(method="model_based_disclosure", learners=learners, folds=2, inputs_at_most=0)
+    fates = infer_values(spec, asked, schema(data), (), tuple(f"x{i}" for i in range(6)), "vote", rng).fates
+    right = {name: fates.floats(f"right:{name}:value") for name in learners}
+    assert right["nearest_row"][asked.is_member].mean() > 0.9
+    assert right["nearest_row"][~asked.is_member].mean() == pytest.approx(0.5, abs=0.09)
+    assert max(right[name][asked.is_member].mean() for name in learners[:2]) < 0.85

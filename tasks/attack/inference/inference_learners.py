@@ -17,6 +17,7 @@ LearnerName = Literal[
     "random_forest",
     "decision_tree",
     "nearest_neighbours",
+    "nearest_row",
     "naive_bayes",
     "logistic_regression",
     "linear_regression",
@@ -42,8 +43,9 @@ def create_learner(name: LearnerName, *, numbers: bool, n: int, random_state: in
 
     `random_forest` sees every record in each tree and grows pure leaves, so that it knows the records by heart; a
     `decision_tree` has leaves of at least 20 records; `nearest_neighbours` weighs 10 rows by their distance, so that a row
-    at distance 0 decides alone; a `support_vector_machine` has a Gaussian kernel, and takes a number in standard deviations.
-    The others are as scikit-learn has them. Their draws follow from `random_state` alone.
+    at distance 0 decides alone; `nearest_row` takes the value of the nearest one, as a link does, and is sure of every
+    category; a `support_vector_machine` has a Gaussian kernel, and takes a number in standard deviations. The others are as
+    scikit-learn has them. Their draws follow from `random_state` alone.
     scikit-learn takes seconds to import, and is imported here.
     """
     with one_at_a_time():
@@ -63,6 +65,9 @@ def create_learner(name: LearnerName, *, numbers: bool, n: int, random_state: in
         case "nearest_neighbours":
             kind = neighbours.KNeighborsRegressor if numbers else neighbours.KNeighborsClassifier
             return kind(n_neighbors=min(NEIGHBOURS, n), weights="distance", n_jobs=1)
+        case "nearest_row":
+            kind = neighbours.KNeighborsRegressor if numbers else neighbours.KNeighborsClassifier
+            return kind(n_neighbors=1, n_jobs=1)
         case "naive_bayes":
             return bayes.GaussianNB()
         case "logistic_regression":
