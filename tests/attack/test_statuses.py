@@ -25,6 +25,7 @@ NO_OBJECT = {
     "{} is masked, and its released values are neither the original ones nor means of groups": 1,
     "fewer than {} released rows show a value, or fewer than {} people have one": 1,
     "none of the attack's learners can guess such an attribute": 1,
+    "fewer than {} people who are asked about taught the model and have a value": 1,
     "the {} nearest of fewer rows do not exist": 1,
     "the model has not learned the class of most people who are asked about": 1,
     "the links of `{}` have no {}": 1,
@@ -51,6 +52,7 @@ LACKS_KNOWLEDGE = {
     "one to one, they have to know that all their records are in the release": 1,
     "one to one, they have to hold the whole original of a complete release": 1,
     "the intruder knows nothing else from which it could be inferred": 1,
+    "the records that the intruder has show fewer than two values of it": 1,
     "the attack says itself what its intruder knows: nobody else is asked": 1,
 }
 HOLDS_A_SHARE = {
