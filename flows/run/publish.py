@@ -25,7 +25,7 @@ from tasks.microdata.errors import InputError
 from tasks.microdata.regular_files import read_file
 from tasks.runtime.files import hold_file_lock, sync_folder, write_whole
 from tasks.runtime.processes import is_taken
-from tasks.runtime.settings import Home
+from tasks.runtime.settings import Home, read_users_umask
 
 PARTIAL = ".partial-"
 LATEST, DRAFT_OF_LATEST = "latest", ".latest-"
@@ -46,11 +46,12 @@ class FolderDraft:
 
     def add(self, name: str, content: bytes) -> None:
         self._is_the_same()
-        write_whole(self.folder / name, content)
+        write_whole(self.folder / name, content, mode=0o666 & ~read_users_umask(), whatever_umask=True)
 
     def appear(self) -> Path:
-        """Make the folder appear by one rename."""
+        """Make the folder appear by one rename, with the rights that the user's umask leaves."""
         self._is_the_same()
+        self.folder.chmod(0o777 & ~read_users_umask())
         self.folder.rename(self.final)
         sync_folder(self.final.parent)
         return self.final
@@ -69,7 +70,7 @@ def draft_release_folder(output: Path, release: str, run: str) -> Iterator[Folde
     """
     parent = output / release
     refuse_link(parent)
-    parent.mkdir(parents=True, exist_ok=True)
+    _make_folders(parent)
     refuse_link(parent)  # whoever may write there could have been quicker
     clear_partial(parent)
     folder = parent / f"{PARTIAL}{os.getpid()}-{run}"
@@ -86,6 +87,15 @@ def draft_release_folder(output: Path, release: str, run: str) -> Iterator[Folde
         raise
     finally:
         os.close(held)
+
+
+def _make_folders(folder: Path) -> None:
+    """Make the folders that are missing, with the rights that the user's umask leaves."""
+    missing = [path for path in (folder, *folder.parents) if not path.exists()]
+    for path in reversed(missing):
+        with suppress(FileExistsError):  # another process was quicker
+            path.mkdir()
+            path.chmod(0o777 & ~read_users_umask())
 
 
 def refuse_link(parent: Path) -> None:

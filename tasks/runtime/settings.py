@@ -11,6 +11,7 @@ from tasks.runtime.refusals import explain_refusal
 from tasks.runtime.server_guard import guard_servers
 
 PRIVATE = 0o077  # umask: whatever is written is readable by its owner alone
+USERS_UMASK = "SDCERT_UMASK"  # the umask of the user, as octal digits: processes that this one starts find the private one
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,14 +54,22 @@ class Home:
         return self.folder("runs")
 
 
+def read_users_umask() -> int:
+    """The umask under which this program was started: what is published gets the rights that it leaves."""
+    try:
+        return int(os.environ[USERS_UMASK], 8) & 0o777
+    except (KeyError, ValueError):
+        return PRIVATE
+
+
 def prepare_environment() -> Home:
     """Set what Prefect, MLflow and the process need; call before importing them. What the user has set, stays.
 
-    Telemetry is off, Prefect keeps its database in the private folder, results are JSON, every file is private, a Prefect
-    server that is started asks for a password, and native libraries use one thread a task, so that sums do not depend on the
-    number of cores.
+    Telemetry is off, Prefect keeps its database in the private folder, results are JSON, every file is private unless it is
+    published, a Prefect server that is started asks for a password, and native libraries use one thread a task, so that sums do
+    not depend on the number of cores.
     """
-    os.umask(PRIVATE)
+    os.environ.setdefault(USERS_UMASK, f"{os.umask(PRIVATE):03o}")
     home = Home.current()
     try:
         home.folder("runs")

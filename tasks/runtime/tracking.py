@@ -11,6 +11,8 @@ import json
 import logging
 import os
 import re
+import shutil
+import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -73,7 +75,7 @@ class Tracking:
         self._ask(lambda: self._mlflow.set_tag(self._id, encode_name(name), value))
 
     def artifact(self, path: Path) -> None:
-        self._ask(lambda: self._mlflow.log_artifact(self._id, str(path)))
+        self._ask(self._log_artifact, path)
 
     def child(self, name: str, parameters: Mapping[str, Any], figures: Mapping[str, float]) -> None:
         """A run below this one, unless it has one of this name."""
@@ -141,6 +143,13 @@ class Tracking:
         entries = [Param(name, value) for name, value in parameters.items()]
         for start in range(0, len(entries), PARAMETERS_PER_BATCH):
             self._mlflow.log_batch(of or self._id, params=entries[start : start + PARAMETERS_PER_BATCH])
+
+    def _log_artifact(self, path: Path) -> None:
+        """MLflow keeps the rights of what it copies; those of a published file are not for a folder of the home."""
+        with tempfile.TemporaryDirectory() as folder:
+            private = Path(folder, path.name)
+            shutil.copyfile(path, private)
+            self._mlflow.log_artifact(self._id, str(private))
 
     def _log_metrics(self, values: dict[str, float], of: str = "") -> None:
         from mlflow.entities import Metric

@@ -6,6 +6,7 @@ terminal, Prefect's answers and the ledger say.
 
 import json
 import re
+import stat
 from base64 import b64decode
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from outcomes import folder_of, newest_manifest, public_scorecard_of
 from prefect_servers import asked
 from release_files import CANARY, RELEASE, survey, write_release
 
+from flows.run.publish import draft_release_folder
 from tasks.microdata.refs import TableRef
 from tasks.runtime.artifacts import Store
 
@@ -188,11 +190,22 @@ def test_the_canary_is_there_to_be_found(certify, home):
     assert CANARY["income"] in table.floats("income")
 
 
-def test_private_files_are_private(certified, tmp_path, home):
-    manifest = certified.manifest
-    opened = [path for path in home.rglob("*") if path.stat().st_mode & 0o077]
-    assert opened == []
-    assert folder_of(tmp_path, manifest).stat().st_mode & 0o077 == 0
+def test_private_files_are_private(certified, home):
+    assert [path for path in home.rglob("*") if path.stat().st_mode & 0o077] == []
+
+
+@pytest.mark.parametrize(
+    ("umask", "of_files", "of_folders"), [("022", 0o644, 0o755), ("002", 0o664, 0o775), ("077", 0o600, 0o700)]
+)
+def test_what_is_published_has_the_rights_that_the_users_umask_leaves(own, tmp_path, monkeypatch, umask, of_files, of_folders):
+    monkeypatch.setenv("SDCERT_UMASK", umask)
+    with draft_release_folder(tmp_path / "a" / "releases", "one", "20261127T000000Z-aaaaaa") as draft:
+        draft.add("report.html", b"<p>")
+        assert stat.S_IMODE(draft.folder.stat().st_mode) == 0o700  # nobody reads what is not whole
+        folder = draft.appear()
+    assert stat.S_IMODE((folder / "report.html").stat().st_mode) == of_files
+    made = (folder, *list(folder.parents)[: len(folder.relative_to(tmp_path).parts) - 1])
+    assert {stat.S_IMODE(one.stat().st_mode) for one in made} == {of_folders}
 
 
 def test_the_public_figures_are_rounded(certified, tmp_path, home):
