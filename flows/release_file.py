@@ -37,16 +37,16 @@ def load_release(path: Path) -> ReleaseSpec:
     """
     document, questions = extract_questions(read_document(path))
     refuse_open_questions(document, questions)
-    return _load_release_document(document)
+    return load_release_document(document)
 
 
 def load_draft(path: Path) -> ReleaseSpec:
     """As `load_release`, but open questions (`decide`) are left out instead of refused."""
-    return _load_release_document(extract_questions(read_document(path))[0])
+    return load_release_document(extract_questions(read_document(path))[0])
 
 
-def _load_release_document(document: Document) -> ReleaseSpec:
-    """The release of a document; an error gets its line here, from the document that is read."""
+def load_release_document(document: Document) -> ReleaseSpec:
+    """The release that a document describes; an error gets its line here, from the document that is read."""
     try:
         release = validate_document(ReleaseSpec, document)
         try:

@@ -36,18 +36,23 @@ def certify(
     new_draw: Annotated[bool, typer.Option(help="draw a new seed: a new attempt, counted as one in the statement")] = False,
 ) -> int:
     """Certify a release: mask, attack, score, decide, report. Exit code 0 certified, 1 not certified."""
-    from flows.release_file import load_release, locate_error
-    from tasks.runtime.failures import StageFailure
-
-    try:
-        done = certify_loaded(load_release(release), release, output, refresh=refresh, new_draw=new_draw)
-    except StageFailure as failure:
-        raise (locate_error(failure.cause, release) if isinstance(failure.cause, InputError) else failure) from None
+    done = certify_file(release, output, refresh=refresh, new_draw=new_draw)
     scorecard = json.loads(read_text_file(Path(done["folder"]) / "scorecard.json"))
     if as_json:
         sys.stdout.write(json.dumps(scorecard, indent=1, sort_keys=True, ensure_ascii=False) + "\n")
     print_verdict(terminal(stderr=as_json, soft_wrap=True), scorecard, Path(done["folder"]))
     return 0 if scorecard["verdict"] == "certified" else 1
+
+
+def certify_file(path: Path, output: Path, *, refresh: bool = False, new_draw: bool = False) -> dict[str, str]:
+    """Run the flow on a release file; returns the run, its verdict and its folder. InputError has the line of the file."""
+    from flows.release_file import load_release, locate_error
+    from tasks.runtime.failures import StageFailure
+
+    try:
+        return certify_loaded(load_release(path), path, output, refresh=refresh, new_draw=new_draw)
+    except StageFailure as failure:
+        raise (locate_error(failure.cause, path) if isinstance(failure.cause, InputError) else failure) from None
 
 
 def certify_loaded(release: Any, path: Path, output: Path, *, refresh: bool = False, new_draw: bool = False) -> dict[str, str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
@@ -73,9 +73,35 @@ def verify(
     Bytes are compared first. Where they differ, the table in the file is compared, in whatever format it is; a file that holds
     more than the table (metadata, labels, comments, hidden members of an archive) matches with --content-only alone.
     """
+    verified = verify_released_file(file, certificate, key or [], at, content_only=content_only)
+    if as_json:
+        sys.stdout.write(json.dumps(verified.serialise(), indent=1) + "\n")
+    else:
+        _print(verified.found, file, verified.later)
+    return 0 if verified.found.matches else 1
+
+
+@dataclass(frozen=True, slots=True)
+class VerifiedFile:
+    """What was found of a file, by which certificate and as of when. later: the releases since that break the certificate."""
+
+    found: CertificateVerification
+    file: Path
+    certificate: Path
+    at: datetime
+    later: tuple[LaterRelease, ...]
+
+    def serialise(self) -> dict[str, Any]:
+        """What `--json` prints."""
+        return _serialise_verification(self.found, self.file, self.certificate, self.at, self.later)
+
+
+def verify_released_file(
+    file: Path, certificate: Path | None, keys: list[Path], at: str | None, *, content_only: bool
+) -> VerifiedFile:
+    """Check a released file as `sdcert verify` does. Raises InputError for what cannot be read, and where no key is known."""
     from tasks.audit.certificates.certificate_verification import verify_file
 
-    keys = key or []
     _check_readable(file, "RELEASED_FILE", "the released file, or a document issued with it")
     _refuse_signed(file)
     where = certificate or _find_certificate_beside(file)
@@ -83,12 +109,7 @@ def verify(
     keyring, as_of = _read_keyring(keys), parse_timestamp(at, "--at")
     content = _read_content(where)
     found = _read(file, lambda: verify_file(file, content, keyring, as_of, beside=where.parent, content_only=content_only))
-    later = _find_breaking_releases(found)
-    if as_json:
-        sys.stdout.write(json.dumps(_serialise_verification(found, file, where, as_of, later), indent=1) + "\n")
-    else:
-        _print(found, file, later)
-    return 0 if found.matches else 1
+    return VerifiedFile(found, file, where, as_of, _find_breaking_releases(found))
 
 
 def _find_breaking_releases(found: CertificateVerification) -> tuple[LaterRelease, ...]:

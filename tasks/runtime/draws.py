@@ -143,7 +143,12 @@ def _create_damage_error(path: Path, what: str, otherwise: str) -> InputError:
 
 def keep_chosen_seed(number: int) -> str:
     """The draw of a seed that somebody chose: reproducible and therefore no secret; never for publication."""
-    return keep_seed(hashlib.sha256(f"chosen seed {number}".encode()).digest())
+    return keep_seed(derive_chosen_seed(number))
+
+
+def derive_chosen_seed(number: int) -> bytes:
+    """The 32 bytes of a seed that somebody chose, which everybody can compute. Keeps nothing."""
+    return hashlib.sha256(f"chosen seed {number}".encode()).digest()
 
 
 def keep_seed(seed: bytes) -> str:

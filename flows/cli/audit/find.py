@@ -75,14 +75,48 @@ class Origin:
 
 
 def find_runs(file: Path | None, *, last: int, as_json: bool, **asked: Any) -> int:
-    """Print the runs that are asked for, newest first; exit code 0 if there are any, 1 if none.
+    """Print the runs that are asked for, newest first; exit code 0 if there are any, 1 if none. Raises as `search_runs`."""
+    from flows.cli.audit.show import print_family
+
+    found = search_runs(file, last=last, **asked)
+    if as_json:
+        sys.stdout.write(json.dumps(found.serialise(), indent=1) + "\n")
+    else:
+        _print(found.runs, found.assessments, found.total, found.words)
+        print_family(found.family)
+    return FOUND if found.runs else NOT_FOUND
+
+
+@dataclass(frozen=True, slots=True)
+class FoundRuns:
+    """Runs, newest first, with what speaks against their entries. total: how many there are in all. words: how they were found.
+
+    family: the releases about the same persons, of the only run or of the one that a file comes from; None: of no run.
+    """
+
+    runs: list[RunEntries]
+    assessments: list[EntryAssessment]
+    total: int
+    words: str
+    family: list[dict[str, Any]] | None
+
+    def serialise(self) -> dict[str, Any]:
+        """What `--json` prints."""
+        from flows.cli.audit.run_descriptions import summarise_run
+
+        runs = [summarise_run(one, of_it) for one, of_it in zip(self.runs, self.assessments, strict=True)]
+        content = {"found": self.total, "shown": len(runs), "how": self.words, "runs": runs}
+        return content if self.family is None else content | {"family": self.family}
+
+
+def search_runs(file: Path | None, *, last: int, **asked: Any) -> FoundRuns:
+    """The runs that a file comes from, or that are asked for, newest first, at most so many.
 
     Raises InputError for a wrong date or verdict, and for a file that cannot be read. Cost: under a second at 100,000 entries;
     a table that has the columns and rows of a release is read and compared as well, and where a family is shown, the private
     manifest of each certified run is read.
     """
     from flows.cli.audit.run_descriptions import assess_entries, create_query, explain_nothing_found, open_trail_index, trust_in
-    from flows.cli.audit.show import print_family
 
     query = create_query(WHERE, **asked)
     with open_trail_index() as index:
@@ -92,13 +126,7 @@ def find_runs(file: Path | None, *, last: int, as_json: bool, **asked: Any) -> i
         trust = trust_in(index) if found else None
         assessments = [assess_entries(index.lines_of(one), trust) for one in found if trust is not None]
         words = origin.words if found or (file is not None and origin.query is None) else explain_nothing_found(index, query)
-    family = _list_family(found, file)
-    if as_json:
-        _print_json(found, assessments, total, words, family)
-    else:
-        _print(found, assessments, total, words)
-        print_family(family)
-    return FOUND if found else NOT_FOUND
+    return FoundRuns(found, assessments, total, words, _list_family(found, file))
 
 
 def _list_family(found: list[RunEntries], file: Path | None) -> list[dict[str, Any]] | None:
@@ -273,18 +301,3 @@ def _create_table(found: list[RunEntries]) -> Table:
         cells = (one.run, format_moment(one.began_at), find_release_name(one)[0], summarise_verdict(one), describe_asker(one))
         table.add_row(*(Text(escape_terminal(cell)) for cell in cells))
     return table
-
-
-def _print_json(
-    found: list[RunEntries],
-    assessments: list[EntryAssessment],
-    total: int,
-    words: str,
-    family: list[dict[str, Any]] | None,
-) -> None:
-    from flows.cli.audit.run_descriptions import summarise_run
-
-    runs = [summarise_run(one, of_it) for one, of_it in zip(found, assessments, strict=True)]
-    content = {"found": total, "shown": len(runs), "how": words, "runs": runs}
-    content |= {} if family is None else {"family": family}
-    sys.stdout.write(json.dumps(content, indent=1) + "\n")

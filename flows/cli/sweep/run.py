@@ -36,6 +36,7 @@ LINES_EVERY_SECONDS = 15.0
 STOPPED = 3  # as for what broke: it was no result that ended it
 _NAMED = 10
 Say = Callable[[str], None]
+Show = Callable[["SweepExecution", "SweepResult", str | None], None]
 
 
 @group.command(RUN)
@@ -69,9 +70,24 @@ def run(
 def sweep_over(
     file: Path | None, resume: str | None, store: str | None, backend: ComputeBackend, *, yes: bool, as_json: bool
 ) -> int:
-    """Plan, compute, show. Returns 0, 1 where no point has both figures, 3 where a search stopped early.
+    """Plan, compute, show. Returns as `compute_sweep_file`."""
+    from flows.cli.sweep.result import as_dict, print_sweep_result
 
-    Interrupted, it says how to go on.
+    def show(execution: SweepExecution, found: SweepResult, problem: str | None) -> None:
+        say = terminal(stderr=True, soft_wrap=True) if as_json else terminal(soft_wrap=True)
+        print_sweep_result(lambda text: say.print(escape_terminal(text)), execution, found, problem)
+        if as_json:
+            sys.stdout.write(json.dumps(as_dict(execution, found), indent=1, sort_keys=True, ensure_ascii=False) + "\n")
+
+    return compute_sweep_file(file, resume, store, backend, show, yes=yes)
+
+
+def compute_sweep_file(
+    file: Path | None, resume: str | None, store: str | None, backend: ComputeBackend, show: Show, *, yes: bool
+) -> int:
+    """Plan and compute a sweep, and hand over what came of it, with what went wrong with its tracking, to `show`.
+
+    Returns 0, 1 where no point has both figures, 3 where a search stopped early. Interrupted, it says how to go on.
     """
     from flows.sweep.compute_backend import find_storage_url
 
@@ -91,14 +107,13 @@ def sweep_over(
         sweep = _load_reachable_sweep(path)
         say(f"sdcert: sweep {sweep.spec.name} ({path})")
         with _open_sweep(sweep, storage, resume, say) as execution:
-            return _plan_and_run(execution, path, backend, console, say, yes=yes, as_json=as_json)
+            return _plan_and_run(execution, path, backend, console, say, show, yes=yes)
 
 
 def _plan_and_run(
-    execution: SweepExecution, path: Path, backend: ComputeBackend, console: Console, say: Say, *, yes: bool, as_json: bool
+    execution: SweepExecution, path: Path, backend: ComputeBackend, console: Console, say: Say, show: Show, *, yes: bool
 ) -> int:
     from flows.cli.earlier_text import describe_joined_releases
-    from flows.cli.sweep.result import as_dict, print_sweep_result
     from flows.sweep.pool import BlockPool
 
     storage = execution.basis.storage
@@ -118,9 +133,7 @@ def _plan_and_run(
             execution.record.end("not begun", done=execution.n_done)
             return 0
         found, problem = _compute_sweep(execution, backend, pool, console, say, path)
-    print_sweep_result(say if as_json else _create_stdout_writer(), execution, found, problem)
-    if as_json:
-        sys.stdout.write(json.dumps(as_dict(execution, found), indent=1, sort_keys=True, ensure_ascii=False) + "\n")
+    show(execution, found, problem)
     return STOPPED if execution.is_stopped else int(found.on_the_map == 0)
 
 
@@ -290,11 +303,6 @@ class _Progress:
         known = now - began > LINES_EVERY_SECONDS / 2 and first < done < of
         left = f", about {_format_duration((now - began) / (done - first) * (of - done))} left" if known else ""
         self._console.print(f"{done:,} of {of:,} trials{left}")
-
-
-def _create_stdout_writer() -> Say:
-    console = terminal(soft_wrap=True)
-    return lambda text: console.print(escape_terminal(text))
 
 
 def _format_duration(seconds: float) -> str:
