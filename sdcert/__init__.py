@@ -2,7 +2,8 @@
 
 >>> import pandas as pd
 >>> import sdcert as sc
->>> df = pd.DataFrame({"age": [20, 25, 30, 35, 40, 45, 50, 55] * 5, "income": [100, 300, 200, 500, 900] * 8, "ill": ["no", "no", "yes", "no"] * 10})
+>>> df = pd.DataFrame({"age": [20, 25, 30, 35, 40, 45, 50, 55] * 5, "income": [100, 300, 200, 500, 900] * 8})
+>>> df["ill"] = ["no", "no", "yes", "no"] * 10
 >>> r = sc.mask(df, "microaggregation", attributes=["age", "income"], k=5, declare={"ill": {"role": "confidential"}})
 >>> a = sc.attack(df, r, knows=["age", "income"])
 >>> s = sc.score(df, r, attacks=[a])

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from flows.release import ReleaseSpec
 from sdcert.figure_tables import FigureTable, find_worst, select_declared
-from sdcert.masked_frames import Declared, MaskedFrame, adopt, require_source
+from sdcert.masked_frames import MaskedFrame, RoleDeclarations, adopt, require_source
 from sdcert.rehearsals import (
     Content,
     compute_as_stages_do,
@@ -86,7 +86,7 @@ def attack(
     attacks: Sequence[str | Mapping[str, Any]] | None = None,
     insiders: bool = False,
     curve: bool = False,
-    declare: Declared | None = None,
+    declare: RoleDeclarations | None = None,
     **intruder: Any,
 ) -> AttackFigures:
     """Attack a masked data frame by linkage, as `sdcert certify` does.
@@ -136,7 +136,7 @@ def _create_masked_frame(
     masked: Any,
     knows: Sequence[str] | None,
     mechanism: Sequence[Mapping[str, Any]] | None,
-    declare: Declared | None,
+    declare: RoleDeclarations | None,
 ) -> MaskedFrame:
     if not isinstance(masked, MaskedFrame):
         return adopt(frame, masked, mechanism=mechanism, declare=declare, knows=knows)

@@ -12,7 +12,7 @@ from flows.release import collect_policy_names
 from flows.run.criterion_text import describe_criterion
 from sdcert.figure_tables import FigureTable
 from sdcert.frame_attacks import AttackFigures
-from sdcert.masked_frames import Declared, MaskedFrame, adopt, require_source
+from sdcert.masked_frames import MaskedFrame, RoleDeclarations, adopt, require_source
 from sdcert.rehearsals import Content, compute_as_stages_do, create_rehearsed_release, relocate_to_call
 from tasks.attack.methods import Attack
 from tasks.attack.outcomes.outcome import AttackResult
@@ -148,7 +148,7 @@ def decide(
 
 def _find_masked_frame(frame: Any, masked: Any, attacks: Sequence[AttackFigures]) -> MaskedFrame:
     """What the attacks were on; InputError where they were on several tables, or on another one."""
-    declared: Declared | None = attacks[0].masked.content.get("attributes") if attacks else None
+    declared: RoleDeclarations | None = attacks[0].masked.content.get("attributes") if attacks else None
     mechanism = attacks[0].masked.content.get("released", {}).get("mechanism") if attacks else None
     if isinstance(masked, MaskedFrame):
         require_source(masked, frame, SCORE)

@@ -34,7 +34,7 @@ def read_frame(frame: Any, label: str = "data frame") -> RawTable:
     return RawTable(table=table, label=label, format="data frame", as_text=False)
 
 
-def create_frame(data: Microdata, index: pd.Index[Any] | None = None) -> pd.DataFrame:
+def create_data_frame(data: Microdata, index: pd.Index[Any] | None = None) -> pd.DataFrame:
     """A table as a data frame of pandas. Whole numbers and truth values with gaps stay what they are (`Int64`, `boolean`)."""
     frame = pd.DataFrame({name: _to_series(data.column(name)) for name in data.names})
     return frame if index is None else frame.set_axis(index, axis="index")

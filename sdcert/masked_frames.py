@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from flows.release import ReleaseSpec
-from sdcert.frames import create_frame, read_frame, select_index
+from sdcert.frames import create_data_frame, read_frame, select_index
 from sdcert.rehearsals import (
     Content,
     compute_as_stages_do,
@@ -39,7 +39,7 @@ from tasks.runtime.draws import derive_chosen_seed
 
 MASK, ADOPT = "sdcert.mask", "sdcert.adopt"
 Steps = str | Sequence[Mapping[str, Any]]
-Declared = Mapping[str, Mapping[str, Any] | None]
+RoleDeclarations = Mapping[str, Mapping[str, Any] | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +85,7 @@ def mask(
     method: Steps,
     *,
     seed: int | None = None,
-    declare: Declared | None = None,
+    declare: RoleDeclarations | None = None,
     key: str | None = None,
     person: str | None = None,
     group: str | None = None,
@@ -128,7 +128,7 @@ def mask(
         address = content_address(read.data)
         done = mask_table(read.data, schema, release.steps, seed=chosen, path=("mask", address))
     return MaskedFrame(
-        table=create_frame(done.data, select_index(frame, done.record)),
+        table=create_data_frame(done.data, select_index(frame, done.record)),
         notes=(*read.report.notes, *done.notes),
         schema=schema,
         content=content,
@@ -150,7 +150,7 @@ def adopt(
     align: Literal["row", "key", "none"] = "row",
     tool: str | None = None,
     seed: int | None = None,
-    declare: Declared | None = None,
+    declare: RoleDeclarations | None = None,
     key: str | None = None,
     person: str | None = None,
     group: str | None = None,
@@ -191,7 +191,7 @@ def adopt(
         address = content_address(read.data)
     position = stream(chosen, "adopt", address, *done.data.names).permutation(done.data.n)  # whoever made it, rows are shuffled
     return MaskedFrame(
-        table=create_frame(given.data.select(done.data.names), select_index(masked, np.arange(given.data.n))),
+        table=create_data_frame(given.data.select(done.data.names), select_index(masked, np.arange(given.data.n))),
         notes=(*read.report.notes, *done.notes),
         schema=schema,
         content=content,

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import sdcert as sc
-from sdcert.frames import create_frame, read_frame
+from sdcert.frames import create_data_frame, read_frame
 from tasks.ingest.methods import IngestPlan, ingest_raw_table
 from tasks.ingest.sources import SourceSpec
 
@@ -47,7 +47,7 @@ def test_polars_is_read_as_arrow_is(arrow):
 
 
 def test_what_comes_back_has_gaps_where_they_were(arrow):
-    frame = create_frame(ingest(arrow), pd.Index(["p", "q", "r"]))
+    frame = create_data_frame(ingest(arrow), pd.Index(["p", "q", "r"]))
     assert frame.index.tolist() == ["p", "q", "r"]
     assert {name: str(kind) for name, kind in frame.dtypes.items()} == {
         "n": "Int64", "x": "float64", "t": "str", "b": "boolean", "d": "datetime64[ms]",
