@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class RunSearch:
     """Runs that were found. runs: one row each, newest first. how: how they were found, or why none was. total: of all."""
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _RELEASED = ("released.csv", "released.parquet")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class CertifiedRelease:
     """A run of a release file, and the folder that it left.
 
@@ -77,7 +77,7 @@ class CertifiedRelease:
         return frame_page(read_file(self.report, LARGEST_TABLE).decode())
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class VerifiedRelease:
     """What was found of a released file; it is true if the file is what its certificate says.
 

@@ -19,7 +19,7 @@ _COLUMNS = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class FigureTable(Mapping[str, float]):
     """Figures of one release.
 

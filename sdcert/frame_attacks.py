@@ -52,7 +52,7 @@ class AttackList(Spec):
     attacks: Annotated[tuple[Attack, ...], Field(min_length=1)]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class AttackFigures(FigureTable):
     """What attacks on a masked data frame found: figures by measure (see `FigureTable`).
 

@@ -32,7 +32,7 @@ SCORE, DECIDE = "sdcert.score", "sdcert.decide"
 _CRITERION = ("measure", "decision", "deciding_value", "direction", "limit", "attack", "intruder", "attribute", "reason")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class FrameScore(FigureTable):
     """Figures of risk and loss of a masked data frame (see `FigureTable`)."""
 
@@ -48,7 +48,7 @@ class FrameScore(FigureTable):
         return render_figures(self)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class RehearsedVerdict:
     """What a policy says of the figures of a rehearsal. It certifies nothing: only `certify` does.
 

@@ -42,7 +42,7 @@ Steps = str | Sequence[Mapping[str, Any]]
 RoleDeclarations = Mapping[str, Mapping[str, Any] | None]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class MaskedFrame:
     """A masked data frame. It is a rehearsal: its seed is kept nowhere else, and nothing is certified.
 

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class ParameterSweep:
     """What came of a sweep. Its figures are exact, and as private as the source.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pyarrow.compute as pc
 from scipy.special import gammaln
 
@@ -120,12 +121,10 @@ def _rank_correlated(a: DependenceColumn, b: DependenceColumn, screen: Integers)
 
 
 def _spearman(a: Floats, b: Floats) -> float:
-    from scipy.stats import rankdata
-
     both = ~(np.isnan(a) | np.isnan(b))
     if both.sum() < ENOUGH_ROWS:
         return 0.0
-    x, y = rankdata(a[both]), rankdata(b[both])
+    x, y = (np.asarray(pd.Series(one[both]).rank(), dtype=np.float64) for one in (a, b))
     x, y = x - x.mean(), y - y.mean()
     scale = float(np.sqrt((x @ x) * (y @ y)))
     return abs(float(x @ y)) / scale if scale > 0 else 0.0

@@ -107,6 +107,8 @@ def _check_counts(n: int, population: int) -> None:
 
 
 def _find_fewest_successes(successes: int, n: int, population: int) -> int:
+    if n == population:  # nothing was sampled, and the import takes a second
+        return successes
     from scipy.stats import hypergeom
 
     def credible(k: int) -> bool:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from itertools import combinations, combinations_with_replacement
 
 import numpy as np
+import pandas as pd
 
 from tasks.microdata.estimate import Estimate
 from tasks.microdata.schema import MEASURED, Attribute, Scale
@@ -150,12 +151,8 @@ def _rank_column(tables: TablePair, attribute: Attribute) -> NumericColumn:
 
 
 def _ranks(values: Floats) -> Floats:
-    from scipy.stats import rankdata
-
-    ranks = np.full(len(values), np.nan)
-    present = ~np.isnan(values)
-    ranks[present] = rankdata(values[present])
-    return ranks
+    """Shape (n,): average ranks of those that are there, from 1, NaN where missing."""
+    return np.asarray(pd.Series(values).rank(), dtype=np.float64)
 
 
 def _summary(measure: Measure, changes: list[float], of: Callable[[list[float]], np.floating]) -> Estimate:
