@@ -8,8 +8,8 @@
 >>> a = sc.attack(df, r, knows=["age", "income"])
 >>> s = sc.score(df, r, attacks=[a])
 >>> v = sc.decide(s, policy=[{"measure": "reidentification", "at_most": 0.2}])
->>> v.verdict, round(a["reidentification"], 9)
-('certified', 0.2)
+>>> v.outcome, round(a["reidentification"], 9)
+('kept', 0.2)
 
 That is a rehearsal: it draws a secret seed of its own, keeps and certifies nothing, and needs no private folder. The steps,
 attacks, measures and policy lines are written as in a release file, and their figures are those of `sdcert certify` for the

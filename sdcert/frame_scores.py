@@ -29,6 +29,8 @@ from tasks.score.verdict import Criterion
 from tasks.score.verdict import decide as decide_policy
 
 SCORE, DECIDE = "sdcert.score", "sdcert.decide"
+Outcome = Literal["kept", "broken", "undecided"]
+_OUTCOMES: dict[str, Outcome] = {"certified": "kept", "refused": "broken", "undecided": "undecided"}
 _CRITERION = ("measure", "decision", "deciding_value", "direction", "limit", "attack", "intruder", "attribute", "reason")
 
 
@@ -52,16 +54,17 @@ class FrameScore(FigureTable):
 class RehearsedVerdict:
     """What a policy says of the figures of a rehearsal. It certifies nothing: only `certify` does.
 
-    verdict: the word that a release with these figures and this policy would get from these lines. criteria: one for each line.
+    outcome: `kept` if every line of the policy is kept, `broken` if one is not, `undecided` otherwise: where `sdcert certify`,
+    from the same figures, says certified, refused and undecided. criteria: one for each line.
     """
 
-    verdict: Literal["certified", "refused", "undecided"]
+    outcome: Outcome
     criteria: tuple[Criterion, ...]
 
     @property
     def is_kept(self) -> bool:
         """Is every line of the policy kept?"""
-        return self.verdict == "certified"
+        return self.outcome == "kept"
 
     def to_frame(self) -> pd.DataFrame:
         """One row for each line of the policy, with the figure that decided it."""
@@ -69,7 +72,7 @@ class RehearsedVerdict:
 
     def __str__(self) -> str:
         lines = (f"  {one.decision:<10}{describe_criterion(_to_dict(one))}" for one in self.criteria)
-        return "\n".join((f"rehearsal: {self.verdict}", *lines))
+        return "\n".join((f"rehearsal: {self.outcome}", *lines))
 
     def _repr_html_(self) -> str:
         from sdcert.pages import render_verdict
@@ -129,8 +132,8 @@ def decide(
     >>> df = pd.DataFrame({"age": [20, 21, 30, 31], "town": [1, 1, 2, 2]})
     >>> r = sc.mask(df, "microaggregation", attributes=["age"], k=2)
     >>> s = sc.score(df, r, attacks=[sc.attack(df, r, knows=["age"])])
-    >>> sc.decide(s, policy=[{"measure": "reidentification", "at_most": 0.4}]).verdict
-    'refused'
+    >>> sc.decide(s, policy=[{"measure": "reidentification", "at_most": 0.4}]).outcome
+    'broken'
     """
     content = {**scored.content, "policy": list(policy), "omit": list(omit)}
     content |= {"attacks": [spec.model_dump(mode="json", by_alias=True) for spec in scored.attacks]} if scored.attacks else {}
@@ -143,7 +146,7 @@ def decide(
         refuse_limits_that_cannot_fail(release.policy, estimates)
         unfollowed = find_unfollowed(scored.results, release.omit, scored.masked.mechanisms)
         found = decide_policy(release.policy, estimates, unfollowed)
-    return RehearsedVerdict(found.verdict, found.criteria)
+    return RehearsedVerdict(_OUTCOMES[found.verdict], found.criteria)
 
 
 def _find_masked_frame(frame: Any, masked: Any, attacks: Sequence[AttackFigures]) -> MaskedFrame:

@@ -39,7 +39,7 @@ def render_figures(figures: FigureTable) -> str:
 
 def render_verdict(verdict: RehearsedVerdict) -> str:
     """The lines of the policy, and what decided each."""
-    return render_table(f"Rehearsal: {verdict.verdict}", verdict.to_frame())
+    return render_table(f"Rehearsal: {verdict.outcome}", verdict.to_frame())
 
 
 def render_attack_figures(figures: AttackFigures) -> str:

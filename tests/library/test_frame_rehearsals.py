@@ -99,7 +99,7 @@ def test_the_verdict_of_a_policy(masked, attacked):
     assert scored["reidentification"] == attacked["reidentification"]
     worst = attacked["reidentification"]
     lines = [{"measure": "reidentification", "at_most": limit} for limit in (worst, worst / 2)]
-    assert [sc.decide(scored, [line]).verdict for line in lines] == ["certified", "refused"]
+    assert [sc.decide(scored, [line]).outcome for line in lines] == ["kept", "broken"]
     both = sc.decide(scored, lines)
     assert both.to_frame()["decision"].tolist() == ["pass", "fail"]
     assert not both.is_kept
