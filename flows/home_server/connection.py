@@ -34,6 +34,7 @@ from flows.home_server.state import (
 from flows.scheduled.listening import format_url, open_listening_socket
 from flows.scheduled.process_tree import create_python_path
 from tasks.microdata.errors import InputError
+from tasks.microdata.regular_files import read_file
 from tasks.runtime.files import hold_file_lock
 from tasks.runtime.processes import identity, parse_identity
 from tasks.runtime.server_guard import ADDRESS, CLIENT, SERVER, create_server_settings, new_password
@@ -119,7 +120,7 @@ def _has_prefect_files() -> bool:
     if Path(os.environ.get("PREFECT_PROFILES_PATH") or folder / "profiles.toml").exists() or Path("prefect.toml").exists():
         return True
     mentions = {".env": b"PREFECT_", "pyproject.toml": b"[tool.prefect"}
-    return any(Path(name).is_file() and text in Path(name).read_bytes() for name, text in mentions.items())
+    return any(Path(name).is_file() and text in read_file(Path(name)) for name, text in mentions.items())
 
 
 def _collect_settings() -> dict[str, str]:

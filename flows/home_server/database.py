@@ -14,6 +14,7 @@ import prefect
 from prefect.settings import PREFECT_API_BLOCKS_REGISTER_ON_START, PREFECT_API_DATABASE_MIGRATE_ON_START, temporary_settings
 
 from tasks.microdata.cache_folder import find_cache_folder
+from tasks.microdata.regular_files import read_file
 
 DATABASE_URLS = ("PREFECT_SERVER_DATABASE_CONNECTION_URL", "PREFECT_API_DATABASE_CONNECTION_URL")
 
@@ -79,7 +80,7 @@ def _keep_copy(path: Path, empty: Path) -> None:
 def _copy(empty: Path, path: Path) -> None:
     draft = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
     try:
-        draft.write_bytes(empty.read_bytes())
+        draft.write_bytes(read_file(empty))
         draft.chmod(0o600)
         with suppress(FileExistsError):  # another server of this home was faster
             path.hardlink_to(draft)

@@ -12,6 +12,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from tasks.microdata.regular_files import LARGEST_NOTE, read_file
+
 LOOK_SECONDS = 0.5
 SECONDS_TO_KEEP_ALIVE = 60  # longer than the pauses between the requests of a run: opening a connection takes time
 
@@ -67,7 +69,7 @@ def end_when_unused(idle_seconds: float, users: Path, state: Path, end: Callable
 
 def is_own(state: Path) -> bool:
     """Is it this process that the state names? Another one may have been started meanwhile, with other settings."""
-    return str(json.loads(state.read_bytes())["process"]).startswith(f"{os.getpid()}:")
+    return str(json.loads(read_file(state, LARGEST_NOTE))["process"]).startswith(f"{os.getpid()}:")
 
 
 if __name__ == "__main__":

@@ -26,8 +26,9 @@ def figures(scorecard):
 FIRST_QUICKLY = [3, *(pytest.param(k, marks=pytest.mark.long) for k in (5, 10))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("k", FIRST_QUICKLY)
-@pytest.mark.parametrize("order", [pytest.param("file order", marks=pytest.mark.slow), "shuffled"])
+@pytest.mark.parametrize("order", ["file order", "shuffled"])
 def test_census(certify, tmp_path, reference, k, order):
     lines = (reference / "census.csv").read_text().replace('"', "").splitlines()
     if order == "shuffled":

@@ -80,4 +80,5 @@ def test_attacks_that_use_no_shadow_models_are_told_without_their_number():
         "loss_threshold threshold training_loss on whose records the model was trained on",
         "loss_threshold id shadowed, threshold shadow_models, shadows 8 on whose records the model was trained on",
         "shadow_models shadows 12 on whose records the model was trained on",
+        "model_answers on confidential values",
     ]

@@ -103,7 +103,7 @@ def test_the_verdict_of_a_policy(masked, attacked):
     both = sc.decide(scored, lines)
     assert both.to_frame()["decision"].tolist() == ["pass", "fail"]
     assert not both.is_kept
-    assert str(both).startswith("rehearsal: refused")
+    assert str(both).startswith("rehearsal: broken")
 
 
 def test_a_table_from_elsewhere(masked):
