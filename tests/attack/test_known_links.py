@@ -65,6 +65,7 @@ def test_a_worked_threshold():
     assert len(precision_curve(np.zeros(3), np.ones(3, dtype=bool)).precision) == 0
 
 
+@pytest.mark.slow
 @settings(max_examples=20, deadline=None)
 @given(SEEDS, st.integers(40, 400))
 def test_no_link_decides_about_itself(seed, n):

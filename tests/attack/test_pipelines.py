@@ -93,6 +93,7 @@ def attack_by(spec, original, masked, schema, mechanisms):
 
 
 class TestTheSimpleAttacks:
+    @pytest.mark.slow
     def test_exchanges_are_found_from_ranks_alone(self, scene):
         original, schema = scene
         outcome = pipelines.attack_pipeline(original, schema, schema.names, (pipelines.steps_for(schema.names)["swap"],))

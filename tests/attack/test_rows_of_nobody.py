@@ -173,6 +173,7 @@ def test_slow_twin(table, seed, n, m, several):
     assert found.outcomes.floats("linked:vote").tolist() == pytest.approx(twin)
 
 
+@pytest.mark.slow
 @settings(max_examples=30, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(2, 25), st.integers(1, 40))
 def test_the_order_of_the_rows_changes_nothing(table, seed, n, m):

@@ -88,6 +88,7 @@ def test_dependence_against_another_library_and_of_words():
     assert mixed[1, 2] == mixed[0, 2] == 0
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=30)
 @given(SEEDS, st.integers(1, 5), st.integers(0, 1))
 def test_the_best_pairing_against_all_of_them(seed, d, more):

@@ -113,7 +113,7 @@ def test_records_linked_one_by_one_fare_as_if_all_were_held(people):
 
 
 @pytest.mark.parametrize("participation_known", [True, False])
-@pytest.mark.parametrize("share", [0.1, 0.5, 0.99])
+@pytest.mark.parametrize("share", [0.1, pytest.param(0.5, marks=pytest.mark.slow), 0.99])
 @pytest.mark.parametrize("spec", [TRANSPARENT, CONSISTENT], ids=["transparency", "consistency"])
 @pytest.mark.parametrize("steps", STEPS)
 def test_the_true_row_is_never_left_out(people, steps, spec, share, participation_known):

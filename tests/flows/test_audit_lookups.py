@@ -107,6 +107,7 @@ def test_a_source_is_found_by_its_keyed_digest(audit, home, tmp_path):
     assert audit("find", source)[0] == 1
 
 
+@pytest.mark.slow
 def test_filters_narrow_and_dates_are_whole_days(audit, home):
     write_trail(home, runs(30))  # an entry a minute from 9:00 on 1 January 2026
     count = {words: json.loads(audit("find", "--json", *words)[1])["found"] for words in (

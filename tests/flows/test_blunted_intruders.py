@@ -51,6 +51,7 @@ def test_a_secret_that_the_declared_intruder_knows_is_not_limited(sdcert, tmp_pa
     assert "The declared intruder knows ill already. The links of the insider who also knows vote" in ran.out
 
 
+@pytest.mark.slow
 def test_an_intruder_who_holds_other_values_alone_is_excepted(sdcert, tmp_path):
     """The quasi-identifiers are published as they are, and nobody is an insider who would hold them."""
     attributes = {**RELEASE["attributes"], "vote": {"role": "withheld"}}

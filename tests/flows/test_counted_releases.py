@@ -119,6 +119,7 @@ def test_the_order_of_listing_changes_nothing(make, monkeypatch):
     assert counting.count_releases(trial.job, trial.made, past) == trial.count()
 
 
+@pytest.mark.slow
 def test_a_revoked_release_counts_unless_it_was_never_published(make):
     first, second = make(masked_with(10)).certify(), make(masked_with(20)).certify()
     revoke(first)

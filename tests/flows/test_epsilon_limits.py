@@ -19,6 +19,7 @@ def decisions(manifest):
     return [line["decision"] for line in manifest["criteria"][:3]]
 
 
+@pytest.mark.slow
 def test_a_limit_on_epsilon_is_kept_or_broken(certify):
     ran, manifest = certify(with_pram(1.0))
     assert (ran.code, decisions(manifest)) == (0, ["pass"] * 3)

@@ -88,6 +88,7 @@ def test_the_curve_of_a_certified_release(certify, sdcert, tmp_path):
     assert {one["outcome"] for one in told["results"]} == {"identical"}
 
 
+@pytest.mark.slow
 def test_a_line_on_insiders_decides_over_all_of_them(certify, tmp_path):
     ran, manifest = certify(release(None, 3), text=survey(3))
     single = rates(scorecard_of(tmp_path, manifest))

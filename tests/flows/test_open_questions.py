@@ -228,6 +228,7 @@ def test_an_edit_changes_its_place_alone(place):
     assert read(append_entry(text, "l", value))["l"] == [*read(text)["l"], value]
 
 
+@pytest.mark.slow
 def test_membership_is_limited_or_a_reason_with_a_colon_is_given(sdcert, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "survey.csv").write_text(survey(200))

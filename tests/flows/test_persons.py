@@ -44,6 +44,7 @@ def certified(sdcert, tmp_path):
     return call
 
 
+@pytest.mark.slow
 def test_figures_count_persons_where_there_is_a_key(certified):
     _, rows, _ = certified(attributes={**release()["attributes"], "pid": {"role": "identifier"}, "hid": {"role": "group"}})
     ran, persons, folder = certified(person="pid", group="hid")

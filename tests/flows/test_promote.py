@@ -218,6 +218,7 @@ def finished(project, home):
     return sweep
 
 
+@pytest.mark.slow
 def test_a_promoted_point_is_certified_and_its_certificate_names_the_sweep(finished, sdcert, tmp_path):
     path = tmp_path / "x.yaml"
     ran = sdcert("sweep", "promote", "s", 9, "--output", path)

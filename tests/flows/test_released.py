@@ -117,6 +117,7 @@ def test_the_key_aligns_and_is_not_published(sdcert, tmp_path):
     assert statement["predicate"]["seed_entropy_bits"] == "not assessed"
 
 
+@pytest.mark.slow
 def test_a_mechanism_that_nobody_declared_leaves_identity_undecided(sdcert, tmp_path):
     path = small(tmp_path)
     assert sdcert("certify", path, "--output", tmp_path / "releases").code == 0

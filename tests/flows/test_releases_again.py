@@ -59,6 +59,7 @@ def test_the_steward_alone_is_told_what_epsilons_add_up_to(certify, sdcert, tmp_
     assert ran.code == 0, ran.out + ran.err
 
 
+@pytest.mark.slow
 def test_a_release_that_was_never_published_is_not_kept(make):
     groups = {"method": "microaggregation", "attributes": ["age", "income", "town"], "k": 5, "frozen": True}
     noise = {**NOISE, "draw": "per_person"}

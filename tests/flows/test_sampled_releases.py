@@ -33,6 +33,7 @@ def predicate_of(tmp_path, manifest):
     return statement_in(folder_of(tmp_path, manifest))["predicate"]
 
 
+@pytest.mark.slow
 def test_a_sample_by_strata_with_pseudonyms(certify, sdcert, tmp_path, home):
     text = regional()
     policy = [

@@ -13,6 +13,7 @@ ATTACKS = [
 ]
 
 
+@pytest.mark.slow
 def test_an_intruder_of_another_schema_is_scored_and_told_of(certify, tmp_path):
     ran, manifest = certify(
         {"attacks": ATTACKS, "policy": LENIENT, "omit": [{"attack": "transparency", "reason": "not asked"}]}

@@ -49,6 +49,7 @@ def test_it_leaves_identity_undecided_unless_it_is_omitted(certify, sdcert, tmp_
     assert f"omitted: transparency by declared ({REASON})" in " ".join(verified.out.split())
 
 
+@pytest.mark.slow
 def test_by_default_the_simulated_law_answers(certify, tmp_path):
     ran, manifest = certify({"masking": SWAP_AND_GROUP, "policy": POLICY})
     assert ran.code == 0, ran.err

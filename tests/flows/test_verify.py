@@ -344,6 +344,7 @@ def test_names_from_files_cannot_steer_the_terminal(verify, release, tmp_path):
     assert "the certificate does not know the columns x\\x1b[2J, y" in out
 
 
+@pytest.mark.slow
 def test_a_process_elsewhere_without_a_home_leaves_nothing(release, tmp_path):
     """The whole path of who gets three files: other bytes are compared by their content too, which imports the most."""
     empty, home = tmp_path / "empty", tmp_path / "user"

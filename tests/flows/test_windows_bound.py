@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
+
 SWAP = {"method": "rank_swapping", "attributes": ["age", "income", "town"], "window_percent": 10}
 ATTACKS = [{"method": "distance_linkage"}, {"method": "transparency"}, {"method": "consistency"}]
 POLICY = [{"measure": "reidentification", "at_most": 1.0}]
 
 
+@pytest.mark.slow
 def test_a_bound_stands_beside_the_known_windows_or_is_refused(certify):
     less = {"method": "transparency", "id": "less", "window_at_most": 30}
     change = {"masking": [SWAP], "policy": POLICY, "not_for_publication": True}

@@ -275,6 +275,7 @@ def scaled(path, columns=None):
 LONGER = (pytest.param(5, 7.47, 9.088, marks=pytest.mark.long), pytest.param(10, 11.55, 14.156, marks=pytest.mark.long))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("k", "bar", "of_mdav"), [(3, 4.80, 5.692), *LONGER])
 def test_census(reference, k, bar, of_mdav):
     points = scaled(reference / "census.csv")

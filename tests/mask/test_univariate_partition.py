@@ -112,6 +112,7 @@ def test_what_is_not_finite_is_refused(value):
         partition(np.array([1.0, value, 2, 3]), 2)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(any_values.map(lambda values: values[:9]), st.integers(2, 4))
 @example([0.0, 1e9, 1e9 + 1, 2, 1, 0, 5, 5, 1e12], 2)

@@ -95,6 +95,7 @@ def test_what_was_rounded_to_none_is_not_said_to_be_none(certified):
     assert rows["popul"].cells[-1].replace("\u202f", " ") == "under 0.0005 sd"
 
 
+@pytest.mark.slow
 def test_editions_do_not_mix(internal, detailed):
     assert "Internal edition." in render_report(internal)
     assert "Internal edition." not in render_report(detailed)

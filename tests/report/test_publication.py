@@ -143,6 +143,7 @@ def _cell(value) -> str:
     return value.isoformat() if isinstance(value, date | time) else str(value)
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(tables())
 def test_parquet_comes_back_whole(table):

@@ -288,6 +288,7 @@ def test_of_equal_attacks_the_first_of_the_plan_is_named(order):
     assert decide((AT_MOST,), failed).criteria[0].attack == order[0]
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=300)
 @given(releases, st.lists(lines(), min_size=1, max_size=3), figures())
 def test_one_more_attack_never_certifies_what_was_refused(release, policy, added):

@@ -140,6 +140,7 @@ def test_brief_effort_catches_an_attack_that_finds_three_times_what_chance_does(
     assert after.p < LEVEL
 
 
+@pytest.mark.slow
 def test_an_attack_that_loses_links_in_scoring_is_caught(monkeypatch):
     monkeypatch.setattr(random_pairings, "attack", with_credit(forgets))
     found = by_position()

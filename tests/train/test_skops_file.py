@@ -235,6 +235,7 @@ def everything(model):
     return [(part.held, name) for part in list_model_parts(model) for name in getattr(part.held, "__dict__", {})]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Some inputs do not have OOB", "ignore:invalid value", "ignore:Bins whose width")
 @pytest.mark.parametrize("name", ensembles())
 def test_a_file_answers_bit_for_bit_and_holds_no_array_of_the_training_records(name):

@@ -115,6 +115,7 @@ def told(content):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.filterwarnings("ignore")
 def test_nothing_of_a_fitted_template_is_published_and_the_model_answers_as_before(name):

@@ -31,6 +31,7 @@ def is_found(golden, golden_keys, at, changed: bytes) -> bool:
     return not verify_file(golden / "scorecard.json", changed, golden_keys, at).matches
 
 
+@pytest.mark.slow
 @settings(max_examples=400, deadline=None)
 @given(data=st.data())
 def test_every_changed_byte_of_a_certificate_is_found(golden, golden_keys, at, certificate, data):
