@@ -98,7 +98,7 @@ def run_stages(
     digest = assert_unchanged("source", source_digest(release.source))
     source = runner.run("ingest", ingest_source.bind(store_part(release.ingest_plan), digest))
     schema = runner.run("classify", classify_attributes.bind(source["data"], store_part(release.classify_plan)))["schema"]
-    check_source(runner, release, source["report"], schema)
+    check_source(runner, release, source["data"], source["report"], schema)
     if examine is not None:
         examine(Store().record(schema, Schema), source["data"])
     files = ingest_files(runner, release, source["data"], schema)

@@ -33,6 +33,7 @@ from tasks.report.plan import ReportPlan
 from tasks.report.publication import Context, Publish
 from tasks.score.catalogue import MEASURES
 from tasks.score.cell_figures import CellMembersExposed
+from tasks.score.declared_rules import ResultsHidden
 from tasks.score.interval_disclosure import RankIntervalDisclosure, SdIntervalDisclosure
 from tasks.score.kinds import NotLimited
 from tasks.score.known_release import Known
@@ -370,6 +371,7 @@ def collect_policy_names(release: ReleaseSpec, schema: Schema | None = None) -> 
         not_of_files=tuple(attack.attack_id for attack in release.attacks_to_run if not attack.traits.uses_external_files),
         p_percent=_list_widths(release, "rank_interval_disclosure"),
         sd_percent=_list_widths(release, "sd_interval_disclosure"),
+        rules=sum(len(one.rules) for one in release.measures if isinstance(one, ResultsHidden)),
         not_of_nobody=tuple(attack.attack_id for attack in release.attacks_to_run if not attack.traits.attacks_synthetic_rows),
     )
     if schema is None:

@@ -17,19 +17,23 @@ from tasks.ingest.task import file_digest, ingest_file
 from tasks.microdata.refs import RecordRef, TableRef
 from tasks.microdata.schema import Schema
 from tasks.runtime.artifacts import Store
+from tasks.score.declared_rules import check_declared_rules
 from tasks.score.local_privacy import refuse_limit_without_pram
 from tasks.score.policy import check_policy
 
 FileHolders = tuple[tuple[Intruder, TableRef], ...]
 
 
-def check_source(runner: StageRunner, release: ReleaseSpec, report: RecordRef[IngestReport], schema: RecordRef[Schema]) -> None:
-    """Pass on what ingest noted, and refuse a policy that this source cannot be held to."""
+def check_source(
+    runner: StageRunner, release: ReleaseSpec, data: TableRef, report: RecordRef[IngestReport], schema: RecordRef[Schema]
+) -> None:
+    """Pass on what ingest noted, and refuse a policy and rules that this source cannot be held to."""
     store = Store()
     runner.warn(store.record(report, IngestReport).notes)
     attributes = store.record(schema, Schema)
     check_policy(release.policy, collect_policy_names(release, attributes))
     refuse_limit_without_pram(release.policy, attributes, release.steps)
+    check_declared_rules(release.measures, store.table(data), attributes)
 
 
 def select_people(runner: StageRunner, release: ReleaseSpec, masked: MaskingArtifacts) -> PeopleOutputs:

@@ -22,6 +22,9 @@ not in them, only the source. Rates of subgroups have 2 digits besides, and so h
 who is in a tail or a rare category of the original is not public, and a rate is a fraction whose denominator counts them. The
 share of groups exposed has 2 digits too: its denominator counts the groups of the source, which no released column shows.
 
+Support and confidence of a declared rule in the original are not shown at all: they are the result that is to be hidden. Those
+in the release have 2 digits, because exact ones would tell which rule of the release is meant.
+
 An excess of inference among fewer than 100 people is not shown: of 30 people there would be two classes for all that lies
 between -1 and 1.
 """
@@ -42,6 +45,7 @@ from tasks.score.verdict import Criterion, is_about, is_outside_limit
 STATISTICS = frozenset(one.name for one in MEASURES.values() if one.rounding == "statistic")
 ERRORS = frozenset(one.name for one in MEASURES.values() if one.rounding == "error")
 CHANCES_OF_PEOPLE = frozenset({"majority"})
+FOR_THE_STEWARD = "not published: a figure of the original, for the steward alone"
 WITHHELD = f"not published: a share of fewer than {FEWEST} people would tell of single ones"
 FEWEST_OF_DIFFERENCE = 100  # people of each side, of whom a difference of shares is published: classes of ten are 0.2 wide
 TOO_COARSE = (
@@ -66,6 +70,9 @@ def round_for_publication(
     rows = max((one.n_targets or 0 for one in estimates), default=0)
     shown = []
     for one in estimates:
+        if MEASURES[one.measure].rounding == "withheld":
+            shown.append(replace(one, value=None, low=None, high=None, status="not_applicable", reason=FOR_THE_STEWARD))
+            continue
         n = count_people_behind(one, rows)
         kept = FEW if one.basis == "control_group" and one.measure == LINKED_VALUE_CONTROL.name else None
         significant = kept or choose_digits(one.measure, one.attribute, estimates)

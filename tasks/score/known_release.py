@@ -8,6 +8,7 @@ from tasks.attack.singling_out.outcomes import ATTACK as SINGLING_OUT
 from tasks.microdata.errors import InputError
 from tasks.score.catalogue import MEASURES
 from tasks.score.measure import Measure
+from tasks.score.measures.disclosure import RESULTS_HIDDEN
 from tasks.score.release_kinds import ReleaseKind
 
 
@@ -22,7 +23,7 @@ class Known:
     whose values are inferred.
     kind: what is released. not_of_nobody: of the attacks, those that say nothing of a synthetic table.
     p_percent, sd_percent: widths of rank intervals, and of intervals by standard deviations, that will be measured.
-    measures: names of those that will be computed.
+    measures: names of those that will be computed. rules: how many rules are declared that must not follow.
     """
 
     attacks: tuple[str, ...] | None = None
@@ -38,6 +39,7 @@ class Known:
     p_percent: tuple[float, ...] | None = None
     sd_percent: tuple[float, ...] | None = None
     measures: tuple[str, ...] | None = None
+    rules: int | None = None
 
 
 def find_attacks(measure: Measure, known: Known) -> tuple[str, ...] | None:
@@ -52,6 +54,7 @@ def refuse_unmeasured(measure: Measure, known: Known, where: str) -> None:
     _check_what_is_released(measure, known, where)
     _check_membership(measure, known, where)
     _check_inference(measure, known, where)
+    _check_rules(measure, known, where)
 
 
 def _check_membership(measure: Measure, known: Known, where: str) -> None:
@@ -77,6 +80,24 @@ def _check_inference(measure: Measure, known: Known, where: str) -> None:
         allowed="a release with a confidential attribute, and no `inference: []`",
         remedy="take `inference: []` out, or the line",
         value=measure.name,
+    )
+
+
+def _check_rules(measure: Measure, known: Known, where: str) -> None:
+    if measure is not RESULTS_HIDDEN or known.rules != 0:
+        return
+    raise InputError(
+        code="no-rules",
+        where=f"{where}.measure",
+        what=f"{measure.name} is not measured: no rule is declared that must not follow from the release",
+        allowed=f"a release with `measures: [{{measure: {measure.name}, rules: [...]}}]`",
+        remedy="declare the rules, or take the line out:",
+        value=measure.name,
+        lines=(
+            "measures:",
+            f"  - measure: {measure.name}",
+            "    rules: [{if: {<attribute>: [<value>]}, then: {<attribute>: [<value>]}}]",
+        ),
     )
 
 

@@ -12,7 +12,7 @@ Better = Literal["lower", "higher"]
 FigureScope = Literal["table", "attribute", "table_and_attribute"]
 DisclosureKind = Literal["identity", "insiders", "inference", "membership", "earlier_releases"]
 Population = Literal["targets", "present", "absent"]
-RoundingRule = Literal["share", "hidden_share", "mean", "error", "statistic", "exact"]
+RoundingRule = Literal["share", "hidden_share", "mean", "error", "statistic", "exact", "withheld"]
 
 
 LOWEST, HIGHEST, RARE = "lowest values", "highest values", "rare categories"
@@ -32,7 +32,7 @@ class Measure:
     rounding: how a figure appears in the public edition (`score.figure_rounding`). `share`: in classes of ten people.
     `hidden_share`: the same with 2 digits, because the release does not show of how many people it is a share. `mean`: 2
     digits. `error`: 2 digits, or 6 for a table of several attributes. `statistic`: 2 digits and at most 3 decimals. `exact`:
-    as it is, because it discloses no count of people (`score.figure_rounding`).
+    as it is, because it discloses no count of people (`score.figure_rounding`). `withheld`: not at all.
     says: one line for `sdcert methods score`. title, sentence, analyst: the words of the report in plain text; `analyst` says
     what a loss means for an analysis. The sentence calls the targets `attacked records`.
     answers: the kind of disclosure that a limit on it answers (`score.kinds`): `identity` for a figure of the declared

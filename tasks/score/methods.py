@@ -19,6 +19,8 @@ from tasks.score.anonymity import KAnonymitySubset, k_anonymity_subset
 from tasks.score.attack_coverage import EARLIER
 from tasks.score.catalogue import MEASURES
 from tasks.score.cell_figures import CellMembersExposed, cell_members_exposed
+from tasks.score.declared_rules import ResultsHidden
+from tasks.score.hidden_results import results_hidden
 from tasks.score.interval_disclosure import (
     RankIntervalDisclosure,
     SdIntervalDisclosure,
@@ -33,7 +35,7 @@ from tasks.score.synthetic.uniques import Uniques
 from tasks.score.table_measures import compute_family
 from tasks.score.table_pair import RowwiseTablePair, TablePair
 
-AnyMeasure = RankIntervalDisclosure | SdIntervalDisclosure | KAnonymitySubset | Uniques | CellMembersExposed
+AnyMeasure = RankIntervalDisclosure | SdIntervalDisclosure | KAnonymitySubset | Uniques | CellMembersExposed | ResultsHidden
 SelectedMeasure = Annotated[AnyMeasure, Field(discriminator="measure")]
 ALWAYS: tuple[AnyMeasure, ...] = (RankIntervalDisclosure(), SdIntervalDisclosure())
 
@@ -124,6 +126,8 @@ def _compute_measure(tables: RowwiseTablePair, spec: SelectedMeasure) -> tuple[E
             return (k_anonymity_subset(tables, spec),)
         case CellMembersExposed():
             return cell_members_exposed(tables, spec)
+        case ResultsHidden():
+            return results_hidden(tables, spec)
         case Uniques():
             what = f"{spec.measure} is measured where the rows of the release belong to nobody"
             raise InputError("measure-of-nobody", "measures", what, "a release with `align: none`", "take it out", spec.measure)

@@ -13,6 +13,7 @@ Of an `Estimate` its id, value, interval and status are kept: what decides a pol
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -24,7 +25,7 @@ from tasks.microdata.canonical import canonical
 from tasks.microdata.estimate import Estimate, Status, split_id
 from tasks.score.catalogue import MEASURES
 from tasks.score.joined_releases import CHANGES
-from tasks.score.measure import SUBGROUPS
+from tasks.score.measure import SUBGROUPS, Measure
 from tasks.score.measures.linkage import REIDENTIFICATION
 
 TrialStatus = Literal["ok", "skipped", "failed"]
@@ -34,6 +35,7 @@ FIGURE_FIELDS = ("value", "low", "high", "status")
 FIRST, LAST = ("point", "pipeline", "seed", "status", "reason"), ("seconds",)
 AXIS = "axis:"
 BESIDE = ("low:", "high:", "status:")
+_PARAMETER = re.compile(r"([a-z_]+)=(\d[\d.]*(?:e[+-]?\d+)?)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +88,7 @@ def decode_figure(figure_id: str, figure: StoredFigure) -> Estimate:
         intruder=subject.intruder,
         attribute=subject.attribute,
         subgroup=subject.subgroup,
-        parameters=() if subject.p_percent is None else (("p_percent", subject.p_percent),),
+        parameters=subject.parameters,
         value=_number(fields.get("value")),
         low=low,
         high=high,
@@ -105,7 +107,12 @@ class FigureSubject:
     intruder: str | None = None
     attribute: str | None = None
     subgroup: str | None = None
-    p_percent: float | None = None
+    parameters: tuple[tuple[str, float], ...] = ()
+
+    @property
+    def p_percent(self) -> float | None:
+        """The width of an interval; None: the measure has none."""
+        return dict(self.parameters).get("p_percent")
 
 
 @lru_cache(maxsize=10_000)
@@ -118,18 +125,27 @@ def parse_figure_id(figure_id: str) -> FigureSubject:
     name, *parts = split_id(figure_id)
     measure = MEASURES.get(name)
     attack, intruder = (parts.pop(0), parts.pop(0)) if measure and measure.by_attack and len(parts) >= 2 else (None, None)
-    width = parts.pop().partition("=") if measure and measure.takes_p_percent and parts else None
+    given = _take_parameters(measure, parts) if measure else ()
     of_changes = name == REIDENTIFICATION.name and not set(parts[-1:]).isdisjoint(CHANGES)
     subgroup = parts.pop() if measure and parts and (measure.by_subgroup or of_changes) else None
     attribute = parts.pop() if parts else None
     if measure is None or parts or (attack is None) == measure.by_attack or subgroup not in (None, *SUBGROUPS, *CHANGES):
         raise ValueError(f"no figure of the catalogue has the id {figure_id!r}")
-    if width is not None and width[0] != "p_percent":
+    if measure.takes_p_percent and "p_percent" not in dict(given):
         raise ValueError(f"the id {figure_id!r} has no width")
-    number = None if width is None else float(width[2])
     return FigureSubject(
-        measure=name, attack=attack, intruder=intruder, attribute=attribute, subgroup=subgroup, p_percent=number
+        measure=name, attack=attack, intruder=intruder, attribute=attribute, subgroup=subgroup, parameters=given
     )
+
+
+def _take_parameters(measure: Measure, parts: list[str]) -> tuple[tuple[str, float], ...]:
+    """What stands as `name=number` at the end of an id, taken off its parts; an attribute may be called so too."""
+    given: list[tuple[str, float]] = []
+    others = 1 if measure.about == "attribute" else 0
+    while measure.has_parameters and len(parts) > others and (found := _PARAMETER.fullmatch(parts[-1])):
+        parts.pop()
+        given.insert(0, (found[1], float(found[2])))
+    return tuple(given)
 
 
 def create_sweep_table(lines: Sequence[TrialRow]) -> pa.Table:

@@ -79,6 +79,7 @@ def test_every_measure_has_a_figure_or_the_one_reason():
     found = scored(results=both)
     elsewhere = {"k_anonymity_subset", "cell_members_exposed", "cell_homogeneity", "t_closeness", "groups_exposed",
                  "singling_out", "singled_out", "singled_out_by_any", "predicates_isolating",
+                 "results_hidden", "rule_support", "rule_confidence", "rule_support_original", "rule_confidence_original",
                  "subgroup_reidentification", "posterior_at_truth", "reidentification_present",
                  "false_links_absent"}  # fmt: skip
     assert {one.measure for one in found} == set(OF_EVERY_RELEASE) - elsewhere

@@ -62,6 +62,7 @@ ELSEWHERE = {
     *(one.name for one in MEASURES.values() if one.of_earlier_releases),
     "cell_members_exposed", "cell_homogeneity", "t_closeness",
     "singling_out", "singled_out", "singled_out_by_any", "predicates_isolating",
+    "results_hidden", "rule_support", "rule_confidence", "rule_support_original", "rule_confidence_original",
 }  # fmt: skip
 OUTCOMES = {
     "target": [0, 1, 2, 3],

@@ -154,6 +154,21 @@ def test_a_width_of_many_digits_is_read_back() -> None:
     assert replace(one, parameters=(("p_percent", 5.0),)).id == "rank_interval_disclosure|a|p_percent=5"
 
 
+PARAMETERS = [
+    ("results_hidden", None, (("rules", 3.0), ("support", 1e-05), ("confidence", 0.8))),
+    ("rule_support", None, (("rule", 2.0),)),
+    ("cell_members_exposed", "income", (("coalition", 2.0), ("p_percent", 5.0))),
+    ("cell_homogeneity", "rule=1", ()),
+]
+
+
+@pytest.mark.parametrize(("measure", "attribute", "parameters"), PARAMETERS)
+def test_all_parameters_are_read_back(measure: str, attribute: str | None, parameters: tuple[tuple[str, float], ...]) -> None:
+    one = Estimate(measure=measure, attribute=attribute, parameters=parameters, value=0.5, unit="share")
+    found = decode_figure(one.id, 0.5)
+    assert (found.id, found.attribute, found.parameters) == (one.id, attribute, parameters)
+
+
 STRANGE = ["nothing", "reidentification", "reidentification|a", "il1s|a|b", "reidentification|a|b|c|d",
            "rank_interval_disclosure|a", "subgroup_reidentification|a|b|c|tall people"]  # fmt: skip
 

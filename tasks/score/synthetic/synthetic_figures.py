@@ -9,6 +9,8 @@ from tasks.microdata.errors import InputError
 from tasks.microdata.estimate import Estimate
 from tasks.score.anonymity import KAnonymitySubset, k_anonymity_subset
 from tasks.score.catalogue import DISCLOSURE, LOSS
+from tasks.score.declared_rules import ResultsHidden
+from tasks.score.hidden_results import results_hidden
 from tasks.score.measure import Measure
 from tasks.score.synthetic.uniques import Uniques, uniques
 from tasks.score.table_measures import compute_family
@@ -35,8 +37,11 @@ def _compute_synthetic_measure(tables: TablePair, spec: object) -> tuple[Estimat
         return (k_anonymity_subset(tables, spec),)
     if isinstance(spec, Uniques):
         return uniques(tables, spec.attributes)
+    if isinstance(spec, ResultsHidden):
+        return results_hidden(tables, spec)
     named = getattr(spec, "measure", "a measure")
-    what, allowed = f"{named} compares records with their rows: {ROWS_OF_NOBODY}", "k_anonymity_subset, uniques_released"
+    what = f"{named} compares records with their rows: {ROWS_OF_NOBODY}"
+    allowed = "k_anonymity_subset, uniques_released, results_hidden"
     raise InputError("measure-of-somebody", "measures", what, allowed, "take it out", named)
 
 

@@ -1,0 +1,66 @@
+"""Result-driven privacy: how many of the declared rules follow from the release, and each rule's figures by its number."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tasks.microdata.estimate import Estimate
+from tasks.microdata.numbers import count
+from tasks.report.content import Content
+from tasks.report.views.rows import TextRow, figure_text
+from tasks.report.wording.sentence import Sentence, say
+from tasks.score.measure import Measure
+from tasks.score.measures.disclosure import (
+    RESULTS_HIDDEN,
+    RULE_CONFIDENCE,
+    RULE_CONFIDENCE_ORIGINAL,
+    RULE_SUPPORT,
+    RULE_SUPPORT_ORIGINAL,
+)
+
+RELEASED = (("Support in the release", RULE_SUPPORT), ("Confidence in the release", RULE_CONFIDENCE))
+ORIGINAL = (("Support in the original", RULE_SUPPORT_ORIGINAL), ("Confidence in the original", RULE_CONFIDENCE_ORIGINAL))
+
+
+def describe_hidden_results(content: Content) -> tuple[Sentence, ...]:
+    """What was declared, and how much of it follows; empty where no rule was declared."""
+    return tuple(_describe(content))
+
+
+def _describe(content: Content) -> Iterator[Sentence]:
+    for one in (figure for figure in content.estimates if figure.measure == RESULTS_HIDDEN.name):
+        given = dict(one.parameters)
+        rules = int(given["rules"])
+        yield say("hidden_results.asks", rules=rules, support=given["support"], confidence=given["confidence"])
+        if one.value is None:
+            yield say("hidden_results.unknown", reason=one.reason)
+        else:
+            yield say("hidden_results.concluded", concluded=round(one.value * rules), rules=rules)
+        if content.edition == "public":
+            yield say("hidden_results.unnamed")
+
+
+def list_rule_heads(content: Content) -> tuple[str, ...]:
+    """The columns of the edition: the public one has none of the original."""
+    return tuple(head for head, _ in _choose_columns(content))
+
+
+def list_rule_rows(content: Content) -> tuple[TextRow, ...]:
+    """One row for each declared rule, by its place in the release file."""
+    measures = {measure.name for _, measure in _choose_columns(content)}
+    found = {(one.measure, _read_number(one)): one for one in content.estimates if one.measure in measures}
+    return tuple(
+        TextRow(
+            head=count(number),
+            cells=tuple(figure_text(found.get((measure.name, number))) for _, measure in _choose_columns(content)),
+        )
+        for number in sorted({number for _, number in found})
+    )
+
+
+def _choose_columns(content: Content) -> tuple[tuple[str, Measure], ...]:
+    return RELEASED if content.edition == "public" else (*RELEASED, *ORIGINAL)
+
+
+def _read_number(one: Estimate) -> int:
+    return int(dict(one.parameters)["rule"])
