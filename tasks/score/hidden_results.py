@@ -73,7 +73,7 @@ def results_hidden(tables: TablePair, spec: ResultsHidden) -> tuple[Estimate, ..
     Returns five estimates or more, unit `share` in [0, 1], exact: nothing is sampled, and there is no chance level. Confidence
     is not applicable where no row meets `if`; the share is where the release shows an attribute of a rule as another kind.
     Raises InputError for rules that name what the source does not have (`check_rules`).
-    Cost: O(n) for each condition. Source: Torra (2024), result-driven privacy; Agrawal, Imielinski and Swami (1993).
+    Cost: O(n) for each condition. Source: Torra (2026), result-driven privacy; Agrawal, Imielinski and Swami (1993).
 
     Example: of ten rows four meet `if` and three of these `then`: support 0.3, confidence 0.75.
     """
