@@ -23,7 +23,7 @@ Written = int | float | Name
 Categories = Annotated[tuple[Written, ...], Field(min_length=1)]
 
 
-class Interval(Spec):
+class ValueInterval(Spec):
     """Values between two ends, which belong to it; of a missing end all values on that side.
 
     at_least, at_most: a number; a date or time as ISO 8601 text; a category of a declared order.
@@ -33,13 +33,13 @@ class Interval(Spec):
     at_most: Written | None = None
 
     @model_validator(mode="after")
-    def _has_an_end(self) -> Interval:
+    def _has_an_end(self) -> ValueInterval:
         if self.at_least is None and self.at_most is None:
             raise ValueError("an interval has `at_least`, `at_most`, or both")
         return self
 
 
-Condition = Interval | Categories
+Condition = ValueInterval | Categories
 _END = {"type": ["number", "string"]}
 _CONDITION_FORM = {
     "anyOf": [
@@ -121,7 +121,7 @@ def check_rules(spec: ResultsHidden, source: Microdata, schema: Schema, where: s
     an order, an end of another kind than its values, and an interval without values. Cost: O(n) for each condition.
     """
     for site in _list_sites(spec, schema, where):
-        if isinstance(site.condition, Interval):
+        if isinstance(site.condition, ValueInterval):
             _check_interval(source, site)
         else:
             _check_categories(source, site, site.condition)
@@ -170,7 +170,7 @@ def _check_categories(source: Microdata, site: _Site, written: tuple[Written, ..
 
 def _check_interval(source: Microdata, site: _Site) -> None:
     attribute, interval = site.attribute, site.condition
-    assert isinstance(interval, Interval)  # noqa: S101  the caller has seen to it
+    assert isinstance(interval, ValueInterval)  # noqa: S101  the caller has seen to it
     if attribute.scale in CATEGORICAL or (source.is_text(attribute.name) and attribute.order is None):
         raise InputError(
             code="interval-without-order",
@@ -191,7 +191,7 @@ def _check_interval(source: Microdata, site: _Site) -> None:
         )
 
 
-def find_ends(table: Microdata, attribute: Attribute, interval: Interval, where: str) -> tuple[float, float]:
+def find_ends(table: Microdata, attribute: Attribute, interval: ValueInterval, where: str) -> tuple[float, float]:
     """Where an interval begins and ends on the scale of the attribute (`Microdata.positions`); infinite without an end.
 
     Raises InputError for an end that is no value of the kind that the column holds.
@@ -233,7 +233,7 @@ def find_meeting_rows(
     found = np.ones(table.n, dtype=bool)
     for name, condition in conditions:
         attribute = schema[name]
-        if not isinstance(condition, Interval):
+        if not isinstance(condition, ValueInterval):
             found &= _find_category_rows(table, name, condition)
             continue
         if table.is_text(name) and (attribute.order is None or not source.is_text(name)):
