@@ -19,8 +19,8 @@ from tasks.microdata.suggestion import did_you_mean
 from tasks.microdata.table import Booleans, Microdata, write_plain_texts
 
 MOST_RULES = 1000
-Written = int | float | Name
-Categories = Annotated[tuple[Written, ...], Field(min_length=1)]
+RuleValue = int | float | Name
+Categories = Annotated[tuple[RuleValue, ...], Field(min_length=1)]
 
 
 class ValueInterval(Spec):
@@ -29,8 +29,8 @@ class ValueInterval(Spec):
     at_least, at_most: a number; a date or time as ISO 8601 text; a category of a declared order.
     """
 
-    at_least: Written | None = None
-    at_most: Written | None = None
+    at_least: RuleValue | None = None
+    at_most: RuleValue | None = None
 
     @model_validator(mode="after")
     def _has_an_end(self) -> ValueInterval:
@@ -154,7 +154,7 @@ def _list_sites(spec: ResultsHidden, schema: Schema, where: str) -> Iterator[_Si
                 yield _Site(schema[name], condition, f"{location}.{name}")
 
 
-def _check_categories(source: Microdata, site: _Site, written: tuple[Written, ...]) -> None:
+def _check_categories(source: Microdata, site: _Site, written: tuple[RuleValue, ...]) -> None:
     known = {*_list_texts(source, site.attribute.name), *(site.attribute.order or ())}
     for one in written:
         if _write_plainly(one) not in known:
@@ -201,7 +201,7 @@ def find_ends(table: Microdata, attribute: Attribute, interval: ValueInterval, w
     return low, high
 
 
-def _find_position(table: Microdata, attribute: Attribute, written: Written, where: str) -> float:
+def _find_position(table: Microdata, attribute: Attribute, written: RuleValue, where: str) -> float:
     name = attribute.name
     if table.is_text(name) or table.is_calendar(name):
         kind = table.arrow.schema.field(name).type
@@ -244,7 +244,7 @@ def find_meeting_rows(
     return found
 
 
-def _find_category_rows(table: Microdata, name: str, written: tuple[Written, ...]) -> Booleans:
+def _find_category_rows(table: Microdata, name: str, written: tuple[RuleValue, ...]) -> Booleans:
     wanted = {_write_plainly(one) for one in written}
     values = pc.unique(table.column(name).drop_null())
     chosen = values.filter(pa.array([text in wanted for text in write_plain_texts(values)], pa.bool_()))
@@ -255,7 +255,7 @@ def _list_texts(table: Microdata, name: str) -> list[str]:
     return [text for text in write_plain_texts(pc.unique(table.column(name).drop_null())) if text is not None]
 
 
-def _write_plainly(written: Written) -> str:
+def _write_plainly(written: RuleValue) -> str:
     """As `write_plain_texts` writes a value of a column: 1, 1.0 and "1" are the same."""
     if isinstance(written, float):
         return str(int(written)) if written.is_integer() else repr(written)

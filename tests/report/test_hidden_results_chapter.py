@@ -9,7 +9,7 @@ import pytest
 from tasks.microdata.estimate import Estimate
 from tasks.report.content import public_edition
 from tasks.report.page import render_report
-from tasks.report.views.hidden_results import describe_hidden_results, list_rule_heads, list_rule_rows
+from tasks.report.views.concluded_rules import describe_hidden_results, list_rule_heads, list_rule_rows
 
 ASKED = (("rules", 2.0), ("support", 0.02), ("confidence", 0.8))
 
