@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from tasks.microdata.regular_files import LARGEST_TABLE, read_file, read_text_file
+from tasks.runtime.settings import PRIVATE, USERS_UMASK
 
 if TYPE_CHECKING:
     from flows.cli.verify import VerifiedFile
@@ -109,7 +110,7 @@ def certify(
 
     Raises InputError for wrong input, with the line of the file. It tells its progress on stderr.
     """
-    with _keep_rights():
+    with keep_rights():
         from flows.cli.certify import certify_file
 
         done = certify_file(Path(release), Path(output), refresh=refresh, new_draw=new_draw)
@@ -153,11 +154,16 @@ def _describe(verified: VerifiedFile) -> VerifiedRelease:
 
 
 @contextmanager
-def _keep_rights() -> Iterator[None]:
-    """What the process writes afterwards has the rights that it would have had: certifying makes all private."""
-    before = os.umask(0o077)
+def keep_rights() -> Iterator[None]:
+    """What is published has the rights of the present umask, and what is written afterwards too: certifying changes it."""
+    before, told = os.umask(PRIVATE), os.environ.get(USERS_UMASK)
     os.umask(before)
+    os.environ[USERS_UMASK] = f"{before:03o}"
     try:
         yield
     finally:
         os.umask(before)
+        if told is None:
+            os.environ.pop(USERS_UMASK, None)
+        else:
+            os.environ[USERS_UMASK] = told

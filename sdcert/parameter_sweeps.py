@@ -9,6 +9,8 @@ from typing import Any
 
 import pandas as pd
 
+from sdcert.certified_releases import keep_rights
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ParameterSweep:
@@ -49,13 +51,9 @@ def sweep(path: str | os.PathLike[str], *, workers: int | None = None, store: st
         described = as_dict(execution, result)
         found.append(_create_sweep(described, result.table.to_pandas()))
 
-    rights = os.umask(0o077)
-    os.umask(rights)
-    try:
+    with keep_rights():
         backend = ComputeBackend.from_options(workers=workers, runner="local", address=None)
         compute_sweep_file(Path(path), None, store, backend, keep, yes=True)
-    finally:
-        os.umask(rights)
     return found[0]
 
 

@@ -12,6 +12,7 @@ import flows.environment  # noqa: F401  # prepares the process before Prefect is
 import os
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -26,6 +27,7 @@ from flows.home_server.state import (
     HomeServer,
     digest_settings,
     find_server,
+    read_state,
     start_lock,
     state_file,
     users_lock,
@@ -37,7 +39,7 @@ from tasks.microdata.errors import InputError
 from tasks.microdata.regular_files import read_file
 from tasks.runtime.files import hold_file_lock
 from tasks.runtime.processes import identity, parse_identity
-from tasks.runtime.server_guard import ADDRESS, CLIENT, SERVER, create_server_settings, new_password
+from tasks.runtime.server_guard import ADDRESS, CLIENT, CLOUD_KEY, SERVER, create_server_settings, new_password
 from tasks.runtime.servers import end_orphans, refuse_damaged_database
 from tasks.runtime.settings import Home
 
@@ -47,7 +49,15 @@ SECONDS_TO_START = 240.0
 LOCK_SECONDS, SECONDS_TO_DRAIN = 60.0, 30
 PROGRAM = ("-m", "flows.home_server.process")
 NEEDED = ("PATH", "HOME", "LANG", "TZ", "TMPDIR", "VIRTUAL_ENV", "SDCERT_HOME", "SDCERT_COMPILED")  # it outlives this command,
-NEEDED_FAMILIES = ("PREFECT_", "PYTHON", "LC_", "PG", "SSL_")  # so that it gets no keys that the environment holds for others
+NEEDED_FAMILIES = (
+    "PREFECT_",
+    "PYTHON",
+    "LC_",
+    "LD_",
+    "DYLD_",
+    "PG",
+    "SSL_",
+)  # so that it gets no keys that the environment holds for others
 WITHOUT_PAGES = {"PREFECT_UI_ENABLED": "0", "PREFECT__SERVER_EPHEMERAL": "1", "PREFECT__SERVER_FINAL": "1"}
 
 
@@ -68,7 +78,8 @@ def use_prefect_server() -> Iterator[Callable[[], None]]:
     refuse_damaged_database()
     with hold_file_lock(users_lock(home), shared=True, timeout_seconds=LOCK_SECONDS):
         with hold_file_lock(start_lock(home), timeout_seconds=LOCK_SECONDS):
-            server = find_server(home) or _start(home, idle_seconds)
+            settings = _collect_settings()
+            server = find_server(home, settings) or _start(home, idle_seconds, settings)
         with _named(server):
             yield partial(_wait_until_it_answers, home, server)
 
@@ -77,7 +88,7 @@ def _wait_until_it_answers(home: Home, server: HomeServer) -> None:
     import httpx
 
     deadline, problem = time.monotonic() + SECONDS_TO_START, "it ended"
-    while time.monotonic() < deadline and find_server(home) == server:
+    while time.monotonic() < deadline and server.runs():
         try:
             # the socket is open before the server reads from it, so that a request waits and need not be made again
             httpx.get(f"{server.api}/health", timeout=SECONDS_TO_START).raise_for_status()
@@ -124,22 +135,29 @@ def _has_prefect_files() -> bool:
 
 
 def _collect_settings() -> dict[str, str]:
-    """Prefect's settings of this process, as variables of the server's environment."""
-    if not _has_prefect_files():
-        return {}
-    from prefect.settings import get_current_settings
+    """The variables that a server is given: Prefect's settings, wherever they are from, and what a process needs."""
+    given = {name: value for name, value in os.environ.items() if name in NEEDED or name.startswith(NEEDED_FAMILIES)}
+    if _has_prefect_files():
+        from prefect.settings import get_current_settings
 
-    return get_current_settings().to_environment_variables(exclude_unset=True)
+        given |= get_current_settings().to_environment_variables(exclude_unset=True)
+    if "PREFECT_HOME" in given:
+        given["PREFECT_HOME"] = str(Path(given["PREFECT_HOME"]).expanduser().absolute())
+    for name in (ADDRESS, CLOUD_KEY, CLIENT, SERVER):
+        given.pop(name, None)
+    return given
 
 
-def _start(home: Home, idle_seconds: float) -> HomeServer:
+def _start(home: Home, idle_seconds: float, settings: Mapping[str, str]) -> HomeServer:
     """Start a server that outlives this process and is in no group of it: Ctrl-C on a terminal does not reach it."""
     listening = open_listening_socket(None, 0)
     password = os.environ.get(SERVER) or new_password()
-    environment = {name: value for name, value in os.environ.items() if name in NEEDED or name.startswith(NEEDED_FAMILIES)}
-    environment |= _collect_settings() | create_server_settings(password) | WITHOUT_PAGES
-    environment["PYTHONPATH"] = create_python_path(os.environ)
-    environment.pop(ADDRESS, None)
+    environment = {
+        **settings,
+        **create_server_settings(password),
+        **WITHOUT_PAGES,
+        "PYTHONPATH": create_python_path(os.environ),
+    }
     descriptor = listening.fileno()
     command = [sys.executable, *PROGRAM, str(descriptor), str(idle_seconds)]
     with (home.folder(FOLDER) / "server.err").open("wb") as errors, listening:
@@ -153,7 +171,7 @@ def _start(home: Home, idle_seconds: float) -> HomeServer:
             pass_fds=(descriptor,),
             start_new_session=True,
         )
-        server = HomeServer(identity(process.pid), format_url(listening), password, digest_settings(password, os.environ))
+        server = HomeServer(identity(process.pid), format_url(listening), password, digest_settings(password, settings))
     write_state(home, server)
     return server
 
@@ -163,7 +181,9 @@ def _end(home: Home, server: HomeServer) -> None:
     with suppress(psutil.Error):
         if found is not None and identity(found[0]) == server.process:
             psutil.Process(found[0]).kill()
-    state_file(home).unlink(missing_ok=True)
+    with hold_file_lock(start_lock(home), timeout_seconds=LOCK_SECONDS):
+        if read_state(home) == server:  # another command may have started one with other settings
+            state_file(home).unlink(missing_ok=True)
 
 
 @contextmanager
@@ -185,7 +205,10 @@ def leave_server() -> None:
     if "prefect.logging.handlers" in sys.modules:
         from prefect.logging.handlers import APILogWorker
 
-        APILogWorker.drain_all(timeout=SECONDS_TO_DRAIN)  # all services are of one register: events and places of tasks too
+        # all services are of one register: events and places of tasks too. Where an event loop runs, it would not wait
+        waiting = threading.Thread(target=partial(APILogWorker.drain_all, timeout=SECONDS_TO_DRAIN))
+        waiting.start()
+        waiting.join()
 
 
 def _set(variables: Mapping[str, str | None]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import sqlite3
 import uuid
 from collections.abc import Iterator
@@ -11,12 +10,18 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 import prefect
-from prefect.settings import PREFECT_API_BLOCKS_REGISTER_ON_START, PREFECT_API_DATABASE_MIGRATE_ON_START, temporary_settings
+from prefect.settings import (
+    PREFECT_API_BLOCKS_REGISTER_ON_START,
+    PREFECT_API_DATABASE_MIGRATE_ON_START,
+    get_current_settings,
+    temporary_settings,
+)
+from sqlalchemy.engine import make_url
 
 from tasks.microdata.cache_folder import find_cache_folder
 from tasks.microdata.regular_files import read_file
 
-DATABASE_URLS = ("PREFECT_SERVER_DATABASE_CONNECTION_URL", "PREFECT_API_DATABASE_CONNECTION_URL")
+BESIDE_DATABASE = ("-wal", "-shm", "-journal")
 
 
 @contextmanager
@@ -25,10 +30,10 @@ def prepare_database() -> Iterator[None]:
 
     Only for the file that Prefect makes where no database is named. An older database is migrated by the server, as ever.
     """
-    if any(os.environ.get(name) for name in DATABASE_URLS):
+    path = _find_database()
+    if path is None:
         yield
         return
-    path = Path(os.environ["PREFECT_HOME"]) / "prefect.db"
     empty = find_cache_folder() / f"prefect-{prefect.__version__}.db"
     if path.exists():
         is_current = _read_version(path) is not None and _read_version(path) == _read_version(empty)
@@ -43,6 +48,16 @@ def prepare_database() -> Iterator[None]:
         settings = {PREFECT_API_DATABASE_MIGRATE_ON_START: False, PREFECT_API_BLOCKS_REGISTER_ON_START: False}
     with temporary_settings(settings):
         yield
+
+
+def _find_database() -> Path | None:
+    """The file that Prefect will open, if it is the one of its folder: a name with `?` or `#` leads it elsewhere."""
+    settings = get_current_settings()
+    url = settings.server.database.connection_url
+    opened = make_url(url.get_secret_value()) if url is not None else None
+    path = Path(settings.home).expanduser().absolute() / "prefect.db"
+    is_own = opened is not None and opened.drivername.startswith("sqlite") and not opened.query and opened.database == str(path)
+    return path if is_own else None
 
 
 async def _make_database() -> None:
@@ -82,6 +97,8 @@ def _copy(empty: Path, path: Path) -> None:
     try:
         draft.write_bytes(read_file(empty))
         draft.chmod(0o600)
+        for end in BESIDE_DATABASE:  # of a file that is gone: it would be played into this one
+            path.with_name(path.name + end).unlink(missing_ok=True)
         with suppress(FileExistsError):  # another server of this home was faster
             path.hardlink_to(draft)
     finally:

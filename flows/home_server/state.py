@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
-import os
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
@@ -17,12 +16,12 @@ import psutil
 
 from tasks.microdata.regular_files import LARGEST_NOTE, read_file
 from tasks.runtime.files import write_whole
-from tasks.runtime.processes import OWNER, is_there, parse_identity
+from tasks.runtime.processes import is_there, parse_identity
 from tasks.runtime.server_guard import ADDRESS, CLIENT, CLOUD_KEY, SERVER
 from tasks.runtime.settings import Home
 
 FOLDER = "server"
-NOT_OF_THE_SERVER = {ADDRESS, CLIENT, SERVER, CLOUD_KEY, OWNER}
+NOT_OF_THE_SERVER = {ADDRESS, CLIENT, SERVER, CLOUD_KEY, "PYTHONPATH", "PATH", "TMPDIR"}  # or that say nothing of what it does
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,17 +37,22 @@ class HomeServer:
     def api(self) -> str:
         return f"{self.address}/api"
 
-    def fits(self, environment: Mapping[str, str]) -> bool:
-        """Does it run, and would one that is started in this environment be the same?"""
-        found = parse_identity(self.process)
-        runs = found is not None and is_there(*found) and psutil.Process(found[0]).status() != psutil.STATUS_ZOMBIE
-        return runs and hmac.compare_digest(self.settings, digest_settings(self.password, environment))
+    def runs(self) -> bool:
+        """Is its process there?"""
+        with suppress(psutil.Error):  # it ends just now
+            found = parse_identity(self.process)
+            return found is not None and is_there(*found) and psutil.Process(found[0]).status() != psutil.STATUS_ZOMBIE
+        return False
+
+    def fits(self, settings: Mapping[str, str]) -> bool:
+        """Would one that is started with these settings be the same?"""
+        return hmac.compare_digest(self.settings, digest_settings(self.password, settings))
 
 
-def digest_settings(password: str, environment: Mapping[str, str]) -> str:
-    """A digest of everything that a server takes from its environment: Prefect's settings, its version, the interpreter."""
-    settings = sorted((k, v) for k, v in environment.items() if k.startswith("PREFECT_") and k not in NOT_OF_THE_SERVER)
-    content = json.dumps([settings, version("prefect"), sys.executable]).encode()
+def digest_settings(password: str, settings: Mapping[str, str]) -> str:
+    """A digest of everything by which servers differ: the variables that they are given, Prefect's version, the interpreter."""
+    given = sorted((name, value) for name, value in settings.items() if name not in NOT_OF_THE_SERVER)
+    content = json.dumps([given, version("prefect"), sys.executable]).encode()
     return hmac.new(password.encode(), content, hashlib.sha256).hexdigest()
 
 
@@ -77,9 +81,9 @@ def write_state(home: Home, server: HomeServer) -> None:
     write_whole(state_file(home), json.dumps(asdict(server)).encode())
 
 
-def find_server(home: Home) -> HomeServer | None:
-    """The server of this home, if it runs and was started as one would be started now."""
+def find_server(home: Home, settings: Mapping[str, str]) -> HomeServer | None:
+    """The server of this home, if it runs and was started with these settings."""
     server = read_state(home)
-    with suppress(psutil.Error, TypeError, AttributeError):  # it ends just now; the state holds something else than texts
-        return server if server is not None and server.fits(os.environ) else None
+    with suppress(TypeError, AttributeError):  # the state holds something else than texts
+        return server if server is not None and server.runs() and server.fits(settings) else None
     return None

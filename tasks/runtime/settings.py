@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -56,10 +57,8 @@ class Home:
 
 def read_users_umask() -> int:
     """The umask under which this program was started: what is published gets the rights that it leaves."""
-    try:
-        return int(os.environ[USERS_UMASK], 8) & 0o777
-    except (KeyError, ValueError):
-        return PRIVATE
+    text = os.environ.get(USERS_UMASK, "")
+    return int(text, 8) & PRIVATE if re.fullmatch("[0-7]{1,4}", text) else PRIVATE  # the owner can always read it
 
 
 def prepare_environment() -> Home:

@@ -17,6 +17,7 @@ from pathlib import Path
 import httpx
 import psutil
 import pytest
+from prefect.settings import PREFECT_SERVER_DATABASE_CONNECTION_URL, get_current_settings, temporary_settings
 
 from flows.home_server import connection, database, named
 from flows.home_server.process import end_when_unused
@@ -73,6 +74,21 @@ def test_another_setting_another_server(own_server, monkeypatch):
     monkeypatch.setenv("PREFECT_LOGGING_LEVEL", "ERROR")
     assert used() != first
     connection._end(own_server, first)
+
+
+def test_who_waits_for_a_server_keeps_it_when_another_command_starts_one_with_other_settings(own_server, monkeypatch):
+    with connection.use_prefect_server() as wait:
+        first = read_state(own_server)
+        with monkeypatch.context() as other:
+            other.setenv(ADDRESS, "")
+            other.setenv("PREFECT_LOGGING_LEVEL", "ERROR")
+            second = connection._start(own_server, 30, connection._collect_settings())
+        wait()
+        assert first.runs()
+        assert read_state(own_server) == second
+    connection._end(own_server, first)
+    assert read_state(own_server) == second
+    assert not first.runs()
 
 
 def test_a_server_that_was_killed_is_replaced(own_server):
@@ -193,10 +209,8 @@ class TestDatabase:
     @pytest.fixture
     def folders(self, tmp_path, monkeypatch):
         monkeypatch.setenv("SDCERT_COMPILED", str(tmp_path / "cache"))
-        monkeypatch.setenv("PREFECT_HOME", str(tmp_path / "prefect"))
-        for name in database.DATABASE_URLS:
-            monkeypatch.delenv(name, raising=False)
         (tmp_path / "prefect").mkdir()
+        monkeypatch.setattr(database, "_find_database", lambda: tmp_path / "prefect" / "prefect.db")
         return tmp_path
 
     @pytest.fixture
@@ -240,7 +254,7 @@ class TestDatabase:
             file.commit()
         assert self.settings() == (True, True)
         path.unlink()
-        monkeypatch.setenv(database.DATABASE_URLS[0], "postgresql+asyncpg://x")
+        monkeypatch.setattr(database, "_find_database", lambda: None)
         assert self.settings() == (True, True)
         assert not path.exists()
 
@@ -250,6 +264,26 @@ class TestDatabase:
             assert self.settings() == (False, False)
             (folders / "prefect" / "prefect.db").unlink()
         assert len(migrations) == 2
+
+    def test_a_log_of_a_file_that_is_gone_is_not_played_into_a_new_one(self, folders, migrations):
+        path = folders / "prefect" / "prefect.db"
+        self.settings()
+        path.unlink()
+        for end in database.BESIDE_DATABASE:
+            path.with_name(path.name + end).write_bytes(b"of another file")
+        self.settings()
+        assert [one.name for one in path.parent.iterdir()] == [path.name]
+
+    def test_only_the_file_of_prefects_folder_is_prepared(self):
+        home = Path(get_current_settings().home)
+        assert database._find_database() == home / "prefect.db"
+        for url in (
+            "postgresql+asyncpg://u@h/d",
+            "sqlite+aiosqlite:////x/other.db",
+            f"sqlite+aiosqlite:///{home}/prefect.db?x=1",
+        ):
+            with temporary_settings({PREFECT_SERVER_DATABASE_CONNECTION_URL: url}):
+                assert database._find_database() is None, url
 
 
 class TestCacheFolder:

@@ -195,7 +195,8 @@ def test_private_files_are_private(certified, home):
 
 
 @pytest.mark.parametrize(
-    ("umask", "of_files", "of_folders"), [("022", 0o644, 0o755), ("002", 0o664, 0o775), ("077", 0o600, 0o700)]
+    ("umask", "of_files", "of_folders"),
+    [("022", 0o644, 0o755), ("002", 0o664, 0o775), ("077", 0o600, 0o700), ("777", 0o600, 0o700), ("-1", 0o600, 0o700)],
 )
 def test_what_is_published_has_the_rights_that_the_users_umask_leaves(own, tmp_path, monkeypatch, umask, of_files, of_folders):
     monkeypatch.setenv("SDCERT_UMASK", umask)

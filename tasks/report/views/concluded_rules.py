@@ -41,7 +41,7 @@ def _describe(content: Content) -> Iterator[Sentence]:
 
 
 def list_rule_heads(content: Content) -> tuple[str, ...]:
-    """The columns of the edition: the public one has none of the original."""
+    """The columns of the edition. The public one has none: who has the released rows could tell by them which rule it is."""
     return tuple(head for head, _ in _choose_columns(content))
 
 
@@ -59,7 +59,7 @@ def list_rule_rows(content: Content) -> tuple[TextRow, ...]:
 
 
 def _choose_columns(content: Content) -> tuple[tuple[str, Measure], ...]:
-    return RELEASED if content.edition == "public" else (*RELEASED, *ORIGINAL)
+    return () if content.edition == "public" else (*RELEASED, *ORIGINAL)
 
 
 def _read_number(one: Estimate) -> int:
