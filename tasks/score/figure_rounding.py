@@ -45,7 +45,7 @@ from tasks.score.verdict import Criterion, is_about, is_outside_limit
 STATISTICS = frozenset(one.name for one in MEASURES.values() if one.rounding == "statistic")
 ERRORS = frozenset(one.name for one in MEASURES.values() if one.rounding == "error")
 CHANCES_OF_PEOPLE = frozenset({"majority"})
-FOR_THE_STEWARD = "not published: a figure of the original, for the steward alone"
+FOR_THE_STEWARD = "not published: a figure for the steward alone"
 WITHHELD = f"not published: a share of fewer than {FEWEST} people would tell of single ones"
 FEWEST_OF_DIFFERENCE = 100  # people of each side, of whom a difference of shares is published: classes of ten are 0.2 wide
 TOO_COARSE = (

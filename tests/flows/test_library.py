@@ -87,7 +87,7 @@ def test_a_chosen_seed_gives_the_figures_of_a_rehearsed_release(furnished, tmp_p
     _, scored = rehearse(path.parent, PARTLY_RANDOM, seed=11)
     assert collect_figures(scored) == read_figures(scorecard_of(tmp_path, newest_manifest()))
     verdict = sc.decide(scored, RELEASE["policy"])
-    assert (verdict.outcome, run.verdict) == ("kept", "certified")
+    assert {"kept": "certified", "broken": "refused", "undecided": "undecided"}[verdict.outcome] == run.verdict
     assert collect_figures(rehearse(path.parent, PARTLY_RANDOM, seed=12)[1]) != collect_figures(scored)
 
 
