@@ -14,9 +14,9 @@ from tasks.microdata.schema import Schema
 
 def call_stages(data: TableRef, plan: RecordRef[ClassifyPlan], schema: RecordRef[Schema], steps: RecordRef[Steps]) -> None:
     classify_attributes.bind(data, plan)
-    classify_attributes.bind(plan, data)  # type: ignore[arg-type]
-    classify_attributes.bind(data)  # type: ignore[call-arg]
+    classify_attributes.bind(plan, data)  # type: ignore[arg-type]  # swapped or of another type
+    classify_attributes.bind(data)  # type: ignore[call-arg]  # one is missing
     mask_table.bind(data, schema, steps, "draw", "shuffled", None)
-    mask_table.bind(data, steps, schema, "draw", "shuffled", None)  # type: ignore[arg-type]
-    mask_table.bind("", schema, steps, "draw", "shuffled", None)  # type: ignore[arg-type]
-    mask_table.bind(data, schema, steps, "draw", "sorted", None)  # type: ignore[arg-type]
+    mask_table.bind(data, steps, schema, "draw", "shuffled", None)  # type: ignore[arg-type]  # swapped or of another type
+    mask_table.bind("", schema, steps, "draw", "shuffled", None)  # type: ignore[arg-type]  # swapped or of another type
+    mask_table.bind(data, schema, steps, "draw", "sorted", None)  # type: ignore[arg-type]  # swapped or of another type

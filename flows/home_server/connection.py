@@ -48,17 +48,10 @@ IDLE_SECONDS, LONGEST_IDLE_SECONDS = 300.0, 86_400.0
 SECONDS_TO_START = 240.0
 LOCK_SECONDS, SECONDS_TO_DRAIN = 60.0, 30
 PROGRAM = ("-m", "flows.home_server.process")
-NEEDED = ("PATH", "HOME", "LANG", "TZ", "TMPDIR", "VIRTUAL_ENV", "SDCERT_HOME", "SDCERT_COMPILED")  # it outlives this command,
-NEEDED_FAMILIES = (
-    "PREFECT_",
-    "PYTHON",
-    "LC_",
-    "LD_",
-    "DYLD_",
-    "PG",
-    "SSL_",
-)  # so that it gets no keys that the environment holds for others
-WITHOUT_PAGES = {"PREFECT_UI_ENABLED": "0", "PREFECT__SERVER_EPHEMERAL": "1", "PREFECT__SERVER_FINAL": "1"}
+# The server outlives this command, so it gets these variables alone, and no key that the environment holds for others.
+NEEDED = ("PATH", "HOME", "LANG", "TZ", "TMPDIR", "VIRTUAL_ENV", "SDCERT_HOME", "SDCERT_COMPILED")
+NEEDED_FAMILIES = ("PREFECT_", "PYTHON", "LC_", "LD_", "DYLD_", "PG", "SSL_")
+WITHOUT_PAGES = {"PREFECT_UI_ENABLED": "0"}
 
 
 @contextmanager
@@ -80,7 +73,7 @@ def use_prefect_server() -> Iterator[Callable[[], None]]:
         with hold_file_lock(start_lock(home), timeout_seconds=LOCK_SECONDS):
             settings = _collect_settings()
             server = find_server(home, settings) or _start(home, idle_seconds, settings)
-        with _named(server):
+        with _name_server(server):
             yield partial(_wait_until_it_answers, home, server)
 
 
@@ -187,7 +180,7 @@ def _end(home: Home, server: HomeServer) -> None:
 
 
 @contextmanager
-def _named(server: HomeServer) -> Iterator[None]:
+def _name_server(server: HomeServer) -> Iterator[None]:
     before = {name: os.environ.get(name) for name in (ADDRESS, CLIENT, SERVER)}
     _set({ADDRESS: server.api, CLIENT: server.password, SERVER: server.password})
     try:

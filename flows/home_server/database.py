@@ -36,7 +36,8 @@ def prepare_database() -> Iterator[None]:
         return
     empty = find_cache_folder() / f"prefect-{prefect.__version__}.db"
     if path.exists():
-        is_current = _read_version(path) is not None and _read_version(path) == _read_version(empty)
+        version = _read_version(path)
+        is_current = version is not None and version == _read_version(empty)
         settings = {PREFECT_API_DATABASE_MIGRATE_ON_START: False} if is_current else {}
     else:
         if _read_version(empty) is None:

@@ -46,7 +46,7 @@ def test_the_value_that_fits_best_is_taken_by_hand():
     Without the shares class 1 means a as well, 9 of 16 sure.
     """
     chance = {"a": 0.9, "b": 0.5, "c": 0.2}
-    predict = lambda frame: np.array([[1 - chance[one], chance[one]] for one in frame["faith"]])  # noqa: E731
+    predict = lambda frame: np.array([[1 - chance[one], chance[one]] for one in frame["faith"]])  # noqa: E731  a model as short as what it answers
     faiths = ["a", "c", "b", "a"] * 10 + list("aaaaaabbcc")
     asked = ask(faiths, [1, 0, 1, 0] * 10 + [0] * 10, range(0, 40, 2), range(40, 50))
     found = infer_feature(asked, predict, "faith", np.random.default_rng(0))
@@ -57,7 +57,7 @@ def test_the_value_that_fits_best_is_taken_by_hand():
 
 
 def test_too_few_people_or_values_are_not_applicable():
-    predict = lambda frame: np.tile([0.5, 0.5], (len(frame), 1))  # noqa: E731
+    predict = lambda frame: np.tile([0.5, 0.5], (len(frame), 1))  # noqa: E731  a model as short as what it answers
     asked = ask(["a"] * 50, [0, 1] * 25, range(0, 40, 2), range(40, 50))
     with pytest.raises(NotApplicable):
         infer_feature(asked, predict, "faith", np.random.default_rng(0))

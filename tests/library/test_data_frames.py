@@ -39,7 +39,7 @@ def test_pandas_is_read_as_arrow_is(arrow):
 
 
 def test_polars_is_read_as_arrow_is(arrow):
-    polars = pytest.importorskip("polars")
+    polars = pytest.importorskip("polars", reason="polars is no dependency: data frames of it are taken where it is installed")
     assert ingest(polars.from_arrow(arrow)).arrow.equals(ingest(arrow).arrow)
     with pytest.raises(sc.InputError) as caught:
         read_frame(polars.from_arrow(arrow).lazy())

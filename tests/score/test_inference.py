@@ -64,7 +64,7 @@ def test_excess_by_hand():
     So 45 of 100 members, 30 of 100 others.
     """
     half = np.tile(np.repeat([0.0, 1.0], 50), 2)
-    first = lambda *counts: np.concatenate([np.arange(50) < n for n in counts]).astype(float)  # noqa: E731
+    first = lambda *counts: np.concatenate([np.arange(50) < n for n in counts]).astype(float)  # noqa: E731  a model as short as what it answers
     columns = {"half": half, f"{RIGHT}a": first(25, 30, 20, 50), f"{RIGHT}b": first(40, 20, 0, 10)}
     member = np.arange(200) < 100
     judged = JudgedPeople(result("secret", population=100), "secret", columns, member, np.ones(200, dtype=bool), "records")
