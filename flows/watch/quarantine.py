@@ -9,18 +9,20 @@ from __future__ import annotations
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pydantic import AwareDatetime, ValidationError
 
-from flows.release import ReleaseSpec
-from flows.watch.identity import release_key
-from flows.watch.source_poll import Version
 from tasks.microdata.errors import InputError
 from tasks.microdata.regular_files import read_file, read_text_file
 from tasks.microdata.spec import Spec
 from tasks.runtime.artifacts import Store
 from tasks.runtime.files import write_whole
 from tasks.runtime.settings import Home
+
+if TYPE_CHECKING:  # records are read without what a release imports
+    from flows.release import ReleaseSpec
+    from flows.watch.source_poll import Version
 
 FOLDER, BEGUN = "quarantine", ".begun"
 DEATHS = 3  # so many runs killed on one version, and it is quarantined
@@ -51,6 +53,8 @@ class QuarantineRecord(Spec):
 
 def record_id(release: ReleaseSpec, version: Version) -> str:
     """What names a version of a source with a release file."""
+    from flows.watch.identity import release_key
+
     parts = (release_key(release), version.source_file, version.adopted or "")
     return Store().digest(":".join(("quarantine", *parts)).encode())[:16]
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
-from scipy.linalg import qr
+import scipy
 
 from tasks.classify.finding import (
     ENOUGH_ROWS,
@@ -127,7 +127,7 @@ def _find_common_direction(z: Floats, n_left: int) -> Floats | None:
 
 def _basis(z: Floats) -> tuple[Floats, Floats]:
     """An orthonormal basis of the columns of z, and the weights (columns of z -> basis)."""
-    q, r, pivot = qr(z, mode="economic", pivoting=True)
+    q, r, pivot = scipy.linalg.qr(z, mode="economic", pivoting=True)
     rank = int((np.abs(np.diag(r)) > _NO_WEIGHT * abs(r[0, 0])).sum()) if r[0, 0] else 0
     weights: Floats = np.zeros((z.shape[1], rank))
     weights[pivot[:rank]] = np.linalg.inv(r[:rank, :rank])

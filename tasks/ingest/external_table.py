@@ -54,7 +54,7 @@ def read_external(raw: RawTable, plan: FilePlan) -> External:
     kept = replace(raw, table=raw.table.select([name for name in names if name in wanted]))
     declared = tuple(one for one in plan.declared if one.name in wanted and one.name in names)
     with relocate_errors(plan.place):
-        found = ingest_raw_table(kept, IngestPlan(source=plan.source, attributes=declared))
+        found = ingest_raw_table(kept, IngestPlan(source=plan.source, attributes=declared), confirm=True)
     return External(found.data, found.report.notes)
 
 

@@ -71,25 +71,27 @@ class IngestResult:
     report: IngestReport
 
 
-def ingest(plan: IngestPlan) -> IngestResult:
+def ingest(plan: IngestPlan, *, confirm: bool = False) -> IngestResult:
     """Read the source, type its columns by the declarations or the rules of `typing_rules`, and validate the table.
+
+    confirm: great-expectations validates it as well; whoever certifies asks for it.
 
     Raises
     ------
     InputError: the source cannot be read; a declared attribute is no column; a cell contradicts its declaration; an
         expectation fails.
 
-    About 10 s for 1,000,000 rows of 6 text columns, besides the import of great-expectations.
+    About 10 s for 1,000,000 rows of 6 text columns.
     """
-    return ingest_raw_table(sources.read(plan.source), plan)
+    return ingest_raw_table(sources.read(plan.source), plan, confirm=confirm)
 
 
-def ingest_raw_table(raw: RawTable, plan: IngestPlan) -> IngestResult:
+def ingest_raw_table(raw: RawTable, plan: IngestPlan, *, confirm: bool = False) -> IngestResult:
     """`ingest` of a source that has been read."""
     _refuse_unknown(plan.attributes, raw)
     columns, reports = _type_columns(raw, plan.attributes)
     data = Microdata(pa.table(columns))
-    checks = validate(data, plan.attributes, plan.expect, raw.label)
+    checks = validate(data, plan.attributes, plan.expect, raw.label, confirm=confirm)
     report = IngestReport(source=raw.label, format=raw.format, encoding=raw.encoding, delimiter=raw.delimiter, rows=data.n,
                           columns=reports, notes=(*raw.notes, *formula_notes(data)), checks=checks, how=raw.how)  # fmt: skip
     return IngestResult(data, report)

@@ -35,7 +35,7 @@ def ingest_source(plan: RecordRef[IngestPlan], digest: str) -> IngestOutputs:
     store = Store()
     wanted = store.record(plan, IngestPlan)
     raw = read(wanted.source)
-    found = ingest_raw_table(raw, wanted)
+    found = ingest_raw_table(raw, wanted, confirm=True)
     if _digest(wanted.source, raw) != digest:
         raise InputError(
             "source-changed",

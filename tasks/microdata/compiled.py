@@ -16,23 +16,21 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import update_wrapper
+from functools import cached_property, update_wrapper
 from typing import Any, Generic, ParamSpec, TypeVar, overload
 
-import numba
 import numpy as np
 
 from tasks.microdata.cache_folder import find_cache_folder
 from tasks.microdata.errors import InputError
 from tasks.microdata.fingerprint import TASKS, fingerprint, list_room_files
+from tasks.microdata.imports import one_at_a_time
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 _ROOMS = sorted(path.name for path in TASKS.iterdir() if path.is_dir() and path.name != "__pycache__")
 CACHE = find_cache_folder() / fingerprint(list_room_files(_ROOMS))[:32]
-os.environ["NUMBA_CACHE_DIR"] = str(CACHE)
-numba.config.reload_config()  # it may have been imported before the folder was named
 
 _COMPILING = threading.RLock()  # taken before numba's own lock: a thread that has that one never waits for another thread here
 _HELD: set[str] = set()  # names of functions
@@ -60,9 +58,6 @@ class Compiled(Generic[P, R]):
     """A compiled function as Python calls it: its numbers are checked first. Compiled code calls the machine code alone."""
 
     def __init__(self, function: Callable[P, R], missing: Reasons, infinite: Reasons) -> None:
-        self.dispatcher: Any = numba.njit(cache=True, fastmath=False, nogil=True)(function)
-        self._compile, self.dispatcher.compile = self.dispatcher.compile, self._compile_once
-        self._numba_type_ = self.dispatcher._numba_type_  # what another compiled function sees of this object
         self.py_func = function  # as numba calls what was compiled
         self.name = f"{function.__module__}.{function.__qualname__}"
         self.arguments = tuple(inspect.signature(function).parameters)
@@ -71,6 +66,23 @@ class Compiled(Generic[P, R]):
         if unknown:
             raise TypeError(f"{function.__qualname__} has no argument {', '.join(sorted(unknown))}")
         update_wrapper(self, function)
+
+    @cached_property
+    def dispatcher(self) -> Any:
+        """What numba makes of the function; made when it is first called, because most commands call few or none."""
+        with one_at_a_time():
+            os.environ["NUMBA_CACHE_DIR"] = str(CACHE)
+            import numba
+
+            numba.config.reload_config()  # it may have been imported before the folder was named
+            made: Any = numba.njit(cache=True, fastmath=False, nogil=True)(self.py_func)
+        self._compile, made.compile = made.compile, self._compile_once
+        return made
+
+    @property
+    def _numba_type_(self) -> Any:
+        """What another compiled function sees of this object."""
+        return self.dispatcher._numba_type_
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         for value, name in zip(args, self.arguments, strict=False):

@@ -8,6 +8,7 @@ will need has been imported. A slow library that few runs need is imported where
 from __future__ import annotations
 
 import importlib
+import sys
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -27,3 +28,16 @@ def import_before_threads(modules: Iterable[str]) -> None:
     with one_at_a_time():
         for module in modules:
             importlib.import_module(module)
+
+
+@contextmanager
+def import_without(*optional: str) -> Iterator[None]:
+    """Import here a package that does without these, as if they were not installed, unless they have been imported already."""
+    with one_at_a_time():
+        hidden = [name for name in optional if name not in sys.modules]
+        sys.modules.update(dict.fromkeys(hidden))  # type: ignore[arg-type]  # None is how Python itself marks what cannot be imported
+        try:
+            yield
+        finally:
+            for name in hidden:
+                del sys.modules[name]

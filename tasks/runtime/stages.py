@@ -27,7 +27,7 @@ from tasks.runtime.settings import Home
 
 P = ParamSpec("P")
 Outputs = TypeVar("Outputs", bound=Mapping[str, object])
-IMPORTED_WHERE_USED = ("scipy.stats", "scipy.stats.contingency")  # takes a second or two
+IMPORTED_WHERE_USED = ("numba", "scipy.optimize", "scipy.stats", "scipy.stats.contingency")  # take seconds
 _NO_TAGS = functools.partial(TagsContext, current_tags=set())  # those of the flow cost a lease of the server each
 
 

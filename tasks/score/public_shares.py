@@ -20,6 +20,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from scipy.special import betainccinv, betaincinv
+
 from tasks.microdata.interval import ERROR
 from tasks.score.policy import Direction
 from tasks.score.verdict import is_outside_limit
@@ -72,12 +74,10 @@ class ShareClasses:
 
     def interval(self, position: int) -> tuple[float, float]:
         """95 % bounds (Clopper and Pearson's) that hold for every count of the class, had each of the n been drawn."""
-        from scipy.stats import beta
-
         ends = (0, *self.thresholds, self.n + 1)
         first, last = ends[position], ends[position + 1] - 1
-        low = 0.0 if first == 0 else float(beta.ppf(ERROR, first, self.n - first + 1))
-        high = 1.0 if last == self.n else float(beta.isf(ERROR, last + 1, self.n - last))
+        low = 0.0 if first == 0 else float(betaincinv(first, self.n - first + 1, ERROR))
+        high = 1.0 if last == self.n else float(betainccinv(last + 1, self.n - last, ERROR))
         return self._share(low * self.n), self._share(high * self.n)
 
     def choose_public_share(

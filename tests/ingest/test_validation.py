@@ -1,5 +1,6 @@
 import json
 from datetime import date, datetime, time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -8,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
+from tasks.ingest.checks import validation
 from tasks.ingest.checks.expectations import Expectation
-from tasks.ingest.checks.validation import validate
 from tasks.ingest.checks.violations import violations
 from tasks.ingest.codebooks.codebook import AttributeSpec
 from tasks.ingest.methods import IngestPlan, IngestReport, ingest
@@ -19,6 +20,7 @@ from tasks.microdata.schema import Scale
 from tasks.microdata.table import Microdata
 
 CANARY = "canary-4711"
+validate = partial(validation.validate, confirm=True)
 TABLE = Microdata.from_columns(
     {
         "n": [1, 2, 2, None, 2**53 + 1],
@@ -263,3 +265,16 @@ def test_bounds_that_are_no_dates(given_: dict[str, object]) -> None:
 def test_open_ends_of_dates_in_words() -> None:
     (_, told) = validate(DAYS, (), (wanted(expect="between", attribute="d", low="2023-01-01"),), "a.parquet")
     assert told.expectation == "d lies between 2023-01-01 and any date or time"
+
+
+def test_a_look_at_a_table_counts_without_great_expectations_and_what_is_certified_asks_it(monkeypatch):
+    asked = []
+    monkeypatch.setattr(validation, "_verdicts", lambda wanted, data: asked.append(len(wanted)) or [True] * len(wanted))
+    expected = (wanted(expect="not_missing", attribute="x"),)
+    with pytest.raises(InputError) as refused:
+        validation.validate(TABLE, (), expected, "a.csv", confirm=False)
+    assert refused.value.code == "expectation-failed"
+    assert not asked
+    with pytest.raises(RuntimeError, match="disagrees"):  # it was made to say that none is missing
+        validate(TABLE, (), expected, "a.csv")
+    assert asked == [2]

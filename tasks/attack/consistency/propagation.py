@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components, maximum_flow
+import scipy
 
 from tasks.attack.consistency.exchanges import Exchange, KindCounts
 from tasks.attack.consistency.orbits import PossiblePairs
@@ -105,8 +104,9 @@ def _flow(records: Integers, rows: Integers, counts: KindCounts) -> Integers:
     tails = np.concatenate([np.full(n_records, source), records, np.arange(n_records, n)])
     heads = np.concatenate([np.arange(n_records), rows, np.full(len(counts.rows), sink)])
     most = np.concatenate([counts.records, np.minimum(counts.records[records], counts.rows[rows - n_records]), counts.rows])
-    graph = csr_array((most.astype(np.int32), (tails.astype(np.int32), heads.astype(np.int32))), shape=(n + 2, n + 2))
-    flow = maximum_flow(graph, source, sink).flow.tocoo()
+    arcs_by_ends = most.astype(np.int32), (tails.astype(np.int32), heads.astype(np.int32))
+    graph = scipy.sparse.csr_array(arcs_by_ends, shape=(n + 2, n + 2))
+    flow = scipy.sparse.csgraph.maximum_flow(graph, source, sink).flow.tocoo()
     arcs = flow.row.astype(np.int64) * (n + 2) + flow.col  # each of the arcs is among them, and its way back
     order = np.argsort(arcs)
     positions = order[np.searchsorted(arcs[order], records * (n + 2) + rows)]
@@ -127,6 +127,6 @@ def _components(records: Integers, rows: Integers, used: Booleans, n: int, free:
     more, less = free
     tail = np.concatenate([records, rows[used], more, np.full(len(less), n)])
     head = np.concatenate([rows, records[used], np.full(len(more), n), less])
-    graph = csr_array((np.ones(len(tail), dtype=bool), (tail, head)), shape=(n + 1, n + 1))
-    component: Integers = connected_components(graph, directed=True, connection="strong")[1].astype(np.int64)
-    return component
+    graph = scipy.sparse.csr_array((np.ones(len(tail), dtype=bool), (tail, head)), shape=(n + 1, n + 1))
+    _, component = scipy.sparse.csgraph.connected_components(graph, directed=True, connection="strong")
+    return np.asarray(component, dtype=np.int64)

@@ -16,8 +16,7 @@ import time
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import sparse
-from scipy.optimize import Bounds, LinearConstraint, milp
+import scipy
 
 from tasks.attack.learned.constraint_rows import Problem
 from tasks.attack.learned.features import clip_to_cone, negative_direction
@@ -122,12 +121,12 @@ class _Proof:
         if not reasons:
             return np.zeros(q)
         ends = np.cumsum([0] + [len(records) for records in reasons])
-        meets = sparse.csr_matrix((np.ones(ends[-1]), np.concatenate(reasons), ends), shape=(len(reasons), q))
-        answer = milp(
+        meets = scipy.sparse.csr_matrix((np.ones(ends[-1]), np.concatenate(reasons), ends), shape=(len(reasons), q))
+        answer = scipy.optimize.milp(
             self.of.weight,
-            constraints=LinearConstraint(meets, 1, np.inf),
+            constraints=scipy.optimize.LinearConstraint(meets, 1, np.inf),
             integrality=np.full(q, float(integral)),
-            bounds=Bounds(0, 1),
+            bounds=scipy.optimize.Bounds(0, 1),
             options={"time_limit": max(self._left, 0.1)},
         )
         self.cut_short |= answer.status == _CUT_SHORT  # the solver's limit is of the clock, ours of the processor

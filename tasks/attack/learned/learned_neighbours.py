@@ -6,7 +6,7 @@ A tree needs coordinates whose Euclidean distance is the learned one: weighted m
 from __future__ import annotations
 
 import numpy as np
-from scipy.spatial import cKDTree
+import scipy
 
 from tasks.attack.learned.constraint_rows import Problem
 from tasks.attack.learned.exact_links import LinkCounts, links_among, look
@@ -52,5 +52,5 @@ def _places(of: Problem, parameters: Floats) -> tuple[Floats, Floats] | None:
 
 
 def _query_tree(points: Floats, coordinates: Floats, k: int) -> Integers:
-    nearest = cKDTree(coordinates).query(points, min(k, len(coordinates)))[1]
+    nearest = scipy.spatial.cKDTree(coordinates).query(points, min(k, len(coordinates)))[1]
     return np.asarray(nearest, dtype=np.int64).reshape(len(points), -1)

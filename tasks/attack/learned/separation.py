@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import nnls
+import scipy
 
 from tasks.attack.learned.attribute_differences import Apart, write_apart
 from tasks.attack.learned.constraint_rows import Problem, compute_pairwise_differences, create_constraint_rows
@@ -142,7 +142,7 @@ class RowPool:
         aim = np.zeros(len(matrix))
         aim[-1] = 1.0
         try:
-            y, distance = nnls(matrix, aim, maxiter=50 * matrix.shape[1])
+            y, distance = scipy.optimize.nnls(matrix, aim, maxiter=50 * matrix.shape[1])
         except RuntimeError:  # too many iterations: nothing is known, which makes the proof longer but not wrong
             return np.zeros(self.of.parameters), None
         rest = aim - matrix @ y
@@ -178,7 +178,7 @@ def _drop_stray_multipliers(matrix: Floats, aim: Floats, y: Floats) -> Iterator[
         kept = np.flatnonzero(y > stray * y.max())
         anew = np.zeros(len(y))
         try:
-            anew[kept] = nnls(matrix[:, kept], aim, maxiter=50 * len(kept))[0]
+            anew[kept] = scipy.optimize.nnls(matrix[:, kept], aim, maxiter=50 * len(kept))[0]
         except RuntimeError:
             continue
         yield anew

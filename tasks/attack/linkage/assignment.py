@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Protocol, Self
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
+import scipy
 
 from tasks.attack.linkage.transport import (
     Lists,
@@ -196,7 +196,7 @@ class _Work:
         row = self.state.of_unit
         columns = np.repeat(np.arange(len(self.capacity)), self.capacity)
         distances = self.search.matrix(np.arange(len(self.units)))
-        _, chosen = linear_sum_assignment(distances[row][:, columns])
+        _, chosen = scipy.optimize.linear_sum_assignment(distances[row][:, columns])
         take_back(np.ones(len(self.units), dtype=bool), self.state)
         hand_over(np.arange(len(row)), columns[chosen], self.state)
 

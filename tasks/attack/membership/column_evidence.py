@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import brentq
+import scipy
 from scipy.special import expit
 
 from tasks.microdata.table import Booleans, Floats
@@ -87,7 +87,7 @@ def find_nearness(mean: float) -> float:
         return LEAST_NEARNESS
     if mean <= _mean_chance(MOST_NEARNESS):
         return MOST_NEARNESS
-    return float(brentq(lambda nearness: _mean_chance(nearness) - mean, LEAST_NEARNESS, MOST_NEARNESS))
+    return float(scipy.optimize.brentq(lambda nearness: _mean_chance(nearness) - mean, LEAST_NEARNESS, MOST_NEARNESS))
 
 
 def _mean_chance(nearness: float) -> float:

@@ -17,7 +17,7 @@ from enum import IntEnum
 from itertools import combinations
 
 import numpy as np
-from scipy.linalg import block_diag
+import scipy
 
 from tasks.microdata.compiled import njit
 from tasks.microdata.table import Booleans, Floats, Integers
@@ -195,7 +195,7 @@ def append_plain_attributes(form: Form, others: int) -> Form:
     if form.kind is DistanceKind.WEIGHTED:
         return create_weighted_mean(np.append(form.vector, np.ones(others)))
     if form.kind is DistanceKind.QUADRATIC:
-        return quadratic(block_diag(form.matrix, np.eye(others)) if others else form.matrix)
+        return quadratic(scipy.linalg.block_diag(form.matrix, np.eye(others)) if others else form.matrix)
     if form.kind in (DistanceKind.CHOQUET, DistanceKind.TWO_ADDITIVE):
         return replace(form, n_attributes=form.n_attributes + others, others=others)
     if others:

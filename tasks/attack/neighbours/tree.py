@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from scipy.spatial import cKDTree
+import scipy
 
 from tasks.attack.neighbours.distances import DistanceKind, Form
 from tasks.attack.neighbours.record_comparison import EQUAL, SQUARED, ComparedColumns
@@ -64,9 +64,9 @@ def propose_by_tree(points: Floats, coordinates: Floats) -> Iterator[tuple[Integ
     points: shape (q, p), coordinates: shape (c, p), of `find_embedding`.
     Queries are asked in the order of a tree of their own, so that what one needs of the tree is still at hand for the next.
     """
-    tree = cKDTree(coordinates)
+    tree = scipy.spatial.cKDTree(coordinates)
     slack = 1e-12 * (1 + float(np.abs(coordinates).max(initial=0)) + float(np.abs(points).max(initial=0)))
-    order = cKDTree(points).indices if len(points) > _FEW_QUERIES else np.arange(len(points))
+    order = scipy.spatial.cKDTree(points).indices if len(points) > _FEW_QUERIES else np.arange(len(points))
     for start in range(0, len(order), _QUERIES_AT_A_TIME):
         yield from _propose(tree, points, order[start : start + _QUERIES_AT_A_TIME], slack)
 
@@ -88,7 +88,7 @@ def find_cheapest_by_tree(points: Floats, coordinates: Floats, price: Floats, k:
     """The k least by a tree: |x - y|^2 - price is a squared distance once the price is a coordinate of its own."""
     top = float(price.max(initial=0.0))
     lifted = np.column_stack([coordinates, np.sqrt(top - price)])
-    tree, order = cKDTree(lifted, leafsize=_LEAF), cKDTree(points).indices
+    tree, order = scipy.spatial.cKDTree(lifted, leafsize=_LEAF), scipy.spatial.cKDTree(points).indices
     far, near = np.empty(len(points)), np.empty((len(points), k), dtype=np.int64)
     for some in np.array_split(order, max(-(-len(order) * k // _PAIRS_AT_A_TIME), 1)):
         distances, found = tree.query(np.column_stack([points[some], np.zeros(len(some))]), k=k, workers=-1)
@@ -97,7 +97,9 @@ def find_cheapest_by_tree(points: Floats, coordinates: Floats, price: Floats, k:
     return near, far**2 - top - rounding
 
 
-def _propose(tree: cKDTree, points: Floats, queries: Integers, slack: float) -> Iterator[tuple[Integers, Integers, Integers]]:
+def _propose(
+    tree: scipy.spatial.cKDTree, points: Floats, queries: Integers, slack: float
+) -> Iterator[tuple[Integers, Integers, Integers]]:
     """Of some queries; more neighbours where many tie."""
     k, workers = 2, 1 if len(points) <= _FEW_QUERIES else -1
     while len(queries):

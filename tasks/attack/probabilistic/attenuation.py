@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-from scipy.optimize import least_squares
+import scipy
 
 from tasks.attack.probabilistic.levels import PatternComparison
 from tasks.microdata.table import Floats, Integers
@@ -115,7 +115,7 @@ def _shares(coded: list[_Coded], assumed: float) -> Floats:
         apart = (products[:, 0] - kept[left] * kept[right] * products[:, 1]) / scale
         return np.append(apart, (kept - assumed) / SPREAD)
 
-    found = least_squares(residuals, np.full(len(coded), assumed), bounds=(0, 1)) if coded else None
+    found = scipy.optimize.least_squares(residuals, np.full(len(coded), assumed), bounds=(0, 1)) if coded else None
     return np.empty(0) if found is None else np.asarray(found.x, dtype=np.float64)
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import isotonic_regression
+import scipy
 from scipy.special import expit, logit
 
 from tasks.attack.probabilistic.attenuation import RetentionEstimate
@@ -237,6 +237,6 @@ def _create_prior(u: Floats, at_least: dict[int, float]) -> Floats:
 def _impose_monotone_ratio(m: Floats, u: Floats) -> Floats:
     """The likeliest m whose ratio to u does not fall as the level rises; a level that never occurs keeps 0."""
     occurs, found = u > 0, np.zeros(len(u))
-    ratio = isotonic_regression(m[occurs] / u[occurs], weights=u[occurs]).x
+    ratio = scipy.optimize.isotonic_regression(m[occurs] / u[occurs], weights=u[occurs]).x
     found[occurs] = u[occurs] * ratio
     return np.asarray(found / found.sum())

@@ -7,13 +7,13 @@ apart: for equality and for bins these are codes, at most 0 apart; or, of texts,
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeAlias
 
 import numpy as np
+import scipy
 from pydantic import BeforeValidator, Field, GetJsonSchemaHandler, PlainSerializer, TypeAdapter
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
-from scipy.sparse import csr_array
 
 from tasks.attack.probabilistic.similar import Alike, Similar, alike_texts
 from tasks.microdata.by_attribute import WrittenMapping
@@ -158,7 +158,7 @@ def create_pattern_comparison(
     )
 
 
-_Numbers = tuple[Floats, Floats, float, csr_array | None]  # own, shown, reach, and which are alike
+_Numbers: TypeAlias = "tuple[Floats, Floats, float, scipy.sparse.csr_array | None]"  # own, shown, reach, and which are alike
 
 
 def _numbers(original: Microdata, masked: Microdata, schema: Schema, attribute: Attribute, rule: ComparisonRule) -> _Numbers:

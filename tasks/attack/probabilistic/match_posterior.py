@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
+import scipy
 
 from tasks.attack.linkage.assignment import MOST_OF_A_FULL_MATRIX
 from tasks.attack.outcomes.links import Links
@@ -128,7 +128,7 @@ def one_to_one(both: PatternComparison, patterns: Patterns, log_ratio: Floats) -
     logs = log_of(compute_block_patterns(create_rules(both), 0, both.own.shape[1]))
     possible = np.isfinite(logs)
     never = -2 * (len(queries) + 1) * (1 + np.abs(logs[possible]).max(initial=0.0))
-    records, rows = linear_sum_assignment(np.where(possible, logs, never)[queries][:, searched], maximize=True)
+    records, rows = scipy.optimize.linear_sum_assignment(np.where(possible, logs, never)[queries][:, searched], maximize=True)
     links = np.unique(np.column_stack([queries[records], searched[rows]]), axis=0)
     links = links[possible[links[:, 0], links[:, 1]]]
     starts = np.searchsorted(links[:, 0], np.arange(logs.shape[0] + 1))

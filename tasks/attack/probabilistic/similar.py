@@ -13,10 +13,10 @@ from typing import Annotated, Literal, Self
 
 import numpy as np
 import pyarrow as pa
+import scipy
 from pydantic import Field
 from rapidfuzz.distance import OSA, JaroWinkler, Levenshtein
 from rapidfuzz.process import cdist
-from scipy.sparse import csr_array
 
 from tasks.microdata.errors import InputError, NotFollowed
 from tasks.microdata.spec import Spec
@@ -67,7 +67,7 @@ class Alike:
     sizes: Integers
 
     @classmethod
-    def create_from_matrices(cls, tables: list[csr_array | None]) -> Self:
+    def create_from_matrices(cls, tables: list[scipy.sparse.csr_array | None]) -> Self:
         """tables: of each rule which own texts (rows) are alike which shown ones, None for rules that ask something else."""
         first, starts, shown, last = [], [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)], 0
         for table in tables:
@@ -86,14 +86,14 @@ class Alike:
             [None if first < 0 else self._table(e).T.tocsr() for e, first in enumerate(self.first.tolist())]
         )
 
-    def _table(self, e: int) -> csr_array:
+    def _table(self, e: int) -> scipy.sparse.csr_array:
         begin, (own, shown) = int(self.first[e]), self.sizes[e].tolist()
         starts = self.starts[begin : begin + own + 1]
         entries = self.shown[starts[0] : starts[-1]]
-        return csr_array((np.ones(len(entries), dtype=np.bool_), entries, starts - starts[0]), shape=(own, shown))
+        return scipy.sparse.csr_array((np.ones(len(entries), dtype=np.bool_), entries, starts - starts[0]), shape=(own, shown))
 
 
-def alike_texts(own: pa.Array, shown: pa.Array, rule: Similar, location: str) -> tuple[Floats, Floats, csr_array]:
+def alike_texts(own: pa.Array, shown: pa.Array, rule: Similar, location: str) -> tuple[Floats, Floats, scipy.sparse.csr_array]:
     """Number the texts of both files from 1 on, 0 for a missing one, and say which of them are alike.
 
     Formula in words: similarity(own text, shown text) >= at_least, by rapidfuzz, over the distinct cleaned texts; two missing
@@ -117,7 +117,7 @@ def alike_texts(own: pa.Array, shown: pa.Array, rule: Similar, location: str) ->
     return numbers[0], numbers[1], _similar(names[0], names[1], rule)
 
 
-def _similar(own: list[str], shown: list[str], rule: Similar) -> csr_array:
+def _similar(own: list[str], shown: list[str], rule: Similar) -> scipy.sparse.csr_array:
     rows, columns, found = [np.zeros(1, dtype=np.int64)], [np.zeros(1, dtype=np.int64)], 1
     at_a_time = max(_PAIRS_OF_A_BLOCK // max(len(shown), 1), 1)
     for begin in range(0, len(own) if shown else 0, at_a_time):
@@ -135,7 +135,7 @@ def _similar(own: list[str], shown: list[str], rule: Similar) -> csr_array:
         if found > MOST_ALIKE:
             raise NotFollowed(f"more than {MOST_ALIKE:,} pairs of different texts are {rule}: ask for more similarity")
     at = np.concatenate(rows), np.concatenate(columns)
-    return csr_array((np.ones(len(at[0]), dtype=np.bool_), at), shape=(len(own) + 1, len(shown) + 1))
+    return scipy.sparse.csr_array((np.ones(len(at[0]), dtype=np.bool_), at), shape=(len(own) + 1, len(shown) + 1))
 
 
 def _normalise_column(column: pa.Array, location: str) -> list[str | None]:

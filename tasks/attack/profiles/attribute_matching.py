@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment, quadratic_assignment
+import scipy
 
 from tasks.attack.profiles.likeness import UNLIKE, AttributeColumn, dependence, measure_distribution_distance
 from tasks.microdata.table import Floats, Integers
@@ -53,8 +53,10 @@ def best_pairing(costs: Floats, own: Floats, shown: Floats) -> Integers:
     signatures = np.array([[_apart_by_dependence(x, y) for y in shown] for x in own])
     padded = np.zeros((n, n))
     padded[:d, :d] = own
-    by_dependence = quadratic_assignment(padded, shown, options={"maximize": True, "rng": np.random.default_rng(0)}).col_ind
-    starts = [_complete_permutation(linear_sum_assignment(one)[1], n) for one in (costs, costs + signatures)]
+    by_dependence = scipy.optimize.quadratic_assignment(
+        padded, shown, options={"maximize": True, "rng": np.random.default_rng(0)}
+    ).col_ind
+    starts = [_complete_permutation(scipy.optimize.linear_sum_assignment(one)[1], n) for one in (costs, costs + signatures)]
     ends = [_improve_by_exchanges(start, costs, own, shown) for start in (*starts, by_dependence)]
     totals = [total_cost(end[:d], costs, own, shown) for end in ends]
     return ends[int(np.argmin(np.round(totals, _DIGITS)))][:d]

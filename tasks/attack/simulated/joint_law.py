@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-from scipy.spatial import cKDTree
+import scipy
 
 from tasks.attack.simulated.column_law import JUDGE, ColumnLaw, LearnedColumn, learn_column
 from tasks.attack.simulated.displacements import DisplacementLaw
@@ -253,7 +253,7 @@ def list_likely_pairs(laws: LawTables, wanted: int, most: int) -> tuple[Integers
     """
     scale = np.where(laws.spread > 0, laws.spread, np.inf)[:, None]
     own, shown = (np.where(np.isnan(x), 0.0, x).T.copy() for x in (laws.centre / scale, laws.place / scale))
-    _, near = cKDTree(shown).query(own, k=min(TRIED, len(shown)))
+    _, near = scipy.spatial.cKDTree(shown).query(own, k=min(TRIED, len(shown)))
     return _list_likely_pairs(laws, near.reshape(len(own), -1).astype(np.int64), wanted, most)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.optimize import minimize_scalar
+import scipy
 from scipy.special import betaln
 
 from tasks.microdata.table import Floats, Integers
@@ -55,7 +55,7 @@ def _fit_weights(counts: Integers, times: Integers, others: int) -> tuple[float,
         a, b = _split(mean, strength, predicates)
         return -float(times @ (betaln(a + counts, b + others - counts) - betaln(a, b)))
 
-    found = minimize_scalar(lose, bounds=(NARROWEST, WIDEST), method="bounded", options={"xatol": PRECISION})
+    found = scipy.optimize.minimize_scalar(lose, bounds=(NARROWEST, WIDEST), method="bounded", options={"xatol": PRECISION})
     return _split(mean, float(found.x), predicates)
 
 

@@ -9,9 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.linalg
-import scipy.sparse
-from scipy.sparse.csgraph import connected_components
+import scipy
 
 from tasks.microdata.table import Booleans, Floats, Integers
 
@@ -86,7 +84,7 @@ def solve_group_means(unknown: Integers, group: Integers, n: int, means: Floats,
 def _split_components(unknown: Integers, group: Integers, n: int, m: int) -> list[Integers]:
     """The memberships of each connected component, as places in `unknown`."""
     graph = scipy.sparse.coo_array((np.ones(len(unknown), dtype=np.int8), (unknown, group + n)), shape=(n + m, n + m))
-    label = connected_components(graph, directed=False)[1][unknown]
+    label = scipy.sparse.csgraph.connected_components(graph, directed=False)[1][unknown]
     order = np.argsort(label, kind="stable")
     return [part for part in np.split(order, np.flatnonzero(np.diff(label[order])) + 1) if len(part)]
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import minimize_scalar
+import scipy
 from scipy.special import digamma, logsumexp, ndtri
 
 from tasks.microdata.codes import joint_codes
@@ -159,7 +159,7 @@ def _temper_ratios(
     def measure_loss(power: float) -> float:
         return float(sum(logsumexp(power * one, axis=1).sum() for one in told)) - power * own
 
-    found = minimize_scalar(measure_loss, bounds=(0.001, 1.0), method="bounded")
+    found = scipy.optimize.minimize_scalar(measure_loss, bounds=(0.001, 1.0), method="bounded")
     if found.fun >= measure_loss(1.0):
         return ratios
     power = float(found.x)

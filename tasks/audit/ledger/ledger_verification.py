@@ -10,7 +10,6 @@ from datetime import datetime
 from typing import BinaryIO
 
 from pydantic import ValidationError
-from securesystemslib.signer import SSlibKey
 
 from tasks.audit.ledger.entries import AttemptMade, Entry, RunBegan, RunEnded
 from tasks.audit.ledger.head import LARGEST_HEAD, LedgerHead, parse_head
@@ -29,6 +28,7 @@ from tasks.audit.signing.envelope import (
     verify_signature,
 )
 from tasks.audit.signing.keyring import Keyring
+from tasks.audit.signing.library import SSlibKey
 from tasks.microdata.errors import InputError
 from tasks.microdata.regular_files import open_regular_file
 

@@ -7,12 +7,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from securesystemslib.signer import SSlibKey
-
 from tasks.audit.ledger.entries import Entry, KeyChanged, KeyClaim, LedgerOpened
 from tasks.audit.ledger.ledger_findings import LedgerFindings
 from tasks.audit.signing.envelope import NotAnEnvelope, NotSignedByGivenKeys, SignedEnvelope, verify_signature
 from tasks.audit.signing.keyring import Keyring, parse_public_key
+from tasks.audit.signing.library import SSlibKey
 from tasks.microdata.spec import Spec
 
 ED25519 = ("ed25519", "ed25519")  # kind and scheme: the only ones that sign here

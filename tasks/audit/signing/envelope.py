@@ -11,10 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from securesystemslib.dsse import Envelope
-from securesystemslib.exceptions import UnverifiedSignatureError, VerificationError
-from securesystemslib.signer import Key, Signer
-
+from tasks.audit.signing.library import Envelope, Key, Signer, UnverifiedSignatureError, VerificationError
 from tasks.microdata.canonical import canonical
 
 LARGEST_BYTES = 16 << 20  # a certificate of 10,000 attributes has about 4 MB

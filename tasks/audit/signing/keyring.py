@@ -19,7 +19,6 @@ from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from cryptography.hazmat.primitives.serialization import load_pem_public_key
 from pydantic import AwareDatetime, StringConstraints, TypeAdapter, ValidationError
-from securesystemslib.signer import SSlibKey
 
 from tasks.audit.ledger.entries import KeyClaim, KeyPurpose
 from tasks.audit.signing.envelope import (
@@ -31,6 +30,7 @@ from tasks.audit.signing.envelope import (
     open_envelope,
     verify_signature,
 )
+from tasks.audit.signing.library import SSlibKey
 from tasks.microdata.canonical import canonical
 from tasks.microdata.errors import InputError
 from tasks.microdata.regular_files import open_regular_file, read_file

@@ -19,10 +19,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from securesystemslib.signer import CryptoSigner
 
 from tasks.audit.ledger.entries import KeyClaim, KeyPurpose
 from tasks.audit.signing.keyring import KeyRecord, format_default_key_name, read_key_records, read_record
+from tasks.audit.signing.library import CryptoSigner
 from tasks.audit.signing.pem import (
     PEM_VARIABLE,
     AskPassphrase,

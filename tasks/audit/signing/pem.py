@@ -24,9 +24,9 @@ from cryptography.hazmat.primitives.serialization import (
     PublicFormat,
     load_pem_private_key,
 )
-from securesystemslib.signer import SSlibKey
 
 from tasks.audit.ledger.entries import KeyClaim, KeyPurpose
+from tasks.audit.signing.library import SSlibKey
 from tasks.microdata.errors import InputError
 from tasks.microdata.regular_files import LARGEST_NOTE, read_file
 

@@ -1,4 +1,4 @@
-"""What a table must fulfil before anything is done with it: great-expectations decides, and we count for ourselves.
+"""What a table must fulfil before anything is done with it: we count, and great-expectations must agree.
 
 The suite runs with BOOLEAN_ONLY: every other result format carries values of the source. How many rows fail, and which, is
 counted here from the columns; the two must agree, or validation itself is broken and says so.
@@ -51,10 +51,11 @@ class ExpectationResult:
 
 
 def validate(
-    data: Microdata, attributes: Sequence[AttributeSpec], expect: Sequence[Expectation], label: str
+    data: Microdata, attributes: Sequence[AttributeSpec], expect: Sequence[Expectation], label: str, *, confirm: bool
 ) -> tuple[ExpectationResult, ...]:
     """Check a table against its declared schema and the expectations of the release file.
 
+    confirm: great-expectations decides too, and must agree; the stage of a release asks for it, a look at a table does not.
     From the schema: at least one row; declared numeric columns hold numbers; declared categories are complete. Missing values
     fail `not_missing` alone.
 
@@ -67,22 +68,26 @@ def validate(
     InputError: an attribute that does not exist or does not fit the expectation; or expectations that fail, naming each with
         the number of rows and the first row numbers (from 1), never a value.
 
-    great-expectations takes seconds to import, and is only asked where a declaration or an expectation says more than that
-    there are rows; 11 expectations on 1,000,000 rows take about 1 s more.
+    great-expectations takes seconds to import, and is not asked where no declaration or expectation says more than that there
+    are rows; 11 expectations on 1,000,000 rows take about 1 s more.
     """
     wanted: list[AnyExpectation] = [RowsBetween(expect="rows_between", low=1), *_from_schema(attributes, data), *expect]
     for expectation in wanted:
         _refuse_unfitting(expectation, data)
     failing = [np.flatnonzero(violations(expectation, data)) for expectation in wanted]
-    agreed = _verdicts(wanted, data) if len(wanted) > 1 else [data.n > 0]  # to count rows needs no import of seconds
-    if agreed != [len(rows) == 0 for rows in failing]:
-        odd = next(i for i, rows in enumerate(failing) if agreed[i] != (len(rows) == 0))
-        raise RuntimeError(f"validation disagrees with its own count: {describe_expectation(wanted[odd])}")
+    if confirm and len(wanted) > 1:
+        _refuse_disagreement(wanted, failing, _verdicts(wanted, data))
     checks = tuple(
         ExpectationResult(describe_expectation(e), len(rows) == 0, len(rows)) for e, rows in zip(wanted, failing, strict=True)
     )
     _refuse_failed(checks, failing, _first_unlisted(wanted, failing, data), label)
     return checks
+
+
+def _refuse_disagreement(wanted: Sequence[AnyExpectation], failing: Sequence[Integers], agreed: Sequence[bool]) -> None:
+    for expectation, rows, holds in zip(wanted, failing, agreed, strict=True):
+        if holds != (len(rows) == 0):
+            raise RuntimeError(f"validation disagrees with its own count: {describe_expectation(expectation)}")
 
 
 def _from_schema(attributes: Sequence[AttributeSpec], data: Microdata) -> list[AnyExpectation]:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import datetime
 import io
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import pyarrow as pa
-import pyreadstat
 
 from tasks.ingest.readers.file_format import FileFormat
 from tasks.ingest.readers.labels import create_codebook, is_called_missing
@@ -28,24 +27,29 @@ _EXACT_DOUBLE = 2**53
 _SECONDS_OF_DAY = 86400
 _WHOLE = re.compile(r"^%?-?[A-Z]*[0-9]*(\.0?)?f?$")  # F8.0, COMMA10, BEST12., %8.0f, none: shown without decimals
 _NUMERIC = re.compile(r"^(%-?[0-9.,]*[gfe]c?|(F|E|N|COMMA|DOT|DOLLAR|PCT|BEST|Z)?[0-9]*(\.[0-9]*)?)$")
-_BROKEN = (pyreadstat.ReadstatError, pyreadstat.PyreadstatError, ValueError, OverflowError, MemoryError, OSError)
 
 
 @dataclass(frozen=True, slots=True)
 class StatisticalFormat:
-    """One file format: how it is known and read."""
+    """One file format. reader: the name of the function of pyreadstat that reads it."""
 
     name: str
     program: Program
-    read: Callable[..., Any]
+    reader: str
     tells_missing: bool = True  # can the reader hand over the values that the file calls missing?
 
+    def read(self, file: io.BytesIO, **options: Any) -> Any:
+        """What pyreadstat returns: the values, and what the file says of them."""
+        import pyreadstat  # a fifth of a second: only where such a file is read
 
-_SAV = StatisticalFormat("SPSS", "spss", pyreadstat.read_sav)
-_POR = StatisticalFormat("SPSS portable", "spss", pyreadstat.read_por, tells_missing=False)
-_DTA = StatisticalFormat("Stata", "stata", pyreadstat.read_dta)
-_SAS7BDAT = StatisticalFormat("SAS", "sas", pyreadstat.read_sas7bdat)
-_XPT = StatisticalFormat("SAS transport", "sas", pyreadstat.read_xport, tells_missing=False)
+        return getattr(pyreadstat, self.reader)(file, **options)
+
+
+_SAV = StatisticalFormat("SPSS", "spss", "read_sav")
+_POR = StatisticalFormat("SPSS portable", "spss", "read_por", tells_missing=False)
+_DTA = StatisticalFormat("Stata", "stata", "read_dta")
+_SAS7BDAT = StatisticalFormat("SAS", "sas", "read_sas7bdat")
+_XPT = StatisticalFormat("SAS transport", "sas", "read_xport", tells_missing=False)
 
 
 def find_format(content: bytes) -> StatisticalFormat | None:
@@ -124,9 +128,12 @@ def _refuse_truncated(content: bytes, kind: StatisticalFormat, label: str) -> No
 
 
 def _parse_content(content: bytes, kind: StatisticalFormat, label: str, **options: Any) -> tuple[dict[str, list[Any]], Any]:
+    import pyreadstat
+
+    broken = (pyreadstat.ReadstatError, pyreadstat.PyreadstatError, ValueError, OverflowError, MemoryError, OSError)
     try:
         values, meta = kind.read(io.BytesIO(content), output_format="dict", **options)
-    except _BROKEN:
+    except broken:
         raise _create_damage_error(kind, label) from None
     return dict(values), meta
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from scipy.linalg import block_diag
+import scipy
 
 from tasks.mask.carrying import create_law_of_bounded_ranks, find_believed_positions, find_bounds, find_released_column
 from tasks.mask.intruder_belief import Belief, DiscreteLikelihood, GaussianLikelihood, InInterval
@@ -72,7 +72,7 @@ def _compute_moments(
     """Where each record is expected before the groups, and how far off it is on average: noise jointly, the rest by itself."""
     knowledge, own = view.knowledge, np.empty((view.knowledge.believed.n, len(names)))
     parts = [part for part in knowledge.blurred if not part.factors and not set(part.names).isdisjoint(names)]
-    covariance = block_diag(*(_average_covariance(part) for part in parts)) if parts else np.zeros((0, 0))
+    covariance = scipy.linalg.block_diag(*(_average_covariance(part) for part in parts)) if parts else np.zeros((0, 0))
     joint = [name for part in parts for name in part.names]
     found = np.zeros((len(names), len(names)))
     for j, name in enumerate(names):

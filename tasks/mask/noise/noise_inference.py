@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.linalg import block_diag
+import scipy
 
 from tasks.mask.carrying import carry_bounds, find_believed_positions, find_bounds
 from tasks.mask.intruder_belief import Belief, GaussianLikelihood, InInterval
@@ -170,7 +170,7 @@ def _merge_likelihoods(parts: list[GaussianLikelihood]) -> GaussianLikelihood:
         centre=np.column_stack([part.centre for part in parts]),
         placed=np.column_stack([part.placed for part in parts]),
         covariance=np.array(
-            [block_diag(*(part.covariance[of[i]] for part, of in zip(parts, of_all, strict=True))) for i in first]
+            [scipy.linalg.block_diag(*(part.covariance[of[i]] for part, of in zip(parts, of_all, strict=True))) for i in first]
         ),
         of_record=codes[:n],
         of_row=codes[n:],

@@ -6,11 +6,10 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
-from matplotlib.dates import AutoDateLocator, date2num
-from matplotlib.ticker import LogLocator, MaxNLocator
 
 from tasks.microdata.schema import Scale
 from tasks.microdata.table import Floats, Integers
+from tasks.report.charts.canvas import find_round_ticks
 
 _DAY_ZERO = datetime(1970, 1, 1, tzinfo=UTC)
 _TIME_STEPS = (1, 5, 15, 60, 300, 900, 1800, 3600, 7200, 10800, 21600)
@@ -35,10 +34,12 @@ def choose_bounds(values: Floats, scale: Scale, most: int, *, whole: bool) -> tu
     if scale is Scale.TIME:
         step = next((step for step in _TIME_STEPS if (high - low) / step <= most), _TIME_STEPS[-1])
         return tuple(float(step * i) for i in range(int(low // step) + 1, int(high // step) + 1))
-    even = _select_inside(MaxNLocator(nbins=most, steps=[1, 2, 5, 10], integer=whole).tick_values(low, high), low, high)
+    even = _select_inside(find_round_ticks(low, high, nbins=most, steps=[1, 2, 5, 10], integer=whole), low, high)
     if low < 0 or high <= 0 or compute_fullest_share(values, even) <= _CROWDED:
         return even
     start = max(float(np.quantile(values[values > 0], 0.05)), high / 10**6)
+    from matplotlib.ticker import LogLocator
+
     steep = _select_inside(LogLocator(subs=(1, 2, 5), numticks=most).tick_values(start, high), start, high)
     steep = steep if not whole else tuple(one for one in steep if one >= 1)
     return steep if compute_fullest_share(values, steep) < compute_fullest_share(values, even) else even
@@ -75,6 +76,8 @@ def mark_text(value: float, scale: Scale) -> str:
 
 def _choose_dates(low: float, high: float, most: int) -> tuple[float, ...]:
     first, last = (_DAY_ZERO + timedelta(days=float(day)) for day in (low, max(high, low + 1)))
+    from matplotlib.dates import AutoDateLocator, date2num
+
     locator = AutoDateLocator(minticks=min(4, most), maxticks=most)  # type: ignore[no-untyped-call]  # matplotlib.dates has no types
     ticks = locator.tick_values(first, last)  # type: ignore[no-untyped-call]  # as above
     zero = date2num(_DAY_ZERO)  # type: ignore[no-untyped-call]  # as above

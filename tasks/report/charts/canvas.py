@@ -12,14 +12,12 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 from xml.etree import ElementTree
 
-import matplotlib as mpl
-from matplotlib.axes import Axes
-from matplotlib.backends.backend_svg import FigureCanvasSVG
-from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
+if TYPE_CHECKING:  # matplotlib takes most of a second to import: only where something is drawn
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 WIDTH = 300.0
 FONT_SIZE = 11.5
@@ -74,9 +72,18 @@ class Sheet:
 
     def add_bar(self, left: float, bottom: float, width: float, height: float, text: str, **style: Unpack[BarStyle]) -> None:
         """A rectangle in units of the axes with a title. The limits of the axes stay: matplotlib's own `bar` takes long."""
+        from matplotlib.patches import Rectangle
+
         bar = Rectangle((left, bottom), width, height, clip_on=False, **style)
         bar.set_gid(self.add_title(text))
         self.axes.add_artist(bar)
+
+
+def find_round_ticks(low: float, high: float, **options: Any) -> list[float]:
+    """Ascending round numbers from at or below `low` to at or above `high`. options: those of matplotlib's MaxNLocator."""
+    from matplotlib.ticker import MaxNLocator
+
+    return [float(tick) for tick in MaxNLocator(**options).tick_values(low, high)]
 
 
 @contextmanager
@@ -85,6 +92,10 @@ def create_sheet(height: float, *, left: float, right: float, top: float, bottom
 
     Charts are drawn and written out inside the `with`: matplotlib's settings hold there, whatever the machine's own are.
     """
+    import matplotlib as mpl
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+    from matplotlib.figure import Figure
+
     with mpl.rc_context(), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing from")  # the page's fonts draw the text, not matplotlib's
         mpl.rcdefaults()

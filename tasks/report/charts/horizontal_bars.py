@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from matplotlib.lines import Line2D
-from matplotlib.ticker import MaxNLocator
-
 from tasks.report.charts.canvas import (
     AFTER,
     BEFORE,
@@ -18,6 +15,7 @@ from tasks.report.charts.canvas import (
     Sheet,
     create_sheet,
     estimate_text_width,
+    find_round_ticks,
     format_svg,
     shorten,
 )
@@ -71,9 +69,7 @@ def draw_rows(
 def choose_ticks(largest: float, room: float) -> list[float]:
     """0, a few round numbers, and one at or above the largest value, as many as there is room for."""
     count = 4 if room > 150 else 3 if room > 110 else 2
-    return [
-        float(tick) for tick in MaxNLocator(nbins=count, steps=[1, 2, 2.5, 5, 10], min_n_ticks=2).tick_values(0, largest or 1)
-    ]
+    return find_round_ticks(0, largest or 1, nbins=count, steps=[1, 2, 2.5, 5, 10], min_n_ticks=2)
 
 
 def format_tick(value: float, *, percent: bool) -> str:
@@ -93,6 +89,8 @@ def _draw_axis(drawn: Sheet, rows: tuple[BarRow, ...], line: float | None, *, pe
 
 
 def _draw_row(drawn: Sheet, row: BarRow, top: float, most: float) -> None:
+    from matplotlib.lines import Line2D
+
     bar = 10.0 if len(row.values) == 1 else 9.0
     first = top + (row.height - bar * len(row.values)) / 2 + bar / 2
     colours = (BEFORE, AFTER)[-len(row.values) :] if row.values else ()

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from matplotlib.ticker import MaxNLocator
-
-from tasks.report.charts.canvas import AFTER, FONT_SIZE, INK, LINE, SOFT, create_sheet, format_svg
+from tasks.report.charts.canvas import AFTER, FONT_SIZE, INK, LINE, SOFT, create_sheet, find_round_ticks, format_svg
 from tasks.report.charts.horizontal_bars import choose_ticks, format_tick
 
 HEIGHT = 165.0
@@ -28,7 +26,7 @@ def draw_line(
         axes.set_ylim(0, ticks[-1])
         axes.set_xlim(0.7, max(last, 2) + 0.15)
         axes.set_yticks(ticks, [format_tick(tick, percent=True) for tick in ticks])
-        wanted = MaxNLocator(nbins=8, integer=True, steps=[1, 2, 5, 10]).tick_values(1, last)
+        wanted = find_round_ticks(1, last, nbins=8, integer=True, steps=[1, 2, 5, 10])
         marks = sorted({1, last, *(int(one) for one in wanted if 1 < one < last - 0.04 * last)})
         axes.set_xticks(marks, [str(mark) for mark in marks])
         axes.grid(axis="y", color=LINE, lw=0.8, clip_on=False)

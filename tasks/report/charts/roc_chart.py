@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from matplotlib.ticker import NullLocator
 
 from tasks.microdata.table import Booleans, Floats
 from tasks.report.charts.canvas import AFTER, FONT_SIZE, INK, LINE, SOFT, create_sheet, format_svg
@@ -63,6 +62,8 @@ def drawable(points: tuple[RocPoint, ...]) -> tuple[RocPoint, ...]:
 
 def draw_roc_curve(points: tuple[RocPoint, ...], *, key: str, title: str, description: str) -> str:
     """The curve as an SVG, both shares on logarithmic axes; dotted: guessing. points: of which some are `drawable`."""
+    from matplotlib.ticker import NullLocator
+
     points = drawable(points)
     lowest = min(one for point in points for one in (point.others, point.members))
     first = next(tick for tick in reversed(TICKS) if tick <= lowest or tick == TICKS[0])

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from matplotlib.ticker import MaxNLocator
-
 from tasks.report.charts.canvas import (
     AFTER,
     BEFORE,
@@ -20,6 +18,7 @@ from tasks.report.charts.canvas import (
     Sheet,
     create_sheet,
     estimate_text_width,
+    find_round_ticks,
     format_svg,
     shorten,
 )
@@ -45,9 +44,7 @@ def draw_waterfall(falls: tuple[Fall, ...], *, key: str, title: str, description
     with create_sheet(height, left=_LEFT, right=right, top=4, bottom=_BOTTOM) as drawn:
         axes = drawn.axes
         ends = [0.0, *(end for fall in falls for end in (fall.begin, fall.end))]
-        ticks = [
-            float(one) for one in MaxNLocator(nbins=4, integer=True, steps=[1, 2, 5, 10]).tick_values(min(ends), max(ends))
-        ]
+        ticks = find_round_ticks(min(ends), max(ends), nbins=4, integer=True, steps=[1, 2, 5, 10])
         axes.set_xlim(ticks[0], ticks[-1])
         axes.set_xticks(ticks, [f"{tick:g}".replace("-", "\u2212") for tick in ticks])
         axes.grid(axis="x", color=LINE, lw=0.8, clip_on=False)

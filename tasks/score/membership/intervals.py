@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from scipy.special import betaincinv
 
 from tasks.microdata.interval import ERROR, Interval
 from tasks.microdata.table import Booleans, Floats
@@ -21,10 +22,8 @@ def share_interval(hits: float, n: float, error: float = ERROR) -> Interval:
 
     Example: 0 of 10: [0, 0.26]: 0.74^10 = 0.05.
     """
-    from scipy.stats import beta
-
-    low = 0.0 if hits <= 0 else float(beta.ppf(error, hits, n - hits + 1))
-    high = 1.0 if hits >= n else float(beta.ppf(1 - error, hits + 1, n - hits))
+    low = 0.0 if hits <= 0 else float(betaincinv(hits, n - hits + 1, error))
+    high = 1.0 if hits >= n else float(betaincinv(hits + 1, n - hits, 1 - error))
     return Interval(low, high)
 
 

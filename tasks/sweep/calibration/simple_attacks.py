@@ -6,9 +6,7 @@ They share no code with the attacks of sdcert: distances in full, ranks counted 
 from __future__ import annotations
 
 import numpy as np
-from scipy.ndimage import maximum_filter
-from scipy.optimize import linear_sum_assignment
-from scipy.spatial.distance import cdist
+import scipy
 
 from tasks.microdata.schema import Scale, Schema
 from tasks.microdata.table import Booleans, Floats, Integers, Microdata
@@ -34,8 +32,8 @@ def attack_simply(
     ranks, ranks_shown = (np.apply_along_axis(rankdata, 0, one) / len(one) for one in (values, shown))
     scale = np.maximum(shown.std(axis=0), 1e-12)
     unlike = (values[:, np.newaxis] != shown[np.newaxis])[:, :, nominal].sum(axis=2)
-    by_value = cdist((values / scale)[:, ~nominal], (shown / scale)[:, ~nominal], "sqeuclidean") + unlike
-    by_rank = cdist(ranks[:, ~nominal], ranks_shown[:, ~nominal], "sqeuclidean") + unlike
+    by_value = scipy.spatial.distance.cdist((values / scale)[:, ~nominal], (shown / scale)[:, ~nominal], "sqeuclidean") + unlike
+    by_rank = scipy.spatial.distance.cdist(ranks[:, ~nominal], ranks_shown[:, ~nominal], "sqeuclidean") + unlike
     equal = (values[:, np.newaxis] == shown[np.newaxis]).sum(axis=2)
     found = {
         "nearest": _share_credit(by_value, own, known),
@@ -66,7 +64,7 @@ def _share_credit(distance: Floats, own: Integers, known: Integers) -> Floats:
 
 def _pair_one_to_one(distance: Floats, own: Integers, known: Integers) -> Floats:
     pair = np.full(len(distance), -2)
-    records, rows = linear_sum_assignment(distance)
+    records, rows = scipy.optimize.linear_sum_assignment(distance)
     pair[records] = rows
     credit: Floats = (pair[known] == own[known]).astype(np.float64)
     return credit
@@ -83,7 +81,7 @@ def _follow_exchanges(ranks: Floats, shown: Floats, window: float) -> Booleans:
             grid = np.zeros((n, n), dtype=bool)
             records, rows = np.nonzero(left)
             grid[held[records, j], seen[rows, j]] = True
-            near = maximum_filter(grid, size=2 * _TOLERANCE + 1, mode="constant")
+            near = scipy.ndimage.maximum_filter(grid, size=2 * _TOLERANCE + 1, mode="constant")
             supported &= near[seen[:, j]][:, held[:, j]].T  # who held what the row shows shows what the record held
         if supported.sum() == left.sum():
             return left

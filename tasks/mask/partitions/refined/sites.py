@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.spatial import cKDTree
+import scipy
 
 from tasks.microdata.compiled import njit
 from tasks.microdata.table import Floats, Integers
@@ -44,7 +44,7 @@ def _nearest(coordinates: Floats, width: int) -> tuple[Integers, Floats]:
     m = len(coordinates)
     if width < 1:
         return np.empty((m, 0), dtype=np.int64), np.empty((m, 0))
-    distances, near = map(np.asarray, cKDTree(coordinates).query(coordinates, width + 1))
+    distances, near = map(np.asarray, scipy.spatial.cKDTree(coordinates).query(coordinates, width + 1))
     itself = near == np.arange(m)[:, None]
     itself[~itself.any(axis=1), -1] = True  # places nearer to each other than squares can tell
     return near[~itself].reshape(m, width).astype(np.int64), np.square(distances[~itself]).reshape(m, width)

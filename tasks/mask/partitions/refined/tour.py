@@ -6,7 +6,7 @@ Source: Bentley (1992), "Fast algorithms for geometric traveling salesman proble
 from __future__ import annotations
 
 import numpy as np
-from scipy.spatial import cKDTree
+import scipy
 
 from tasks.microdata.compiled import njit
 from tasks.microdata.table import Floats, Integers
@@ -38,7 +38,7 @@ def tour(positions: Floats, near: Integers) -> Integers:
         ends = np.flatnonzero(edges[:, 1] < 0)
         width = min(ENDS, len(ends))
         tails = np.repeat(ends, width)
-        heads = ends[cKDTree(positions[ends]).query(positions[ends], width)[1].ravel()]
+        heads = ends[scipy.spatial.cKDTree(positions[ends]).query(positions[ends], width)[1].ravel()]
     return _walk(edges)
 
 
