@@ -61,6 +61,15 @@ def read_users_umask() -> int:
     return int(text, 8) & PRIVATE if re.fullmatch("[0-7]{1,4}", text) else PRIVATE  # the owner can always read it
 
 
+def _refuse_marks_of_addresses(home: Home) -> None:
+    """Prefect and MLflow write the path of a database into an address as it is: what follows `?` or `#` would be cut off."""
+    for mark in "?#":
+        if mark in str(home.root):
+            remedy = "rename the folder, or set SDCERT_HOME to another one"
+            raise InputError("home", "SDCERT_HOME", f"the path of the private folder has `{mark}`, which ends a path in the "
+                             "addresses of databases", "a path without `?` and `#`", remedy, str(home.root))  # fmt: skip
+
+
 def prepare_environment() -> Home:
     """Set what Prefect, MLflow and the process need; call before importing them. What the user has set, stays.
 
@@ -70,6 +79,7 @@ def prepare_environment() -> Home:
     """
     os.environ.setdefault(USERS_UMASK, f"{os.umask(PRIVATE):03o}")
     home = Home.current()
+    _refuse_marks_of_addresses(home)
     try:
         home.folder("runs")
         home.root.chmod(0o700)

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy.exc import OperationalError
 
+from tasks.microdata.errors import InputError
 from tasks.runtime import refusals
 from tasks.runtime.failures import StageFailure, hide_exceptions
 from tasks.runtime.files import append_line, write_whole
@@ -132,3 +133,14 @@ def test_a_user_without_a_name_and_a_home_folder_has_a_number_and_the_private_fo
     assert user_name() == f"uid {os.getuid()}"
     prepare_environment()
     assert Path.home() == home
+
+
+@pytest.mark.parametrize("name", ["who?", "no#1"])
+def test_a_home_whose_path_would_end_early_in_an_address_is_refused_before_it_is_made(tmp_path, monkeypatch, name):
+    from tasks.runtime.settings import prepare_environment
+
+    monkeypatch.setenv("SDCERT_HOME", str(tmp_path / name))
+    with pytest.raises(InputError) as refused:
+        prepare_environment()
+    assert (refused.value.code, refused.value.value) == ("home", str(tmp_path / name))
+    assert not list(tmp_path.iterdir())
