@@ -74,7 +74,13 @@ def main(times: Annotated[int, typer.Option(help="how often each command is run"
                 runs.append(measure(["-m", "flows.cli", *filled], home))
             seconds, server, code = min(runs)
             rows.append(
-                {"command": what, "CPU s": seconds, "server, CPU s": server, "times bare Python": seconds / bare, "exit code": code}
+                {
+                    "command": what,
+                    "CPU s": seconds,
+                    "server, CPU s": server,
+                    "times bare Python": seconds / bare,
+                    "exit code": code,
+                }
             )
             print(f"{what}: {seconds:.2f}", file=sys.stderr)
     columns = ["command", "CPU s", "server, CPU s", "times bare Python", "exit code"]

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from flows.earlier.search import (
     EARLIER,
-    digest_person,
+    open_person_digest,
     read_kept_digests,
     read_persons_address,
     read_private_facts,
@@ -110,7 +110,7 @@ class ReleaseFamilies:
         try:
             schema = Store().record(RecordRef[Schema](addresses["schema"]), Schema)
             columns = list_person_columns(schema, spec.get("key"))[::-1]
-            yield digest_persons(Store().table(TableRef(addresses["data"])), columns, digest_person)
+            yield digest_persons(Store().table(TableRef(addresses["data"])), columns, open_person_digest())
         except (Damaged, ValidationError):
             return
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from flows.run.history import manifest_path
 from tasks.audit.series.past_releases import PERSONS, PastRelease, list_past_releases
 from tasks.microdata.errors import SdcertError
-from tasks.microdata.persons import count_common_persons, digest_persons, have_common_rows, match_rows
+from tasks.microdata.persons import ComputeDigest, count_common_persons, digest_persons, have_common_rows, match_rows
 from tasks.microdata.refs import TableRef
 from tasks.microdata.regular_files import read_file
 from tasks.microdata.table import Microdata
@@ -72,7 +72,7 @@ class EarlierSearch:
 
     def _digest(self, population: Population) -> Microdata:
         if self._persons is None:
-            self._persons = digest_persons(population.data, population.columns, digest_person)
+            self._persons = digest_persons(population.data, population.columns, open_person_digest())
         return self._persons
 
     def _is_about(self, past: PastRelease, population: Population) -> bool:
@@ -133,9 +133,10 @@ def share_persons(population: Population, older: Microdata) -> bool | None:
     return have_common_rows(data, older)
 
 
-def digest_person(content: bytes) -> bytes:
+def open_person_digest() -> ComputeDigest:
     """The digest of what tells a person apart, under the key of the home's store; no address of an artifact is one."""
-    return bytes.fromhex(Store().digest(b"person:" + content))
+    store = Store()
+    return lambda content: bytes.fromhex(store.digest(b"person:" + content))
 
 
 def read_persons_address(past: PastRelease) -> TableRef | None:

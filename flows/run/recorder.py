@@ -209,7 +209,7 @@ class RunRecorder:
 
     def _save(self) -> None:
         name, facts = (LATER, self._later) if self._final else (MANIFEST, self._manifest)
-        write_whole(self.folder / name, json.dumps(facts, indent=1).encode())
+        write_whole(self.folder / name, json.dumps(facts).encode())
 
     def _record_failure(self, error: BaseException) -> None:
         """Write down that no verdict came of it; an error here must not hide the one that was met.

@@ -13,6 +13,7 @@ from markupsafe import Markup
 from tasks.microdata.numbers import count
 from tasks.microdata.words import join_with_and
 from tasks.report import mask_description as masks
+from tasks.report.compiled_templates import TemplateCache
 from tasks.report.content import Content
 from tasks.report.kinds import find_report
 from tasks.report.views import (
@@ -142,6 +143,7 @@ def _create_environment() -> Environment:
         finalize=escape_directions,
         trim_blocks=True,
         lstrip_blocks=True,
+        bytecode_cache=TemplateCache("page"),
     )
     environment.globals["marker"] = create_marker
     environment.filters["names"] = join_with_and

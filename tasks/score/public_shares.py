@@ -17,8 +17,9 @@ hidden: a limit of fewer than 10 people that is kept tells that so few are found
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 
 from scipy.special import betainccinv, betaincinv
 
@@ -89,12 +90,17 @@ class ShareClasses:
         no class begins on the right side of a limit, as of any other figure.
         """
         show = self.least if least else self.get_public_share
+        return choose_on_right_side(
+            (finish(show(position)),), tuple(sides), map(finish, self._list_other_shares(position, show, least=least))
+        )
+
+    def _list_other_shares(self, position: int, show: Callable[[int], float], *, least: bool) -> Iterator[float]:
+        """What stands for the other classes, the nearest first; where lower bounds are shown, then any class's figure."""
         every = range(len(self.thresholds) + 1)
         nearest = sorted(every, key=lambda other: (abs(other - position), -other))
-        first, *others = (finish(show(other)) for other in nearest)
-        return choose_on_right_side(
-            (first,), tuple(sides), [*others, *map(finish, map(self.get_public_share, nearest))] if least else others
-        )
+        yield from map(show, nearest[1:])
+        if least:
+            yield from map(self.get_public_share, nearest)
 
     def _share(self, count: float) -> float:
         return self.lowest + (1 - self.lowest) * count / self.n
@@ -104,4 +110,4 @@ def choose_on_right_side(candidates: Iterable[float], sides: tuple[Side, ...], l
     """The first number on the right side of every limit: of the candidates, the limits themselves, and the last ones."""
     found = [*candidates]
     limits = [side.limit for side in sides if not side.is_beyond]
-    return next((one for one in (*found, *limits, *last) if all(side.holds(one) for side in sides)), found[0])
+    return next((one for one in chain(found, limits, last) if all(side.holds(one) for side in sides)), found[0])

@@ -6,6 +6,7 @@ import hashlib
 import importlib
 import os
 from dataclasses import dataclass
+from importlib.metadata import distribution
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -87,7 +88,8 @@ def list_datasets() -> tuple[Dataset, ...]:
 def find_dataset_file(name: DatasetName) -> Path:
     """The file that holds a table; InputError where a reference table is absent."""
     if name not in REFERENCES:
-        return Path(str(importlib.import_module(f"statsmodels.datasets.{name}").__file__)).with_name(f"{name}.csv")
+        place = f"statsmodels/datasets/{name}/{name}.csv"
+        return Path(str(distribution("statsmodels").locate_file(place)))  # to import statsmodels takes half a second
     folder = reference_folder()
     path = None if folder is None else folder / f"{name}.csv"
     if path is not None and path.is_file():

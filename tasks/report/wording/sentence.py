@@ -10,6 +10,7 @@ from jinja2.ext import Extension
 
 from tasks.microdata.numbers import SPACE, count, format_limit, format_share, format_with_unit, number
 from tasks.microdata.words import join_with_and
+from tasks.report.compiled_templates import TemplateCache
 from tasks.report.wording.figure_formats import format_figure
 from tasks.report.wording.names import attack_named, attack_title, capitalise, end_as_sentence, intruder_in_words
 from tasks.report.wording.units import add_article, plural
@@ -58,6 +59,7 @@ def _environment() -> Environment:
         autoescape=False,  # noqa: S701  plain text for certificate and terminal; the page escapes it
         undefined=StrictUndefined,
         extensions=[_Unwrap],
+        bytecode_cache=TemplateCache("sentences"),
     )
     environment.filters |= {
         "article": add_article, "attack": attack_named, "capital": capitalise, "count": count, "count_of": format_count,
