@@ -8,6 +8,8 @@ are numeric here, dates counted in days and times in seconds; no figure depends 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations, combinations_with_replacement
 
 import numpy as np
@@ -15,7 +17,7 @@ import pandas as pd
 
 from tasks.microdata.estimate import Estimate
 from tasks.microdata.schema import MEASURED, Attribute, Scale
-from tasks.microdata.table import Floats
+from tasks.microdata.table import Booleans, Floats
 from tasks.score.measure import Measure
 from tasks.score.measures.loss import (
     CORRELATION_DIFFERENCE,
@@ -25,8 +27,35 @@ from tasks.score.measures.loss import (
 )
 from tasks.score.table_pair import TablePair
 
-NumericColumn = tuple[Floats, Floats]  # of one attribute: the original and the masked values
 UNDEFINED = "an attribute is constant, or has too few values, in the original or in the release"
+
+
+@dataclass(frozen=True)
+class NumericColumn:
+    """The values of one attribute, NaN where missing; what every pair with it needs is computed once."""
+
+    values: Floats
+
+    @cached_property
+    def is_complete(self) -> bool:
+        return not bool(np.isnan(self.values).any())
+
+    @cached_property
+    def deviations(self) -> Floats:
+        """From the mean; of a constant exactly 0. Of a complete column that is not empty."""
+        values = self.values
+        deviations: Floats = values - (values[0] if values.min() == values.max() else values.mean())
+        return deviations
+
+    @cached_property
+    def variance(self) -> float:
+        return _covariance(self, self)
+
+    def select(self, rows: Booleans) -> NumericColumn:
+        return self if rows.all() else NumericColumn(self.values[rows])
+
+
+NumericColumns = tuple[NumericColumn, NumericColumn]  # of one attribute: the original and the masked values
 
 
 def covariance_difference(tables: TablePair) -> Estimate:
@@ -43,7 +72,7 @@ def covariance_difference(tables: TablePair) -> Estimate:
 
     Example: one masked attribute whose values were all replaced by the mean: its variance is lost, the figure is 1.
     """
-    columns = {attribute.name: tables.positions(attribute) for attribute in _varying(tables, *MEASURED)}
+    columns = {attribute.name: _read_columns(tables, attribute) for attribute in _varying(tables, *MEASURED)}
     pairs = combinations_with_replacement(columns, 2)
     changes = [_covariance_change(columns[j], columns[k]) for j, k in _select_masked_pairs(tables, pairs)]
     return _summary(COVARIANCE_DIFFERENCE, changes, np.mean)
@@ -62,7 +91,7 @@ def correlation_differences(tables: TablePair) -> tuple[Estimate, Estimate]:
 
     Example: each attribute permuted by itself: the release's correlations are near 0, and the figure is near the mean |r|.
     """
-    columns = {attribute.name: tables.positions(attribute) for attribute in _varying(tables, *MEASURED)}
+    columns = {attribute.name: _read_columns(tables, attribute) for attribute in _varying(tables, *MEASURED)}
     pairs = _select_masked_pairs(tables, combinations(columns, 2))
     changes = [_change(_correlation, columns[j], columns[k]) for j, k in pairs]
     return (
@@ -106,48 +135,55 @@ def _select_masked_pairs(tables: TablePair, pairs: Iterator[tuple[str, str]]) ->
     return (pair for pair in pairs if masked & set(pair))
 
 
-def _covariance_change(one: NumericColumn, other: NumericColumn) -> float:
-    spreads = [_covariance(column[0], column[0]) for column in (one, other)]
+def _covariance_change(one: NumericColumns, other: NumericColumns) -> float:
+    spreads = [original.variance for original, _ in (one, other)]
     if not min(spreads) > 0:
         return float("nan")
     return _change(_covariance, one, other) / float(np.sqrt(spreads[0] * spreads[1]))
 
 
-def _change(relation: Callable[[Floats, Floats], float], one: NumericColumn, other: NumericColumn) -> float:
+def _change(relation: Callable[[NumericColumn, NumericColumn], float], one: NumericColumns, other: NumericColumns) -> float:
     return abs(relation(one[1], other[1]) - relation(one[0], other[0]))
 
 
-def _covariance(a: Floats, b: Floats) -> float:
+def _select_present(a: NumericColumn, b: NumericColumn) -> NumericColumns:
+    """Both columns over the records where both are present."""
+    if a.is_complete and b.is_complete:
+        return a, b
+    both = ~(np.isnan(a.values) | np.isnan(b.values))
+    return a.select(both), b.select(both)
+
+
+def _covariance(a: NumericColumn, b: NumericColumn) -> float:
     """Covariance (n - 1) over the records where both are present; NaN where fewer than two are."""
-    both = ~(np.isnan(a) | np.isnan(b))
-    a, b = a[both], b[both]
-    if len(a) < 2:
+    a, b = _select_present(a, b)
+    if len(a.values) < 2:
         return float("nan")
-    return float((a - _centre(a)) @ (b - _centre(b))) / (len(a) - 1)
+    return float(a.deviations @ b.deviations) / (len(a.values) - 1)
 
 
-def _centre(values: Floats) -> float:
-    """The mean; of a constant the constant itself, so that its deviations are exactly 0."""
-    return float(values[0] if values.min() == values.max() else values.mean())
-
-
-def _correlation(a: Floats, b: Floats) -> float:
+def _correlation(a: NumericColumn, b: NumericColumn) -> float:
     """Pearson's correlation over the records where both are present; NaN where one is constant there."""
-    both = ~(np.isnan(a) | np.isnan(b))
-    a, b = a[both], b[both]
-    spread = np.sqrt(_covariance(a, a) * _covariance(b, b))
+    a, b = _select_present(a, b)
+    spread = np.sqrt(a.variance * b.variance)
     return float(np.clip(_covariance(a, b) / spread, -1, 1)) if spread > 0 else float("nan")
 
 
-def _rank_correlation(a: Floats, b: Floats) -> float:
+def _rank_correlation(a: NumericColumn, b: NumericColumn) -> float:
     """Pearson's correlation of average ranks; `a` and `b` are the ranks of whole columns, NaN where missing."""
-    both = ~(np.isnan(a) | np.isnan(b))
-    return _correlation(a, b) if both.all() else _correlation(_ranks(a[both]), _ranks(b[both]))
+    if a.is_complete and b.is_complete:
+        return _correlation(a, b)
+    return _correlation(*(NumericColumn(_ranks(one.values)) for one in _select_present(a, b)))
 
 
-def _rank_column(tables: TablePair, attribute: Attribute) -> NumericColumn:
+def _read_columns(tables: TablePair, attribute: Attribute) -> NumericColumns:
     original, masked = tables.positions(attribute)
-    return _ranks(original), _ranks(masked)
+    return NumericColumn(original), NumericColumn(masked)
+
+
+def _rank_column(tables: TablePair, attribute: Attribute) -> NumericColumns:
+    original, masked = (_ranks(values) for values in tables.positions(attribute))
+    return NumericColumn(original), NumericColumn(masked)
 
 
 def _ranks(values: Floats) -> Floats:

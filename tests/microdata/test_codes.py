@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.microdata.codes import find_distinct_rows, joint_codes, row_codes
+from tasks.microdata.codes import find_distinct_rows, joint_codes, rank_codes, row_codes
 from tasks.microdata.table import Microdata
 
 ROWS = st.lists(st.tuples(st.sampled_from([0.0, 1.5, np.nan]), st.sampled_from([-1e99, 2.0])), min_size=1, max_size=20)
@@ -28,3 +28,46 @@ def test_distinct_rows_are_those_of_numpy_with_gaps_alike(rows):
     gaps_last = np.unique(np.where(np.isnan(values), np.inf, values), axis=0)
     np.testing.assert_array_equal(found, np.where(np.isinf(gaps_last), np.nan, gaps_last))
     np.testing.assert_array_equal(found[codes], values)
+
+
+COLUMNS = st.integers(0, 12).flatmap(
+    lambda n: st.lists(
+        st.one_of(
+            *(
+                st.lists(st.integers(*bounds), min_size=n, max_size=n)
+                for bounds in ((0, 2), (-1, 4), (0, 10**6), (-(2**62), 2**62))
+            )
+        ).map(lambda values: np.array(values, dtype=np.int64)),
+        min_size=1,
+        max_size=6,
+    )
+)
+
+
+def code_column_by_column(columns):
+    """The slow twin: every column is ranked, and so is what comes of each more."""
+    joint = np.zeros(len(columns[0]), dtype=np.int64)
+    for column in columns:
+        codes = np.unique(column, return_inverse=True)[1]
+        joint = np.unique(joint * (int(codes.max(initial=0)) + 1) + codes, return_inverse=True)[1]
+    return joint
+
+
+@given(COLUMNS)
+def test_joint_codes_are_those_of_ranks_column_by_column(columns):
+    found = joint_codes(columns, len(columns[0]))
+    assert found.dtype == np.int64
+    np.testing.assert_array_equal(found, code_column_by_column(columns))
+
+
+def test_joint_codes_of_many_wide_columns_do_not_overflow():
+    draws = np.random.default_rng(0)
+    columns = [draws.integers(0, 2**31 - 1, 500) * draws.integers(0, 2, 500) for _ in range(9)]
+    columns += [np.repeat(column, 1)[::-1] for column in columns]
+    np.testing.assert_array_equal(joint_codes(columns, 500), code_column_by_column(columns))
+
+
+@given(st.lists(st.integers(0, 40), min_size=1, max_size=30), st.integers(41, 10**6))
+def test_ranks_are_the_same_counted_and_sorted(codes, size):
+    values = np.array(codes)
+    np.testing.assert_array_equal(rank_codes(values, size), np.unique(values, return_inverse=True)[1])
