@@ -38,6 +38,7 @@ def test_worked_outcomes_of_four_targets(pair_of, scene_of, result_of):
         "reidentification": 1.75 / 4,
         "records_exposed": 0.5,
         "max_record_risk": 1.0,
+        "plausible_deniability": 0.0,
         "truth_among_nearest": 0.75,
         "mean_candidate_set_size": 2.0,
         "known_links": 0.5,
@@ -49,6 +50,21 @@ def test_worked_outcomes_of_four_targets(pair_of, scene_of, result_of):
     assert (found["reidentification"].chance, found["reidentification"].chance_kind) == (0.25, "uniform_guess")
     assert (found["linked_value_disclosed"].chance, found["linked_value_disclosed"].chance_kind) == (0.5, "majority")
     assert found["linked_value_disclosed"].id == "linked_value_disclosed|distance_linkage|declared|vote"
+
+
+@pytest.mark.parametrize(
+    ("own", "odds"),
+    [
+        ({"credit": [0.25, 0.5, 0.0, 0.25]}, 1.0),  # one of two rows that look alike
+        ({"credit": [1.0, 0.0, 0.0, 0.0], "posterior": [0.4, 0.1, 0.05, 0.1]}, 1.5),  # what it says counts, not what it names
+        ({"credit": [0.0, 0.0, 0.0, 0.0]}, 3.0),  # misled: as a guess among four rows
+        ({"credit": [0.5, 0.5, 0.5, 0.5], "posterior": [0.0, 1.0, 0.5, 0.0]}, 0.0),
+    ],
+)
+def test_whoever_can_deny_least_says_how_plausible_a_denial_is(pair_of, scene_of, result_of, own, odds):
+    found = by_measure(linkage_estimates(result_of({**OUTCOMES, **own}), *scene_of(pair_of(TABLE, TABLE, SECRET))))
+    one = found["plausible_deniability"]
+    assert (one.value, one.low, one.high) == (pytest.approx(odds, abs=1e-12), one.value, one.value)
 
 
 def test_constant_release_scores_chance_and_exposes_nobody(pair_of, scene_of, result_of):
@@ -124,6 +140,8 @@ def test_a_sample_has_intervals(pair_of, scene_of, result_of):
     assert (rate.low, rate.high) == (shared.low, shared.high)
     assert (exposed.low, exposed.high) == (counted.low, counted.high)
     assert (largest.low, largest.high) == (credit.max(), 1.0)
+    denied = found["plausible_deniability"]
+    assert (denied.low, denied.high) == (0.0, pytest.approx(1 / credit.max() - 1))
     sizes = found["mean_candidate_set_size"]
     assert 1 <= sizes.low < sizes.value < sizes.high <= population
     assert found["linked_value_disclosed"].chance == 0.75

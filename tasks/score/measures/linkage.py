@@ -77,6 +77,23 @@ MAX_RECORD_RISK = Measure(
     bounded_below=True,
     is_tail=True,
 )
+PLAUSIBLE_DENIABILITY = Measure(
+    name="plausible_deniability",
+    function="tasks.score.linkage.estimate_plausible_deniability",
+    unit="odds",
+    better="higher",
+    about="table",
+    chance="none",
+    rounding="mean",
+    says="odds that a released record is not the own one, by the attack, for the person who can deny it least",
+    title="Plausible deniability",
+    sentence=(
+        "The odds, after the attack, that the right released record is somebody else's, for the person who can deny it least: "
+        "11 means that eleven times out of twelve the intruder would be wrong about them, and 0 that they cannot deny it."
+    ),
+    by_attack=True,
+    is_tail=True,
+)
 TRUTH_AMONG_NEAREST = Measure(
     name="truth_among_nearest",
     function="tasks.score.linkage.estimate_linkage_rates",
