@@ -35,7 +35,7 @@ COMMANDS = {
     "doctor": ("doctor",),
     "audit show": ("audit", "show", "2"),
     "audit find": ("audit", "find", "{folder}/anes96/latest/released.csv"),
-    "verify": ("verify", "{folder}/anes96/latest"),
+    "verify": ("verify", "{folder}/anes96/latest/released.csv"),
     "methods": ("methods",),
     "--help": ("--help",),
 }
