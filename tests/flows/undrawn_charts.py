@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from typing import Any, TextIO
 from xml.etree import ElementTree
 
+import matplotlib.figure
 import pytest
 from matplotlib.artist import Artist
-
-from tasks.report.charts import canvas
+from matplotlib.backends import backend_svg
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -85,5 +85,5 @@ class UndrawnFigure:
 
 def leave_charts_undrawn(patch: pytest.MonkeyPatch) -> None:
     """The charts of this process have their title, description and texts, without shapes."""
-    patch.setattr(canvas, "Figure", UndrawnFigure)
-    patch.setattr(canvas, "FigureCanvasSVG", lambda figure: None)
+    patch.setattr(matplotlib.figure, "Figure", UndrawnFigure)
+    patch.setattr(backend_svg, "FigureCanvasSVG", lambda figure: None)
