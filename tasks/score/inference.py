@@ -144,15 +144,19 @@ class JudgedPeople:
             shares[way][members] = compute_assertion_shares(sure, right[members] == 1)
         return shares
 
-    def choose_best(self, values: Columns, people: Booleans) -> Floats:
+    def choose_best(self, values: Columns, people: Booleans, less: Booleans | None = None) -> Floats:
         """Shape (n_units,): of each person the value by that way whose mean over some people of the other half is largest.
 
-        So no person has a say in how they are judged themselves. Of several best ways the first counts.
+        So no person has a say in how they are judged themselves. Of several best ways the first counts. less: people whose
+        mean, in the other half as well, is subtracted before ways are compared; None: nothing is.
         """
         chosen = np.full(len(self.member), np.nan)
         for half in (0.0, 1.0):
-            mine, others = self.columns["half"] == half, people & (self.columns["half"] != half)
-            best = max(values, key=lambda way: _mean(values[way][others]))
+            mine, other = self.columns["half"] == half, self.columns["half"] != half
+            gains = {way: _mean(found[people & other]) for way, found in values.items()}
+            if less is not None:
+                gains = {way: gain - _mean(values[way][less & other]) for way, gain in gains.items()}
+            best = max(gains, key=lambda way: gains[way])
             chosen[mine] = values[best][mine]
         return chosen
 
@@ -175,22 +179,24 @@ class JudgedPeople:
 
 
 def estimate_excess(of: JudgedPeople, part: Booleans | None = None, low_error: float = ERROR) -> Iterator[Estimate]:
-    """`inference_excess`, and `inference_control` beside it, of all people or of a part.
+    """`inference_excess` of all people or of a part, and `inference_control`.
 
     Formula in words: the share of members whose value is inferred, less that of people who are not in the release. The way to
-    infer it is the one that does best with members of the other half. part: shape (n_units,). low_error: of the lower
-    bound, smaller where it is one of several that are looked at.
+    infer it is the one with the largest excess in the other half: one that succeeds more with everybody may tell less of
+    the members. part: shape (n_units,). low_error: of the lower bound, smaller where it is one of several that are looked at.
+    The control is what `inference_success` stands beside: of the way that does best with members, which may be another one.
 
     Two-sample bounds (Newcombe): see `difference_interval`. Chance 0. Cost: O(n) for each way.
     Source: docs/SCIENCE.md section 5b. Example: 50 of 100 members and 40 of 100 others: 0.1.
     """
     people = of.known if part is None else of.known & part
-    chosen = of.choose_best(of.right, people & of.member)
+    chosen = of.choose_best(of.right, people & of.member, less=people & ~of.member)
     inside, others = chosen[people & of.member], chosen[people & ~of.member]
     if not len(inside) or not len(others):
         return
     yield _compare_people(of, INFERENCE_EXCESS, inside, others, low_error)
-    control = math.fsum(others) / len(others)
+    of_best = of.choose_best(of.right, people & of.member)[people & ~of.member]
+    control = math.fsum(of_best) / len(of_best)
     yield _take_exact(of.estimate(INFERENCE_CONTROL, control, Interval(control, control), len(others), 0))
 
 

@@ -23,7 +23,9 @@ from tasks.score.known_release import Known
 from tasks.score.policy import PolicyLine, check_policy
 from tasks.score.verdict import decide
 
-CHEAP = ModelBasedDisclosure(method="model_based_disclosure", learners=("decision_tree", "nearest_neighbours"))
+CHEAP = ModelBasedDisclosure(
+    method="model_based_disclosure", learners=("decision_tree", "nearest_neighbours", "candidate_rows")
+)
 
 
 def result(*secrets, evaluates="this file", population, has_control=True):
@@ -57,21 +59,21 @@ def attacked(members, others, released, scale=Scale.NOMINAL, spec=CHEAP, seed=0)
 
 
 def test_excess_by_hand():
-    """100 members, 100 others. Half 0 is judged by the way that does best with members of half 1, and half 1 by half 0's.
+    """100 members, 100 others. Half 0 is judged by the way with the largest excess in half 1, and half 1 by half 0's.
 
-    Way a is right of 30 of 50 members of half 1, b of 20: half 0 is judged by a, which is right of 25 of its 50 members and of
-    20 of its 50 others. In half 0 b does better (40 of 50): half 1 is judged by b: 20 of 50 members, 10 of 50 others.
-    So 45 of 100 members, 30 of 100 others.
+    In half 1 way a is right of 30 of 50 members and of 10 of 50 others (0.4), b of 45 and 40 (0.1), though b does better with
+    members: half 0 is judged by a: 25 of 50 members, 20 of 50 others (0.1). In half 0 b has 40 and 30 (0.2): half 1 is judged
+    by b. So 70 of 100 members, 60 of 100 others. The control is of b, which does best with members: 70 of 100.
     """
     half = np.tile(np.repeat([0.0, 1.0], 50), 2)
     first = lambda *counts: np.concatenate([np.arange(50) < n for n in counts]).astype(float)  # noqa: E731  a model as short as what it answers
-    columns = {"half": half, f"{RIGHT}a": first(25, 30, 20, 50), f"{RIGHT}b": first(40, 20, 0, 10)}
+    columns = {"half": half, f"{RIGHT}a": first(25, 30, 20, 10), f"{RIGHT}b": first(40, 45, 30, 40)}
     member = np.arange(200) < 100
     judged = JudgedPeople(result("secret", population=100), "secret", columns, member, np.ones(200, dtype=bool), "records")
     excess, control = estimate_excess(judged)
-    assert (excess.value, control.value, excess.n_targets, excess.n_in_release) == (pytest.approx(0.15), 0.3, 200, 100)
-    assert excess.low < 0.15 < excess.high
-    assert 0.03 < excess.low < 0.05  # 1.645 root(0.45 x 0.55 / 100 + 0.3 x 0.7 / 100) is 0.11
+    assert (excess.value, control.value, excess.n_targets, excess.n_in_release) == (pytest.approx(0.1), 0.7, 200, 100)
+    assert excess.low < 0.1 < excess.high
+    assert -0.02 < excess.low < 0  # 1.645 root(0.7 x 0.3 / 100 + 0.6 x 0.4 / 100) is 0.11
 
 
 def test_asserted_by_hand():
@@ -198,7 +200,7 @@ def test_an_income_that_follows_from_age_and_tenure_is_inferred_of_everybody():
     assert success.chance < 0.1
     assert abs(found["inference_excess"].value) < 0.04
     assert found["inference_asserted"].value > 0.5
-    assert found["inference_excess"].high < 0.06
+    assert found["inference_excess"].high < 0.07  # of a learner that is right of half the people at most: at 0 it is 0.037
 
 
 def test_a_rehearsal_decides_and_says_that_it_is_one():

@@ -18,6 +18,7 @@ LearnerName = Literal[
     "decision_tree",
     "nearest_neighbours",
     "nearest_row",
+    "candidate_rows",
     "naive_bayes",
     "logistic_regression",
     "linear_regression",
@@ -44,7 +45,8 @@ def create_learner(name: LearnerName, *, numbers: bool, n: int, random_state: in
     `random_forest` sees every record in each tree and grows pure leaves, so that it knows the records by heart; a
     `decision_tree` has leaves of at least 20 records; `nearest_neighbours` weighs 10 rows by their distance, so that a row
     at distance 0 decides alone; `nearest_row` takes the value of the nearest one, as a link does, and is sure of every
-    category; a `support_vector_machine` has a Gaussian kernel, and takes a number in standard deviations. The others are as
+    category; `candidate_rows` takes all rows that are equal to the nearest one (`CandidateRows`); a
+    `support_vector_machine` has a Gaussian kernel, and takes a number in standard deviations. The others are as
     scikit-learn has them. Their draws follow from `random_state` alone.
     scikit-learn takes seconds to import, and is imported here.
     """
@@ -68,6 +70,8 @@ def create_learner(name: LearnerName, *, numbers: bool, n: int, random_state: in
         case "nearest_row":
             kind = neighbours.KNeighborsRegressor if numbers else neighbours.KNeighborsClassifier
             return kind(n_neighbors=1, n_jobs=1)
+        case "candidate_rows":
+            return CandidateRows(numbers=numbers)
         case "naive_bayes":
             return bayes.GaussianNB()
         case "logistic_regression":
@@ -79,6 +83,50 @@ def create_learner(name: LearnerName, *, numbers: bool, n: int, random_state: in
             return kind(early_stopping=False, **seeded)
         case "support_vector_machine":
             return _create_support_vectors(numbers=numbers)
+
+
+class CandidateRows:
+    """What the candidates of a link tell: the rows whose inputs are equal to those of the row nearest to a person.
+
+    Meaning: after microaggregation a link finds a group, and not a row. Which row of it is the person's nobody can tell, and
+    the group's most frequent value, or its mean, is right more often than the value of one of its rows. Where no two rows are
+    equal it is the `nearest_row`.
+
+    numbers: is the mean of the candidates guessed? Else the category with the largest share of them, which is how sure the
+    intruder is; of several the first in ascending order. Takes and answers as estimators of scikit-learn do. Cost of a fit:
+    O(m log m) for m lessons. Example: lessons 1, 1, 2 at place 0 and 3 at place 9, asked at 1: 1, with a chance of 2/3.
+    """
+
+    def __init__(self, *, numbers: bool) -> None:
+        self.numbers = numbers
+
+    def fit(self, inputs: Floats, lessons: Floats) -> CandidateRows:
+        """inputs: shape (m, d); lessons: shape (m,)."""
+        with one_at_a_time():
+            from sklearn.neighbors import NearestNeighbors
+        places, group = np.unique(inputs, axis=0, return_inverse=True)
+        group, sizes = group.reshape(-1), np.bincount(group.reshape(-1))
+        self.index = NearestNeighbors(n_neighbors=1, n_jobs=1).fit(places)
+        self.means = np.bincount(group, weights=lessons) / sizes
+        self.classes_, code = np.unique(lessons, return_inverse=True)
+        if not self.numbers:
+            width = len(self.classes_)
+            counts = np.bincount(group * width + code, minlength=len(places) * width).reshape(len(places), width)
+            self.shares = counts / sizes[:, None]
+        return self
+
+    def predict(self, inputs: Floats) -> Floats:
+        """Shape (n,): the mean of each person's candidates, or their most frequent category."""
+        if self.numbers:
+            return np.asarray(self.means[self._find_places(inputs)])
+        return np.asarray(self.classes_[self.predict_proba(inputs).argmax(axis=1)])
+
+    def predict_proba(self, inputs: Floats) -> Floats:
+        """Shape (n, classes): the share of each category among each person's candidates; rows add up to 1."""
+        return np.asarray(self.shares[self._find_places(inputs)])
+
+    def _find_places(self, inputs: Floats) -> Any:
+        return self.index.kneighbors(inputs, return_distance=False)[:, 0]
 
 
 def compute_chances(model: Any, inputs: Floats) -> Floats:
