@@ -17,6 +17,7 @@ from tasks.microdata.interval import ERROR, Interval, compute_bounded_mean_inter
 from tasks.microdata.schema import Schema
 from tasks.microdata.table import Booleans, Floats, Microdata
 from tasks.microdata.units import Counts, Units, find_units
+from tasks.score.anonymeter_protocol import estimate_protocol
 from tasks.score.measure import Measure
 from tasks.score.measures.inference import (
     INFERENCE_ASSERTED,
@@ -68,6 +69,7 @@ def _estimate(one: InferenceOutcome, schema: Schema, counts: Counts) -> Iterator
             yield from (_create_idle_estimate(one.result, idle, measure, counts) for measure in measures)
         return
     units = find_units(one.people, schema)
+    yield from estimate_protocol(one.result, units.counts)
     subgroups = find_subgroups(one.people, schema, units)
     for place, secret in enumerate(one.result.secrets):
         figures = _estimate_attribute(one.result, secret, place, one.fates, units, subgroups)

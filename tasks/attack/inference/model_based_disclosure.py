@@ -50,6 +50,7 @@ class ModelBasedDisclosure(Spec):
     by: who infers: the declared intruder always, and if asked insiders, who also know one other published attribute, and those
     who hold an external file; these are taken to know the original values of what is in it.
     inputs_at_most: from how few of the known attributes values are inferred besides: from 1, 2 and so on up to so many; 0: not.
+    protocol: `anonymeter` gives that tool's figures on the same people besides, for comparison alone (`count_by_protocol`).
     """
 
     method: Public[Literal["model_based_disclosure"]]
@@ -61,6 +62,7 @@ class ModelBasedDisclosure(Spec):
     fewest_of_subgroup: Public[Annotated[int, Field(ge=10, le=1_000_000)]] = 20
     by: Public[Annotated[tuple[InferringIntruder, ...], Field(min_length=1)]] = ("declared",)
     inputs_at_most: Public[Annotated[int, Field(ge=0, le=20)]] = 3
+    protocol: Public[Literal["anonymeter"] | None] = None
 
     @property
     def attack_id(self) -> str:
@@ -289,6 +291,6 @@ def describe() -> tuple[dict[str, str], ...]:
             "knows": "what the declared intruder (with `by`: an insider, the holder of a file) knows, and the release",
             "learners": ", ".join(LEARNERS),
             "parameters": "id, learners (all but gradient_boosting and support_vector_machine), p_percent (5), folds (5), "
-            "train_at_most (3000), fewest_of_subgroup (20), by (declared), inputs_at_most (3)",
+            "train_at_most (3000), fewest_of_subgroup (20), by (declared), inputs_at_most (3), protocol (none)",
         },
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NotRequired, TypedDict
+from typing import Literal, NotRequired, TypedDict
 
 from tasks.attack.membership.frame import Evaluates
 from tasks.microdata.estimate import Status
@@ -25,13 +25,28 @@ class InferredAttribute:
     inputs: tuple[str, ...] = ()
 
 
+ProtocolTest = Literal["singling out by one attribute", "singling out by three attributes", "linkability", "inference"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProtocolCounts:
+    """How many attacks of one of anonymeter's tests succeed, on members and on people who are not in the release."""
+
+    test: ProtocolTest
+    attribute: str | None
+    members: int
+    successes: int
+    others: int
+    successes_of_others: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InferenceResult:
     """What an inference attack did.
 
     knows: attributes. secrets: those that were to be inferred. evaluates: whether the people are those of the file, or of a
     rehearsal. has_control: are there people who are not in the release? population: of how many units the members are a sample,
-    or all. fewest_of_subgroup, p_percent, learners: as in `ModelBasedDisclosure`.
+    or all. fewest_of_subgroup, p_percent, learners: as in `ModelBasedDisclosure`. protocol: what anonymeter counts, if asked.
     """
 
     attack: str
@@ -45,6 +60,7 @@ class InferenceResult:
     fewest_of_subgroup: int
     has_control: bool = False
     population: int = 0
+    protocol: tuple[ProtocolCounts, ...] = ()
     status: Status = "ok"
     reason: str | None = None
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
+from tasks.attack.inference.anonymeter_protocol import count_by_protocol
 from tasks.attack.inference.experiment import InferenceExperiment, create_experiment, list_secrets, rehearse_inference
 from tasks.attack.inference.model_answers import (
     FEWEST_OF_SUBGROUP,
@@ -19,7 +20,7 @@ from tasks.attack.inference.model_answers import (
     select_asked,
 )
 from tasks.attack.inference.model_based_disclosure import ModelBasedDisclosure, infer_values
-from tasks.attack.inference.outcomes import InferenceOutputs, InferenceResult, InferredAttribute
+from tasks.attack.inference.outcomes import InferenceOutputs, InferenceResult, InferredAttribute, ProtocolCounts
 from tasks.attack.membership.frame import REHEARSED
 from tasks.attack.membership.inference import ExperimentScope, select_repeatable_steps
 from tasks.attack.outputs import AnswerOutputs, PeopleOutputs
@@ -123,8 +124,20 @@ def _infer_each(
         secrets.append(replace(one, inputs=found.inputs))
         columns |= {f"{place}|{name}": found.fates.column(name) for name in found.fates.names}
     has_control = bool((~asked.is_member).any())
-    ran = replace(result, secrets=tuple(secrets), has_control=has_control, population=asked.population)
+    protocol = _follow_protocol(asked, schema, steps, result, rng) if spec.protocol == "anonymeter" else ()
+    ran = replace(result, secrets=tuple(secrets), has_control=has_control, population=asked.population, protocol=protocol)
     return ran, Microdata.from_columns(columns)
+
+
+def _follow_protocol(
+    asked: InferenceExperiment, schema: Schema, steps: tuple[Masking, ...], result: InferenceResult, rng: np.random.Generator
+) -> tuple[ProtocolCounts, ...]:
+    """What anonymeter counts; nothing where the people cannot be written as the release writes them."""
+    try:
+        people = asked.recode_like_release(schema, steps)
+    except NotApplicable:
+        return ()
+    return count_by_protocol(asked, people, schema, result.knows, tuple(secret.name for secret in result.secrets), rng)
 
 
 @stage("model inference", rooms=ROOMS)

@@ -269,3 +269,57 @@ T_CLOSENESS = Measure(
     has_parameters=True,
 )
 OF_CELLS = (CELL_MEMBERS_EXPOSED.name, CELL_HOMOGENEITY.name)
+ANONYMETER_SINGLING_OUT = Measure(
+    name="anonymeter_singling_out",
+    function="tasks.score.anonymeter_protocol.estimate_protocol",
+    unit="share",
+    largest=1,
+    better=None,
+    about="table",
+    chance="none",
+    rounding="share",
+    says="singling out as anonymeter measures it, beside our own; it decides nothing",
+    title="Singling out by anonymeter's protocol",
+    sentence=(
+        "How much more often predicates of released rows isolate one person in the release than one who is not in it. "
+        "For comparison with reports of that tool alone: it misses most of what linkage and learners find."
+    ),
+    by_attack=True,
+    of_inference=True,
+)
+ANONYMETER_LINKABILITY = Measure(
+    name="anonymeter_linkability",
+    function="tasks.score.anonymeter_protocol.estimate_protocol",
+    unit="share",
+    largest=1,
+    better=None,
+    about="table",
+    chance="none",
+    rounding="share",
+    says="linkability as anonymeter measures it, beside our own; it decides nothing",
+    title="Linkability by anonymeter's protocol",
+    sentence=(
+        "How much more often two halves of a person have the same nearest row if the person is in the release. "
+        "For comparison with reports of that tool alone: it misses most of what linkage and learners find."
+    ),
+    by_attack=True,
+    of_inference=True,
+)
+ANONYMETER_INFERENCE = Measure(
+    name="anonymeter_inference",
+    function="tasks.score.anonymeter_protocol.estimate_protocol",
+    unit="share",
+    largest=1,
+    better=None,
+    about="attribute",
+    chance="none",
+    rounding="share",
+    says="inference as anonymeter measures it, beside our own; it decides nothing",
+    title="Inference by anonymeter's protocol",
+    sentence=(
+        "How much more often the value of the nearest row is right for people in the release than for others. "
+        "For comparison with reports of that tool alone: it misses most of what linkage and learners find."
+    ),
+    by_attack=True,
+    of_inference=True,
+)
