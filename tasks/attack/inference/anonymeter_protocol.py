@@ -25,7 +25,7 @@ _NEVER_ZERO = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
-class _Column:
+class _ScaledColumn:
     """One attribute of the released rows and of the people: numbers from 0 to 1 together, or codes."""
 
     rows: Floats
@@ -73,22 +73,22 @@ def count_by_protocol(
     return tuple(found)
 
 
-def _encode(rows: Microdata, people: Microdata, schema: Schema, name: str) -> _Column:
+def _encode(rows: Microdata, people: Microdata, schema: Schema, name: str) -> _ScaledColumn:
     if has_order(schema[name], (rows, people)):
         both = rows.positions(schema[name]), people.positions(schema[name])
         together = np.concatenate(both)
         present = together[~np.isnan(together)]
         low, high = (present.min(), present.max()) if len(present) else (0.0, 0.0)
         shown, asked = ((values - low) / ((high - low) or 1.0) for values in both)
-        return _Column(shown, asked, is_number=True)
+        return _ScaledColumn(shown, asked, is_number=True)
     shown, asked = (
         np.where(codes < 0, np.nan, codes.astype(np.float64))
         for codes in encode_jointly(rows.column(name), people.column(name))
     )
-    return _Column(shown, asked, is_number=False)
+    return _ScaledColumn(shown, asked, is_number=False)
 
 
-def _find_nearest(columns: list[_Column]) -> Integers:
+def _find_nearest(columns: list[_ScaledColumn]) -> Integers:
     """Shape (n,): the row that is nearest to each person."""
     n, m = len(columns[0].people), len(columns[0].rows)
     nearest = np.empty(n, dtype=np.int64)
@@ -105,7 +105,7 @@ def _find_nearest(columns: list[_Column]) -> Integers:
     return nearest
 
 
-def _is_right(of: _Column, rows: Microdata, people: Microdata, name: str, nearest: Integers, schema: Schema) -> Booleans:
+def _is_right(of: _ScaledColumn, rows: Microdata, people: Microdata, name: str, nearest: Integers, schema: Schema) -> Booleans:
     guesses, truth = of.rows[nearest], of.people
     both_missing = np.isnan(guesses) & np.isnan(truth)
     if schema[name].scale in MEASURED and of.is_number:
@@ -116,7 +116,7 @@ def _is_right(of: _Column, rows: Microdata, people: Microdata, name: str, neares
     return np.asarray(right | both_missing)
 
 
-def _count_singling_out(columns: list[_Column], member: Booleans, rng: np.random.Generator) -> Iterator[ProtocolCounts]:
+def _count_singling_out(columns: list[_ScaledColumn], member: Booleans, rng: np.random.Generator) -> Iterator[ProtocolCounts]:
     inside, outside = np.flatnonzero(member), np.flatnonzero(~member)
     size = min(len(inside), len(outside))
     sides = rng.permutation(inside)[:size], rng.permutation(outside)[:size]
@@ -138,7 +138,7 @@ def _count_singling_out(columns: list[_Column], member: Booleans, rng: np.random
             )
 
 
-_Condition = tuple[_Column, Literal["at most", "at least", "is", "missing"], float]
+_Condition = tuple[_ScaledColumn, Literal["at most", "at least", "is", "missing"], float]
 _Predicate = tuple[_Condition, ...]
 
 
@@ -164,7 +164,7 @@ def _count_matches(predicate: _Predicate, people: Integers | None = None) -> int
     return 0 if held is None else int(held.sum())
 
 
-def _list_single_predicates(columns: list[_Column], rng: np.random.Generator) -> Iterator[_Predicate]:
+def _list_single_predicates(columns: list[_ScaledColumn], rng: np.random.Generator) -> Iterator[_Predicate]:
     """Values that one released row has, and the ends of scales where one row has them, in random order."""
     listed: list[_Predicate] = []
     for one in columns:
@@ -179,7 +179,7 @@ def _list_single_predicates(columns: list[_Column], rng: np.random.Generator) ->
             yield listed[place]
 
 
-def _draw_predicates(columns: list[_Column], rng: np.random.Generator) -> Iterator[_Predicate]:
+def _draw_predicates(columns: list[_ScaledColumn], rng: np.random.Generator) -> Iterator[_Predicate]:
     """Predicates over three attributes of a random row that isolate it, each of them once."""
     medians = [float(np.nanmedian(one.rows)) if one.is_number and not np.isnan(one.rows).all() else 0.0 for one in columns]
     seen = set()
@@ -193,7 +193,7 @@ def _draw_predicates(columns: list[_Column], rng: np.random.Generator) -> Iterat
             yield predicate
 
 
-def _describe_cell(column: _Column, row: int, median: float) -> _Condition:
+def _describe_cell(column: _ScaledColumn, row: int, median: float) -> _Condition:
     value = float(column.rows[row])
     if np.isnan(value):
         return column, "missing", 0.0
