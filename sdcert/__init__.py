@@ -36,6 +36,8 @@ wrong, where, what is allowed and what to do. Methods and measures are listed by
 from __future__ import annotations
 
 import importlib
+import importlib.util
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -96,11 +98,27 @@ __all__ = [  # noqa: PLE0604  # a list of names, as it should be: what is lazy i
 ]
 
 
+def _refuse_other_packages() -> None:
+    """ImportError where `flows` or `tasks` is another module than that beside this one, as a `tasks.py` of a project may be."""
+    beside = Path(__file__).resolve().parent.parent
+    for package in ("flows", "tasks"):
+        found = importlib.util.find_spec(package)
+        place = None if found is None or found.origin is None else Path(found.origin).resolve()
+        if place != beside / package / "__init__.py":
+            raise ImportError(
+                f"sdcert needs its own package `{package}` in {beside}, but Python finds another one: {place or 'a folder'}. "
+                f"Rename that one, or run where it is not on the path.",
+                name=package,
+            )
+
+
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
+        _refuse_other_packages()
         return importlib.import_module(f"sdcert.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module `sdcert` has no attribute `{name}`")
+    _refuse_other_packages()
     found = getattr(importlib.import_module(_HOMES[name]), name)
     globals()[name] = found
     return found

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib
 import io
+import os
 import pkgutil
 import secrets
 import sys
@@ -48,6 +49,8 @@ def main() -> None:
     """Entry point: run a command and turn whatever happens into one of the five exit codes."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # a name that the terminal's encoding has no letters for
+    if "_SDCERT_COMPLETE" in os.environ:  # a shell asks what it may offer
+        app(prog_name="sdcert")
     sys.exit(run(sys.argv[1:]))
 
 

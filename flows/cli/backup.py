@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import os
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -13,6 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
+from flows.cli.json_output import JsonOption, write_json
 from flows.cli.root import app
 from flows.cli.terminal import terminal
 from tasks.microdata.escaping import escape_terminal
@@ -24,8 +23,6 @@ ELSEWHERE = {
     "PREFECT_SERVER_DATABASE_CONNECTION_URL": "Prefect's database: pg_dump",
     "MLFLOW_TRACKING_URI": "MLflow's database and artifacts: pg_dump, and a copy of its place",
 }
-
-JsonOption = Annotated[bool, typer.Option("--json", help="print what was done on stdout as JSON")]
 
 
 @app.command()
@@ -95,5 +92,5 @@ def _say() -> Callable[[str], None]:
 
 
 def _print_json(content: dict[str, Any]) -> int:
-    sys.stdout.write(json.dumps(content, indent=1, ensure_ascii=False) + "\n")
+    write_json(content)
     return 0

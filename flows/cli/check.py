@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from flows.cli.json_output import JsonOption, write_json
 from flows.cli.root import ReleaseFileArgument, app
 from flows.cli.terminal import tell_many_columns, terminal
 from tasks.microdata.errors import InputError, NotApplicable
@@ -43,10 +44,14 @@ def check(
             help="write the lines that the policy lacks into the file, as open questions, which --answer then asks",
         ),
     ] = False,
+    as_json: JsonOption = False,
 ) -> int:
     """What a release file would do with its table, and what is still to be decided. Masks nothing."""
     import flows.environment  # noqa: F401  # a private home and no telemetry, before the libraries are imported
 
+    if as_json and (answer or upgrade):
+        what, remedy = "Questions are asked in words, not as JSON.", "answer them first, then run `sdcert check --json`"
+        raise InputError("json-and-questions", "sdcert check --json", what, "without --answer and --upgrade", remedy)
     if upgrade:
         from flows.cli.draft.upgrade import upgrade as upgrade_file
 
@@ -59,10 +64,10 @@ def check(
 
         answer_questions(release)
 
-    return print_plan(release)
+    return print_plan(release, as_json=as_json)
 
 
-def print_plan(path: Path) -> int:
+def print_plan(path: Path, *, as_json: bool = False) -> int:
     """Say what a release file would do, and how its table would be classified. Reads its tables; masks and writes nothing.
 
     Raises InputError as `load_release`, and for what a run would refuse when it has read the tables.
@@ -91,35 +96,53 @@ def print_plan(path: Path) -> int:
         except InputError as error:
             raise locate_error(error, path) from None
     except InputError:
-        _say_open(say, path, questions)
+        if not as_json:
+            _say_open(say, path, questions)
         raise
 
-    say(f"Plan of release {release.name} (series {release.series_name}), {examined.rows:,} rows from {examined.source}")
-    say("")
     source, *rest = describe_plan(release, examined.intruders)
-    earlier = describe_earlier_releases(release, examined.earlier)
-    for stage, what in (
+    plan = (
         source,
         *examined.files,
         *rest,
         *_describe_insiders(release, examined),
         *describe_decidable_limits(examined.inferred, examined.isolated),
-        *earlier,
-    ):
+        *describe_earlier_releases(release, examined.earlier),
+    )
+    fates = {one.name: _describe_treatment(one, examined, release) for one in examined.schema.attributes}
+    warnings = (
+        *examined.notes,
+        *(_warn_unmasked_keys(examined) if release.kind.is_table else ()),
+        *warn_of_denial(release, examined.earlier),
+        *list_release_warnings(release, examined.schema, examined.asked, examined.inferred, examined.isolated),
+    )
+    if as_json:
+        shown = [
+            {"name": one.name, "role": one.role, "scale": one.scale, "treatment": fates[one.name], "decided_by": one.decided_by}
+            for one in examined.schema.attributes
+        ]
+        write_json(
+            {
+                "release": release.name,
+                "series": release.series_name,
+                "rows": examined.rows,
+                "plan": [{"stage": stage, "what": what} for stage, what in plan],
+                "attributes": shown,
+                "warnings": list(warnings),
+                "open_questions": [{"about": one.about, "question": one.question} for one in questions],
+            }
+        )
+        return 0
+    say(f"Plan of release {release.name} (series {release.series_name}), {examined.rows:,} rows from {examined.source}")
+    say("")
+    for stage, what in plan:
         say(f"  {stage:<9} {what}")
     say("")
     say("Attributes:")
     for attribute in examined.schema.attributes:
-        fate = _describe_treatment(attribute, examined, release)
-        say(f"  {attribute.name:<20} {attribute.role:<17} {attribute.scale:<9} {fate} ({_DECIDED[attribute.decided_by]})")
-    unmasked = _warn_unmasked_keys(examined) if release.kind.is_table else []
-    denied = warn_of_denial(release, examined.earlier)
-    for note in (
-        *examined.notes,
-        *unmasked,
-        *denied,
-        *list_release_warnings(release, examined.schema, examined.asked, examined.inferred, examined.isolated),
-    ):
+        fate = f"{fates[attribute.name]} ({_DECIDED[attribute.decided_by]})"
+        say(f"  {attribute.name:<20} {attribute.role:<17} {attribute.scale:<9} {fate}")
+    for note in warnings:
         say(f"warning: {note}")
     say("")
     _say_open(say, path, questions)

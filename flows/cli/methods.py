@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Annotated
 
 import typer
 
+from flows.cli.json_output import JsonOption, write_json
 from flows.cli.root import app
 from flows.cli.terminal import console
 from tasks.microdata.errors import InputError
@@ -19,12 +21,17 @@ def methods(
     stage: Annotated[
         str | None, typer.Argument(help="mask, train, attack, membership, inference, singling_out or score", show_default=False)
     ] = None,
+    as_json: JsonOption = False,
 ) -> int:
     """The methods of a stage, and their parameters. Masks: also what an intruder who knows them can do."""
     if stage is not None and stage not in STAGES:
         remedy = did_you_mean(stage, STAGES, "choose one of these")
         raise InputError("no-such-stage", "sdcert methods STAGE", "no such stage", ", ".join(STAGES), remedy, stage)
-    for name in STAGES if stage is None else (stage,):
+    asked = STAGES if stage is None else (stage,)
+    if as_json:
+        write_json({name: describe_methods(name) for name in asked})
+        return 0
+    for name in asked:
         rows = describe_methods(name)
         if stage is None:
             console().print(f"{name.upper()}\n")
@@ -68,12 +75,15 @@ def describe_methods(stage: str) -> tuple[dict[str, str], ...]:
 
 
 @app.command()
-def datasets() -> int:
+def datasets(as_json: JsonOption = False) -> int:
     """The tables that have a name, for trying things out."""
     from rich.table import Table
 
     from tasks.ingest.sources import list_datasets
 
+    if as_json:
+        write_json([asdict(dataset) for dataset in list_datasets()])
+        return 0
     table = Table(title="Tables that have a name: source: {dataset: NAME}", title_justify="left")
     for column in ("name", "rows", "columns", "what it is", "a row is", "here?"):
         table.add_column(column, overflow="fold")

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from typing import Annotated
 
 import typer
 
+from flows.cli.json_output import JsonOption, write_json
 from flows.cli.root import create_group
 from flows.cli.terminal import terminal
 from tasks.microdata.escaping import escape_terminal
@@ -17,7 +16,6 @@ group = create_group(
     "quarantine", "Versions of a source that a release file does not fit: what they are, why, and trying them again."
 )
 
-JsonOption = Annotated[bool, typer.Option("--json", help="print what was found on stdout as JSON")]
 RecordArgument = Annotated[
     str, typer.Argument(help="id of a record, or its beginning (`sdcert quarantine list`)", metavar="ID", show_default=False)
 ]
@@ -35,7 +33,7 @@ def list_(as_json: JsonOption = False) -> int:
     found = read_quarantine_records()
     if as_json:
         listed = [one.model_dump(mode="json", exclude={"reason", "retry_at", "passed_by"}) for one in found]
-        sys.stdout.write(json.dumps(listed, indent=1) + "\n")
+        write_json(listed)
         return 0
     table = Table(title="In quarantine, newest first", title_justify="left", box=None, padding=(0, 2, 0, 0))
     for column in ("id", "series", "version", "since", "times", "why"):
@@ -54,12 +52,15 @@ def list_(as_json: JsonOption = False) -> int:
 
 
 @group.command()
-def show(record: RecordArgument) -> int:
+def show(record: RecordArgument, as_json: JsonOption = False) -> int:
     """Why a version is in quarantine. The message may hold values of the source."""
     from flows.watch.quarantine import record as find_record
 
     prepare_environment()
     one = find_record(record)
+    if as_json:
+        write_json(one.model_dump(mode="json"))
+        return 0
     run = "no run began" if one.run is None else f"run {one.run}"
     console = terminal(soft_wrap=True)
     for line in (

@@ -17,6 +17,7 @@ ORDER = [
     "certify",
     "check",
     "init",
+    "open",
     "compare",
     "verify",
     "approve",
@@ -32,6 +33,7 @@ ORDER = [
     "restore",
     "methods",
     "datasets",
+    "examples",
     "audit",
     "keys",
     "store",
@@ -52,7 +54,6 @@ app = typer.Typer(
     cls=OrderedCommands,
     help="Mask a table of microdata, attack it as an intruder would, measure risk and loss, and certify the release.",
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )

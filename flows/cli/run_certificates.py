@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from flows.cli.completion import complete_run
 from flows.cli.terminal import terminal
 from tasks.microdata.errors import InputError
 from tasks.microdata.escaping import escape_terminal
@@ -29,7 +30,9 @@ CERTIFICATE = "certificate.json"
 A_NAME, A_REASON = "1 to 300 characters", "3 to 2,000 characters"
 LONG = 300  # no kind of text is too short at this length
 
-RunArgument = Annotated[str, typer.Argument(help="a run's id, or its beginning", metavar="RUN", show_default=False)]
+RunArgument = Annotated[
+    str, typer.Argument(help="a run's id, or its beginning", metavar="RUN", show_default=False, autocompletion=complete_run)
+]
 FolderOption = Annotated[
     Path | None, typer.Option(help="the release folder, if it was moved", metavar="FOLDER", show_default=False)
 ]

@@ -135,10 +135,11 @@ def _tell_password(file: Path) -> None:
 
 def _require_deployment_file(file: Path | None) -> Path:
     from flows.scheduled.deployments import FILE
+    from tasks.runtime.project_files import find_project_file
 
     if file is not None:
         return file
-    here, project = Path(FILE), Path(__file__).resolve().parents[2] / FILE
+    here, project = Path(FILE), find_project_file(FILE)
     found = next((path for path in (here, project) if path.is_file()), None)
     if found is None:
         what, remedy = f"there is no {FILE} here", "name the file: `sdcert serve FILE`"

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import os
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -14,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from flows.cli.json_output import JsonOption, write_json
 from flows.cli.root import create_group
 from flows.cli.terminal import terminal
 from tasks.microdata.escaping import escape_terminal
@@ -35,8 +34,6 @@ WHY: dict[RetentionReason, str] = {
     "released": "revoked, and its file is still out: kept for attacks on later releases about the same persons",
     "young": "younger than asked for",
 }
-
-JsonOption = Annotated[bool, typer.Option("--json", help="print what was found on stdout as JSON")]
 
 
 @group.command()
@@ -271,7 +268,7 @@ def _say() -> Callable[[str], None]:
 
 
 def _print_json(content: dict[str, Any]) -> None:
-    sys.stdout.write(json.dumps(content, indent=1, ensure_ascii=False) + "\n")
+    write_json(content)
 
 
 def _count(count: int, what: str) -> str:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from tasks.microdata.fingerprint import SOURCES, TASKS, read_source
 from tasks.microdata.regular_files import read_file
+from tasks.runtime.project_files import LOCK, find_project_file
 
 if TYPE_CHECKING:
     from tasks.runtime.artifacts import Store
@@ -98,7 +99,7 @@ def _read_name_and_version(distribution: importlib.metadata.Distribution) -> str
 
 
 def lock_file() -> Path:
-    return ROOT / "requirements.lock"
+    return find_project_file(LOCK)
 
 
 def parse_pins(lock: str) -> dict[str, str]:

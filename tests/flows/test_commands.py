@@ -44,6 +44,34 @@ def test_options_for_scripts_have_one_name(name):
     assert all(one.opts == ["--json"] for one in flags)
 
 
+NO_JSON = {
+    "approve": "an act of a person; `audit show --json` prints what was signed",
+    "revoke": "an act of a person; `audit show --json` prints what was signed",
+    "keys create": "an act of a person; `keys list --json` prints the keys",
+    "keys rotate": "an act of a person; `keys list --json` prints the keys",
+    "keys revoke": "an act of a person; `keys list --json` prints the keys",
+    "keys clock": "an act of a person; `audit verify --json` lists it",
+    "keys export": "its output is a key or a document of trust",
+    "audit export": "its output is a document, a table, or JSON lines",
+    "audit witness": "its output is a document that others read by `audit verify`",
+    "audit prove": "its output is a proof in JSON",
+    "init": "writes a file; `check --json` says what is in it",
+    "sweep promote": "writes a file; `check --json` says what is in it",
+    "quarantine retry": "changes one thing, and `quarantine list --json` says what is left",
+    "tell add": "asks a person; `tell list --json` prints the receivers",
+    "tell remove": "changes one thing; `tell list --json` prints the receivers",
+    "tell test": "sends a message, and its exit code is the result",
+    "serve": "runs until it is ended",
+    "mlflow": "runs until it is ended",
+}
+
+
+def test_each_command_prints_json_or_has_a_reason_not_to():
+    inner = {name.removeprefix("sdcert "): one for name, one in COMMANDS.items() if not isinstance(one, TyperGroup)}
+    without = {name for name, one in inner.items() if not any(option.name == "as_json" for option in one.params)}
+    assert without == set(NO_JSON), "give the command `as_json: JsonOption` (flows/cli/json_output.py), or a reason above"
+
+
 def test_the_command_line_imports_nothing_heavy():
     done = subprocess.run([sys.executable, "-c", LIST_HEAVY], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n", "a file of flows/cli imports these at its top: import them inside its functions"

@@ -218,7 +218,7 @@ def test_names_are_plain_text(keep, capsys):
         (["20261101", "2026110"], "runs begin so"),
         (["20261101", "20261103"], "it is failed"),
         (["20261101", "20261104"], "it is ended by force"),
-        (["20261101", "survey"], "compare an earlier run: 20261102T000000Z-bbbbbb"),
+        (["20261101", "survey"], "an earlier run: 20261102T000000Z-bbbbbb"),
         (["20261101", ""], "no such run"),
     ],
 )

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from flows.cli.audit.group import group
+from flows.cli.completion import complete_run
 from flows.cli.terminal import terminal
 from tasks.microdata.errors import InputError
 from tasks.microdata.escaping import escape_terminal
@@ -27,7 +28,9 @@ IDENTICAL, DIFFERS = 0, 1
 
 @group.command()
 def replay(
-    run: Annotated[str, typer.Argument(help="a run id, or its beginning", metavar="RUN", show_default=False)],
+    run: Annotated[
+        str, typer.Argument(help="a run id, or its beginning", metavar="RUN", show_default=False, autocompletion=complete_run)
+    ],
     source: Annotated[Path | None, typer.Option(help="where the source is now, if it was moved", show_default=False)] = None,
     released: Annotated[
         Path | None, typer.Option(help="where the adopted table is now, if it was moved", show_default=False)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from flows.cli.audit.group import group
+from flows.cli.completion import complete_run
 from flows.cli.terminal import console, trim_table
 from flows.run.criterion_text import describe_criterion
 from tasks.microdata.errors import InputError
@@ -40,6 +41,7 @@ def show(
             help="a run id or its beginning, an entry's number, or the SHA-256 of a certificate or a file that was issued",
             metavar="ID",
             show_default=False,
+            autocompletion=complete_run,
         ),
     ],
     as_json: Annotated[bool, typer.Option("--json", help="print the entries on stdout as JSON")] = False,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from flows.cli.completion import complete_run_or_release
 from flows.cli.root import app
 from flows.cli.terminal import console
 from tasks.microdata.errors import InputError
@@ -28,7 +29,12 @@ TITLES = {"policy": "Policy lines", "risks": "Risks: the worst over the attacks 
 def compare(
     runs: Annotated[
         list[str],
-        typer.Argument(help="run ids, their beginnings, or names of releases", metavar="RUN RUN ...", show_default=False),
+        typer.Argument(
+            help="run ids, their beginnings, or names of releases",
+            metavar="RUN RUN ...",
+            show_default=False,
+            autocompletion=complete_run_or_release,
+        ),
     ],
     as_json: Annotated[bool, typer.Option("--json", help="print the comparison on stdout as JSON")] = False,
 ) -> int:

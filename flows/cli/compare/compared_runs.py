@@ -11,14 +11,14 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from flows.cli.compare.spec_differences import DASH
+from flows.cli.named_runs import find_finished_run
 from flows.cli.runs import find_revoked_runs_or_warn
-from flows.run.history import compute_run_status, read_manifests
+from flows.run.history import read_manifests
 from tasks.microdata.errors import InputError
 from tasks.microdata.escaping import escape_terminal
 from tasks.microdata.estimate import Estimate
 from tasks.microdata.numbers import format_limit, format_with_unit
 from tasks.microdata.regular_files import read_text_file
-from tasks.microdata.suggestion import did_you_mean
 from tasks.report.wording.figure_formats import mark_bound
 from tasks.runtime.settings import Home
 from tasks.score.catalogue import LOSS, MEASURES
@@ -32,7 +32,6 @@ BOUND = "not compared: a lower bound"
 RISKS = ("reidentification", "max_record_risk", "records_exposed", "linked_value_disclosed", "known_reidentification")
 MEMBERSHIP = ("membership_auc", "membership_advantage")
 ACCURACY = "model_accuracy"
-_SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +92,7 @@ def compare_sources(found: Sequence[ComparedRun]) -> Iterable[str]:
 
 def load_runs(names: Sequence[str]) -> tuple[ComparedRun, ...]:
     known = read_manifests()
-    chosen = [_find_manifest(name, known) for name in names]
+    chosen = [find_finished_run(name, known, WHERE) for name in names]
     runs = [manifest["run"] for manifest in chosen]
     if len(set(runs)) < len(runs):
         twice = next(run for run in runs if runs.count(run) > 1)
@@ -109,33 +108,6 @@ def load_runs(names: Sequence[str]) -> tuple[ComparedRun, ...]:
 def _assign_letter(position: int) -> str:
     rounds, letter = divmod(position, len(string.ascii_uppercase))
     return string.ascii_uppercase[letter] + (str(rounds) if rounds else "")
-
-
-def _find_manifest(name: str, known: list[dict[str, Any]]) -> dict[str, Any]:
-    """The run that a name means: its id, the only one that begins so, or the newest of that release."""
-    exact = [m for m in known if m["run"] == name]
-    of_release = [m for m in known if m["release"] == name]
-    begins = [m for m in known if name and m["run"].startswith(name)]
-    if not exact and not of_release and len(begins) > 1:
-        label = ", ".join(m["run"] for m in begins[:_SHOWN])
-        raise InputError("ambiguous-run", WHERE, f"{len(begins)} runs begin so.", label, "write more of the id", name)
-    chosen = next(iter(exact or of_release or begins), None)
-    if chosen is None:
-        names = [n for m in known for n in (m["run"], m["release"])]
-        raise InputError("no-such-run", WHERE, "There is no such run or release in this home.",
-                         "a run id, its beginning, or the name of a release", did_you_mean(name, names, "see `sdcert runs`"),
-                         name)  # fmt: skip
-    status = compute_run_status(chosen)
-    if not chosen.get("verdict"):
-        earlier = next((m["run"] for m in of_release if m.get("verdict")), None)
-        remedy = f"certify it again, or compare an earlier run: {earlier}" if earlier else "certify it again"
-        what = f"Run {chosen['run']} of {escape_terminal(chosen['release'])} has no figures: it is {_describe_status(status)}."
-        raise InputError("unfinished-run", WHERE, what, "finished runs; `sdcert runs` shows which", remedy, name)
-    return chosen
-
-
-def _describe_status(status: str) -> str:
-    return {"running": "still running", "killed": "ended by force", "failed": "failed"}.get(status, status)
 
 
 def _parse_estimates(manifest: dict[str, Any]) -> tuple[Estimate, ...]:

@@ -16,12 +16,12 @@ from flows.cli.terminal import terminal
 from tasks.microdata.escaping import escape_terminal
 from tasks.microdata.regular_files import open_regular_file, read_text_file
 from tasks.microdata.words import join_first
+from tasks.runtime.project_files import LOCK, find_project_file
 from tasks.runtime.settings import Home
 
 if TYPE_CHECKING:
     from flows.cli.doctor.home import Finding
 
-LOCK = Path(__file__).resolve().parents[3] / "requirements.lock"
 SECONDS_TO_ANSWER = 5
 _NAMED = 6
 OPTIONAL = {
@@ -124,10 +124,11 @@ def _check_packages() -> Iterator[Finding]:
     absent = sorted(name for name in _list_direct_requirements() if _find_version(name) is None)
     if absent:
         yield fail("packages", f"not installed: {', '.join(absent)}", "run `make setup`")
-    if not LOCK.is_file():
+    lock = find_project_file(LOCK)
+    if not lock.is_file():
         yield warn("packages", "no requirements.lock here, so versions were not compared", "install from a checkout")
         return
-    pinned = _parse_lock(read_text_file(LOCK, encoding="utf-8"))
+    pinned = _parse_lock(read_text_file(lock, encoding="utf-8"))
     other = sorted(n for n, versions in pinned.items() if (v := _find_version(n)) is not None and v not in versions)
     if not other:
         yield fine("packages", f"every installed one of {len(pinned)} has the version of requirements.lock")
