@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from tasks.microdata.regular_files import read_file
 from tasks.runtime.settings import Home
 
 MOST_RUNS = 200  # the newest: more than anybody reads in a list, and quickly read
@@ -31,7 +32,7 @@ def _list_runs() -> list[str]:
 def _read_release_name(run: str) -> str:
     """The release of a run; empty where its manifest cannot be read: what cannot be offered is no error."""
     try:
-        name = json.loads((Home.current().root / "runs" / run / "manifest.json").read_bytes())["release"]
+        name = json.loads(read_file(Home.current().root / "runs" / run / "manifest.json"))["release"]
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return ""
     return name if isinstance(name, str) and name.isprintable() else ""

@@ -12,6 +12,7 @@ from flows.cli.json_output import JsonOption, write_json
 from flows.cli.root import app
 from flows.cli.terminal import terminal
 from tasks.microdata.errors import InputError
+from tasks.microdata.regular_files import read_file
 from tasks.runtime.files import write_whole
 from tasks.runtime.project_files import EXAMPLES, find_project_file
 
@@ -30,9 +31,9 @@ def examples(
     """
     origin = find_project_file(EXAMPLES)
     found = sorted(path for path in origin.rglob("*") if path.is_file())
-    contents = {to / EXAMPLES / path.relative_to(origin): path.read_bytes() for path in found}
+    contents = {to / EXAMPLES / path.relative_to(origin): read_file(path) for path in found}
     for path, content in contents.items():
-        if path.exists() and (not path.is_file() or path.read_bytes() != content):
+        if path.exists() and (not path.is_file() or read_file(path) != content):
             raise InputError("file-exists", f"{WHERE} --to", "There is a file of that name which says something else.",
                              "a folder without it", "choose another folder: `--to FOLDER`", str(path))  # fmt: skip
     for path, content in contents.items():

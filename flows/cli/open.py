@@ -55,10 +55,10 @@ def _is_folder(path: Path) -> bool:
 
 
 def _open_in_browser(path: Path) -> None:
-    import webbrowser
+    from webbrowser import open_new_tab
 
     terminal(stderr=True, soft_wrap=True).print(escape_terminal(str(path)))
-    if not webbrowser.open(path.as_uri()):
+    if not open_new_tab(path.as_uri()):
         what, remedy = "No browser could be started here.", "open the file yourself; `--print` prints its path alone"
         raise InputError("no-browser", WHERE, what, "a machine with a browser", remedy, str(path))
 

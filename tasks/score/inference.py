@@ -17,7 +17,7 @@ from tasks.microdata.interval import ERROR, Interval, compute_bounded_mean_inter
 from tasks.microdata.schema import Schema
 from tasks.microdata.table import Booleans, Floats, Microdata
 from tasks.microdata.units import Counts, Units, find_units
-from tasks.score.anonymeter_protocol import estimate_protocol
+from tasks.score.anonymeter_risks import estimate_protocol
 from tasks.score.measure import Measure
 from tasks.score.measures.inference import (
     INFERENCE_ASSERTED,

@@ -12,7 +12,7 @@ from tasks.mask.methods import mask
 from tasks.mask.noise.noise import Noise
 from tasks.microdata.schema import Attribute, Role, Scale, Schema
 from tasks.microdata.table import Microdata
-from tasks.score.anonymeter_protocol import compute_residual_risk, estimate_protocol
+from tasks.score.anonymeter_risks import compute_residual_risk, estimate_protocol
 from tasks.score.catalogue import MEASURES
 from tasks.score.figure_rounding import round_for_publication
 

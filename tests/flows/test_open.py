@@ -45,10 +45,10 @@ def test_a_folder_is_taken_as_it_is(two_runs, tmp_path, capsys):
 
 def test_the_browser_gets_the_address_of_the_file(two_runs, monkeypatch):
     opened = []
-    monkeypatch.setattr(webbrowser, "open", lambda address: opened.append(address) or True)
+    monkeypatch.setattr(webbrowser, "open", lambda address, *_: opened.append(address) or True)
     assert run(["open", "survey"]) == 0
     assert opened == [(two_runs[NEW] / "report.html").as_uri()]
-    monkeypatch.setattr(webbrowser, "open", lambda address: False)
+    monkeypatch.setattr(webbrowser, "open", lambda *_: False)
     assert run(["open", "survey"]) == 2
 
 

@@ -271,7 +271,7 @@ T_CLOSENESS = Measure(
 OF_CELLS = (CELL_MEMBERS_EXPOSED.name, CELL_HOMOGENEITY.name)
 ANONYMETER_SINGLING_OUT = Measure(
     name="anonymeter_singling_out",
-    function="tasks.score.anonymeter_protocol.estimate_protocol",
+    function="tasks.score.anonymeter_risks.estimate_protocol",
     unit="share",
     largest=1,
     better=None,
@@ -289,7 +289,7 @@ ANONYMETER_SINGLING_OUT = Measure(
 )
 ANONYMETER_LINKABILITY = Measure(
     name="anonymeter_linkability",
-    function="tasks.score.anonymeter_protocol.estimate_protocol",
+    function="tasks.score.anonymeter_risks.estimate_protocol",
     unit="share",
     largest=1,
     better=None,
@@ -307,7 +307,7 @@ ANONYMETER_LINKABILITY = Measure(
 )
 ANONYMETER_INFERENCE = Measure(
     name="anonymeter_inference",
-    function="tasks.score.anonymeter_protocol.estimate_protocol",
+    function="tasks.score.anonymeter_risks.estimate_protocol",
     unit="share",
     largest=1,
     better=None,
