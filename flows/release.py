@@ -371,7 +371,7 @@ def collect_policy_names(release: ReleaseSpec, schema: Schema | None = None) -> 
         not_of_files=tuple(attack.attack_id for attack in release.attacks_to_run if not attack.traits.uses_external_files),
         p_percent=_list_widths(release, "rank_interval_disclosure"),
         sd_percent=_list_widths(release, "sd_interval_disclosure"),
-        rules=sum(len(one.rules) for one in release.measures if isinstance(one, ResultsHidden)),
+        rules=sum(one.most_rules for one in release.measures if isinstance(one, ResultsHidden)),
         not_of_nobody=tuple(attack.attack_id for attack in release.attacks_to_run if not attack.traits.attacks_synthetic_rows),
     )
     if schema is None:

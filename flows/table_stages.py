@@ -17,7 +17,7 @@ from tasks.ingest.task import file_digest, ingest_file
 from tasks.microdata.refs import RecordRef, TableRef
 from tasks.microdata.schema import Schema
 from tasks.runtime.artifacts import Store
-from tasks.score.declared_rules import check_declared_rules
+from tasks.score.hidden_results import check_hidden_results
 from tasks.score.local_privacy import refuse_limit_without_pram
 from tasks.score.policy import check_policy
 
@@ -33,7 +33,7 @@ def check_source(
     attributes = store.record(schema, Schema)
     check_policy(release.policy, collect_policy_names(release, attributes))
     refuse_limit_without_pram(release.policy, attributes, release.steps)
-    check_declared_rules(release.measures, store.table(data), attributes)
+    check_hidden_results(release.measures, store.table(data), attributes)
 
 
 def select_people(runner: StageRunner, release: ReleaseSpec, masked: MaskingArtifacts) -> PeopleOutputs:

@@ -232,7 +232,7 @@ def _examine_tables(release: ReleaseSpec, questions: tuple[OpenQuestion, ...]) -
     from tasks.mask.external_release.adoption import adopt
     from tasks.mask.methods import refuse_unfit, resolve_steps
     from tasks.mask.pseudonyms import Pseudonyms
-    from tasks.score.declared_rules import check_declared_rules
+    from tasks.score.hidden_results import check_hidden_results
     from tasks.score.local_privacy import refuse_limit_without_pram
     from tasks.score.policy import check_policy
 
@@ -244,7 +244,7 @@ def _examine_tables(release: ReleaseSpec, questions: tuple[OpenQuestion, ...]) -
     check_policy(release.policy, known)
     refuse_unknown_intruders(release.omit, known.intruders or ())
     refuse_limit_without_pram(release.policy, schema, release.steps)
-    check_declared_rules(release.measures, found.data, schema)
+    check_hidden_results(release.measures, found.data, schema)
     if not any(question.alone and question.location[0] == "policy" for question in questions):  # a line is still to be written
         open_kinds = {
             str(question.location[1]): question.question for question in questions if question.location[0] == NOT_LIMITED

@@ -1,8 +1,11 @@
-"""Association rules that must not follow from a release, as a release file declares them, and the rows that they are about."""
+"""Association rules that must not follow from a release, as a release file declares them, and the rows that they are about.
+
+Those that it asks to find instead are found in `score.found_rules`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
@@ -14,11 +17,13 @@ from pydantic import BeforeValidator, ConfigDict, Field, PlainSerializer, WithJs
 from tasks.microdata.by_attribute import WrittenMapping
 from tasks.microdata.errors import InputError, NotApplicable
 from tasks.microdata.schema import CATEGORICAL, Attribute, Schema
-from tasks.microdata.spec import Name, Public, PublicField, Share, Spec
+from tasks.microdata.spec import Name, Names, Public, PublicField, Share, Spec
 from tasks.microdata.suggestion import did_you_mean
 from tasks.microdata.table import Booleans, Microdata, write_plain_texts
 
 MOST_RULES = 1000
+MOST_ITEMS = 5
+DEFAULT_SUPPORT, DEFAULT_CONFIDENCE = 0.01, 0.8
 RuleValue = int | float | Name
 Categories = Annotated[tuple[RuleValue, ...], Field(min_length=1)]
 
@@ -80,27 +85,67 @@ class Rule(Spec):
         return self
 
 
+DeclaredRules = Annotated[tuple[Rule, ...], Field(min_length=1, max_length=MOST_RULES)]
+
+
+class RuleSearch(Spec):
+    """Which association rules of the original must not follow: the strongest, whatever they say.
+
+    min_support, min_confidence: what a rule reaches in the original, as shares of its rows. items_at_most: the conditions of a
+    rule and its conclusion, together. about: the confidential attributes that rules conclude on; None: all published ones.
+    rules_at_most: how many of the strongest count; how many there are is a figure of the original, and so private.
+    """
+
+    min_support: Public[Share] = 0.05
+    min_confidence: Public[Share] = DEFAULT_CONFIDENCE
+    items_at_most: Public[Annotated[int, Field(ge=2, le=MOST_ITEMS)]] = 3
+    about: Public[Names | None] = None
+    rules_at_most: Public[Annotated[int, Field(ge=1, le=MOST_RULES)]] = 100
+
+
 def _count_rules(spec: ResultsHidden) -> dict[str, object]:
     """How many rules there are: which they are would tell what must be hidden."""
-    return {"rules": len(spec.rules)}
+    return {"rules": len(spec.rules or ())}
 
 
 class ResultsHidden(Spec):
     """Parameters of result-driven privacy: what must not be concluded from the release.
 
-    rules: which ones; their number alone is public. support: the least share of rows that meet `if` and `then`. confidence: the
-    least share of them among the rows that meet `if`. A rule can be concluded where it reaches both.
+    rules: which ones; their number alone is public. find: how to find them in the original instead; exactly one of both.
+    support: the least share of rows that meet `if` and `then`. confidence: the least share of them among the rows that meet
+    `if`. A rule can be concluded where it reaches both. Defaults: those of `find`, else 0.01 and 0.8.
     """
 
     measure: Public[Literal["results_hidden"]] = "results_hidden"
-    rules: Annotated[tuple[Rule, ...], Field(min_length=1, max_length=MOST_RULES), PublicField(_count_rules)]
-    support: Public[Share] = 0.01
-    confidence: Public[Share] = 0.8
+    rules: Annotated[DeclaredRules | None, PublicField(_count_rules)] = None
+    find: Public[RuleSearch | None] = None
+    support: Public[Share] = DEFAULT_SUPPORT
+    confidence: Public[Share] = DEFAULT_CONFIDENCE
+
+    @property
+    def most_rules(self) -> int:
+        """How many rules there are; of those to be found, how many at most."""
+        return len(self.rules or ()) if self.find is None else self.find.rules_at_most
 
     @model_validator(mode="after")
-    def _rules_differ(self) -> ResultsHidden:
-        if len(set(self.rules)) < len(self.rules):
+    def _has_rules_once(self) -> ResultsHidden:
+        if (self.rules is None) == (self.find is None):
+            raise ValueError("exactly one of `rules` (they are declared) and `find` (they are found in the original) is needed")
+        if self.rules is not None and len(set(self.rules)) < len(self.rules):
             raise ValueError("a rule stands twice in `rules`: each counts once")
+        return self
+
+    @model_validator(mode="after")
+    def _has_limits_of_its_search(self) -> ResultsHidden:
+        """A rule that is found and could not be concluded from the original itself would count as hidden by any mask."""
+        if self.find is None:
+            return self
+        found = {"support": self.find.min_support, "confidence": self.find.min_confidence}
+        for name, limit in found.items():
+            if name not in self.model_fields_set:
+                object.__setattr__(self, name, limit)  # a default that another field gives; frozen from here on
+        if self.support > self.find.min_support or self.confidence > self.find.min_confidence:
+            raise ValueError("with `find`, `support` and `confidence` are not above its `min_support` and `min_confidence`")
         return self
 
 
@@ -127,18 +172,8 @@ def check_rules(spec: ResultsHidden, source: Microdata, schema: Schema, where: s
             _check_categories(source, site, site.condition)
 
 
-def check_declared_rules(measures: Iterable[object], source: Microdata, schema: Schema) -> None:
-    """`check_rules` for the entry of `measures` that declares rules, if there is one; InputError where there are several."""
-    entries = [(i, one) for i, one in enumerate(measures) if isinstance(one, ResultsHidden)]
-    for i, _ in entries[1:]:
-        what, allowed = "the rules of a release stand in one entry, so that a policy line is about all of them", "one entry"
-        raise InputError("rules-twice", f"measures[{i}]", what, allowed, "write all rules into the first entry")
-    for i, one in entries:
-        check_rules(one, source, schema, f"measures[{i}]")
-
-
 def _list_sites(spec: ResultsHidden, schema: Schema, where: str) -> Iterator[_Site]:
-    for i, rule in enumerate(spec.rules):
+    for i, rule in enumerate(spec.rules or ()):
         for side, conditions in (("if", rule.antecedent), ("then", rule.consequent)):
             for name, condition in conditions:
                 location = f"{where}.rules[{i}].{side}"

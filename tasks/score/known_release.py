@@ -23,7 +23,7 @@ class Known:
     whose values are inferred.
     kind: what is released. not_of_nobody: of the attacks, those that say nothing of a synthetic table.
     p_percent, sd_percent: widths of rank intervals, and of intervals by standard deviations, that will be measured.
-    measures: names of those that will be computed. rules: how many rules are declared that must not follow.
+    measures: names of those that will be computed. rules: how many rules must not follow, at most.
     """
 
     attacks: tuple[str, ...] | None = None
@@ -89,8 +89,8 @@ def _check_rules(measure: Measure, known: Known, where: str) -> None:
     raise InputError(
         code="no-rules",
         where=f"{where}.measure",
-        what=f"{measure.name} is not measured: no rule is declared that must not follow from the release",
-        allowed=f"a release with `measures: [{{measure: {measure.name}, rules: [...]}}]`",
+        what=f"{measure.name} is not measured: no rule is declared or to be found that must not follow from the release",
+        allowed=f"a release with `measures: [{{measure: {measure.name}, rules: [...]}}]`, or `find: {{}}` for `rules`",
         remedy="declare the rules, or take the line out:",
         value=measure.name,
         lines=(

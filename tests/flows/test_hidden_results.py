@@ -24,6 +24,18 @@ WRONG = {
         "measures[0].rules[0].then.vote",
         "nein",
     ),
+    "a search about what is not confidential": (
+        {"measures": [{"measure": "results_hidden", "find": {"about": ["age"]}}]},
+        "measures[0].find.about",
+        "confidential",
+    ),
+    "both": ({"measures": [{**ENTRY, "find": {}}]}, "measures[0]", "exactly one"),
+    "neither": ({"measures": [{"measure": "results_hidden"}]}, "measures[0]", "exactly one"),
+    "a limit of a search above 1": (
+        {"measures": [{"measure": "results_hidden", "find": {"min_support": 1.5}}]},
+        "measures[0].find.min_support",
+        "1",
+    ),
     "unknown field": ({"measures": [{**ENTRY, "suport": 0.1}]}, "measures[0]", "support"),
     "a limit above all shares": ({"policy": [*RELEASE["policy"], {**LINE, "at_most": 2}]}, "policy[1]", "0 to 1"),
 }

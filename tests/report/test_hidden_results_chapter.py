@@ -57,3 +57,19 @@ def test_the_public_edition_has_no_figure_by_which_a_rule_could_be_found(told):
 def test_a_figure_that_is_not_applicable_says_why(internal):
     unknown = replace(internal, estimates=(*internal.estimates, figure("results_hidden", None, ASKED)))
     assert "hidden_results.unknown" in [one.id for one in describe_hidden_results(unknown)]
+
+
+def test_rules_that_were_found_are_told_to_the_steward_alone(internal):
+    asked = (("rules_at_most", 4.0), *ASKED[1:])
+    first, second = of_rule(1, 0.1, 0.9, 0.3, 0.9), of_rule(2, None, None, None, None)  # of at most four one was found
+    first[2] = replace(first[2], reason="age <= 34 -> vote = 1")
+    told = replace(internal, estimates=(*internal.estimates, figure("results_hidden", 0.25, asked), *first, *second))
+    sentences = {one.id: one.facts for one in describe_hidden_results(told)}
+    assert sentences["hidden_results.asks_found"] == {"rules": 4, "support": 0.02, "confidence": 0.8}
+    assert sentences["hidden_results.found"] == {"found": 1, "at_most": 4}
+    assert sentences["hidden_results.concluded_of_found"] == {"concluded": 1}
+    assert [row.head for row in list_rule_rows(told)] == ["1: age <= 34 -> vote = 1"]
+    public = public_edition(told)
+    assert "hidden_results.found" not in [one.id for one in describe_hidden_results(public)]
+    assert not any("34" in (one.reason or "") for one in public.estimates)
+    assert "34 -" not in render_report(public)

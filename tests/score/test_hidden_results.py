@@ -15,10 +15,11 @@ from hypothesis import strategies as st
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Attribute, Role, Scale, Schema
 from tasks.microdata.table import Microdata
-from tasks.score.declared_rules import ResultsHidden, check_declared_rules, check_rules
+from tasks.score.declared_rules import ResultsHidden, check_rules
 from tasks.score.figure_rounding import round_for_publication
-from tasks.score.hidden_results import RuleCounts, count_rule, results_hidden
+from tasks.score.hidden_results import check_hidden_results, results_hidden
 from tasks.score.policy import PolicyLine
+from tasks.score.rule_counts import RuleCounts, count_rule
 from tasks.score.table_pair import TablePair
 from tasks.score.verdict import decide
 
@@ -146,14 +147,14 @@ WRONG = [
 @pytest.mark.parametrize(("conditions", "code", "value"), WRONG)
 def test_wrong_rules_are_refused_with_their_place(conditions, code, value):
     with pytest.raises(InputError) as caught:
-        check_declared_rules((rule_on(conditions),), TABLE, KINDS)
+        check_hidden_results((rule_on(conditions),), TABLE, KINDS)
     assert (caught.value.code, caught.value.value) == (code, value)
     assert caught.value.where.startswith("measures[0].rules[0].if")
 
 
 def test_two_entries_are_refused():
     with pytest.raises(InputError) as caught:
-        check_declared_rules((rule_on({"n": [1]}), rule_on({"n": [2]})), TABLE, KINDS)
+        check_hidden_results((rule_on({"n": [1]}), rule_on({"n": [2]})), TABLE, KINDS)
     assert (caught.value.code, caught.value.where) == ("rules-twice", "measures[1]")
 
 

@@ -178,11 +178,11 @@ RESULTS_HIDDEN = Measure(
     about="table",
     chance="none",
     rounding="exact",
-    says="share of the declared association rules that can be concluded from the release at the stated support and confidence",
+    says="share of the rules to be hidden that can be concluded from the release at the stated support and confidence",
     title="Rules that can be concluded",
     sentence=(
-        "The share of the declared rules that somebody can still conclude from the released rows: so many rows show the rule, "
-        "and so many of those that meet its condition."
+        "The share of the rules to be hidden that somebody can still conclude from the released rows: so many rows show the "
+        "rule, and so many of those that meet its condition."
     ),
     of_nobody=True,
     has_parameters=True,
@@ -196,7 +196,7 @@ RULE_SUPPORT = Measure(
     about="table",
     chance="none",
     rounding="withheld",
-    says="share of the released rows that show a declared rule, for each rule of results_hidden by its number",
+    says="share of the released rows that show a rule, for each rule of results_hidden by its number",
     title="Support of a rule",
     sentence="The share of the released rows that meet the condition of the rule and its conclusion.",
     of_nobody=True,
@@ -211,7 +211,7 @@ RULE_CONFIDENCE = Measure(
     about="table",
     chance="none",
     rounding="withheld",
-    says="share of the released rows that meet the condition of a declared rule that meet its conclusion as well",
+    says="share of the released rows that meet the condition of a rule that meet its conclusion as well",
     title="Confidence of a rule",
     sentence="Of the released rows that meet the condition of the rule, the share that meets its conclusion.",
     of_nobody=True,
