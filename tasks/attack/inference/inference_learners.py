@@ -10,6 +10,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from scipy.special import softmax
 
+from tasks.attack.inference.local_learners import LikelyRows, LocalRegression
 from tasks.microdata.imports import one_at_a_time
 from tasks.microdata.table import Floats
 
@@ -19,17 +20,22 @@ LearnerName = Literal[
     "nearest_neighbours",
     "nearest_row",
     "candidate_rows",
+    "likely_rows",
     "naive_bayes",
     "logistic_regression",
     "linear_regression",
+    "local_regression",
     "gradient_boosting",
     "support_vector_machine",
+    "combined",
 ]
 LEARNERS: tuple[LearnerName, ...] = get_args(LearnerName)
 SLOW = frozenset({"gradient_boosting", "support_vector_machine"})  # each takes ten times as long as the others together
 BY_DEFAULT: tuple[LearnerName, ...] = tuple(name for name in LEARNERS if name not in SLOW)
 OF_CATEGORIES = frozenset({"naive_bayes", "logistic_regression"})
-OF_NUMBERS = frozenset({"linear_regression"})
+OF_NUMBERS = frozenset({"linear_regression", "local_regression"})
+COMBINED: LearnerName = "combined"
+OF_REPEATED_MASK = frozenset({"likely_rows", COMBINED})  # who needs the mask repeated on the released rows
 TREES, NEIGHBOURS, LEAF = 10, 10, 20
 INSENSITIVE = 0.01  # of a standard deviation: errors of a number that a support vector machine takes for none
 
@@ -39,15 +45,17 @@ def select_learners(names: tuple[LearnerName, ...], *, numbers: bool) -> tuple[L
     return tuple(name for name in names if name not in (OF_CATEGORIES if numbers else OF_NUMBERS))
 
 
-def create_learner(name: LearnerName, *, numbers: bool, n: int, random_state: int) -> Any:
+def create_learner(name: LearnerName, *, numbers: bool, n: int, random_state: int, spreads: Floats | None = None) -> Any:
     """An unfitted scikit-learn estimator on one thread for n lessons, a regressor for numbers, else a classifier.
 
     `random_forest` sees every record in each tree and grows pure leaves, so that it knows the records by heart; a
     `decision_tree` has leaves of at least 20 records; `nearest_neighbours` weighs 10 rows by their distance, so that a row
     at distance 0 decides alone; `nearest_row` takes the value of the nearest one, as a link does, and is sure of every
-    category; `candidate_rows` takes all rows that are equal to the nearest one (`CandidateRows`); a
+    category; `candidate_rows` takes all rows that are equal to the nearest one (`CandidateRows`); `likely_rows` weighs all
+    rows by how likely the mask moves the person there (`LikelyRows`; spreads, shape (d,): how far it moves people in each
+    column); `local_regression` makes a regression among the nearest lessons (`LocalRegression`); a
     `support_vector_machine` has a Gaussian kernel, and takes a number in standard deviations. The others are as
-    scikit-learn has them. Their draws follow from `random_state` alone.
+    scikit-learn has them. `combined` is no estimator: see `weigh_learners`. Their draws follow from `random_state` alone.
     scikit-learn takes seconds to import, and is imported here.
     """
     with one_at_a_time():
@@ -72,17 +80,25 @@ def create_learner(name: LearnerName, *, numbers: bool, n: int, random_state: in
             return kind(n_neighbors=1, n_jobs=1)
         case "candidate_rows":
             return CandidateRows(numbers=numbers)
+        case "likely_rows":
+            if spreads is None:
+                raise ValueError("likely_rows needs to know how far the mask moves people")
+            return LikelyRows(numbers=numbers, spreads=spreads)
         case "naive_bayes":
             return bayes.GaussianNB()
         case "logistic_regression":
             return linear.LogisticRegression(max_iter=200, **seeded)
         case "linear_regression":
             return linear.LinearRegression()
+        case "local_regression":
+            return LocalRegression()
         case "gradient_boosting":
             kind = ensemble.HistGradientBoostingRegressor if numbers else ensemble.HistGradientBoostingClassifier
             return kind(early_stopping=False, **seeded)
         case "support_vector_machine":
             return _create_support_vectors(numbers=numbers)
+        case "combined":
+            raise ValueError("combined is made of what other learners say")
 
 
 class CandidateRows:

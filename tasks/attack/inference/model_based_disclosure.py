@@ -7,14 +7,23 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, model_validator
 
+from tasks.attack.inference.combined_learners import combine_answers, weigh_learners
 from tasks.attack.inference.experiment import InferenceExperiment
 from tasks.attack.inference.few_inputs import infer_from_few
-from tasks.attack.inference.inference_learners import BY_DEFAULT, LEARNERS, LearnerName, select_learners
+from tasks.attack.inference.inference_learners import (
+    BY_DEFAULT,
+    COMBINED,
+    LEARNERS,
+    OF_REPEATED_MASK,
+    LearnerName,
+    select_learners,
+)
 from tasks.attack.inference.inputs import encode_each_input, encode_inputs, join_inputs
 from tasks.attack.inference.outcomes import INFERS
-from tasks.attack.inference.secret import Secret, create_secrets, encode_secret, measure_tolerance, teach
+from tasks.attack.inference.repeated_mask import RepeatedMask, measure_spreads, spread_over_columns
+from tasks.attack.inference.secret import Form, Secret, create_secrets, encode_secret, measure_tolerance, teach
 from tasks.mask.methods import Masking
 from tasks.microdata.errors import NotApplicable
 from tasks.microdata.schema import Schema
@@ -64,6 +73,15 @@ class ModelBasedDisclosure(Spec):
     inputs_at_most: Public[Annotated[int, Field(ge=0, le=20)]] = 3
     protocol: Public[Literal["anonymeter"] | None] = None
 
+    @model_validator(mode="after")
+    def _teach_originals(self) -> ModelBasedDisclosure:
+        if OF_REPEATED_MASK.issuperset(self.learners):
+            raise ValueError(
+                "`likely_rows` and `combined` need the mask repeated on the release, which not every mask allows: name another "
+                "learner beside them, such as `candidate_rows`"
+            )
+        return self
+
     @property
     def attack_id(self) -> str:
         """What the attack is called in figures and policy lines."""
@@ -85,6 +103,7 @@ def infer_values(
     knows: tuple[str, ...],
     name: str,
     rng: np.random.Generator,
+    repeated: RepeatedMask | None = None,
 ) -> InferredValues:
     """How each learner fares with each person, for one confidential attribute.
 
@@ -92,17 +111,21 @@ def infer_values(
     a learner knows by heart it gets right more often than others of the same kind: that is disclosure. What it gets right of
     everybody is knowledge about the population.
 
-    knows: published attributes without the secret. steps: the masking steps that can be repeated.
+    knows: published attributes without the secret. steps: the masking steps that can be repeated. repeated: what they make
+    of the released rows, for `likely_rows` and `combined`; None: neither infers.
 
     Returns one row per unit, numbers: `half` (0 or 1, drawn at random: people of one half choose the learner for those of the
     other), and for each way W (a learner and a form of the secret) `right:W` (of the unit's records the share that is guessed
     right by a learner trained on the release; missing where nobody knows the value) and `sure:W` (0 to 1, see
-    `Taught.answer`). `agrees`: does the chosen learner say the same, taught by the release and by the originals
+    `Taught.settle`). `agrees`: does the chosen learner say the same, taught by the release and by the originals
     (`compare_models`)? `from:I`: of half 0, right by the learner that half 1 chose, from I known attributes that half 1 chose
     (`infer_from_few`). Of members besides: `original`, where the originals teach a learner that the other half chose;
     `left_out`, where those of other people alone do; `guess`, where the most frequent value, or the mean, is guessed for all.
+    The learner of `agrees`, `from:I`, `original` and `left_out` is the best plain one: nothing masks the originals, so that
+    `likely_rows` and `combined` cannot be taught by them.
     Raises NotApplicable where nothing else is known, or fewer than 20 rows show a value or 20 members have one; NotFollowed
-    as `as_asked`. Cost: a fit of each learner, and folds + 1 of the two that are chosen, and those of `infer_from_few`.
+    as `as_asked`. Cost: a fit of each learner, with `combined` two, and folds + 1 of the two that are chosen, and those of
+    `infer_from_few`.
     Source: Torra (2024), Algorithms 9 to 11.
     """
     if not knows:
@@ -113,29 +136,48 @@ def infer_values(
     lessons, truth = encode_secret(experiment.rows, people, tolerance, schema[name])
     if min((~np.isnan(lessons)).sum(), (~np.isnan(truth[members])).sum()) < FEWEST:
         raise NotApplicable(f"fewer than {FEWEST} released rows show a value, or fewer than {FEWEST} people have one")
-    ways = _list_ways(spec, create_secrets(lessons, truth, tolerance))
+    ways = _list_ways(spec, create_secrets(lessons, truth, tolerance), repeated)
     inputs = encode_each_input(experiment.rows, people, schema, knows)
     shown, asked = join_inputs(inputs, knows)
     seed = int(rng.integers(2**32))
+    spreads = None
+    if repeated is not None:
+        spreads = spread_over_columns(measure_spreads(repeated, experiment.rows, schema, knows), inputs, knows)
     columns, answers = {"half": deal_halves(experiment.is_member, rng)}, {}
-    for way, (learner, secret) in ways.items():
-        taught = teach(learner, secret, shown, seed)
-        guesses, sure = taught.answer(asked)
-        answers[way] = guesses, taught.answer(shown)[0]
-        right = secret.judge(guesses, everybody)
+    taught = {way: teach(*which, shown, seed, spreads=spreads) for way, which in ways.items()}
+    told = {way: one.tell(asked) for way, one in taught.items()}
+    of_form = {one.secret.form: one for one in taught.values()}
+    if repeated is not None and COMBINED in spec.learners:
+        for form in of_form:
+            students = {way: learner for way, (learner, secret) in ways.items() if secret.form == form}
+            weights = weigh_learners(
+                tuple(students.values()), form, repeated, experiment.rows, schema, knows, name, tolerance, seed
+            )
+            if weights is not None:
+                told[f"{COMBINED}:{form}"] = combine_answers([told[way] for way in students], weights, of_form[form].secret)
+    for way, said in told.items():
+        one = of_form[_find_form(way)]
+        guesses, sure = one.settle(said, asked)
+        answers[way] = guesses
+        right = one.secret.judge(guesses, everybody)
         columns |= {f"{RIGHT}{way}": average_by_unit(right, units), f"{SURE}{way}": average_by_unit(sure, units)}
     own = create_secrets(truth[members], truth[members], tolerance)
     own_inputs = encode_inputs(originals, people, schema, knows)
     fold = rng.permutation(units.n_units)[units.of_row[members]] % spec.folds
-    usable = _list_ways(spec, own)
+    usable = _list_ways(spec, own, None)
     judged: dict[str, dict[str, Floats]] = {}
     compared = {which: np.full(units.n_units, np.nan) for which in ("original", "left_out", AGREES)}
-    choice = choose_on_other_half(columns, experiment.is_member)
+    plain = {way for way, (learner, _) in ways.items() if learner not in OF_REPEATED_MASK}
+    choice = choose_on_other_half(
+        {name: values for name, values in columns.items() if name == "half" or name.removeprefix(RIGHT) in plain},
+        experiment.is_member,
+    )
     for half, way in enumerate(choice):
         learner, secret = _find_same_learner(*ways[way], usable)
         if way not in judged:
             by_originals = _teach_by_originals(learner, secret, own_inputs, members, fold, seed)
-            agrees = compare_models(by_originals.pop("guesses"), *answers[way], experiment, secret)
+            released = taught[way].answer(shown)[0]
+            agrees = compare_models(by_originals.pop("guesses"), answers[way], released, experiment, secret)
             if learner != ways[way][0]:  # what two learners say is no agreement of release and original
                 agrees = np.full(people.n, np.nan)
             judged[way] = {
@@ -207,16 +249,28 @@ def average_by_unit(values: Floats, units: Units) -> Floats:
     return np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
 
 
-def _list_ways(spec: ModelBasedDisclosure, secrets: tuple[Secret, ...]) -> dict[str, tuple[LearnerName, Secret]]:
-    """Each learner with each form of the secret that it can guess, by name."""
+def _list_ways(
+    spec: ModelBasedDisclosure, secrets: tuple[Secret, ...], repeated: RepeatedMask | None
+) -> dict[str, tuple[LearnerName, Secret]]:
+    """Each learner with each form of the secret that it can guess, by name; those whom others are combined into are left out.
+
+    repeated: None: so is who needs the mask repeated.
+    """
+    left_out = OF_REPEATED_MASK if repeated is None else {COMBINED}
     found = {
         f"{learner}:{secret.form}": (learner, secret)
         for secret in secrets
         for learner in select_learners(spec.learners, numbers=secret.values is None)
+        if learner not in left_out
     }
-    if not found:
+    if all(learner in OF_REPEATED_MASK for learner, _ in found.values()):
         raise NotApplicable("none of the attack's learners can guess such an attribute")
     return found
+
+
+def _find_form(way: str) -> Form:
+    form: Form = way.partition(":")[2]  # type: ignore[assignment]  # as `_list_ways` wrote it
+    return form
 
 
 def _find_same_learner(

@@ -106,25 +106,48 @@ class Taught:
     secret: Secret
 
     def answer(self, inputs: Floats) -> tuple[Floats, Floats]:
+        """Shapes (n,): the guess of each person's value, and how sure the intruder is of it, 0 to 1."""
+        return self.settle(self.tell(inputs), inputs)
+
+    def tell(self, inputs: Floats) -> Floats:
+        """Shape (n, values): how likely the learner takes each value for; rows add up to 1. Of numbers, (n,): its guesses."""
+        values = self.secret.values
+        if values is None:
+            return np.asarray(self.model.predict(inputs), dtype=np.float64)
+        chances = np.zeros((len(inputs), len(values)))
+        if self.model is None:
+            chances[:, int(self.constant)] = 1.0
+        else:
+            chances[:, self.model.classes_.astype(np.int64)] = compute_chances(self.model, inputs)
+        return chances
+
+    def settle(self, told: Floats, inputs: Floats) -> tuple[Floats, Floats]:
         """Shapes (n,): the guess of each person's value, and how sure the intruder is of it, 0 to 1.
 
         Of one of few values that is the learner's own probability; of a number the share of the ten lessons nearest to the
-        person whose value is as near to the guess as a right guess has to be.
+        person whose value is as near to the guess as a right guess has to be. told: see `tell`, of this learner or of several.
         """
         values = self.secret.values
         if values is not None:
-            if self.model is None:
-                return np.full(len(inputs), values[int(self.constant)]), np.ones(len(inputs))
-            chances = compute_chances(self.model, inputs)
-            best = chances.argmax(axis=1)
-            return values[self.model.classes_[best].astype(np.int64)], chances[np.arange(len(inputs)), best]
-        guesses = np.asarray(self.model.predict(inputs), dtype=np.float64)
+            best = told.argmax(axis=1)
+            return values[best], told[np.arange(len(told)), best]
         around = self.lessons[self.near.kneighbors(inputs, return_distance=False)]
-        return guesses, (np.abs(around - guesses[:, None]) <= self.secret.tolerance * (1 + SLACK)).mean(axis=1)
+        return told, (np.abs(around - told[:, None]) <= self.secret.tolerance * (1 + SLACK)).mean(axis=1)
 
 
-def teach(learner: LearnerName, secret: Secret, inputs: Floats, random_state: int, which: Integers | None = None) -> Taught:
-    """Fit a learner to the lessons that have a value, or to some of them. inputs: shape (m, d), of all lessons."""
+def teach(
+    learner: LearnerName,
+    secret: Secret,
+    inputs: Floats,
+    random_state: int,
+    which: Integers | None = None,
+    *,
+    spreads: Floats | None = None,
+) -> Taught:
+    """Fit a learner to the lessons that have a value, or to some of them.
+
+    inputs: shape (m, d), of all lessons. spreads: see `create_learner`.
+    """
     usable = ~np.isnan(secret.lessons)
     if which is not None:
         usable &= np.isin(np.arange(len(usable)), which)
@@ -132,7 +155,7 @@ def teach(learner: LearnerName, secret: Secret, inputs: Floats, random_state: in
     is_number = secret.values is None
     if not is_number and len(np.unique(lessons)) == 1:
         return Taught(None, float(lessons[0]), lessons, None, secret)
-    model = create_learner(learner, numbers=is_number, n=len(lessons), random_state=random_state)
+    model = create_learner(learner, numbers=is_number, n=len(lessons), random_state=random_state, spreads=spreads)
     model.fit(shown, lessons)
     near = None
     if is_number:

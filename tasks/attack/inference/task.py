@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from tasks.attack.inference.anonymeter_protocol import count_by_protocol
 from tasks.attack.inference.experiment import InferenceExperiment, create_experiment, list_secrets, rehearse_inference
+from tasks.attack.inference.inference_learners import OF_REPEATED_MASK
 from tasks.attack.inference.model_answers import (
     FEWEST_OF_SUBGROUP,
     METHOD,
@@ -21,6 +22,7 @@ from tasks.attack.inference.model_answers import (
 )
 from tasks.attack.inference.model_based_disclosure import ModelBasedDisclosure, infer_values
 from tasks.attack.inference.outcomes import InferenceOutputs, InferenceResult, InferredAttribute, ProtocolCounts
+from tasks.attack.inference.repeated_mask import RepeatedMask, repeat_mask
 from tasks.attack.membership.frame import REHEARSED
 from tasks.attack.membership.inference import ExperimentScope, select_repeatable_steps
 from tasks.attack.outputs import AnswerOutputs, PeopleOutputs
@@ -99,7 +101,9 @@ def infer_confidential_values(
             asked = create_experiment(*tables, attributes, spec.train_at_most, rng)
     except NotApplicable as answer:
         return {"result": store.put_record(replace(result, status=answer.status, reason=answer.reason))}
-    ran, fates = _infer_each(spec, asked, attributes, steps, result, rng)
+    repeated = repeat_mask(asked.rows, attributes, steps, seed=read_seed(draw), path=(*path, "repeated"))
+    tried = tuple(name for name in spec.learners if repeated is not None or name not in OF_REPEATED_MASK)
+    ran, fates = _infer_each(spec, asked, attributes, steps, replace(result, learners=tried), rng, repeated)
     return {"result": store.put_record(ran), "people": store.put_table(asked.people), "fates": store.put_table(fates)}
 
 
@@ -110,6 +114,7 @@ def _infer_each(
     steps: tuple[Masking, ...],
     result: InferenceResult,
     rng: np.random.Generator,
+    repeated: RepeatedMask | None,
 ) -> tuple[InferenceResult, Microdata]:
     columns = {"member": pa.array(asked.is_member)}
     secrets = []
@@ -117,7 +122,7 @@ def _infer_each(
         known = tuple(name for name in result.knows if name != secret.name)
         one = replace(secret, is_number=schema[secret.name].scale in MEASURED)
         try:
-            found = infer_values(spec, asked, schema, steps, known, secret.name, rng)
+            found = infer_values(spec, asked, schema, steps, known, secret.name, rng, repeated)
         except NotApplicable as answer:
             secrets.append(replace(one, status=answer.status, reason=answer.reason))
             continue
