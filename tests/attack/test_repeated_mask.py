@@ -22,6 +22,10 @@ from tasks.microdata.table import Microdata
 
 KEYS = ("a", "b", "c", "d")
 NOISE = Noise(method="noise", kind="independent", sd_percent=60, attributes=KEYS)
+UNEQUAL = tuple(
+    Noise(method="noise", kind="independent", sd_percent=percent, attributes=names)
+    for percent, names in ((10, KEYS[:2]), (100, KEYS[2:]))
+)
 GROUPS = Microaggregation(method="microaggregation", attributes=KEYS, k=4)
 
 
@@ -136,24 +140,24 @@ def create_people(rng, n, number, rho=0.0):
     return Microdata.from_columns({**dict(zip(KEYS, x.T, strict=True)), "secret": secret})
 
 
-def infer_each(members, others, step, number, learners, *, shown=None, seed=0):
+def infer_each(members, others, steps, number, learners, *, shown=None, seed=0):
     """By way the share of members, and of others, whose secret it tells. shown: who is masked, in place of the members."""
     rng, attributes = np.random.default_rng(seed), schema(Scale.NUMERIC if number else Scale.NOMINAL)
-    released = mask(shown or members, attributes, (step,), seed=bytes(32), path=(str(seed),)).data
+    released = mask(shown or members, attributes, steps, seed=bytes(32), path=(str(seed),)).data
     asked = create_experiment(members, others, released, np.arange(members.n), attributes, 3000, rng)
-    repeated = repeat_mask(asked.rows, attributes, (step,), seed=bytes(32), path=("again",))
+    repeated = repeat_mask(asked.rows, attributes, steps, seed=bytes(32), path=("again",))
     spec = ModelBasedDisclosure(method="model_based_disclosure", learners=learners, inputs_at_most=0, folds=2, p_percent=30)
-    fates = infer_values(spec, asked, attributes, (step,), KEYS, "secret", rng, repeated).fates
+    fates = infer_values(spec, asked, attributes, steps, KEYS, "secret", rng, repeated).fates
     rights = {name.removeprefix(RIGHT): fates.floats(name) for name in fates.names if name.startswith(RIGHT)}
     return {way: (right[asked.is_member].mean(), right[~asked.is_member].mean()) for way, right in rights.items()}
 
 
-def infer_on_average(step, number, n=400, tables=2, rho=0.0, learners=BY_DEFAULT):
+def infer_on_average(steps, number, n=400, tables=2, rho=0.0, learners=BY_DEFAULT):
     found = []
     for seed in range(tables):
         rng = np.random.default_rng(seed)
         members, others = (create_people(rng, n, number, rho) for _ in range(2))
-        found.append(infer_each(members, others, step, number, learners, seed=seed))
+        found.append(infer_each(members, others, steps, number, learners, seed=seed))
     return {way: np.mean([one[way] for one in found], axis=0) for way in found[0]}
 
 
@@ -165,19 +169,19 @@ def test_secrets_that_belong_to_nobody_are_told_of_members_as_of_others():
         members, others, nobody = (create_people(rng, 150, number=False) for _ in range(3))
         shown = Microdata.from_columns({**{name: members.column(name) for name in KEYS}, "secret": nobody.column("secret")})
         learners = ("nearest_row", "decision_tree", "likely_rows", "combined")
-        for way, (inside, outside) in infer_each(members, others, NOISE, False, learners, shown=shown, seed=seed).items():
+        for way, (inside, outside) in infer_each(members, others, (NOISE,), False, learners, shown=shown, seed=seed).items():
             beyond[way] = beyond.get(way, 0.0) + 150 * (inside - outside)
     assert set(beyond) == {f"{learner}:value" for learner in learners}
     assert max(map(abs, beyond.values())) < 3.9 * np.sqrt(2 * 150 * 20 * 1 / 4 * 3 / 4)
 
 
-def test_after_noise_likely_rows_tell_more_than_the_nearest_one():
-    """Noise of 0.6 sd on four numbers, four values at chance: likely rows tell more of members, and 0.25 of others."""
-    right = infer_on_average(
-        NOISE, number=False, n=800, learners=("nearest_row", "candidate_rows", "decision_tree", "likely_rows")
-    )
+def test_who_knows_how_far_the_noise_moves_people_tells_more():
+    """Noise of 0.1 sd on two numbers and of 1 sd on two others: the nearest row trusts all of them alike (0.41 for 0.67)."""
+    learners = ("nearest_row", "candidate_rows", "nearest_neighbours", "likely_rows")
+    right = infer_on_average(UNEQUAL, number=False, learners=learners)
     inside = {way: float(members) for way, (members, _) in right.items()}
-    assert inside["likely_rows:value"] > max(inside["nearest_row:value"], inside["candidate_rows:value"])
+    likely = inside.pop("likely_rows:value")
+    assert likely > max(inside.values()) + 0.05
     assert right["likely_rows:value"][1] == pytest.approx(0.25, abs=0.04)
 
 
@@ -185,8 +189,8 @@ def test_after_noise_likely_rows_tell_more_than_the_nearest_one():
 @pytest.mark.parametrize("step", [NOISE, GROUPS], ids=["noise", "groups"])
 @pytest.mark.parametrize("number", [True, False])
 def test_the_combined_tell_nearly_as_much_as_the_best(step, number):
-    """Measured over three tables: of the values 0.38 (best single 0.38) after noise and 0.49 (0.48) in groups."""
-    right = infer_on_average(step, number, rho=0.7 if number else 0.0)
+    """Measured over three tables: of the values 0.38 (best single one: 0.38) after noise and 0.49 (0.48) in groups."""
+    right = infer_on_average((step,), number, rho=0.7 if number else 0.0)
     inside = {way: float(members) for way, (members, _) in right.items()}
     combined = max(rate for way, rate in inside.items() if way.startswith("combined:"))
     assert combined > max(rate for way, rate in inside.items() if not way.startswith("combined:")) - 0.03

@@ -75,7 +75,8 @@ def measure_spreads(repeated: RepeatedMask, released: Microdata, schema: Schema,
         before = shown[repeated.record]
         if not has_order(schema[name], (released, repeated.rows)):
             changed = float((before != after).any(axis=1).mean())
-            spreads[name] = (_convert_share(changed, before.shape[1], 2.0),) * 2
+            occurring = int((before.any(axis=0) | after.any(axis=0)).sum())
+            spreads[name] = (_convert_share(changed, occurring, 2.0),) * 2
             continue
         moved = float(np.sqrt(((after[:, 0] - before[:, 0]) ** 2).mean()))
         lost = float((before[:, 1:] != after[:, 1:]).any(axis=1).mean())
