@@ -342,7 +342,8 @@ def describe() -> tuple[dict[str, str], ...]:
         {
             "method": "model_based_disclosure",
             "what it does": INFERS,
-            "knows": "what the declared intruder (with `by`: an insider, the holder of a file) knows, and the release",
+            "knows": "what the declared intruder (with `by`: an insider, the holder of a file) knows, and the release; "
+            "for likely_rows and combined the steps of the mask too",
             "learners": ", ".join(LEARNERS),
             "parameters": "id, learners (all but gradient_boosting and support_vector_machine), p_percent (5), folds (5), "
             "train_at_most (3000), fewest_of_subgroup (20), by (declared), inputs_at_most (3), protocol (none)",
