@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from tasks.attack.inference.experiment import create_experiment, rehearse_inference
-from tasks.attack.inference.inference_learners import LEARNERS, select_learners
+from tasks.attack.inference.inference_learners import LEARNERS, OF_REPEATED_MASK, select_learners
 from tasks.attack.inference.model_based_disclosure import ModelBasedDisclosure, infer_values
 from tasks.ingest.methods import IngestPlan, ingest
 from tasks.ingest.sources import SourceSpec
@@ -154,7 +154,8 @@ def test_every_learner_infers_what_follows_from_one_input(numbers, form):
     ))  # fmt: skip
     members, others = (data.take(np.arange(200) + first) for first in (0, 200))
     asked = create_experiment(members, others, members, np.arange(200), attributes, 3000, rng)
-    for learner in select_learners(LEARNERS, numbers=numbers):
+    plain = tuple(name for name in LEARNERS if name not in OF_REPEATED_MASK)  # nothing was masked: there is nothing to repeat
+    for learner in select_learners(plain, numbers=numbers):
         spec = ModelBasedDisclosure(method="model_based_disclosure", learners=(learner,), folds=2, p_percent=50)
         found = infer_values(spec, asked, attributes, (), ("x",), "vote", rng)
         right, sure = (found.fates.floats(f"{what}:{learner}:{form}")[~asked.is_member] for what in ("right", "sure"))
