@@ -65,7 +65,8 @@ def results_hidden(tables: TablePair, spec: ResultsHidden) -> tuple[Estimate, ..
     source = tables.all_records if isinstance(tables, RowwiseTablePair) else tables.original
     if spec.find is None:
         check_rules(spec, source, tables.schema)
-        rules, unused, told = spec.rules or (), 0, ()
+        rules, unused = spec.rules or (), 0
+        told: tuple[str, ...] = ()
         given = (("rules", float(len(rules))), *_list_limits(spec))
     else:
         rules = find_rules(source, tables.schema, spec.find)
