@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import scipy
 
 from tasks.microdata.codes import find_distinct_rows
 from tasks.microdata.imports import one_at_a_time
@@ -62,14 +63,12 @@ class LikelyRows:
 
     def _weigh(self, inputs: Floats) -> Floats:
         """Shape (n, columns of `sums`): their weighted sums, the weight of all rows being 1."""
-        from scipy.spatial.distance import cdist
-
         block = max(TOGETHER // len(self.places), 1)
         found = np.empty((len(inputs), self.sums.shape[1]))
         per_row = self.sums / self.sizes[:, None]
         for first in range(0, len(inputs), block):
             some = slice(first, first + block)
-            logs = self.log_sizes - 0.5 * cdist(inputs[some] / self.spreads, self.places, "sqeuclidean")
+            logs = self.log_sizes - 0.5 * scipy.spatial.distance.cdist(inputs[some] / self.spreads, self.places, "sqeuclidean")
             weights = np.exp(logs - logs.max(axis=1, keepdims=True))
             found[some] = weights @ per_row / weights.sum(axis=1, keepdims=True)
         return found
