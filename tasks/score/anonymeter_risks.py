@@ -63,8 +63,8 @@ def estimate_protocol(result: InferenceResult, counts: Counts) -> Iterator[Estim
             unit=measure.unit,
             basis="control_group",
             credit_rule="indicator",
-            n_targets=one.members,
-            n_in_release=one.members,
+            n_targets=one.people,
+            n_in_release=one.people,
             counts=counts,
         )
 

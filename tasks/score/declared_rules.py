@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import time
 from typing import Annotated, Literal
 
 import numpy as np
@@ -241,8 +242,11 @@ def _find_position(table: Microdata, attribute: Attribute, written: RuleValue, w
     if table.is_text(name) or table.is_calendar(name):
         kind = table.arrow.schema.field(name).type
         try:
-            end = Microdata.from_columns({name: pa.array([str(written)]).cast(kind)})
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            is_time = pa.types.is_time(kind)  # pyarrow reads no time of day from a text
+            end = Microdata.from_columns(
+                {name: pa.array([time.fromisoformat(str(written))], kind) if is_time else pa.array([str(written)]).cast(kind)}
+            )
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError):
             end = Microdata.from_columns({name: pa.nulls(1, kind)})
         position = float(end.positions(attribute)[0])
     else:

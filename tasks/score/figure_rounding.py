@@ -22,8 +22,8 @@ not in them, only the source. Rates of subgroups have 2 digits besides, and so h
 who is in a tail or a rare category of the original is not public, and a rate is a fraction whose denominator counts them. The
 share of groups exposed has 2 digits too: its denominator counts the groups of the source, which no released column shows.
 
-Support and confidence of a declared rule in the original are not shown at all: they are the result that is to be hidden. Those
-in the release have 2 digits, because exact ones would tell which rule of the release is meant.
+Support and confidence of a rule that is to be hidden are not shown at all, neither those in the original nor those in the
+release: both would tell which rule is meant.
 
 An excess of inference among fewer than 100 people is not shown: of 30 people there would be two classes for all that lies
 between -1 and 1.

@@ -163,7 +163,7 @@ def _refuse_many(candidates: int, search: RuleSearch, where: str) -> None:
 
 
 def _search(space: _SearchSpace, n: int, search: RuleSearch) -> Iterator[_FoundRules]:
-    for size in range(1, search.items_at_most):
+    for size in range(1, search.items_at_most) if space.secrets else ():  # where nothing is concluded nothing is counted
         for conditions in itertools.combinations(space.conditions, size):
             joint = _join_codes(conditions, n)
             cells = int(np.prod([len(one.items) for one in conditions]))

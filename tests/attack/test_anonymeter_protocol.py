@@ -117,7 +117,7 @@ def test_without_others_nothing_is_compared():
 )
 def test_the_risk_is_the_excess_over_what_is_left(counts, risk):
     successes, members, of_others, others = counts
-    kind = {"test": "linkability", "attribute": None}
+    kind = {"test": "linkability", "attribute": None, "people": members}
     counted = ProtocolCounts(**kind, members=members, successes=successes, others=others, successes_of_others=of_others)
     found = compute_residual_risk(counted)
     if risk is None:
@@ -126,10 +126,31 @@ def test_the_risk_is_the_excess_over_what_is_left(counts, risk):
         assert (found.value, found.error) == pytest.approx(risk, abs=0.005)
 
 
+def test_predicates_are_no_people():
+    """Hundreds of predicates of 40 rows are tried on 15 people: the figure is published as one of so few, not at all."""
+    rng = np.random.default_rng(0)
+    table = {name: rng.normal(size=40) for name in ("age", "size", "income")} | {
+        "town": ["a", "b"] * 20,
+        "vote": ["x", "y"] * 20,
+    }
+    asked = create_experiment(
+        *(Microdata.from_columns({name: list(values)[:n] for name, values in table.items()}) for n in (40, 15, 40)),
+        np.arange(40), SCHEMA, 10_000, rng,
+    )  # fmt: skip
+    counted = count_by_protocol(asked, asked.people, SCHEMA, KNOWN, ("vote",), rng)
+    tried = [one for one in counted if one.test.startswith("singling out")]
+    assert {one.people for one in tried} == {15}
+    assert max(one.members for one in tried) > 40
+
+
 def test_figures_decide_nothing_say_so_and_can_be_published():
     counted = (
-        ProtocolCounts(test="linkability", attribute=None, members=100, successes=0, others=50, successes_of_others=25),
-        ProtocolCounts(test="inference", attribute="vote", members=100, successes=60, others=100, successes_of_others=20),
+        ProtocolCounts(
+            test="linkability", attribute=None, people=100, members=100, successes=0, others=50, successes_of_others=25
+        ),
+        ProtocolCounts(
+            test="inference", attribute="vote", people=100, members=100, successes=60, others=100, successes_of_others=20
+        ),
     )
     result = InferenceResult(
         attack="a", method="a", intruder="declared", evaluates="this file", knows=KNOWN, secrets=(), learners=(),
@@ -174,7 +195,7 @@ def test_anes96_has_the_risks_that_the_tool_itself_found(release):
         for key in (("linkability", None), ("inference", "vote")):
             successes, n, of_others, m = found[key]
             counted = ProtocolCounts(
-                test=key[0], attribute=None, members=n, successes=successes, others=m, successes_of_others=of_others
+                test=key[0], attribute=None, people=100, members=n, successes=successes, others=m, successes_of_others=of_others
             )
             risks[-1].append(max(compute_residual_risk(counted).value, 0))
     linkability, inference = np.mean(risks, axis=0)

@@ -246,3 +246,19 @@ def test_rare_categories_are_no_candidates():
     assert find_rules(table, SCHEMA, search(items_at_most=3)) == ()
     everybody = Microdata.from_columns({"town": ["a"] * 4, "age": [np.nan] * 4, "vote": ["x", "x", "y", None]})
     assert find_rules(everybody, SCHEMA, search(min_confidence=0.5, items_at_most=3)) == ()
+
+
+def test_times_of_day_are_found_and_counted_again():
+    arrivals = [datetime.time(i % 24, i % 60) for i in range(400)]
+    table = Microdata.from_columns({"arrival": arrivals, "vote": ["x" if i % 24 < 9 else "y" for i in range(400)]})
+    schema = Schema((described("arrival", scale=Scale.TIME), VOTE))
+    found = find_rules(table, schema, search())
+    assert found
+    first = count_rule(table, table, schema, found[0])
+    assert first.confidence >= search().min_confidence
+
+
+def test_where_nothing_can_be_concluded_nothing_is_counted(monkeypatch):
+    monkeypatch.setattr(found_rules, "_join_codes", None)  # would fail
+    constant = {**TWELVE, "vote": ["x"] * 12}
+    assert find_rules(Microdata.from_columns(constant), SCHEMA, search()) == ()

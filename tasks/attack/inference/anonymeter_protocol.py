@@ -134,7 +134,13 @@ def _count_singling_out(columns: list[_ScaledColumn], member: Booleans, rng: np.
                 break
         if tried:
             yield ProtocolCounts(
-                test=test, attribute=None, members=tried, successes=isolating[0], others=tried, successes_of_others=isolating[1]
+                test=test,
+                attribute=None,
+                people=size,
+                members=tried,
+                successes=isolating[0],
+                others=tried,
+                successes_of_others=isolating[1],
             )
 
 
@@ -206,6 +212,7 @@ def _count(test: ProtocolTest, attribute: str | None, hits: Booleans, member: Bo
     return ProtocolCounts(
         test=test,
         attribute=attribute,
+        people=int(member.sum()),
         members=int(member.sum()),
         successes=int(hits[member].sum()),
         others=int((~member).sum()),

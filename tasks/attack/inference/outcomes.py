@@ -30,10 +30,14 @@ ProtocolTest = Literal["singling out by one attribute", "singling out by three a
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProtocolCounts:
-    """How many attacks of one of anonymeter's tests succeed, on members and on people who are not in the release."""
+    """How many attacks of one of anonymeter's tests succeed, on members and on people who are not in the release.
+
+    people: how many members are attacked. members, others: attacks on either side: of singling out these are predicates.
+    """
 
     test: ProtocolTest
     attribute: str | None
+    people: int
     members: int
     successes: int
     others: int

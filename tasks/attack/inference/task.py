@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from tasks.attack.inference.anonymeter_protocol import count_by_protocol
 from tasks.attack.inference.experiment import InferenceExperiment, create_experiment, list_secrets, rehearse_inference
-from tasks.attack.inference.inference_learners import OF_REPEATED_MASK
+from tasks.attack.inference.inference_learners import OF_REPEATED_MASK, LearnerName
 from tasks.attack.inference.model_answers import (
     FEWEST_OF_SUBGROUP,
     METHOD,
@@ -20,7 +20,7 @@ from tasks.attack.inference.model_answers import (
     list_model_secrets,
     select_asked,
 )
-from tasks.attack.inference.model_based_disclosure import ModelBasedDisclosure, infer_values
+from tasks.attack.inference.model_based_disclosure import RIGHT, ModelBasedDisclosure, infer_values
 from tasks.attack.inference.outcomes import InferenceOutputs, InferenceResult, InferredAttribute, ProtocolCounts
 from tasks.attack.inference.repeated_mask import RepeatedMask, repeat_mask
 from tasks.attack.membership.frame import REHEARSED
@@ -102,9 +102,21 @@ def infer_confidential_values(
     except NotApplicable as answer:
         return {"result": store.put_record(replace(result, status=answer.status, reason=answer.reason))}
     repeated = repeat_mask(asked.rows, attributes, steps, seed=read_seed(draw), path=(*path, "repeated"))
-    tried = tuple(name for name in spec.learners if repeated is not None or name not in OF_REPEATED_MASK)
-    ran, fates = _infer_each(spec, asked, attributes, steps, replace(result, learners=tried), rng, repeated)
+    ran, fates = _infer_each(spec, asked, attributes, steps, result, rng, repeated)
+    ran = replace(ran, learners=_list_tried_learners(spec.learners, ran.secrets, fates))
     return {"result": store.put_record(ran), "people": store.put_table(asked.people), "fates": store.put_table(fates)}
+
+
+def _list_tried_learners(
+    learners: tuple[LearnerName, ...], secrets: tuple[InferredAttribute, ...], fates: Microdata
+) -> tuple[LearnerName, ...]:
+    """Without those that repeat the mask, where some attribute was inferred without them."""
+    inferred = [place for place, secret in enumerate(secrets) if secret.status == "ok"]
+
+    def was_tried_of_all(name: str) -> bool:
+        return all(any(column.startswith(f"{place}|{RIGHT}{name}:") for column in fates.names) for place in inferred)
+
+    return tuple(name for name in learners if name not in OF_REPEATED_MASK or was_tried_of_all(name))
 
 
 def _infer_each(
