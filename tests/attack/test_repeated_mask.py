@@ -9,9 +9,10 @@ from sklearn.linear_model import Ridge
 from tasks.attack.inference.combined_learners import fit_pool, fit_stack, pool_chances
 from tasks.attack.inference.experiment import create_experiment
 from tasks.attack.inference.inference_learners import BY_DEFAULT, OF_REPEATED_MASK
+from tasks.attack.inference.inputs import encode_each_input
 from tasks.attack.inference.local_learners import LikelyRows, LocalRegression
 from tasks.attack.inference.model_based_disclosure import RIGHT, ModelBasedDisclosure, infer_values
-from tasks.attack.inference.repeated_mask import measure_spreads, repeat_mask
+from tasks.attack.inference.repeated_mask import RepeatedMask, measure_spreads, repeat_mask
 from tasks.mask.categories.pram import Pram
 from tasks.mask.coding.rounding import Rounding
 from tasks.mask.groups.microaggregation import Microaggregation
@@ -195,3 +196,15 @@ def test_the_combined_tell_nearly_as_much_as_the_best(step, number):
     combined = max(rate for way, rate in inside.items() if way.startswith("combined:"))
     assert combined > max(rate for way, rate in inside.items() if not way.startswith("combined:")) - 0.03
     assert {way.partition(":")[0] for way in inside} >= OF_REPEATED_MASK
+
+
+def test_displacements_are_in_the_units_of_whoever_encoded():
+    """Noise as large as the column: 1 standard deviation of the released rows is 0.71 of those that are masked twice."""
+    draws = np.random.default_rng(0)
+    released, moved = draws.normal(size=20_000), draws.normal(size=20_000)
+    attributes = Schema((Attribute("x", Role.QUASI_IDENTIFIER, Scale.NUMERIC, "declared"),))
+    repeated = RepeatedMask(Microdata.from_columns({"x": released + moved}), np.arange(20_000))
+    rows = Microdata.from_columns({"x": released})
+    encoded = encode_each_input(repeated.rows, rows, attributes, ("x",))["x"]
+    spreads = [measure_spreads(repeated, rows, attributes, ("x",), by) for by in (None, {"x": encoded[::-1]})]
+    assert [one["x"][0] for one in spreads] == pytest.approx([1, 1 / np.sqrt(2)], abs=0.02)

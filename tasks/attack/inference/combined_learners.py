@@ -50,7 +50,8 @@ def weigh_learners(
         return None
     inputs = encode_each_input(repeated.rows, released, schema, knows)
     shown, asked = join_inputs(inputs, knows)
-    spreads = spread_over_columns(measure_spreads(repeated, released, schema, knows), inputs, knows)
+    encoded = {one: (of_released, of_repeated) for one, (of_repeated, of_released) in inputs.items()}
+    spreads = spread_over_columns(measure_spreads(repeated, released, schema, knows, encoded), inputs, knows)
     told = [teach(learner, secret, shown, seed, spreads=spreads).tell(asked[rows]) for learner in learners]
     if secret.values is None:
         return fit_stack(np.array(told), places[rows], _compute_mean(secret))
