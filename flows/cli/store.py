@@ -51,7 +51,7 @@ def verify(as_json: JsonOption = False) -> int:
     with use_store(), _show_progress() as progress:
         found = verify_store(home, read_history(home), progress)
     if as_json:
-        _print_json(_serialise_verification(found))
+        write_json(_serialise_verification(found))
         return int(bool(found.findings))
     say = _say()
     for kind in dict.fromkeys(finding.kind for finding in found.findings):
@@ -120,7 +120,7 @@ def _print_removal_plan(
     found: RemovalPlan, past: History, older_than: int, root: Path, *, removed: bool, hindered: str, as_json: bool
 ) -> int:
     if as_json:
-        _print_json(_plan_as_dict(found, past, root, removed=removed, hindered=hindered))
+        write_json(_plan_as_dict(found, past, root, removed=removed, hindered=hindered))
         return int(bool(hindered))
     say = _say()
     _tell_going(say, found, older_than, removed=removed)
@@ -265,10 +265,6 @@ def _show_progress() -> Iterator[Callable[[int, int], None]]:
 def _say() -> Callable[[str], None]:
     console = terminal(soft_wrap=True)
     return lambda text: console.print(escape_terminal(text))
-
-
-def _print_json(content: dict[str, Any]) -> None:
-    write_json(content)
 
 
 def _count(count: int, what: str) -> str:

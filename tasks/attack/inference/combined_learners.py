@@ -41,10 +41,9 @@ def weigh_learners(
     """
     lessons, truth = encode_secret(repeated.rows, released, tolerance, schema[name])
     secret = next((one for one in create_secrets(lessons, truth, tolerance) if one.form == form), None)
-    rows = np.unique(repeated.record)
-    places = None if secret is None else _find_places(secret, truth)
-    if secret is None or places is None:
+    if secret is None:
         return None
+    rows, places = np.unique(repeated.record), _find_places(secret, truth)
     rows = rows[~np.isnan(places[rows])]
     if len(rows) < FEWEST_ROWS or (~np.isnan(secret.lessons)).sum() < FEWEST_ROWS:
         return None
