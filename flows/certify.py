@@ -12,6 +12,8 @@ from functools import partial
 from pathlib import Path
 
 from prefect import flow, tags
+from prefect.client.schemas.objects import State
+from prefect.states import Completed
 from prefect.task_runners import ThreadPoolTaskRunner
 
 from flows.earlier.counted import CountedReleases
@@ -41,6 +43,7 @@ from tasks.score.release_figures import Score
 from tasks.score.synthetic.propensity import refuse_limits_that_cannot_fail
 
 ATTACKS_AT_ONCE = 2
+NAMES = {"certified": "Completed", "refused": "Refused", "undecided": "Undecided"}
 CountAttempt = Callable[[TableRef, str, str], str]  # source, digest of its file, masking -> draw
 ExamineSource = Callable[[Schema, TableRef], None]
 
@@ -61,8 +64,11 @@ class AttemptOnce:
 
 @flow(name="certify", task_runner=ThreadPoolTaskRunner(max_workers=ATTACKS_AT_ONCE), persist_result=False)  # type: ignore[arg-type]  # prefect's stub wants TaskRunner[PrefectFuture[Any]]
 @hide_exceptions("certify")
-def certify(spec: str, output: str = "releases", refresh: bool = False, new_draw: bool = False) -> dict[str, str]:
-    """Certify the release whose spec is stored under an address; returns the run, its verdict and its folder."""
+def certify(spec: str, output: str = "releases", refresh: bool = False, new_draw: bool = False) -> State[dict[str, str]]:
+    """Certify the release whose spec is stored under an address; returns the run, its verdict and its folder.
+
+    A flow run of Prefect's ends in a state that is called like the verdict: nothing broke where a release was refused.
+    """
     release = Store().record(RecordRef(spec), ReleaseSpec)
     with RunRecorder(release, refresh=refresh) as recorder:
         count_attempt = AttemptOnce(partial(_count_attempt, recorder, release, new_draw=new_draw))
@@ -77,7 +83,8 @@ def certify(spec: str, output: str = "releases", refresh: bool = False, new_draw
             if is_release:
                 recorder.note(**{PERSONS: search.store_persons()})
             try:
-                return issue(recorder, release, made, Path(output), search.refuse_new_releases if is_release else None)
+                issued = issue(recorder, release, made, Path(output), search.refuse_new_releases if is_release else None)
+                return Completed(name=NAMES[issued["verdict"]], message=issued.pop("says"), data=issued)
             except ReleasedMeanwhile:
                 recorder.reopen()
 
@@ -119,7 +126,9 @@ def certify_tagged(release: ReleaseSpec, *, output: str, refresh: bool = False, 
     asked = os.environ.get(ASKED_BY_FLOW_RUN)
     by = (f"asked-by:{asked}",) if asked else ()
     with tags(f"release:{release.name}", f"series:{release.series_name}", *by), use_store():
-        return certify(Store().put_record(release), output=output, refresh=refresh, new_draw=new_draw)
+        named = certify.with_options(flow_run_name=lambda: release.name)  # a text would be a template
+        issued: dict[str, str] = named(Store().put_record(release), output=output, refresh=refresh, new_draw=new_draw)
+        return issued
 
 
 def _examine(release: ReleaseSpec, schema: Schema, source: TableRef) -> None:

@@ -28,7 +28,7 @@ def serve(
     file: Annotated[
         Path | None,
         typer.Argument(
-            help="the deployments; default: prefect.yaml here, else that of the project", metavar="[FILE]", show_default=False
+            help="the deployments; default: sdcert.yaml here, else prefect.yaml here", metavar="[FILE]", show_default=False
         ),
     ] = None,
     port: Annotated[
@@ -134,17 +134,18 @@ def _tell_password(file: Path) -> None:
 
 
 def _require_deployment_file(file: Path | None) -> Path:
-    from flows.scheduled.deployments import FILE
-    from tasks.runtime.project_files import find_project_file
+    from flows.scheduled.deployments import FILE, OWN_FILE
 
     if file is not None:
         return file
-    here, project = Path(FILE), find_project_file(FILE)
-    found = next((path for path in (here, project) if path.is_file()), None)
-    if found is None:
-        what, remedy = f"there is no {FILE} here", "name the file: `sdcert serve FILE`"
+    found = [path for path in (Path(OWN_FILE), Path(FILE)) if path.is_file()]
+    if not found:
+        what, remedy = (
+            f"there is no {OWN_FILE} and no {FILE} in this folder",
+            "go to the folder, or name a file: `sdcert serve FILE`",
+        )
         raise InputError("no-file", "sdcert serve", what, "a file of deployments", remedy)
-    return found
+    return found[0]
 
 
 def _install_signal_handlers(begun: threading.Event, ended: threading.Event) -> None:

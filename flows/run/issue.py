@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -11,19 +10,17 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from prefect.artifacts import create_markdown_artifact
-
 from flows.kinds import find_kind
 from flows.release import ReleaseSpec
 from flows.run.agreement import refuse_disagreement
 from flows.run.certificate import RunConclusion
-from flows.run.criterion_text import describe_criterion
+from flows.run.headlines import compute_headlines, describe_shortly, describe_verdict, select_tracked_figures
+from flows.run.interface import show_release
 from flows.run.publish import FolderDraft, as_json, compute_sha256, draft_release_folder, settle_latest
 from flows.run.recorder import RunRecorder
 from flows.run.stage_runner import ReleaseArtifacts
 from tasks.audit.ledger.entries import RunEnded
 from tasks.audit.signing.keys import SigningKey
-from tasks.microdata.escaping import escape_terminal
 from tasks.microdata.estimate import Estimate
 from tasks.report.attack_model import find_worst_insider
 from tasks.report.content import Content
@@ -34,13 +31,10 @@ from tasks.report.views.insider_curve import serialise_curve
 from tasks.runtime.artifacts import Store, create_adapter
 from tasks.runtime.draws import read_seed
 from tasks.runtime.files import write_whole
-from tasks.runtime.tracking import AT_LEAST
 from tasks.score.release_figures import Score
 from tasks.score.verdict import Criterion
-from tasks.score.verdict_word import format_verdict
 
 SCORECARD_SCHEMA = "1"
-_MARKDOWN = re.compile(r"[!-/:-@\[-`{-~]")  # all that a backslash makes plain
 
 
 def issue(
@@ -108,10 +102,16 @@ def issue(
     _move_latest(recorder, folder.parent, release.name)
     _track(recorder, content, folder, made.released, ending.statement_name)
     try:
-        _show_in_prefect(recorder, scorecard, folder)
+        show_release(scorecard, recorder.run_id, folder, describe_shortly(content), describe_verdict(content))
     except Exception as error:  # the folder stands: what Prefect shows of it cannot undo that
         recorder.note(interface=f"no page in Prefect: {type(error).__name__}")
-    return {"run": recorder.run_id, "verdict": verdict, "exceptions": ",".join(excepted), "folder": str(folder)}
+    return {
+        "run": recorder.run_id,
+        "verdict": verdict,
+        "exceptions": ",".join(excepted),
+        "folder": str(folder),
+        "says": describe_verdict(content),
+    }
 
 
 def _move_latest(recorder: RunRecorder, parent: Path, release: str) -> None:
@@ -175,33 +175,17 @@ def _serialise_record(record: Estimate | Criterion) -> dict[str, Any]:
 
 
 def _track(recorder: RunRecorder, content: Content, folder: Path, released: str, statement: str) -> None:
-    recorder.tracking.estimates(content.estimates)
+    tracking = recorder.tracking
+    for name, value in compute_headlines(content).items():
+        tracking.metric(name, value)
+    tracking.estimates(select_tracked_figures(content))
     worst = find_worst_insider(content)
     if worst is not None:
-        at_least = AT_LEAST * worst.lower_bound
-        recorder.tracking.metric(f"worst_insider|reidentification{at_least}", worst.reidentification)
-        recorder.tracking.tag("sdcert.worst_insider", worst.intruder)
-    recorder.tracking.tag("sdcert.verdict", content.verdict.verdict)
-    recorder.tracking.tag("sdcert.verdict_word", content.word)
-    recorder.tracking.tag("sdcert.released", released)
+        tracking.tag("sdcert.worst_insider", worst.intruder)
+    tracking.tag("sdcert.verdict", content.verdict.verdict)
+    tracking.tag("sdcert.verdict_word", content.word)
+    tracking.tag("sdcert.released", released)
+    tracking.rename(f"{content.name} {describe_shortly(content)}")
+    tracking.describe(f"{describe_verdict(content)} {' '.join(summarise_for_terminal(content))}")
     for name in ("report.html", "scorecard.json", statement):
-        recorder.tracking.artifact(folder / name)
-
-
-def _show_in_prefect(recorder: RunRecorder, scorecard: dict[str, Any], folder: Path) -> None:
-    """A page in Prefect's interface: the verdict and what decided it."""
-    word = format_verdict(scorecard["verdict"], scorecard["exceptions"])
-    lines = [f"# {scorecard['release']}: {word}", "", f"Run `{recorder.run_id}`, folder `{folder.name}`", ""]
-    lines += [f"- **{line['decision']}**: {as_markdown(describe_criterion(line))}" for line in scorecard["criteria"]]
-    create_markdown_artifact("\n".join(lines), key=_create_page_key(scorecard["release"]), description="Verdict of a release")
-
-
-def as_markdown(text: str) -> str:
-    """The text as Markdown that shows it as it is: a name of a column in it is no link, no picture and no HTML."""
-    return _MARKDOWN.sub(r"\\\g<0>", escape_terminal(text))
-
-
-def _create_page_key(release: str) -> str:
-    """The key of a release's page in Prefect, which takes small letters, digits and - alone; no two share one."""
-    plain = re.sub(r"[^a-z0-9]+", "-", release).strip("-")
-    return f"release-{plain}" if plain == release else f"release-{plain}-{compute_sha256(release.encode())[:12]}"
+        tracking.artifact(folder / name)

@@ -26,6 +26,7 @@ from flows.run.history import LATER, MANIFEST
 from flows.run.progress import listener
 from flows.run.run_entries import Trail
 from flows.run.series_registry import read_series_state
+from flows.run.stage_sentences import describe_stage
 from tasks.audit.maintenance.use import use_store
 from tasks.microdata.regular_files import read_file
 from tasks.runtime import provenance
@@ -39,6 +40,7 @@ from tasks.runtime.tracking import Tracking
 
 Outputs = TypeVar("Outputs", bound=Mapping[str, object])
 
+SOURCE_STAGE, SHOWN = "ingest", b"source, as MLflow shows it: "
 KEY_MARK = b"which key of the store"  # its digest tells a replay whether the key is still the run's
 
 
@@ -113,7 +115,7 @@ class RunRecorder:
         listener.get().begin_step(name)
         started = time.monotonic()
         outputs = self._record_outputs(name, self._run_call(name, call))
-        self._record_seconds(name, name, time.monotonic() - started, "cached" if name in self.cached else "computed")
+        listener.get().end_step(name, time.monotonic() - started, "cached" if name in self.cached else "computed")
         return outputs
 
     def run_all(self, title: str, calls: Mapping[str, StageCall[Outputs]], *, each: int = 1) -> list[Outputs]:
@@ -126,7 +128,7 @@ class RunRecorder:
         running = {}
         for name, call in calls.items():
             self._record_inputs(name, call)
-            running[name] = call.submit(name, refresh=self._refresh)
+            running[name] = call.submit(describe_stage(name), refresh=self._refresh)
         outputs = []
         for done, (name, future) in enumerate(running.items(), 1):
             try:
@@ -139,7 +141,7 @@ class RunRecorder:
             listener.get().advance_step(title, each * done, total, time.monotonic() - started, cached=served)
         cached = each * (len(self.cached) - cached_before)
         how = "cached" if cached == total else f"{total - cached} computed{f', {cached} cached' if cached else ''}"
-        self._record_seconds(f"{title} ({total})", title, time.monotonic() - started, how)
+        listener.get().end_step(f"{title} ({total})", time.monotonic() - started, how)
         return outputs
 
     def note(self, **facts: Any) -> None:
@@ -190,9 +192,9 @@ class RunRecorder:
         """
         self._record_inputs(name, call)
         try:
-            return call.run(name, refresh=self._refresh)
+            return call.run(describe_stage(name), refresh=self._refresh)
         except TimeoutError:
-            return call.run(name, refresh=self._refresh)
+            return call.run(describe_stage(name), refresh=self._refresh)
 
     def _record_outputs(self, name: str, state: State[Outputs]) -> Outputs:
         outputs: Outputs = state.result()
@@ -200,12 +202,10 @@ class RunRecorder:
         (self.cached if cached else self.computed).append(name)
         self._manifest["stages"][name] = {"cached": cached, "produced": outputs, "record": _get_record_name(state)}
         self._save()
-        self._tracking.tag(f"sdcert.stage.{name}", "cached" if cached else "computed")
+        if name == SOURCE_STAGE:
+            digest = Store().digest(SHOWN + self._manifest["inputs"][name][-1].encode())  # no address of the store
+            self._tracking.source(f"source of {self._manifest['series']}", digest)
         return outputs
-
-    def _record_seconds(self, line: str, stage: str, seconds: float, how: str) -> None:
-        self._tracking.metric(f"seconds|{stage}", seconds)
-        listener.get().end_step(line, seconds, how)
 
     def _save(self) -> None:
         name, facts = (LATER, self._later) if self._final else (MANIFEST, self._manifest)
@@ -229,6 +229,8 @@ class RunRecorder:
                 self.note(ledger=f"not recorded: {type(also).__name__}: {also}")
 
     def _finish(self, status: str) -> None:
+        self._tracking.metric("seconds", (datetime.now(UTC) - self.started).total_seconds())
+        self._tracking.tag("sdcert.stages", f"{len(self.computed)} computed, {len(self.cached)} cached")
         self._tracking.follow(partial(read_series_state, self.trail.release.series_name))
         problem = self._tracking.close(status)
         if problem is not None:

@@ -17,7 +17,7 @@ from tasks.microdata.document import read_document, validate_document
 from tasks.microdata.errors import InputError
 from tasks.microdata.spec import Name, Slug, Spec
 
-FILE = "prefect.yaml"
+OWN_FILE, FILE = "sdcert.yaml", "prefect.yaml"
 POOL = TAG = "sdcert"  # TAG: by which automations know the runs
 READ, WRITTEN = ("release", "watch", "sweep"), ("output",)  # parameters that are paths, relative to the file
 JOB_VARIABLES = ("labels", "name", "stream_output")  # what a run may choose of its process: nothing that chooses code

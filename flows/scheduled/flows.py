@@ -23,6 +23,7 @@ from prefect.tasks import exponential_backoff
 from pydantic import Field
 
 from flows.notifications.notify import notify_outcome, tell_waiting
+from flows.run.interface import name_flow_run
 from flows.scheduled.child import CommandOutcome, run_in_process
 from flows.scheduled.closing import find_runs_of_flow
 from flows.scheduled.file_access import FileAccess
@@ -40,18 +41,34 @@ from tasks.runtime.failures import StageFailure, hide_exceptions, write_private_
 
 RETRIES = 3
 FIRST_DELAY_SECONDS = 30  # then 60, 120
-Minutes = Annotated[float, Field(gt=0, le=60 * 24 * 31)]
-Times = Annotated[int, Field(ge=0, le=10)]
+Minutes = Annotated[
+    float,
+    Field(
+        gt=0, le=60 * 24 * 31, title="Limit in minutes", description="The command is stopped then; what it computed is kept."
+    ),
+]
+Times = Annotated[
+    int, Field(ge=0, le=10, title="Tries after the first", description="Of a command that broke; a verdict is not tried again.")
+]
 FilePath = Annotated[str, Field(min_length=1, max_length=1024)]
-Blocks = Annotated[list[Annotated[str, Field(max_length=201)]], Field(max_length=20)]
+Blocks = Annotated[
+    list[Annotated[str, Field(max_length=201)]],
+    Field(max_length=20, title="Tell", description="Blocks of Prefect's that are told how it ended: `slack-webhook/ours`."),
+]
+ReleaseFile = Annotated[FilePath, Field(title="Release file", description="In the folder of the deployments, relative to it.")]
+OutputFolder = Annotated[
+    FilePath, Field(title="Folder of releases", description="Each release gets a folder of its own in it.")
+]
+WatchFile = Annotated[FilePath, Field(title="Watch file", description="It names the release file of the series.")]
+SweepFile = Annotated[FilePath, Field(title="Sweep file", description="It names its release file and the values to try.")]
 Saying = Callable[..., FlowOutcome]
 CommandWords = Callable[[FileAccess], list[str]]
 
 
 @flow(name="certify-release", persist_result=False)
 def certify_release(
-    release: FilePath,
-    output: FilePath = "releases",
+    release: ReleaseFile,
+    output: OutputFolder = "releases",
     limit_minutes: Minutes = 240,
     tell: Blocks | None = None,
     retries: Times = RETRIES,
@@ -66,7 +83,7 @@ def certify_release(
 
 @flow(name="watch-series", persist_result=False)
 def watch_series(
-    watch: FilePath, limit_minutes: Minutes = 240, tell: Blocks | None = None, retries: Times = RETRIES
+    watch: WatchFile, limit_minutes: Minutes = 240, tell: Blocks | None = None, retries: Times = RETRIES
 ) -> State[None]:
     """Look once whether a series has a new version of its source, and certify it if so."""
     return _state(
@@ -76,7 +93,7 @@ def watch_series(
 
 @flow(name="sweep-file", persist_result=False)
 def sweep_file(
-    sweep: FilePath, limit_minutes: Minutes = 1440, tell: Blocks | None = None, retries: Times = RETRIES
+    sweep: SweepFile, limit_minutes: Minutes = 1440, tell: Blocks | None = None, retries: Times = RETRIES
 ) -> State[None]:
     """Compute a sweep, or go on with it: what was computed is kept."""
 
@@ -108,6 +125,9 @@ def _state(words: CommandWords, says: Saying, limit_minutes: float, tell: list[s
         ended = FlowOutcome("FAILED", "Failed", says_why, ("failed",), code=error.public)
     except (Broke, StageFailure) as error:
         ended = FlowOutcome("FAILED", "Failed", str(error), ("failed",))
+    if ended.release:
+        named = f"{ended.release} {ended.name.lower() if ended.name != 'Completed' else 'certified'}"
+        _ask_quietly(lambda: name_flow_run(named))
     _tell(ended, tell or [])
     return State(type=StateType[ended.kind], name=ended.name, message=ended.says)
 

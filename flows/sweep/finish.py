@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, assert_never
 
@@ -46,7 +46,7 @@ class FrontierPoint:
 class SweepResult:
     """What became of a sweep. counts: trials by status. reasons: of those that are not ok, with how many have each.
 
-    nowhere: why trials that are ok have no risk or no loss, with how many have each reason.
+    nowhere: why trials that are ok have no risk or no loss, with how many have each reason. policy, parameters: of every point.
     """
 
     table: pa.Table
@@ -109,8 +109,27 @@ def _find_required_attacks(group: TrialGroup | None) -> Required:
 
 def _write_page(execution: SweepExecution, results: Results, regions: tuple[Region, ...]) -> tuple[str, ...]:
     """Write the page; it is left out where it would have nothing to show."""
+    description = replace(
+        _describe_sweep(execution),
+        release_of=_release_texts(execution),
+        earlier=tuple(describe_earlier_release(one) for one in execution.earlier),
+    )
+    page = render_sweep_page(create_page_data(results, description, regions))
+    execution.basis.storage.write(f"{execution.record.id}/{PAGE}", page.encode())
+    return (PAGE,)
+
+
+def render_public_page(execution: SweepExecution, public: pa.Table, policy: Mapping[int, Region]) -> str:
+    """The page for people who may not see exact figures: of the rounded table, without release files and earlier releases."""
+    results = Results.from_table(public)
+    regions = tuple(policy[int(number)] for number in results.points)
+    description = replace(_describe_sweep(execution), sensitivity=False)
+    return render_sweep_page(create_page_data(results, description, regions))
+
+
+def _describe_sweep(execution: SweepExecution) -> SweepDescription:
     spec, facts = execution.sweep.spec, execution.record.facts
-    description = SweepDescription(
+    return SweepDescription(
         name=spec.name,
         id=execution.record.id,
         base=execution.sweep.base.name,
@@ -122,13 +141,7 @@ def _write_page(execution: SweepExecution, results: Results, regions: tuple[Regi
         risk=spec.risk,
         loss=spec.loss,
         policy=execution.sweep.base.policy_of_sweep,
-        release_of=_release_texts(execution),
-        earlier=tuple(describe_earlier_release(one) for one in execution.earlier),
     )
-    execution.basis.storage.write(
-        f"{execution.record.id}/{PAGE}", render_sweep_page(create_page_data(results, description, regions)).encode()
-    )
-    return (PAGE,)
 
 
 def describe_strategy(spec: SweepSpec) -> str:

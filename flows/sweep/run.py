@@ -78,7 +78,9 @@ def run_sweep(execution: SweepExecution, listener: TrialListener, backend: Compu
             stack.callback(_pools.pop)
         stack.enter_context(tags(f"sweep:{execution.sweep.spec.name}"))
         try:
-            compute_remaining_trials.with_options(task_runner=_create_runner(backend), flow_run_name=name)(name)
+            compute_remaining_trials.with_options(
+                task_runner=_create_runner(backend), flow_run_name=f"{execution.sweep.spec.name} {name}"
+            )(name)
         except StageFailure as failure:
             if not isinstance(failure.cause, NothingComputed):
                 raise

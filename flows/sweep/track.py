@@ -1,4 +1,4 @@
-"""Log a sweep to MLflow: one run, its table as one artifact, and a run below it for each point of the frontier.
+"""Log a sweep to MLflow: one run, its table and its page as artifacts, and a run below it for each point.
 
 Figures are those of the public edition, as for a release. A tracking server that is away costs nothing: the table stands in
 the working set, what went wrong is told at the end, and the same sweep started again records it.
@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +17,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from flows.sweep.file import SweepDefinition
+from flows.sweep.file import SweepDefinition, SweepSpec
+from flows.sweep.finish import SweepResult
+from flows.sweep.record import PAGE, TABLE
 from tasks.microdata.document import format_dotted_path
 from tasks.microdata.estimate import Estimate
 from tasks.microdata.public_paths import cut_at_private, is_public_path
 from tasks.microdata.table import Floats
 from tasks.runtime.settings import Home
-from tasks.runtime.tracking import Tracking
+from tasks.runtime.tracking import MOST_CHILDREN, ChildRun, Tracking
 from tasks.score.attack_coverage import EARLIER
 from tasks.score.figure_rounding import (
     DECIMALS,
@@ -35,12 +38,27 @@ from tasks.score.figure_rounding import (
 )
 from tasks.score.joined_releases import CHANGES
 from tasks.score.public_shares import FEWEST
+from tasks.sweep.frontier import Region
 from tasks.sweep.layout import AXIS, BESIDE, FigureSubject
 from tasks.sweep.parts import Parts, parse_steps
 from tasks.sweep.results import Results
+from tasks.sweep.views import compute_loss, compute_risk
 
 SECONDS_BETWEEN_COUNTS = 5.0
 COUNT = "trials done"
+LONGEST_POINT_NAME = 200
+KEPT: Mapping[Region, str] = {"inside": "kept", "outside": "broken", "undecided": "undecided"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrackedPoint:
+    """A point as MLflow and Prefect show it. policy: does it keep that of the base release; figures: public ones, by id."""
+
+    number: int
+    policy: Region
+    frontier: bool
+    parameters: Mapping[str, object]
+    figures: Mapping[str, float]
 
 
 class SweepTracking:
@@ -50,36 +68,86 @@ class SweepTracking:
         self._tracking = Tracking(series=f"sweep-{sweep.spec.name}", run=name, again=True)
         self._tracking.parameters(list_parameters(sweep))
         self._tracking.tag("sdcert.sweep", sweep.spec.name)
-        self._told = 0.0
+        self._name, self._told = sweep.spec.name, 0.0
 
     def log_progress(self, done: int) -> None:
         if time.monotonic() - self._told > SECONDS_BETWEEN_COUNTS:
             self._told = time.monotonic()
             self._tracking.metric(COUNT, done)
 
-    def log_result(
-        self, table: pa.Table, rows: int, counts: Mapping[str, int], frontier: Mapping[int, Mapping[str, Any]]
-    ) -> str | None:
-        """Log the table, the counts and the frontier, and end the run; returns what went wrong, if anything did.
+    def log_result(self, public: pa.Table, page: str, counts: Mapping[str, int], points: Sequence[TrackedPoint]) -> str | None:
+        """Log the table, the page, the counts and the points, and end the run; returns what went wrong, if anything did.
 
-        rows: of the source. frontier: the parameters of each of its points, by number.
+        public: the rounded table (`round_table`); page: made from it. Of more than `MOST_CHILDREN` points the frontier and those
+        that keep the policy come first; the tag `sdcert.points_shown` says of how many they are.
         """
-        public = round_table(table, rows)
         for name, count in counts.items():
             self._tracking.metric(name, count)
         with tempfile.TemporaryDirectory(dir=Home.current().folder("tmp")) as folder:
-            path = Path(folder, "table.parquet")
-            pq.write_table(public, path, compression="zstd")
-            self._tracking.artifact(path)
-            means = compute_point_means(public, list(frontier))
-            for number, parameters in frontier.items():
-                shown = {path: value for path, value in parameters.items() if is_public_axis(path)}
-                self._tracking.child(f"point-{number}", shown, means[number])
+            table = Path(folder, TABLE)
+            pq.write_table(public, table, compression="zstd")
+            self._tracking.artifact(table)
+            written = Path(folder, PAGE)
+            written.write_text(page, encoding="utf-8")
+            self._tracking.artifact(written)
+            first = sorted(points, key=lambda one: (not one.frontier, one.policy != "inside", one.number))[:MOST_CHILDREN]
+            self._tracking.children([_create_child(one) for one in sorted(first, key=lambda one: one.number)])
+            self._tracking.tag("sdcert.points_shown", f"{len(first)} of {len(points)}")
+            self._tracking.rename(f"{self._name} {describe_points(points)}")
+            self._tracking.describe(describe_points(points))
             return self._tracking.close("FINISHED")
 
     def close_early(self, status: str) -> str | None:
         """End the run before its end: `FAILED` or `KILLED`."""
         return self._tracking.close(status)
+
+
+def list_points(public: pa.Table, found: SweepResult, spec: SweepSpec) -> tuple[TrackedPoint, ...]:
+    """Every point with its public parameters, and the means of its public figures over the seeds.
+
+    public: the table of the sweep, rounded. Risk and loss are those of the map, of the rounded figures.
+    """
+    results = Results.from_table(public)
+    whole = [name for name, of in results.figures.items() if of.attribute is None and of.subgroup is None]
+    means = {name: results.aggregate_seeds(results.values(name)).mean for name in whole}
+    means["risk"] = results.aggregate_seeds(compute_risk(results, spec.risk).values).mean
+    means["loss"] = results.aggregate_seeds(compute_loss(results, spec.loss).values).mean
+    frontier = {one.point for one in found.frontier}
+    return tuple(
+        TrackedPoint(
+            number=number,
+            policy=found.policy[number],
+            frontier=number in frontier,
+            parameters={path: value for path, value in found.parameters[number].items() if is_public_axis(path)},
+            figures={name: float(mean[position]) for name, mean in means.items() if np.isfinite(mean[position])},
+        )
+        for position, number in enumerate(results.points.tolist())
+    )
+
+
+def describe_points(points: Sequence[TrackedPoint]) -> str:
+    """How many points there are, and how many are good for something: `25 points, 3 keep the policy, 9 on the frontier`."""
+    kept, frontier = sum(one.policy == "inside" for one in points), sum(one.frontier for one in points)
+    return f"{len(points)} points, {kept} keep the policy, {frontier} on the frontier"
+
+
+def _create_child(point: TrackedPoint) -> ChildRun:
+    tags = {
+        "sdcert.point": f"{point.number}",
+        "sdcert.policy": KEPT[point.policy],
+        "sdcert.frontier": f"{point.frontier}".lower(),
+    }
+    given = ", ".join(f"{path.rpartition('.')[2]} {value}" for path, value in point.parameters.items() if path != "pipeline")
+    name = f"point {point.number}: {point.parameters.get('pipeline', '')} {given}"
+    return ChildRun(
+        id=f"point-{point.number}",
+        name=name[:LONGEST_POINT_NAME].strip(),
+        parameters={
+            path.replace("[", "|").replace("]", "").replace(".", "|"): value for path, value in point.parameters.items()
+        },
+        figures=point.figures,
+        tags=tags,
+    )
 
 
 def list_parameters(sweep: SweepDefinition) -> dict[str, Any]:
@@ -128,17 +196,6 @@ def round_table(table: pa.Table, rows: int) -> pa.Table:
 
 def _is_about_other_people(subject: FigureSubject) -> bool:
     return (subject.attack or "").startswith(f"{EARLIER}:") or subject.subgroup in CHANGES
-
-
-def compute_point_means(table: pa.Table, points: list[int]) -> dict[int, dict[str, float]]:
-    """The mean over the seeds of every figure of some points that have it under all of them."""
-    results = Results.from_table(table)
-    positions = {number: int(np.searchsorted(results.points, number)) for number in points}
-    means = {name: results.aggregate_seeds(results.values(name)).mean for name in results.figures}
-    return {
-        number: {name: float(mean[position]) for name, mean in means.items() if not np.isnan(mean[position])}
-        for number, position in positions.items()
-    }
 
 
 def _count_parts(results: Results, measure: str) -> Floats:

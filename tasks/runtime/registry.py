@@ -64,8 +64,10 @@ class Registry:
     experiment: str
     known: Mapping[str, str] = field(default_factory=dict)
 
-    def follow(self, read: Callable[[], SeriesState]) -> None:
-        """Make the registered model say what the ledger says. Raises whatever MLflow raises, and TimeoutError.
+    def follow(self, read: Callable[[], SeriesState]) -> dict[str, int]:
+        """Make the registered model say what the ledger says; returns the number of the version of each run.
+
+        Raises whatever MLflow raises, and TimeoutError.
 
         read: the state; called when no other process of this home can move the alias any more.
         Cost: two requests, and one to three for each version that is missing.
@@ -84,6 +86,7 @@ class Registry:
                 self.client.set_registered_model_alias(name, ALIAS, wanted)
             if wanted is None and alias is not None:
                 self.client.delete_registered_model_alias(name, ALIAS)
+            return {run: int(version.version) for run, version in versions.items()}
 
     def _model(self, name: str) -> RegisteredModel:
         from mlflow.exceptions import MlflowException

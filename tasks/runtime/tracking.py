@@ -14,28 +14,35 @@ import re
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tasks.microdata.escaping import escape_terminal
 from tasks.microdata.estimate import Estimate
 from tasks.microdata.imports import import_before_threads
 from tasks.runtime.failures import write_private_trace
 from tasks.runtime.files import hold_file_lock
+from tasks.runtime.processes import user_name
 from tasks.runtime.registry import Registry, SeriesState
 from tasks.runtime.settings import Home
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
+    from mlflow.entities import Metric
 
 LONGEST_NAME = 250
 AT_LEAST = "|at_least"
+LONGEST_NOTE = 4000
+LONGEST_DIGEST = 32  # of a dataset; MLflow takes 36 characters
+MOST_CHILDREN = 1000  # of one run: they take about a minute
 LONGEST_PARAMETER = 6000
 METRICS_PER_BATCH = 1000
 PARAMETERS_PER_BATCH = 100
-PARENT = "mlflow.parentRunId"
+PARENT, NOTE, USER, PROGRAM = "mlflow.parentRunId", "mlflow.note.content", "mlflow.user", "mlflow.source.name"
 AWAY_SECONDS = 10
 LOUD = (
     "mlflow",
@@ -43,6 +50,19 @@ LOUD = (
     "sqlalchemy",
 )  # they log what they raise, with traceback, SQL and parameters; it is told at the end
 WITH_LOCATION = {"http", "https", "databricks"}
+_FORBIDDEN = re.compile(r"[^\w\-. :]|:(?=[0-9a-f]*(?:[^\w\-. ]))")
+_MARKUP = re.compile(r"[\\`*_{}\[\]<>&!#|~@$:]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChildRun:
+    """A run below another. id: which no other child has; name: as it is shown; parameters may be nested."""
+
+    id: str
+    name: str
+    parameters: Mapping[str, Any]
+    figures: Mapping[str, float]
+    tags: Mapping[str, str]
 
 
 class Tracking:
@@ -58,12 +78,12 @@ class Tracking:
         self._asked: list[Future[Any]] = []
         self._client: MlflowClient | None = None
         self._id = self._experiment = ""
-        self._run = run
+        self._run, self._name = run, ""
         self._away = False
         self._ask(self._open, series, run, again)
 
     def parameters(self, content: Mapping[str, Any]) -> None:
-        self._ask(self._log_parameters, dict(flatten_parameters(content)))
+        self._ask(lambda: self._log_parameters(flatten_parameters(content)))
 
     def estimates(self, estimates: Iterable[Estimate]) -> None:
         self._ask(lambda: self._log_metrics(dict(metrics(estimates))))
@@ -77,18 +97,26 @@ class Tracking:
     def artifact(self, path: Path) -> None:
         self._ask(self._log_artifact, path)
 
-    def child(self, name: str, parameters: Mapping[str, Any], figures: Mapping[str, float]) -> None:
-        """A run below this one, unless it has one of this name."""
-        self._ask(
-            self._log_child,
-            name,
-            dict(flatten_parameters(parameters)),
-            {encode_name(one): value for one, value in figures.items()},
-        )
+    def rename(self, name: str) -> None:
+        """Name the run as people do; `follow` puts its number in the series behind the name."""
+        self._name = name
+        self._ask(lambda: self._mlflow.update_run(self._id, name=name))
+
+    def describe(self, text: str) -> None:
+        """Show a text over the figures of the run, which MLflow would take for Markdown."""
+        self.tag(NOTE, escape_markdown(text[:LONGEST_NOTE]))
+
+    def source(self, name: str, digest: str) -> None:
+        """Show what the run read as its dataset. digest: a keyed one; nobody can compute it from a table that they guess."""
+        self._ask(self._log_source, name, digest[:LONGEST_DIGEST])
+
+    def children(self, children: Sequence[ChildRun]) -> None:
+        """Runs below this one, of which those that are there already are not made again."""
+        self._ask(self._log_children, children)
 
     def follow(self, read: Callable[[], SeriesState]) -> None:
         """Let the registered model of the series follow the ledger, with a version for this run."""
-        self._ask(lambda: Registry(self._mlflow, self._experiment, {self._run: self._id}).follow(read))
+        self._ask(self._follow, read)
 
     def close(self, status: str) -> str | None:
         """Wait, end the run (`FINISHED`, `FAILED`, `KILLED`); returns what went wrong, if anything did."""
@@ -131,18 +159,29 @@ class Tracking:
                 experiment_id = experiment.experiment_id
         self._experiment = experiment_id
         earlier = client.search_runs([experiment_id], f"tags.`sdcert.run` = '{run}'", max_results=1) if again else []
-        found = earlier[0] if earlier else client.create_run(experiment_id, run_name=run, tags={"sdcert.run": run})
+        found = earlier[0] if earlier else client.create_run(experiment_id, run_name=run, tags=_create_tags(run))
         self._id = found.info.run_id
         self._client = client
         if earlier:
             client.update_run(self._id, status="RUNNING")
 
-    def _log_parameters(self, parameters: dict[str, str], of: str = "") -> None:
+    def _follow(self, read: Callable[[], SeriesState]) -> None:
+        number = Registry(self._mlflow, self._experiment, {self._run: self._id}).follow(read).get(self._run)
+        if self._name and number:
+            self._mlflow.update_run(self._id, name=f"{self._name} #{number}")
+
+    def _log_parameters(self, parameters: Iterable[tuple[str, str]]) -> None:
         from mlflow.entities import Param
 
-        entries = [Param(name, value) for name, value in parameters.items()]
+        entries = [Param(name, value) for name, value in parameters]
         for start in range(0, len(entries), PARAMETERS_PER_BATCH):
-            self._mlflow.log_batch(of or self._id, params=entries[start : start + PARAMETERS_PER_BATCH])
+            self._mlflow.log_batch(self._id, params=entries[start : start + PARAMETERS_PER_BATCH])
+
+    def _log_source(self, name: str, digest: str) -> None:
+        from mlflow.entities import Dataset, DatasetInput, InputTag
+
+        dataset = Dataset(name=name, digest=digest, source_type="sdcert", source="{}")
+        self._mlflow.log_inputs(self._id, [DatasetInput(dataset, [InputTag("mlflow.data.context", "source")])])
 
     def _log_artifact(self, path: Path) -> None:
         """MLflow keeps the rights of what it copies; those of a published file are not for a folder of the home."""
@@ -151,23 +190,48 @@ class Tracking:
             shutil.copyfile(path, private)
             self._mlflow.log_artifact(self._id, str(private))
 
-    def _log_metrics(self, values: dict[str, float], of: str = "") -> None:
-        from mlflow.entities import Metric
-
-        now = int(time.time() * 1000)
-        entries = [Metric(name, value, now, 0) for name, value in values.items()]
+    def _log_metrics(self, values: dict[str, float]) -> None:
+        entries = _create_metrics(values)
         for start in range(0, len(entries), METRICS_PER_BATCH):
-            self._mlflow.log_batch(of or self._id, metrics=entries[start : start + METRICS_PER_BATCH])
+            self._mlflow.log_batch(self._id, metrics=entries[start : start + METRICS_PER_BATCH])
 
-    def _log_child(self, name: str, parameters: dict[str, str], values: dict[str, float]) -> None:
-        below = f"tags.`{PARENT}` = '{self._id}' and tags.`sdcert.run` = '{name}'"
-        if self._mlflow.search_runs([self._experiment], below, max_results=1):
-            return
-        tags = {PARENT: self._id, "sdcert.run": name}
-        child = self._mlflow.create_run(self._experiment, run_name=name, tags=tags).info.run_id
-        self._log_parameters(parameters, child)
-        self._log_metrics(values, child)
-        self._mlflow.set_terminated(child, "FINISHED")
+    def _log_children(self, children: Sequence[ChildRun]) -> None:
+        """One that a killed process left half made is filled."""
+        from mlflow.entities import Param
+
+        made = self._find_children()
+        for child in children:
+            known, status = made.get(child.id, ("", ""))
+            if status == "FINISHED":
+                continue
+            tags = {**_create_tags(child.id), **child.tags, PARENT: self._id}
+            run = known or self._mlflow.create_run(self._experiment, run_name=child.name, tags=tags).info.run_id
+            parameters = [Param(*one) for one in flatten_parameters(child.parameters)][:PARAMETERS_PER_BATCH]
+            figures = {name_: child.figures[id_] for id_, name_ in name_distinctly(child.figures).items()}
+            self._mlflow.log_batch(run, _create_metrics(figures)[: METRICS_PER_BATCH - len(parameters)], parameters)
+            self._mlflow.set_terminated(run, "FINISHED")
+
+    def _find_children(self) -> dict[str, tuple[str, str]]:
+        """MLflow's id and the status of each run below this one, by our id."""
+        found: dict[str, tuple[str, str]] = {}
+        token = None
+        while True:
+            page = self._mlflow.search_runs([self._experiment], f"tags.`{PARENT}` = '{self._id}'", page_token=token)
+            found |= {one.data.tags["sdcert.run"]: (one.info.run_id, one.info.status) for one in page}
+            token = page.token
+            if not token:
+                return found
+
+
+def _create_metrics(values: Mapping[str, float]) -> list[Metric]:
+    from mlflow.entities import Metric
+
+    now = int(time.time() * 1000)
+    return [Metric(name, value, now, 0) for name, value in values.items()]
+
+
+def _create_tags(run: str) -> dict[str, str]:
+    return {"sdcert.run": run, USER: user_name(), PROGRAM: "sdcert"}
 
 
 def _list_needed_modules() -> Iterator[str]:
@@ -227,35 +291,64 @@ def metrics(estimates: Iterable[Estimate]) -> Iterable[tuple[str, float]]:
 
     A lower bound is called so (`AT_LEAST`): nobody can compare it with a figure by taking it for one.
     """
+    found: dict[str, float] = {}
     for estimate in estimates:
         name = AT_LEAST * estimate.is_lower_bound
         for suffix, value in ((name, estimate.value), ("|low", estimate.low), ("|high", estimate.high)):
             if value is not None and (suffix == name or value != estimate.value):
-                yield encode_name(estimate.id + suffix), value
+                found[estimate.id + suffix] = value
+    return ((name, found[one]) for one, name in name_distinctly(found).items())
 
 
 def encode_name(name: str) -> str:
-    """A name that MLflow takes: parts separated by `/`, every other character than letters, digits, `_-. ` as `:hex:`.
+    """A name that people type and that MLflow takes: the parts of `a|b` with a dot between them.
 
-    Different names stay different; one that would be too long ends in its digest. MLflow takes names for paths, and refuses
-    `a//b`, `..a` and `a/./b`: an empty part is `::`, and the dots of a part that begins with one are `:2e:`.
+    What MLflow forbids is `:hex:`: every character but letters and digits of any language, `_-. :` (and `/`, which makes folders),
+    a dot at the start, and a colon that could be taken for the begin of such a code. One that would be too long ends in its
+    digest. Two names that differ in more than dots and bars stay different; `name_distinctly` sees to the others.
     """
-    parts = [re.sub(r"[^A-Za-z0-9_\-. ]", lambda m: f":{ord(m[0]):x}:", part) for part in name.split("|")]
-    joined = "/".join((part.replace(".", ":2e:") if part.startswith(".") else part) or "::" for part in parts)
-    if len(joined) <= LONGEST_NAME:
-        return joined
-    return f"{joined[:180]}:{hashlib.sha256(name.encode()).hexdigest()}:"
+    joined = _FORBIDDEN.sub(lambda found: f":{ord(found[0]):x}:", name.replace("|", "."))
+    if joined.startswith("."):
+        joined = f":2e:{joined[1:]}"
+    if not joined:
+        return "::"
+    return joined if len(joined) <= LONGEST_NAME else _shorten_name(joined, name)
 
 
-def flatten_parameters(content: Any, name: str = "") -> Iterable[tuple[str, str]]:
-    """The leaves of a nested structure as (`masking|0|k` encoded, text)."""
+def name_distinctly(names: Iterable[str]) -> dict[str, str]:
+    """The encoded name of each: the second of two that would be the same (a column called `a.b`) ends in its digest."""
+    given: dict[str, str] = {}
+    taken: set[str] = set()
+    for name in names:
+        code = encode_name(name)
+        given[name] = _shorten_name(code, name) if code in taken else code
+        taken.add(given[name])
+    return given
+
+
+def _shorten_name(code: str, name: str) -> str:
+    return f"{code[:180]}:{hashlib.sha256(name.encode(errors='surrogatepass')).hexdigest()}:"
+
+
+def flatten_parameters(content: Any) -> Iterable[tuple[str, str]]:
+    """The leaves of a nested structure as (`masking.0.k`, text)."""
+    leaves = dict(_list_leaves(content, ""))
+    return ((name, leaves[one]) for one, name in name_distinctly(leaves).items())
+
+
+def _list_leaves(content: Any, name: str) -> Iterable[tuple[str, str]]:
     if not isinstance(content, Mapping | list | tuple):
         text = content if isinstance(content, str) else json.dumps(content)
-        yield encode_name(name), text if len(text) <= LONGEST_PARAMETER else f"{text[: LONGEST_PARAMETER - 20]} ... (cut)"
+        yield name, text if len(text) <= LONGEST_PARAMETER else f"{text[: LONGEST_PARAMETER - 20]} ... (cut)"
         return
     for key, child in content.items() if isinstance(content, Mapping) else enumerate(content):
         inside = str(key).replace("~", "~0").replace("|", "~1")  # a key may be any text: it is one part, as in an id
-        yield from flatten_parameters(child, f"{name}|{inside}" if name else inside)
+        yield from _list_leaves(child, f"{name}|{inside}" if name else inside)
+
+
+def escape_markdown(text: str) -> str:
+    """The text as MLflow's Markdown shows it as it is: a name of a column in it is no link, no picture and no HTML."""
+    return _MARKUP.sub(lambda found: f"&#{ord(found[0])};", escape_terminal(text))
 
 
 def _artifacts(series: str) -> str | None:

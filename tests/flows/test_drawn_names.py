@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import resource
 import shutil
 from html.parser import HTMLParser
@@ -21,7 +20,7 @@ from outcomes import folder_of, newest_manifest, statement_in
 
 from tasks.microdata.document import read_document
 from tasks.microdata.estimate import split_id
-from tasks.runtime.tracking import LONGEST_NAME, encode_name, open_client
+from tasks.runtime.tracking import AT_LEAST, encode_name, open_client
 
 pytestmark = pytest.mark.drawn
 
@@ -111,25 +110,18 @@ def _mlflow_has(scorecard, manifest):
     client = open_client()
     experiment = client.get_experiment_by_name(manifest["series"])
     (found,) = client.search_runs([experiment.experiment_id], f"tags.`sdcert.run` = '{manifest['run']}'")
-    ids = [one["id"] for one in scorecard["estimates"]]
-    assert len(set(ids)) == len(ids)
-    assert {encode_name(one["id"]) for one in scorecard["estimates"] if one["value"] is not None} <= set(found.data.metrics)
-    short = {_decoded(name) for name in found.data.metrics if len(name) < LONGEST_NAME - 10}
+    ids = {one["id"]: one["value"] for one in scorecard["estimates"]}
+    assert len(ids) == len(scorecard["estimates"])
     for one in scorecard["estimates"]:
-        if one["value"] is not None and len(encode_name(one["id"])) < LONGEST_NAME - 10:
-            assert one["id"] in short
-            parts = [
-                one[field] for field in ("measure", "attack", "intruder", "attribute", "subgroup") if one[field] is not None
-            ]
-            assert list(split_id(one["id"]))[: len(parts)] == parts
-    names = {found.data.params[f"attributes/{i}/name"] for i in range(3)}
+        parts = [one[field] for field in ("measure", "attack", "intruder", "attribute", "subgroup") if one[field] is not None]
+        assert list(split_id(one["id"]))[: len(parts)] == parts
+    deciding = [one["estimate"] for one in scorecard["criteria"] if ids.get(one["estimate"]) is not None]
+    assert deciding
+    for one in deciding:
+        assert ids[one] in (found.data.metrics.get(encode_name(one)), found.data.metrics.get(encode_name(one + AT_LEAST)))
+    names = {found.data.params[f"attributes.{i}.name"] for i in range(3)}
     assert names == {one["name"] for one in manifest["spec"]["attributes"]}
-    assert found.data.params["context/purpose"] == manifest["spec"]["context"]["purpose"]
-
-
-def _decoded(name: str) -> str:
-    parts = ("" if part == "::" else part for part in name.split("/"))
-    return "|".join(re.sub(":([0-9a-f]+):", lambda found: chr(int(found[1], 16)), part) for part in parts)
+    assert found.data.params["context.purpose"] == manifest["spec"]["context"]["purpose"]
 
 
 @pytest.mark.slow

@@ -17,7 +17,7 @@ from release_files import survey, write_release
 
 from flows.cli import run
 from flows.cli.terminal import terminal
-from flows.run.issue import _create_page_key, as_markdown
+from flows.run.interface import _create_page_key, as_markdown
 from flows.run.progress import Lines
 from tasks.microdata.escaping import escape_terminal
 

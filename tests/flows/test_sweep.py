@@ -238,14 +238,22 @@ def test_the_working_set_is_private_and_the_other_commands_do_not_mind_it(once, 
 
 
 @pytest.mark.slow
-def test_mlflow_gets_one_run_with_the_public_table_and_one_for_each_point_of_the_frontier(once, same_home):
+def test_mlflow_gets_one_run_with_the_public_table_and_one_for_each_point(once, same_home):
     assert same_home("sweep", once.path).code == 0  # the same run, not a second one
     client = open_client()
     experiment = client.get_experiment_by_name("sweep-survey-sweep")
     runs = client.search_runs([experiment.experiment_id])
     (parent,) = [run for run in runs if "mlflow.parentRunId" not in run.data.tags]
-    children = sorted(run.info.run_name for run in runs if run is not parent)
-    assert children == sorted(f"point-{one['point']}" for one in once.found["frontier"])
+    children = {run.data.tags["sdcert.point"]: run for run in runs if run is not parent}
+    assert len(children) == len(runs) - 1 == once.found["points"]
+    frontier = {number for number, run in children.items() if run.data.tags["sdcert.frontier"] == "true"}
+    assert frontier == {str(one["point"]) for one in once.found["frontier"]}
+    assert {children[number].data.metrics["risk"] for number in frontier}
+    assert {run.data.tags["sdcert.policy"] for run in children.values()} <= {"kept", "broken", "undecided"}
+    assert {run.info.status for run in children.values()} == {"FINISHED"}
+    assert parent.data.tags["sdcert.points_shown"] == f"{len(children)} of {len(children)}"
+    page = next((once.home / "mlflow-artifacts" / "sweep-survey-sweep").rglob("page.html"))
+    assert page.read_bytes() != (Path(once.found["folder"].removeprefix("file://")) / "page.html").read_bytes()
     assert parent.info.status == "FINISHED"
     assert parent.data.metrics["trials ok"] == TRIALS - 2 * SKIPPED
     logged = pq.read_table(next((once.home / "mlflow-artifacts" / "sweep-survey-sweep").rglob("table.parquet")))

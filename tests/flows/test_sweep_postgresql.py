@@ -89,7 +89,8 @@ def tracked_as_a_run_with_children(name: str, found: dict, rows: int, folder: Pa
     children = [run for run in runs if run.data.tags.get(PARENT) == parent.info.run_id]
     assert parent.info.status == "FINISHED"
     assert parent.data.tags["sdcert.run"] == name
-    assert {run.data.tags["sdcert.run"] for run in children} == {f"point-{one['point']}" for one in found["frontier"]}
+    assert {run.data.tags["sdcert.run"] for run in children} >= {f"point-{one['point']}" for one in found["frontier"]}
+    assert len(children) == found["points"]
     assert all(run.data.metrics for run in children)
     folder.mkdir()
     logged = client.download_artifacts(parent.info.run_id, "table.parquet", str(folder))

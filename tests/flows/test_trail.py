@@ -150,7 +150,7 @@ def test_what_is_broken_off_when_the_folder_stands_is_issued_all_the_same(certif
     def stop(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("flows.run.issue._show_in_prefect", stop)
+    monkeypatch.setattr("flows.run.issue.show_release", stop)
     ran, manifest = certify()
     assert ran.code == 130
     assert [event.outcome for event in events() if isinstance(event, RunEnded)] == ["certified"]

@@ -15,9 +15,9 @@ from mlflow.utils.validation import (
 
 from tasks.microdata.estimate import Estimate
 from tasks.runtime import tracking
-from tasks.runtime.tracking import Tracking, encode_name, flatten_parameters, metrics, open_client
+from tasks.runtime.tracking import ChildRun, Tracking, encode_name, flatten_parameters, metrics, name_distinctly, open_client
 
-ALLOWED = re.compile(r"^[A-Za-z0-9_\-. :/]*$")
+ALLOWED = re.compile(r"^[\w\-. :]*$")
 
 
 @given(st.text(max_size=400) | st.text("|./ ", max_size=10))
@@ -35,7 +35,9 @@ def test_every_name_becomes_one_that_is_taken(name):
 
 @given(*[st.text(string.ascii_letters + ":./|% é", max_size=30) | st.text(":/|a0", max_size=5)] * 2)
 def test_different_names_stay_different(one, other):
-    assert (encode_name(one) == encode_name(other)) == (one == other)
+    given = name_distinctly([one, other])
+    assert len(set(given.values())) == len({one, other})
+    assert (encode_name(one) == encode_name(other)) == (one.replace("|", ".") == other.replace("|", "."))
 
 
 @given(*[st.text("|~a", min_size=1, max_size=4)] * 2)
@@ -44,21 +46,21 @@ def test_a_key_is_one_part_whatever_is_in_it(one, other):
 
 
 def test_leaves_of_a_spec():
-    assert dict(flatten_parameters({"a": [{"k": 3}, {"k": True}], "b": "x"})) == {"a/0/k": "3", "a/1/k": "true", "b": "x"}
+    assert dict(flatten_parameters({"a": [{"k": 3}, {"k": True}], "b": "x"})) == {"a.0.k": "3", "a.1.k": "true", "b": "x"}
 
 
 def test_bounds_are_logged_where_they_say_something():
     exact = Estimate(measure="m", value=0.5, low=0.5, high=0.5, unit="share")
     sampled = Estimate(measure="s", value=0.5, low=0.4, high=0.6, unit="share")
     nothing = Estimate(measure="n", value=None, unit="share", status="failed")
-    assert dict(metrics([exact, sampled, nothing])) == {"m": 0.5, "s": 0.5, "s/low": 0.4, "s/high": 0.6}
+    assert dict(metrics([exact, sampled, nothing])) == {"m": 0.5, "s": 0.5, "s.low": 0.4, "s.high": 0.6}
 
 
 def test_a_lower_bound_is_no_metric_of_the_figures_name():
     bound = Estimate(measure="b", value=0.5, low=0.5, high=1.0, unit="share", status="not_followed")
     sampled = Estimate(measure="s", value=0.5, low=0.4, high=1.0, unit="share", status="not_followed")
-    assert dict(metrics([bound])) == {"b/at_least": 0.5, "b/high": 1.0}
-    assert dict(metrics([sampled])) == {"s/at_least": 0.5, "s/low": 0.4, "s/high": 1.0}
+    assert dict(metrics([bound])) == {"b.at_least": 0.5, "b.high": 1.0}
+    assert dict(metrics([sampled])) == {"s.at_least": 0.5, "s.low": 0.4, "s.high": 1.0}
 
 
 def test_a_run_is_recorded(tracked_home, made_store):
@@ -128,3 +130,30 @@ def test_after_one_long_wait_for_nothing_no_more_is_tried(home, monkeypatch, sec
     recorded._ask(tried.append, "something")
     assert recorded.close("FINISHED") is not None
     assert tried == ([] if seconds == 0 else ["something"])
+
+
+@pytest.mark.parametrize(
+    ("figure", "typed"),
+    [
+        ("reidentification|transparency|declared", "reidentification.transparency.declared"),
+        ("m|insider:age", "m.insider:age"),
+        ("m|größe in m²|a/b", "m.größe in m².a:2f:b"),
+    ],
+)
+def test_a_name_is_what_people_type(figure, typed):
+    assert encode_name(figure) == typed
+
+
+def test_half_made_children_are_filled_and_whole_ones_left(tracked_home, made_store):
+    child = ChildRun(id="point-1", name="point 1", parameters={"masking": [{"k": 3}]}, figures={"a|b": 1.0}, tags={"t": "x"})
+    first = Tracking(series="survey", run="run-1", again=True)
+    first._ask(lambda: first._mlflow.create_run(first._experiment, tags={tracking.PARENT: first._id, "sdcert.run": "point-1"}))
+    assert first.close("KILLED") is None
+    for _ in range(2):
+        again = Tracking(series="survey", run="run-1", again=True)
+        again.children([child])
+        assert again.close("FINISHED") is None
+    client = open_client()
+    ids = [client.get_experiment_by_name("survey").experiment_id]
+    (found,) = [run for run in client.search_runs(ids) if tracking.PARENT in run.data.tags]
+    assert (found.info.status, found.data.metrics, found.data.params) == ("FINISHED", {"a.b": 1.0}, {"masking.0.k": "3"})

@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from flows.sweep.file import SweepDefinition
     from flows.sweep.finish import SweepResult
     from flows.sweep.sweep_plan import Plan
-    from flows.sweep.track import SweepTracking
+    from flows.sweep.track import SweepTracking, TrackedPoint
 
 ASK_BEYOND_SECONDS = 120.0
 LINES_EVERY_SECONDS = 15.0
@@ -141,34 +141,52 @@ def _compute_sweep(
     execution: SweepExecution, backend: ComputeBackend, pool: Any, console: Console, say: Say, path: Path
 ) -> tuple[SweepResult, str | None]:
     """What came of the sweep, and what went wrong with its tracking, if anything did."""
-    from flows.sweep.finish import finish_sweep
-    from flows.sweep.track import SweepTracking
+    from flows.sweep.finish import finish_sweep, render_public_page
+    from flows.sweep.track import SweepTracking, list_points, round_table
+    from tasks.runtime.tracking import MOST_CHILDREN
 
     tracking = SweepTracking(execution.sweep, execution.record.id)
-    try:
-        if not execution.complete:
-            _run(execution, backend, pool, _Progress(console, tracking))
+
+    def finish() -> _Finished:
         found = finish_sweep(execution)
-        frontier = {one.point: {"pipeline": one.pipeline, **one.parameters} for one in found.frontier}
+        public = round_table(found.table, execution.basis.table.n)
+        return _Finished(found, public, list_points(public, found, execution.sweep.spec))
+
+    try:
+        finished = finish() if execution.complete else _run(execution, backend, pool, _Progress(console, tracking), finish)
+        page = render_public_page(execution, finished.public, finished.found.policy)
     except BaseException as error:
         tracking.close_early("FAILED" if isinstance(error, Exception) else "KILLED")
         say(f"{execution.n_done:,} of {execution.n_trials:,} trials are kept; to go on: sdcert sweep {path}")
         raise
-    counts = {f"trials {status}": count for status, count in found.counts.items()} | {"frontier": len(found.frontier)}
-    problem = tracking.log_result(found.table, execution.basis.table.n, counts, frontier)
-    report = {"counts": dict(found.counts), "points": found.points, "frontier": sorted(frontier), "tracking": problem}
+    found = finished.found
+    if len(finished.points) > MOST_CHILDREN:
+        say(
+            f"MLflow shows {MOST_CHILDREN:,} of {len(finished.points):,} points, first the frontier and those that keep the policy"
+        )
+    frontier = sorted(one.point for one in found.frontier)
+    counts = {f"trials {status}": count for status, count in found.counts.items()} | {"frontier": len(frontier)}
+    problem = tracking.log_result(finished.public, page, counts, finished.points)
+    report = {"counts": dict(found.counts), "points": found.points, "frontier": frontier, "tracking": problem}
     execution.record.end("stopped" if execution.is_stopped else "finished", done=execution.n_done, **report)
     return found, problem
 
 
-def _run(execution: SweepExecution, backend: ComputeBackend, pool: Any, progress: _Progress) -> None:
+def _run(
+    execution: SweepExecution, backend: ComputeBackend, pool: Any, progress: _Progress, finish: Callable[[], _Finished]
+) -> _Finished:
+    """Compute what is left, and show in Prefect what came of it, while its server is in use."""
     from flows.home_server.connection import use_prefect_server
 
     with progress, use_prefect_server() as wait_until_it_answers:
+        from flows.sweep.artifact import show_sweep
         from flows.sweep.run import run_sweep  # imports Prefect
 
         wait_until_it_answers()
         run_sweep(execution, progress, backend, pool)
+        finished = finish()
+        show_sweep(execution.sweep.spec.name, execution.record.id, finished.points)
+    return finished
 
 
 def _find_sweep_file(storage: Any, file: Path | None, resume: str | None) -> Path:
@@ -259,6 +277,15 @@ def _confirm_plan(plan: Plan, console: Console) -> bool:
     if not (sys.stdin.isatty() and console.is_terminal) or (plan.seconds or (0.0, 0.0))[1] < ASK_BEYOND_SECONDS:
         return True
     return console.input("Begin? [y/N] ").strip().lower() in ("y", "yes")
+
+
+@dataclass(frozen=True, slots=True)
+class _Finished:
+    """What came of a sweep. public: its table, rounded; points: what may be shown of them."""
+
+    found: SweepResult
+    public: Any
+    points: tuple[TrackedPoint, ...]
 
 
 class _Progress:
