@@ -1,4 +1,4 @@
-"""What MLflow shows of a release beside its policy: a dozen figures under names that all releases share, and the verdict in words.
+"""What MLflow shows of a release beside its policy: a dozen figures under names that all releases share, and the verdict.
 
 All is of the public edition. The other figures are in `scorecard.json`, an artifact of the run.
 """
@@ -46,7 +46,7 @@ def compute_headlines(content: Content) -> dict[str, float]:
 
 
 def select_tracked_figures(content: Content) -> tuple[Estimate, ...]:
-    """Those that have a metric under their own name: what decided a line, and how many each attack finds with what is declared."""
+    """Those that have a metric under their own name: what decided a line, and what each attack finds with declared knowledge."""
     deciding = {one.estimate for one in content.verdict.criteria}
     declared = {one.id for one in content.figures(REIDENTIFICATION, declared=True)}
     return tuple(one for one in content.estimates if one.id in deciding | declared)

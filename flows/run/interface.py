@@ -1,4 +1,4 @@
-"""What Prefect's interface shows of a release: the name of its flow run, and an artifact with the verdict and what decided it."""
+"""What Prefect's interface shows of a release: the name of its flow run, and an artifact with the verdict."""
 
 from __future__ import annotations
 

@@ -78,8 +78,8 @@ class SweepTracking:
     def log_result(self, public: pa.Table, page: str, counts: Mapping[str, int], points: Sequence[TrackedPoint]) -> str | None:
         """Log the table, the page, the counts and the points, and end the run; returns what went wrong, if anything did.
 
-        public: the rounded table (`round_table`); page: made from it. Of more than `MOST_CHILDREN` points the frontier and those
-        that keep the policy come first; the tag `sdcert.points_shown` says of how many they are.
+        public: the rounded table (`round_table`); page: made from it. Of more than `MOST_CHILDREN` points the frontier
+        and those that keep the policy come first; the tag `sdcert.points_shown` says of how many they are.
         """
         for name, count in counts.items():
             self._tracking.metric(name, count)
@@ -143,7 +143,7 @@ def _create_child(point: TrackedPoint) -> ChildRun:
         id=f"point-{point.number}",
         name=name[:LONGEST_POINT_NAME].strip(),
         parameters={
-            path.replace("[", "|").replace("]", "").replace(".", "|"): value for path, value in point.parameters.items()
+            path.replace("[", ".").replace("]", ""): value for path, value in point.parameters.items()
         },
         figures=point.figures,
         tags=tags,

@@ -74,7 +74,7 @@ def test_a_run_is_recorded(tracked_home, made_store):
     experiment = client.get_experiment_by_name("survey")
     (found,) = client.search_runs([experiment.experiment_id])
     assert found.info.status == "FINISHED"
-    assert found.data.params == {"masking/0/k": "3"}
+    assert found.data.params == {"masking.0.k": "3"}
     assert list(found.data.metrics.values()) == [0.25]
     assert found.data.tags["sdcert.verdict"] == "certified"
     assert experiment.artifact_location.startswith("file://" + str(home))

@@ -161,9 +161,8 @@ def _compute_sweep(
         raise
     found = finished.found
     if len(finished.points) > MOST_CHILDREN:
-        say(
-            f"MLflow shows {MOST_CHILDREN:,} of {len(finished.points):,} points, first the frontier and those that keep the policy"
-        )
+        first = "first the frontier and those that keep the policy"
+        say(f"MLflow shows {MOST_CHILDREN:,} of {len(finished.points):,} points, {first}")
     frontier = sorted(one.point for one in found.frontier)
     counts = {f"trials {status}": count for status, count in found.counts.items()} | {"frontier": len(frontier)}
     problem = tracking.log_result(finished.public, page, counts, finished.points)
