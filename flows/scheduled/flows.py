@@ -41,39 +41,31 @@ from tasks.runtime.failures import StageFailure, hide_exceptions, write_private_
 
 RETRIES = 3
 FIRST_DELAY_SECONDS = 30  # then 60, 120
-Minutes = Annotated[
-    float,
-    Field(
-        gt=0, le=60 * 24 * 31, title="Limit in minutes", description="The command is stopped then; what it computed is kept."
-    ),
-]
-Times = Annotated[
-    int, Field(ge=0, le=10, title="Tries after the first", description="Of a command that broke; a verdict is not tried again.")
-]
+Minutes = Annotated[float, Field(gt=0, le=60 * 24 * 31)]
+Times = Annotated[int, Field(ge=0, le=10)]
 FilePath = Annotated[str, Field(min_length=1, max_length=1024)]
-Blocks = Annotated[
-    list[Annotated[str, Field(max_length=201)]],
-    Field(max_length=20, title="Tell", description="Blocks of Prefect's that are told how it ended: `slack-webhook/ours`."),
-]
-ReleaseFile = Annotated[FilePath, Field(title="Release file", description="In the folder of the deployments, relative to it.")]
-OutputFolder = Annotated[
-    FilePath, Field(title="Folder of releases", description="Each release gets a folder of its own in it.")
-]
-WatchFile = Annotated[FilePath, Field(title="Watch file", description="It names the release file of the series.")]
-SweepFile = Annotated[FilePath, Field(title="Sweep file", description="It names its release file and the values to try.")]
+Blocks = Annotated[list[Annotated[str, Field(max_length=201)]], Field(max_length=20)]
 Saying = Callable[..., FlowOutcome]
 CommandWords = Callable[[FileAccess], list[str]]
 
 
 @flow(name="certify-release", persist_result=False)
 def certify_release(
-    release: ReleaseFile,
-    output: OutputFolder = "releases",
+    release: FilePath,
+    output: FilePath = "releases",
     limit_minutes: Minutes = 240,
     tell: Blocks | None = None,
     retries: Times = RETRIES,
 ) -> State[None]:
-    """Certify the release of a file. An attempt that was refused or undecided is not tried again."""
+    """Certify the release of a file. An attempt that was refused or undecided is not tried again.
+
+    Args:
+        release: The release file, in the folder of the deployments and relative to it.
+        output: The folder in which each release gets a folder of its own.
+        limit_minutes: The command is stopped then. What it computed is kept.
+        tell: Blocks of Prefect that are told how it ended, such as slack-webhook/ours.
+        retries: How often a command that broke is tried again. A verdict is not tried again.
+    """
 
     def words(served: FileAccess) -> list[str]:
         return ["certify", served.file("release", release), "--output", served.output("output", output), "--json"]
@@ -83,9 +75,16 @@ def certify_release(
 
 @flow(name="watch-series", persist_result=False)
 def watch_series(
-    watch: WatchFile, limit_minutes: Minutes = 240, tell: Blocks | None = None, retries: Times = RETRIES
+    watch: FilePath, limit_minutes: Minutes = 240, tell: Blocks | None = None, retries: Times = RETRIES
 ) -> State[None]:
-    """Look once whether a series has a new version of its source, and certify it if so."""
+    """Look once whether a series has a new version of its source, and certify it if so.
+
+    Args:
+        watch: The watch file, which names the release file of the series.
+        limit_minutes: The command is stopped then. What it computed is kept.
+        tell: Blocks of Prefect that are told how it ended, such as slack-webhook/ours.
+        retries: How often a command that broke is tried again. A verdict is not tried again.
+    """
     return _state(
         lambda served: ["watch", served.file("watch", watch), "--json"], interpret_watch, limit_minutes, tell, retries
     )
@@ -93,9 +92,16 @@ def watch_series(
 
 @flow(name="sweep-file", persist_result=False)
 def sweep_file(
-    sweep: SweepFile, limit_minutes: Minutes = 1440, tell: Blocks | None = None, retries: Times = RETRIES
+    sweep: FilePath, limit_minutes: Minutes = 1440, tell: Blocks | None = None, retries: Times = RETRIES
 ) -> State[None]:
-    """Compute a sweep, or go on with it: what was computed is kept."""
+    """Compute a sweep, or go on with it: what was computed is kept.
+
+    Args:
+        sweep: The sweep file, which names its release file and the values to try.
+        limit_minutes: The command is stopped then. What it computed is kept.
+        tell: Blocks of Prefect that are told how it ended, such as slack-webhook/ours.
+        retries: How often a command that broke is tried again. A verdict is not tried again.
+    """
 
     def words(served: FileAccess) -> list[str]:
         return ["sweep", served.file("sweep", sweep), "--yes", "--json"]
@@ -105,13 +111,25 @@ def sweep_file(
 
 @flow(name="verify-trail", persist_result=False)
 def verify_trail(limit_minutes: Minutes = 240, tell: Blocks | None = None, retries: Times = RETRIES) -> State[None]:
-    """Check every entry of the ledger."""
+    """Check every entry of the ledger.
+
+    Args:
+        limit_minutes: The command is stopped then. What it computed is kept.
+        tell: Blocks of Prefect that are told how it ended, such as slack-webhook/ours.
+        retries: How often a command that broke is tried again. A verdict is not tried again.
+    """
     return _state(lambda _: ["audit", "verify", "--json"], interpret_check, limit_minutes, tell, retries)
 
 
 @flow(name="verify-store", persist_result=False)
 def verify_store(limit_minutes: Minutes = 240, tell: Blocks | None = None, retries: Times = RETRIES) -> State[None]:
-    """Check every artifact of the store."""
+    """Check every artifact of the store.
+
+    Args:
+        limit_minutes: The command is stopped then. What it computed is kept.
+        tell: Blocks of Prefect that are told how it ended, such as slack-webhook/ours.
+        retries: How often a command that broke is tried again. A verdict is not tried again.
+    """
     return _state(lambda _: ["store", "verify", "--json"], interpret_check, limit_minutes, tell, retries)
 
 

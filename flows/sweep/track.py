@@ -142,9 +142,7 @@ def _create_child(point: TrackedPoint) -> ChildRun:
     return ChildRun(
         id=f"point-{point.number}",
         name=name[:LONGEST_POINT_NAME].strip(),
-        parameters={
-            path.replace("[", ".").replace("]", ""): value for path, value in point.parameters.items()
-        },
+        parameters={path.replace("[", ".").replace("]", ""): value for path, value in point.parameters.items()},
         figures=point.figures,
         tags=tags,
     )
