@@ -46,7 +46,7 @@ def compute_headlines(content: Content) -> dict[str, float]:
 
 
 def select_tracked_figures(content: Content) -> tuple[Estimate, ...]:
-    """Those that have a metric under their own name: what decided a line, and what each attack finds with declared knowledge."""
+    """Those that have a metric of their own: what decided a line, and what each attack finds with what is declared."""
     deciding = {one.estimate for one in content.verdict.criteria}
     declared = {one.id for one in content.figures(REIDENTIFICATION, declared=True)}
     return tuple(one for one in content.estimates if one.id in deciding | declared)

@@ -303,9 +303,9 @@ def metrics(estimates: Iterable[Estimate]) -> Iterable[tuple[str, float]]:
 def encode_name(name: str) -> str:
     """A name that people type and that MLflow takes: the parts of `a|b` with a dot between them.
 
-    What MLflow forbids is `:hex:`: every character but letters and digits of any language, `_-. :` (and `/`, which makes folders),
-    a dot at the start, and a colon that could be taken for the begin of such a code. One that would be too long ends in its
-    digest. Two names that differ in more than dots and bars stay different; `name_distinctly` sees to the others.
+    What MLflow forbids is `:hex:`: every character but letters and digits of any language, `_-. :` (`/` makes folders), a
+    dot at the start, and a colon that could be taken for the beginning of such a code. A name that would be too long ends in
+    its digest. Two that differ in more than dots and bars stay different; `name_distinctly` sees to the others.
     """
     joined = _FORBIDDEN.sub(lambda found: f":{ord(found[0]):x}:", name.replace("|", "."))
     if joined.startswith("."):
