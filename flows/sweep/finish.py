@@ -59,6 +59,8 @@ class SweepResult:
     nowhere: Mapping[str, int]
     points: int
     written: tuple[str, ...]
+    policy: Mapping[int, Region]
+    parameters: Mapping[int, Mapping[str, Any]]
 
     @property
     def nearest_to_policy(self) -> FrontierPoint | None:
@@ -97,6 +99,8 @@ def finish_sweep(execution: SweepExecution) -> SweepResult:
         Counter(one for one in missing if one is not None),
         results.n_points,
         (TABLE, *_write_page(execution, results, decided)),
+        regions,
+        {number: {"pipeline": point.pipeline, **dict(point.values)} for number, point in points.items()},
     )
 
 
