@@ -263,7 +263,7 @@ def prefect(shared_places):
 @pytest.fixture(scope="session")
 def made_store(tmp_path_factory) -> Path:
     """An empty tracking store as MLflow makes it, for a second and more: made once, copied for each test."""
-    from tasks.runtime.tracking import open_client
+    from tasks.runtime.tracking_store import open_client
 
     home, before = tmp_path_factory.mktemp("mlflow") / "home", os.environ["SDCERT_HOME"]
     os.environ["SDCERT_HOME"] = str(home)

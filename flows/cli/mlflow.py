@@ -44,7 +44,7 @@ def mlflow(
 
     home = prepare_environment()
     from flows.scheduled.listening import format_url, open_listening_socket
-    from tasks.runtime.tracking import open_client, tracking_uri
+    from tasks.runtime.tracking_store import open_client, tracking_uri
 
     address = tracking_uri()
     if address.startswith(("http:", "https:")):

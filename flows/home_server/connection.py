@@ -16,6 +16,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from functools import partial
 from pathlib import Path
 
@@ -33,6 +34,7 @@ from flows.home_server.state import (
     users_lock,
     write_state,
 )
+from flows.home_server.tracker import KeptTracker, records_in_home
 from flows.scheduled.listening import format_url, open_listening_socket
 from flows.scheduled.process_tree import create_python_path
 from tasks.microdata.errors import InputError
@@ -42,6 +44,7 @@ from tasks.runtime.processes import identity, parse_identity
 from tasks.runtime.server_guard import ADDRESS, CLIENT, CLOUD_KEY, SERVER, create_server_settings, new_password
 from tasks.runtime.servers import end_orphans, refuse_damaged_database
 from tasks.runtime.settings import Home
+from tasks.runtime.tracking_calls import Tracker
 
 IDLE = "SDCERT_SERVER_IDLE_SECONDS"
 IDLE_SECONDS, LONGEST_IDLE_SECONDS = 300.0, 86_400.0
@@ -52,6 +55,7 @@ PROGRAM = ("-m", "flows.home_server.process")
 NEEDED = ("PATH", "HOME", "LANG", "TZ", "TMPDIR", "VIRTUAL_ENV", "SDCERT_HOME", "SDCERT_COMPILED")
 NEEDED_FAMILIES = ("PREFECT_", "PYTHON", "LC_", "LD_", "DYLD_", "PG", "SSL_")
 WITHOUT_PAGES = {"PREFECT_UI_ENABLED": "0"}
+_in_use: ContextVar[tuple[Home, HomeServer] | None] = ContextVar("server of the home", default=None)
 
 
 @contextmanager
@@ -73,7 +77,7 @@ def use_prefect_server() -> Iterator[Callable[[], None]]:
         with hold_file_lock(start_lock(home), timeout_seconds=LOCK_SECONDS):
             settings = _collect_settings()
             server = find_server(home, settings) or _start(home, idle_seconds, settings)
-        with _name_server(server):
+        with _name_server(home, server):
             yield partial(_wait_until_it_answers, home, server)
 
 
@@ -180,14 +184,24 @@ def _end(home: Home, server: HomeServer) -> None:
 
 
 @contextmanager
-def _name_server(server: HomeServer) -> Iterator[None]:
+def _name_server(home: Home, server: HomeServer) -> Iterator[None]:
     before = {name: os.environ.get(name) for name in (ADDRESS, CLIENT, SERVER)}
     _set({ADDRESS: server.api, CLIENT: server.password, SERVER: server.password})
+    given = _in_use.set((home, server))
     try:
         yield
     finally:
+        _in_use.reset(given)
         leave_server()
         _set(before)
+
+
+def find_kept_tracker() -> Tracker | None:
+    """Who writes to MLflow for this process: the server of this home, if it is in use and the database is the home's."""
+    used = _in_use.get()
+    if used is None or used[0] != Home.current() or not records_in_home():
+        return None
+    return KeptTracker()
 
 
 def leave_server() -> None:

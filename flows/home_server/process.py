@@ -27,8 +27,10 @@ def serve_until_unused(descriptor: int, idle_seconds: float, users: Path, state:
     from prefect.server.api.server import create_app
 
     from flows.home_server.database import prepare_database
+    from flows.home_server.tracker import add_tracker
 
     app = create_app(ephemeral=True, final=True)
+    add_tracker(app.api_app)  # which asks for the password
     server = uvicorn.Server(uvicorn.Config(app, timeout_keep_alive=SECONDS_TO_KEEP_ALIVE, log_level="error"))
 
     def end() -> None:

@@ -50,9 +50,9 @@ class HomeServer:
 
 
 def digest_settings(password: str, settings: Mapping[str, str]) -> str:
-    """A digest of everything by which servers differ: the variables that they are given, Prefect's version, the interpreter."""
+    """A digest of everything by which servers differ: the variables that they are given, Prefect's version, the programs."""
     given = sorted((name, value) for name, value in settings.items() if name not in NOT_OF_THE_SERVER)
-    content = json.dumps([given, version("prefect"), sys.executable]).encode()
+    content = json.dumps([given, version("prefect"), sys.executable, __file__]).encode()
     return hmac.new(password.encode(), content, hashlib.sha256).hexdigest()
 
 

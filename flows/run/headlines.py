@@ -12,7 +12,7 @@ from tasks.microdata.estimate import Estimate
 from tasks.report.attack_model import find_worst_insider, find_worst_risk
 from tasks.report.content import Content
 from tasks.runtime.artifacts import create_adapter
-from tasks.runtime.tracking import AT_LEAST
+from tasks.runtime.tracking_names import AT_LEAST
 from tasks.score.catalogue import MEASURES
 from tasks.score.verdict import Criterion
 

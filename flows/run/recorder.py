@@ -13,7 +13,6 @@ import time
 from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
@@ -21,6 +20,7 @@ from typing import Any, TypeVar
 from prefect.client.schemas.objects import State
 
 from flows.clock import find_clock_warnings
+from flows.home_server.connection import find_kept_tracker
 from flows.release import ReleaseSpec
 from flows.run.history import LATER, MANIFEST
 from flows.run.progress import listener
@@ -84,7 +84,9 @@ class RunRecorder:
             "stages": {},
         }
         self.trail = Trail(self.run_id, release)
-        self._tracking = Tracking(series=release.series_name, run=self.run_id)
+        self._tracking = Tracking(
+            series=release.series_name, run=self.run_id, read_state=read_series_state, kept=find_kept_tracker()
+        )
         self._tracking.parameters(release.public())
         self._tracking.tag("sdcert.release", release.name)
 
@@ -231,7 +233,7 @@ class RunRecorder:
     def _finish(self, status: str) -> None:
         self._tracking.metric("seconds", (datetime.now(UTC) - self.started).total_seconds())
         self._tracking.tag("sdcert.stages", f"{len(self.computed)} computed, {len(self.cached)} cached")
-        self._tracking.follow(partial(read_series_state, self.trail.release.series_name))
+        self._tracking.follow()
         problem = self._tracking.close(status)
         if problem is not None:
             with suppress(OSError):  # no room: the verdict stands all the same

@@ -39,7 +39,7 @@ def follow_now(series: str) -> str | None:
 
 
 def _follow(series: str) -> None:
-    from tasks.runtime.tracking import open_client
+    from tasks.runtime.tracking_store import open_client
 
     client = open_client()
     experiment = client.get_experiment_by_name(series)

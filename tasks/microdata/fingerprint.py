@@ -15,8 +15,14 @@ SOURCES = frozenset({".py", ".html", ".css", ".js", ".j2", ".json"})
 
 def list_room_files(rooms: Iterable[str]) -> tuple[Path, ...]:
     """Every source file and template of the named rooms (`microdata`, `mask`, ...), sorted."""
-    found = (path for room in rooms for path in (TASKS / room).rglob("*") if path.suffix in SOURCES)
-    return tuple(sorted(path for path in found if "__pycache__" not in path.parts))
+    return tuple(sorted(path for room in rooms for path in _list_sources(room)))
+
+
+@cache
+def _list_sources(room: str) -> tuple[Path, ...]:
+    """As this process found them first: most stages run the code of several rooms."""
+    found = (path for path in (TASKS / room).rglob("*") if path.suffix in SOURCES)
+    return tuple(path for path in found if "__pycache__" not in path.parts)
 
 
 def fingerprint(files: Iterable[Path]) -> str:

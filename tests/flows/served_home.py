@@ -128,7 +128,7 @@ def every_ending_is_on_the_server_in_the_audit_trail_and_in_mlflow(serving: Serv
 
 
 def runs_in_mlflow() -> dict[str, str]:
-    from tasks.runtime.tracking import open_client
+    from tasks.runtime.tracking_store import open_client
 
     client = open_client()
     ids = [one.experiment_id for one in client.search_experiments()]

@@ -87,7 +87,7 @@ def test_the_second_run_computes_nothing_and_is_recorded_as_completely(certify, 
     assert (folder_of(tmp_path, first) / "released.csv").read_bytes() == (
         folder_of(tmp_path, second) / "released.csv"
     ).read_bytes()
-    from tasks.runtime.tracking import open_client
+    from tasks.runtime.tracking_store import open_client
 
     client = open_client()
     runs = client.search_runs([client.get_experiment_by_name("survey").experiment_id])

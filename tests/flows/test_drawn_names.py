@@ -20,7 +20,8 @@ from outcomes import folder_of, newest_manifest, statement_in
 
 from tasks.microdata.document import read_document
 from tasks.microdata.estimate import split_id
-from tasks.runtime.tracking import AT_LEAST, encode_name, open_client
+from tasks.runtime.tracking_names import AT_LEAST, encode_name
+from tasks.runtime.tracking_store import open_client
 
 pytestmark = pytest.mark.drawn
 

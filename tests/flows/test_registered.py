@@ -85,7 +85,7 @@ def test_a_tracking_server_that_is_away_is_told_by_its_kind_alone(own, monkeypat
 
 @pytest.mark.long
 def test_the_alias_follows_the_runs_and_their_revocation(certify, sdcert):
-    from tasks.runtime.tracking import open_client
+    from tasks.runtime.tracking_store import open_client
 
     def certified():
         version = open_client().get_registered_model("sdcert.survey").aliases.get("certified")

@@ -23,7 +23,7 @@ from flows.sweep.working_set import open_default_working_set
 from tasks.classify.methods import classify
 from tasks.runtime.artifacts import content_address
 from tasks.runtime.draws import keep_seed
-from tasks.runtime.tracking import open_client
+from tasks.runtime.tracking_store import open_client
 from tasks.sweep.evaluation import ExternalFiles, Trial, TrialGroup, derive_seed, drop_curve_and_files, evaluate
 from tasks.sweep.layout import encode_figures
 from tasks.sweep.results import Results

@@ -25,7 +25,7 @@ from tasks.report.mask_description import describe_mask
 from tasks.report.page import Stamp
 from tasks.report.predicate import LedgerClaim, MadeBy
 from tasks.report.statement import create_predicate
-from tasks.runtime.tracking import flatten_parameters
+from tasks.runtime.tracking_names import flatten_parameters
 
 CANARY = "Mr Smith of Oslo"
 STAMP = Stamp(run="run-1", issued_at=datetime(2026, 11, 21, tzinfo=UTC), attempts=1)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tasks.microdata.imports import one_at_a_time
-from tasks.runtime import tracking
+from tasks.runtime import tracking, tracking_calls
 from tasks.runtime.stages import IMPORTED_WHERE_USED
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -51,7 +51,7 @@ def test_what_tracking_needs_is_imported_before_its_thread_is_there(home, monkey
 @pytest.mark.parametrize("address", ["nonsense://", "postgresql+nodriver://h/d", "://", "databricks", "http://127.0.0.1:9"])
 def test_an_address_that_leads_nowhere_stops_no_run(home, monkeypatch, address):
     monkeypatch.setenv("MLFLOW_TRACKING_URI", address)
-    monkeypatch.setattr(tracking.Tracking, "_open", lambda *_: None)
+    monkeypatch.setattr(tracking_calls, "open_client", lambda: None)
     assert tracking.Tracking(series="s", run="r").close("FINISHED") is not None
 
 

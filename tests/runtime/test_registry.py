@@ -6,7 +6,8 @@ from mlflow.utils.validation import _validate_model_name
 from tasks.microdata.spec import SLUG
 from tasks.runtime import registry
 from tasks.runtime.registry import EndedRun, SeriesState, model_name
-from tasks.runtime.tracking import Tracking, open_client
+from tasks.runtime.tracking import Tracking
+from tasks.runtime.tracking_store import open_client
 
 NAME = "sdcert.survey"
 
@@ -20,8 +21,8 @@ def follow(tracked_home):
     """`follow(run, *ended, standing)`: a run of the series ends, and the ledger says this of it."""
 
     def call(run, *runs, standing):
-        tracking = Tracking(series="survey", run=run)
-        tracking.follow(lambda: SeriesState("survey", runs, standing))
+        tracking = Tracking(series="survey", run=run, read_state=lambda series: SeriesState(series, runs, standing))
+        tracking.follow()
         assert tracking.close("FINISHED") is None
         return open_client()
 

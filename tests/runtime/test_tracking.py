@@ -1,3 +1,4 @@
+import json
 import os
 import re
 import sqlite3
@@ -15,7 +16,11 @@ from mlflow.utils.validation import (
 
 from tasks.microdata.estimate import Estimate
 from tasks.runtime import tracking
-from tasks.runtime.tracking import ChildRun, Tracking, encode_name, flatten_parameters, metrics, name_distinctly, open_client
+from tasks.runtime.registry import SeriesState
+from tasks.runtime.tracking import ChildRun, Tracking
+from tasks.runtime.tracking_calls import PARENT, LocalTracker
+from tasks.runtime.tracking_names import encode_name, flatten_parameters, metrics, name_distinctly
+from tasks.runtime.tracking_store import open_client
 
 ALLOWED = re.compile(r"^[\w\-. :]*$")
 
@@ -86,10 +91,10 @@ def test_a_run_is_recorded(tracked_home, made_store):
 @pytest.mark.parametrize("uri", ["sqlite:////dev/null/mlflow.db", "nonsense://"])
 def test_a_tracking_server_that_is_away_is_told_and_stops_nothing(home, monkeypatch, uri):
     monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
-    tracking = Tracking(series="survey", run="run-1")
-    tracking.tag("a", "b")
     asked = []
-    tracking.follow(lambda: asked.append("the ledger"))
+    tracking = Tracking(series="survey", run="run-1", read_state=asked.append)
+    tracking.tag("a", "b")
+    tracking.follow()
     assert tracking.close("FINISHED") is not None
     assert asked == []
 
@@ -125,11 +130,11 @@ def test_what_stands_in_the_place_of_the_database_is_asked_once(home, monkeypatc
 @pytest.mark.parametrize("seconds", [0, 60])
 def test_after_one_long_wait_for_nothing_no_more_is_tried(home, monkeypatch, seconds):
     monkeypatch.setattr(tracking, "AWAY_SECONDS", seconds)
-    monkeypatch.setenv("MLFLOW_TRACKING_URI", "nonsense://")
-    recorded, tried = Tracking(series="survey", run="run-1"), []
-    recorded._ask(tried.append, "something")
+    tried = []
+    monkeypatch.setattr(LocalTracker, "_perform", lambda self, call, *rest: tried.append(call) or 1 / 0)
+    recorded = Tracking(series="survey", run="run-1")
     assert recorded.close("FINISHED") is not None
-    assert tried == ([] if seconds == 0 else ["something"])
+    assert tried == (["open"] if seconds == 0 else ["open", "end"])
 
 
 @pytest.mark.parametrize(
@@ -147,13 +152,65 @@ def test_a_name_is_what_people_type(figure, typed):
 def test_half_made_children_are_filled_and_whole_ones_left(tracked_home, made_store):
     child = ChildRun(id="point-1", name="point 1", parameters={"masking": [{"k": 3}]}, figures={"a|b": 1.0}, tags={"t": "x"})
     first = Tracking(series="survey", run="run-1", again=True)
-    first._ask(lambda: first._mlflow.create_run(first._experiment, tags={tracking.PARENT: first._id, "sdcert.run": "point-1"}))
     assert first.close("KILLED") is None
+    half = {PARENT: first._tracked.id, "sdcert.run": "point-1"}
+    open_client().create_run(first._tracked.experiment, tags=half)
     for _ in range(2):
         again = Tracking(series="survey", run="run-1", again=True)
         again.children([child])
         assert again.close("FINISHED") is None
     client = open_client()
     ids = [client.get_experiment_by_name("survey").experiment_id]
-    (found,) = [run for run in client.search_runs(ids) if tracking.PARENT in run.data.tags]
+    (found,) = [run for run in client.search_runs(ids) if PARENT in run.data.tags]
     assert (found.info.status, found.data.metrics, found.data.params) == ("FINISHED", {"a.b": 1.0}, {"masking.0.k": "3"})
+
+
+class Vanishing:
+    """Another process that does so many calls; the next one it does or not, and answers no more."""
+
+    def __init__(self, calls: int, *, does_the_last: bool) -> None:
+        self.left, self.does_the_last, self.served = (
+            calls,
+            does_the_last,
+            LocalTracker(lambda name: SeriesState(name, (), None)),
+        )
+
+    def perform(self, call, tracked, arguments):
+        self.left -= 1
+        if self.left >= 0 or (self.left == -1 and self.does_the_last):
+            found = self.served.perform(call, tracked, json.loads(json.dumps(arguments)))
+        if self.left < 0:
+            raise ConnectionError("nobody answers")
+        return found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("does_the_last", [False, True])
+@pytest.mark.parametrize("calls", [0, 1, 3, 6, 99])
+def test_where_the_kept_process_vanishes_all_is_recorded_once(tracked_home, made_store, calls, does_the_last):
+    kept = Vanishing(calls, does_the_last=does_the_last)
+    report = tracked_home / "report.html"
+    report.write_text("a report")
+    tracking = Tracking(series="survey", run="run-1", read_state=lambda name: SeriesState(name, (), None), kept=kept)
+    tracking.parameters({"masking": [{"k": 3}]})
+    tracking.estimates([Estimate(measure="loss", value=0.25, unit="share")])
+    tracking.source("source of survey", "ab")
+    tracking.tag("a", "b")
+    tracking.rename("survey certified")
+    tracking.artifact(report)
+    tracking.follow()
+    assert tracking.close("FINISHED") is None
+    client = open_client()
+    (found,) = client.search_runs([client.get_experiment_by_name("survey").experiment_id])
+    assert (found.info.status, found.info.run_name) == ("FINISHED", "survey certified")
+    assert (found.data.params, found.data.metrics, found.data.tags["a"]) == ({"masking.0.k": "3"}, {"loss": 0.25}, "b")
+    assert len(client.get_metric_history(found.info.run_id, "loss")) == 1
+    assert len(found.inputs.dataset_inputs) == 1
+    assert [one.path for one in client.list_artifacts(found.info.run_id)] == ["report.html"]
+
+
+def test_what_the_kept_process_could_not_do_is_told_as_if_this_one_had_tried(home, monkeypatch):
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "nonsense://")
+    alone = Tracking(series="survey", run="run-1").close("FINISHED")
+    assert Tracking(series="survey", run="run-1", kept=Vanishing(99, does_the_last=False)).close("FINISHED") == alone
+    assert alone is not None
