@@ -128,6 +128,9 @@ def _csv(header: tuple[str, ...], rows: Any) -> str:
     return sink.getvalue()
 
 
+INFERENCE = "model_based_disclosure"
+
+
 def release(named: Names) -> dict[str, Any]:
     """A release that measures by attribute and by insider, and whose figures do not depend on chance."""
     key, age, income, vote = named.columns
@@ -169,16 +172,18 @@ def release(named: Names) -> dict[str, Any]:
 
 
 def with_plain_names(figures: list[dict[str, Any]], named: Names) -> list[tuple[Any, ...]]:
-    """What figures say, in their order, under the names of `Names()`."""
+    """What figures say, in their order, under the names of `Names()`; of inference no values: each release draws its people."""
     plain = Names()
     columns = dict(zip(named.columns, plain.columns, strict=True))
     columns |= {join_attributes(named.columns[1:3]): join_attributes(plain.columns[1:3])}
     intruders = {f"insider:{name}": f"insider:{to}" for name, to in columns.items()} | {
         f"file:{named.file}": f"file:{plain.file}"
     }
-    said = ("measure", "attack", "subgroup", "parameters", "value", "low", "high", "chance", "status", "n_targets")
+    said = ("measure", "attack", "subgroup", "n_targets")
+    values = ("parameters", "value", "low", "high", "chance", "status")
     return [
-        (*(figure[field] for field in said), intruders.get(figure["intruder"], figure["intruder"]),
+        (*(figure[field] for field in (*said, *(() if figure["attack"] == INFERENCE else values))),
+         intruders.get(figure["intruder"], figure["intruder"]),
          None if figure["attribute"] is None else columns[figure["attribute"]])
         for figure in figures
     ]  # fmt: skip
