@@ -22,6 +22,7 @@ from pathlib import Path
 
 import psutil
 
+from flows.fork_server.request import IDLE, SECONDS_KEPT, select_lasting
 from flows.home_server.named import check_named_server
 from flows.home_server.state import (
     FOLDER,
@@ -46,14 +47,10 @@ from tasks.runtime.servers import end_orphans, refuse_damaged_database
 from tasks.runtime.settings import Home
 from tasks.runtime.tracking_calls import Tracker
 
-IDLE = "SDCERT_SERVER_IDLE_SECONDS"
-IDLE_SECONDS, LONGEST_IDLE_SECONDS = 300.0, 86_400.0
+LONGEST_IDLE_SECONDS = 86_400.0
 SECONDS_TO_START = 240.0
 LOCK_SECONDS, SECONDS_TO_DRAIN = 60.0, 30
 PROGRAM = ("-m", "flows.home_server.process")
-# The server outlives this command, so it gets these variables alone, and no key that the environment holds for others.
-NEEDED = ("PATH", "HOME", "LANG", "TZ", "TMPDIR", "VIRTUAL_ENV", "SDCERT_HOME", "SDCERT_COMPILED")
-NEEDED_FAMILIES = ("PREFECT_", "PYTHON", "LC_", "LD_", "DYLD_", "PG", "SSL_")
 WITHOUT_PAGES = {"PREFECT_UI_ENABLED": "0"}
 _in_use: ContextVar[tuple[Home, HomeServer] | None] = ContextVar("server of the home", default=None)
 
@@ -103,7 +100,7 @@ def read_idle_seconds() -> float:
     """How long the server of a home stays when nobody uses it. 0: as long as the command that started it, and a moment."""
     text = os.environ.get(IDLE)
     if text is None:
-        return IDLE_SECONDS
+        return SECONDS_KEPT
     with suppress(ValueError):
         if 0 <= float(text) <= LONGEST_IDLE_SECONDS:
             return float(text)
@@ -115,14 +112,14 @@ def _is_named() -> bool:
     """Do the environment, a profile or a file of Prefect's settings name a server?"""
     if os.environ.get(ADDRESS):
         return True
-    if "prefect" not in sys.modules and not _has_prefect_files():
+    if "prefect" not in sys.modules and not has_prefect_files():
         return False
     from prefect.settings import get_current_settings
 
     return bool(get_current_settings().api.url)
 
 
-def _has_prefect_files() -> bool:
+def has_prefect_files() -> bool:
     """Is there a file in which Prefect would find settings? Only then it is imported before the server is started."""
     folder = Path(os.environ.get("PREFECT_HOME") or "~/.prefect").expanduser()
     if Path(os.environ.get("PREFECT_PROFILES_PATH") or folder / "profiles.toml").exists() or Path("prefect.toml").exists():
@@ -133,8 +130,8 @@ def _has_prefect_files() -> bool:
 
 def _collect_settings() -> dict[str, str]:
     """The variables that a server is given: Prefect's settings, wherever they are from, and what a process needs."""
-    given = {name: value for name, value in os.environ.items() if name in NEEDED or name.startswith(NEEDED_FAMILIES)}
-    if _has_prefect_files():
+    given = select_lasting(os.environ)
+    if has_prefect_files():
         from prefect.settings import get_current_settings
 
         given |= get_current_settings().to_environment_variables(exclude_unset=True)

@@ -199,10 +199,10 @@ def test_files_of_prefect_settings_are_seen(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PREFECT_HOME", str(tmp_path))
     (tmp_path / "pyproject.toml").write_text("[tool.ruff]\n")
-    assert not connection._has_prefect_files()
+    assert not connection.has_prefect_files()
     for name, text in {".env": "PREFECT_API_URL=x", "pyproject.toml": "[tool.prefect]", "profiles.toml": ""}.items():
         (tmp_path / name).write_text(text)
-        assert connection._has_prefect_files(), name
+        assert connection.has_prefect_files(), name
         (tmp_path / name).unlink()
 
 

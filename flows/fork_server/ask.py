@@ -1,0 +1,146 @@
+"""`sdcert`: run a command in a process that the fork server of the home forks, or in this one where there is none.
+
+Importing what a command needs takes longer than most commands. A fork server has imported it, and gives each command a process
+of its own, with the folder, the environment, the streams and the limits of this one. Signals are handed on, and who kills this
+process kills that one. One is started when a command ends soon after another.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from types import FrameType
+from typing import BinaryIO, NamedTuple, NoReturn
+
+from flows.fork_server import request
+
+COMMANDS = {
+    "approve", "audit", "certify", "check", "compare", "datasets", "init", "methods", "open", "quarantine",
+    "released", "revoke", "runs", "verify", "watch",
+}  # fmt: skip  # those that start no server and ask no passphrase
+PROGRAM = ("-m", "flows.fork_server.serve_forks")
+HANDED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+BROKEN = 3
+SECONDS_TO_START = 20.0
+
+
+def main() -> None:
+    arguments, environment = sys.argv[1:], dict(os.environ)
+    named = any(environment.get(name) for name in request.NAMED)
+    wanted = arguments[:1] != [] and arguments[0] in COMMANDS and not named and request.read_idle_seconds(environment) > 0
+    ended = ask(arguments) if wanted else None
+    if ended is not None:
+        _end_like(ended.code)
+    from flows.cli import main as run_here
+
+    try:
+        run_here()
+    finally:
+        if wanted:
+            _start_if_used_again(environment)
+
+
+class Ended(NamedTuple):
+    """How a forked command ended. code: as `subprocess` has it, negative for a signal; cpu_seconds: that it took."""
+
+    code: int
+    cpu_seconds: float
+
+
+def ask(arguments: list[str]) -> Ended | None:
+    """Let the fork server run a command; None where none did. Signals that this process gets are handed on from then on."""
+    folder = request.find_folder()
+    if folder is None:
+        return None
+    with socket.socket(socket.AF_UNIX) as connection:
+        try:
+            connection.connect(str(folder / request.SOCKET))
+            content = request.write_request(arguments)
+            socket.send_fds(connection, [content[:1]], [0, 1, 2])
+            connection.sendall(content[1:])
+        except (OSError, ValueError):  # also where a standard stream is closed
+            return None
+        answers = connection.makefile("rb")
+        if not (begun := _read_line(answers)):
+            return None
+        _hand_signals_on(int(begun))
+        ended = _read_line(answers)
+    if not ended:
+        sys.stderr.write("error: the process that ran the command was ended\n  to do:   run again; what was finished is kept\n")
+        return Ended(BROKEN, 0.0)
+    code, cpu_seconds = ended.split()
+    return Ended(int(code), float(cpu_seconds))
+
+
+def _end_like(code: int) -> NoReturn:
+    if code < 0:  # it was ended by a signal, and so is this one
+        signal.signal(-code, signal.SIG_DFL)
+        os.kill(os.getpid(), -code)
+    sys.exit(code)
+
+
+def _read_line(answers: BinaryIO) -> bytes:
+    try:
+        return answers.readline()
+    except ConnectionResetError:  # it was closed before everything was read
+        return b""
+
+
+def _hand_signals_on(process: int) -> None:
+    def hand_on(number: int, _: FrameType | None) -> None:
+        try:
+            os.kill(process, number)
+        except ProcessLookupError:  # it has just ended
+            return
+
+    for number in HANDED_ON:
+        if signal.getsignal(number) != signal.SIG_IGN:  # as `nohup` leaves it
+            signal.signal(number, hand_on)
+
+
+def _start_if_used_again(environment: Mapping[str, str]) -> None:
+    """Start a fork server if the last command was not long ago. What goes wrong here costs the next command its speed alone.
+
+    environment: that of this command before it changed it.
+    """
+    home = Path(environment.get("SDCERT_HOME") or ".sdcert").absolute()
+    try:
+        if not home.is_dir():
+            return
+        (home / request.FOLDER).mkdir(mode=0o700, exist_ok=True)
+        folder = request.find_folder(environment)
+        if folder is None:
+            return
+        last, idle_seconds = folder / request.LAST, request.read_idle_seconds(environment)
+        again = last.exists() and time.time() - last.stat().st_mtime < idle_seconds
+        last.touch(mode=0o600)
+        if again:
+            _start(home, folder, environment, idle_seconds)
+    except OSError:
+        return
+
+
+def _start(home: Path, folder: Path, environment: Mapping[str, str], idle_seconds: float) -> None:
+    log = folder / "errors"
+    if log.exists() and time.time() - log.stat().st_mtime < SECONDS_TO_START:  # another one has just been started
+        return
+    with log.open("wb") as errors:
+        subprocess.Popen(
+            [sys.executable, "-P", *PROGRAM, str(folder), f"{idle_seconds}"],
+            env={**request.select_at_import(environment), "SDCERT_HOME": str(home)},
+            stdin=subprocess.DEVNULL,
+            stdout=errors,
+            stderr=errors,
+            cwd=folder,
+            start_new_session=True,
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,186 @@
+"""A command that the fork server runs is the command that runs by itself: same output, code, folder, rights and end."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from flows.fork_server import request
+from flows.fork_server.serve_forks import _read_versions
+
+ROOT = Path(__file__).resolve().parents[2]
+RELEASE = ROOT / "params/releases/anes96.yaml"
+ASK = """
+import sys
+from flows.fork_server import ask
+try:
+    ask.main()
+finally:
+    if "flows.cli" in sys.modules:
+        sys.stderr.write("by itself\\n")
+"""
+
+
+def make_folder(home: Path) -> Path:
+    home.mkdir(mode=0o700, exist_ok=True)
+    home.chmod(0o700)
+    (home / request.FOLDER).mkdir(mode=0o700)
+    return home / request.FOLDER
+
+
+def test_only_a_folder_that_nobody_else_can_write_is_used(tmp_path):
+    home = tmp_path / "home"
+    environment = {"SDCERT_HOME": str(home)}
+    assert request.find_folder(environment) is None
+    folder = make_folder(home)
+    assert request.find_folder(environment) == folder
+    for one in (home, folder):
+        one.chmod(0o750)
+        assert request.find_folder(environment) is None
+        one.chmod(0o700)
+    folder.rename(tmp_path / "other")
+    folder.symlink_to(tmp_path / "other")
+    assert request.find_folder(environment) is None
+    assert request.find_folder({"SDCERT_HOME": str(tmp_path / ("long" * 40))}) is None
+
+
+def test_what_libraries_read_when_imported_makes_another_server_and_a_key_does_not():
+    first = request.digest_environment({"HOME": "/h"})
+    assert request.digest_environment({"HOME": "/h", "PWD": "/x", "AWS_SECRET_ACCESS_KEY": "k", "SDCERT_HOME": "/y"}) == first
+    for name in ("PREFECT_LOGGING_LEVEL", "NUMBA_DISABLE_JIT", "PYTHONPATH", "TZ", "SDCERT_COMPILED", "LC_ALL"):
+        assert request.digest_environment({"HOME": "/h", name: "1"}) != first, name
+    assert "AWS_SECRET_ACCESS_KEY" not in request.select_at_import({"AWS_SECRET_ACCESS_KEY": "k"})
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("0", 0), ("soon", 0), ("12", 12)])
+def test_how_long_it_stays(text, seconds):
+    assert request.read_idle_seconds({request.IDLE: text}) == seconds
+
+
+def test_every_file_of_the_program_is_looked_at():
+    versions = _read_versions()
+    for name in ("tasks/attack/task.py", "tasks/report/views/report.css", "flows/cli/check.py", "sdcert/__init__.py"):
+        if (ROOT / name).exists():
+            assert str(ROOT / name) in versions, name
+    assert len(versions) > 600
+
+
+class Commands:
+    """Commands of one home, by `sdcert` as it is installed or by the command line of this process."""
+
+    def __init__(self, home: Path, folder: Path) -> None:
+        self.folder = folder
+        names = ("MLFLOW_", "PREFECT_", "PYTEST_", "COV_")
+        self.environment = {name: value for name, value in os.environ.items() if not name.startswith(names)}
+        self.environment |= {"SDCERT_HOME": str(home), request.IDLE: "120", "PYTHONPATH": str(ROOT)}
+
+    def begin(self, *words: object, program: str = ASK, umask: int = 0o022, **more: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [sys.executable, "-c", program, *map(str, words)],
+            env=self.environment | more,
+            cwd=self.folder,
+            umask=umask,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def run(self, *words: object, **more: object) -> tuple[int, str, str]:
+        process = self.begin(*words, **more)
+        out, err = process.communicate(timeout=300)
+        return process.returncode, out, err
+
+    def run_forked(self, *words: object, **more: object) -> tuple[int, str, str]:
+        code, out, err = self.run(*words, **more)
+        assert "by itself" not in err
+        return code, out, err
+
+    def run_here(self, *words: object) -> tuple[int, str, str]:
+        return self.run(*words, program="from flows.cli import main; main()")
+
+
+@pytest.fixture
+def commands(own, tmp_path, tmp_path_factory):
+    """The commands of a home with a fork server."""
+    home = tmp_path_factory.mktemp("f")  # its path is short
+    folder, made = make_folder(home), Commands(home, tmp_path)
+    environment = request.select_at_import(made.environment)
+    server = subprocess.Popen(
+        [sys.executable, "-P", "-m", "flows.fork_server.serve_forks", str(folder), "120"], env=environment, cwd=folder
+    )
+    deadline = time.monotonic() + 120
+    while not (folder / request.SOCKET).exists():
+        assert server.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    made.server = server
+    yield made
+    server.kill()
+    server.wait()
+    shutil.rmtree(folder)  # one that a command began to start finds no place
+
+
+def children_of(process: psutil.Process) -> list[psutil.Process]:
+    return [one for one in process.children(recursive=True) if one.status() != psutil.STATUS_ZOMBIE]
+
+
+def wait_for(found, seconds: float = 30.0):
+    deadline = time.monotonic() + seconds
+    while not (result := found()):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    return result
+
+
+@pytest.mark.long
+def test_a_forked_command_is_the_command(commands, tmp_path):
+    server = psutil.Process(commands.server.pid)
+    for words in (
+        ("methods",),
+        ("check", RELEASE),
+        ("check", "absent.yaml"),
+        ("check", "--nonsense"),
+        ("verify", "absent.csv"),
+    ):
+        forked, here = commands.run_forked(*words), commands.run_here(*words)
+        assert forked == here, words
+
+    (tmp_path / "table.csv").write_text("age,town\n" + "".join(f"{20 + i % 50},{'ab'[i % 2]}\n" for i in range(200)))
+    assert commands.run_forked("init", "table.csv", "--output", "draft.yaml")[0] == 0
+    assert (tmp_path / "draft.yaml").stat().st_mode & 0o777 == 0o644
+    assert commands.run_forked("methods", umask=0o027)[0] == 0
+
+    assert "by itself" in commands.run("methods", TZ="Asia/Tokyo")[2]
+    assert "by itself" in commands.run("methods", PREFECT_API_URL="http://127.0.0.1:9/api")[2]
+    (tmp_path / "prefect.toml").write_text("")
+    assert "by itself" in commands.run("methods")[2]
+    (tmp_path / "prefect.toml").unlink()
+    commands.run_forked("methods")
+
+    asked = commands.begin("check", RELEASE)
+    waiting, worker = wait_for(lambda: (found := children_of(server)) and len(found) == 2 and found)
+    asked.kill()
+    asked.wait()
+    psutil.wait_procs([waiting, worker], timeout=20)
+    assert children_of(server) == [], "who kills the command kills the process that runs it"
+
+    asked = commands.begin("check", RELEASE)
+    wait_for(lambda: len(children_of(server)) == 2)
+    os.kill(asked.pid, signal.SIGINT)
+    asked.communicate(timeout=60)
+    assert asked.returncode == 130
+
+    asked = commands.begin("check", RELEASE)
+    wait_for(lambda: len(children_of(server)) == 2)
+    commands.server.kill()
+    _, err = asked.communicate(timeout=60)
+    assert (asked.returncode, "by itself" in err) == (0, False), "a command goes on where the fork server is killed"
+    assert "by itself" in commands.run("methods")[2]
