@@ -1,8 +1,9 @@
 """CPU seconds of whole commands: `python benchmarks/commands.py [--times N]`.
 
 Each command is a process of its own in a new home that certifies the shipped release anes96; beside it a bare
-`python -c pass` in the same run. The Prefect server of the home serves all of them: what it used meanwhile is a column of
-its own. The smallest of several runs is shown, because other programs only add to it.
+`python -c pass` in the same run. Where the fork server may run a command, that is measured in the same run, too: the process
+that asks and the one that was forked. The Prefect server of the home serves all of them: what it used meanwhile is a column
+of its own. The smallest of several runs is shown, because other programs only add to it.
 """
 
 from __future__ import annotations
@@ -12,19 +13,26 @@ import resource
 import subprocess
 import sys
 import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import pandas as pd
 import psutil
 import typer
 
+from flows.fork_server import ask, request
 from flows.home_server.state import read_state
 from tasks.runtime.processes import parse_identity
 from tasks.runtime.settings import Home
 
 ROOT = Path(__file__).resolve().parent.parent
+SECONDS_TO_START = 120.0
+FORKED = "import sys; from flows.fork_server.ask import ask; print(*ask(sys.argv[1:]), file=sys.stderr)"
 RELEASE = str(ROOT / "params" / "releases" / "anes96.yaml")
+WATCH = "name: anes96\nrelease: {release}\nlook_at: {{source: release}}\noutput: watched\n"
 ONCE = "certify, first in a home"
 COMMANDS = {
     ONCE: ("certify", RELEASE, "-o", "{folder}"),
@@ -33,6 +41,8 @@ COMMANDS = {
     "check": ("check", RELEASE),
     "init": ("init", "dataset:anes96", "-o", "{folder}/draft-{run}.yaml"),
     "doctor": ("doctor",),
+    "watch, nothing new": ("watch", "{folder}/watch.yaml"),
+    "compare": ("compare", "1", "2"),
     "audit show": ("audit", "show", "2"),
     "audit find": ("audit", "find", "{folder}/anes96/latest/released.csv"),
     "verify": ("verify", "{folder}/anes96/latest/released.csv"),
@@ -41,14 +51,47 @@ COMMANDS = {
 }
 
 
-def measure(words: list[str], home: Path) -> tuple[float, float, int]:
-    """CPU seconds of a process, those of the home's server meanwhile, and its exit code."""
+class Measured(NamedTuple):
+    """CPU seconds of a command, and those of the home's server meanwhile."""
+
+    seconds: float
+    server: float
+    code: int
+
+
+def measure(words: list[str], home: Path) -> Measured:
+    """A process of its own."""
     before, server = resource.getrusage(resource.RUSAGE_CHILDREN), read_server_seconds(home)
-    environment = {**os.environ, "SDCERT_HOME": str(home), "PYTHONPATH": str(ROOT)}
-    done = subprocess.run([sys.executable, *words], env=environment, capture_output=True, check=False)
+    done = subprocess.run([sys.executable, *words], env=environment_of(home), capture_output=True, check=False, text=True)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return seconds, read_server_seconds(home) - server, done.returncode
+    if words[1] != FORKED:
+        return Measured(seconds, read_server_seconds(home) - server, done.returncode)
+    code, of_forked = done.stderr.splitlines()[-1].split()
+    return Measured(seconds + float(of_forked), read_server_seconds(home) - server, int(code))
+
+
+def environment_of(home: Path) -> dict[str, str]:
+    return {**os.environ, "SDCERT_HOME": str(home), "PYTHONPATH": str(ROOT)}
+
+
+@contextmanager
+def start_fork_server(home: Path) -> Iterator[None]:
+    folder = home / request.FOLDER
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    home.chmod(0o700)
+    command, environment = (
+        [sys.executable, "-P", *ask.PROGRAM, str(folder), "3600"],
+        request.select_at_import(environment_of(home)),
+    )
+    with subprocess.Popen(command, env=environment, cwd=folder) as process:
+        deadline = time.monotonic() + SECONDS_TO_START
+        while not (folder / request.SOCKET).exists() and time.monotonic() < deadline:
+            time.sleep(0.1)
+        try:
+            yield
+        finally:
+            process.kill()
 
 
 def read_server_seconds(home: Path) -> float:
@@ -66,25 +109,32 @@ def main(times: Annotated[int, typer.Option(help="how often each command is run"
     rows = []
     with tempfile.TemporaryDirectory() as name:
         folder, home = Path(name), Path(name) / "home"
-        bare = min(measure(["-c", "pass"], home)[0] for _ in range(times))
-        for what, words in COMMANDS.items():
-            runs = []
-            for run in range(1 if what == ONCE else times):
-                filled = [one.format(folder=folder, run=run) for one in words]
-                runs.append(measure(["-m", "flows.cli", *filled], home))
-            seconds, server, code = min(runs)
-            rows.append(
-                {
-                    "command": what,
-                    "CPU s": seconds,
-                    "server, CPU s": server,
-                    "times bare Python": seconds / bare,
-                    "exit code": code,
-                }
-            )
-            print(f"{what}: {seconds:.2f}", file=sys.stderr)
-    columns = ["command", "CPU s", "server, CPU s", "times bare Python", "exit code"]
-    print(pd.DataFrame(rows, columns=columns).round(2).to_string(index=False))
+        (folder / "watch.yaml").write_text(WATCH.format(release=RELEASE), encoding="utf-8")
+        with start_fork_server(home):
+            bare = min(measure(["-c", "pass"], home).seconds for _ in range(times))
+            for what, words in COMMANDS.items():
+                runs: dict[str, list[Measured]] = {"-m": [], "-c": []}
+                for run in range(1 if what == ONCE else times):
+                    filled = [one.format(folder=folder, run=run) for one in words]
+                    runs["-m"].append(measure(["-m", "flows.cli", *filled], home))
+                    if words[0] in ask.COMMANDS and what != ONCE:
+                        again = [one.format(folder=folder, run=f"{run}-forked") for one in words]
+                        runs["-c"].append(measure(["-c", FORKED, *again], home))
+                alone, forked = min(runs["-m"]), min(runs["-c"], default=None)
+                codes = {alone.code} | ({forked.code} if forked else set())
+                rows.append(
+                    {
+                        "command": what,
+                        "CPU s": alone.seconds,
+                        "forked, CPU s": None if forked is None else forked.seconds,
+                        "server, CPU s": alone.server,
+                        "times bare Python": alone.seconds / bare,
+                        "forked, times bare Python": None if forked is None else forked.seconds / bare,
+                        "exit code": ", ".join(map(str, sorted(codes))),
+                    }
+                )
+                print(f"{what}: {alone.seconds:.2f} {'' if forked is None else f'{forked.seconds:.2f}'}", file=sys.stderr)
+    print(pd.DataFrame(rows).round(2).to_string(index=False, na_rep=""))
 
 
 if __name__ == "__main__":
