@@ -23,7 +23,7 @@ from tasks.runtime.failures import StageFailure, hide_exceptions
 
 RETRIES = 2
 OTHER_CODE = "other-code"
-_following: dict[str, tuple[SweepExecution, TrialListener]] = {}
+_following: dict[str, tuple[SweepExecution, TrialListener, Callable[[], None]]] = {}
 _pools: list[BlockPool] = []  # the pool of this process, which is reused from block to block; a worker of a cluster has none
 
 
@@ -60,27 +60,28 @@ def _dispatch_block(storage: str, sweep: str, number: int) -> int:
 
 
 def _compute_batches(sweep: str) -> None:
-    execution, listener = _following[sweep]
+    execution, listener, finish = _following[sweep]
     execution.follow(_create_submitter(execution), listener)
+    finish()
 
 
-def run_sweep(execution: SweepExecution, listener: TrialListener, backend: ComputeBackend, pool: BlockPool) -> None:
-    """Run the flow until every trial of the sweep has a result.
+def run_sweep(
+    execution: SweepExecution, listener: TrialListener, backend: ComputeBackend, pool: BlockPool, finish: Callable[[], None]
+) -> None:
+    """Run the flow until every trial of the sweep has a result, and finish inside it.
 
     Raises InputError where the workers run other code, StageFailure where nothing could be computed at all.
     """
     name, code = execution.record.id, ""
     with ExitStack() as stack:
-        _following[name] = (execution, listener)
+        _following[name] = (execution, listener, finish)
         stack.callback(_following.pop, name)
         if backend.runner == "local":
             _pools.append(pool)
             stack.callback(_pools.pop)
         stack.enter_context(tags(f"sweep:{execution.sweep.spec.name}"))
         try:
-            compute_remaining_trials.with_options(
-                task_runner=_create_runner(backend), flow_run_name=f"{execution.sweep.spec.name} {name}"
-            )(name)
+            compute_remaining_trials.with_options(task_runner=_create_runner(backend), flow_run_name=name)(name)
         except StageFailure as failure:
             if not isinstance(failure.cause, NothingComputed):
                 raise

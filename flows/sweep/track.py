@@ -46,6 +46,7 @@ from tasks.sweep.views import compute_loss, compute_risk
 
 SECONDS_BETWEEN_COUNTS = 5.0
 COUNT = "trials done"
+PIPELINE = "pipeline"
 LONGEST_POINT_NAME = 200
 KEPT: Mapping[Region, str] = {"inside": "kept", "outside": "broken", "undecided": "undecided"}
 
@@ -109,16 +110,20 @@ def list_points(public: pa.Table, found: SweepResult, spec: SweepSpec) -> tuple[
     """
     results = Results.from_table(public)
     whole = [name for name, of in results.figures.items() if of.attribute is None and of.subgroup is None]
-    means = {name: results.aggregate_seeds(results.values(name)).mean for name in whole}
-    means["risk"] = results.aggregate_seeds(compute_risk(results, spec.risk).values).mean
-    means["loss"] = results.aggregate_seeds(compute_loss(results, spec.loss).values).mean
+    means = {  # MLflow shows the first ones first
+        "risk": results.aggregate_seeds(compute_risk(results, spec.risk).values).mean,
+        "loss": results.aggregate_seeds(compute_loss(results, spec.loss).values).mean,
+        **{name: results.aggregate_seeds(results.values(name)).mean for name in whole},
+    }
     frontier = {one.point for one in found.frontier}
     return tuple(
         TrackedPoint(
             number=number,
             policy=found.policy[number],
             frontier=number in frontier,
-            parameters={path: value for path, value in found.parameters[number].items() if is_public_axis(path)},
+            parameters={
+                path: value for path, value in found.parameters[number].items() if path == PIPELINE or is_public_axis(path)
+            },
             figures={name: float(mean[position]) for name, mean in means.items() if np.isfinite(mean[position])},
         )
         for position, number in enumerate(results.points.tolist())
@@ -137,8 +142,8 @@ def _create_child(point: TrackedPoint) -> ChildRun:
         "sdcert.policy": KEPT[point.policy],
         "sdcert.frontier": f"{point.frontier}".lower(),
     }
-    given = ", ".join(f"{path.rpartition('.')[2]} {value}" for path, value in point.parameters.items() if path != "pipeline")
-    name = f"point {point.number}: {point.parameters.get('pipeline', '')} {given}"
+    given = ", ".join(f"{path.rpartition('.')[2]} {value}" for path, value in point.parameters.items() if path != PIPELINE)
+    name = f"point {point.number}: {point.parameters[PIPELINE]} {given}"
     return ChildRun(
         id=f"point-{point.number}",
         name=name[:LONGEST_POINT_NAME].strip(),

@@ -181,11 +181,15 @@ def _run(
         from flows.sweep.artifact import show_sweep
         from flows.sweep.run import run_sweep  # imports Prefect
 
+        finished: list[_Finished] = []
+
+        def finish_and_show() -> None:
+            finished.append(finish())
+            show_sweep(execution.sweep.spec.name, execution.record.id, finished[0].points)
+
         wait_until_it_answers()
-        run_sweep(execution, progress, backend, pool)
-        finished = finish()
-        show_sweep(execution.sweep.spec.name, execution.record.id, finished.points)
-    return finished
+        run_sweep(execution, progress, backend, pool, finish_and_show)
+    return finished[0]
 
 
 def _find_sweep_file(storage: Any, file: Path | None, resume: str | None) -> Path:
