@@ -42,7 +42,7 @@ COMMANDS = {
     "init": ("init", "dataset:anes96", "-o", "{folder}/draft-{run}.yaml"),
     "doctor": ("doctor",),
     "watch, nothing new": ("watch", "{folder}/watch.yaml"),
-    "compare": ("compare", "1", "2"),
+    "compare": ("compare", "{older}", "{newer}"),
     "audit show": ("audit", "show", "2"),
     "audit find": ("audit", "find", "{folder}/anes96/latest/released.csv"),
     "verify": ("verify", "{folder}/anes96/latest/released.csv"),
@@ -115,10 +115,12 @@ def main(times: Annotated[int, typer.Option(help="how often each command is run"
             for what, words in COMMANDS.items():
                 runs: dict[str, list[Measured]] = {"-m": [], "-c": []}
                 for run in range(1 if what == ONCE else times):
-                    filled = [one.format(folder=folder, run=run) for one in words]
+                    known = [one.name for one in sorted((home / "runs").glob("*"))][:2] if (home / "runs").is_dir() else []
+                    names = {"folder": folder, "older": (*known, "")[0], "newer": (*known, "", "")[1]}
+                    filled = [one.format(**names, run=run) for one in words]
                     runs["-m"].append(measure(["-m", "flows.cli", *filled], home))
                     if words[0] in ask.COMMANDS and what != ONCE:
-                        again = [one.format(folder=folder, run=f"{run}-forked") for one in words]
+                        again = [one.format(**names, run=f"{run}-forked") for one in words]
                         runs["-c"].append(measure(["-c", FORKED, *again], home))
                 alone, forked = min(runs["-m"]), min(runs["-c"], default=None)
                 codes = {alone.code} | ({forked.code} if forked else set())
