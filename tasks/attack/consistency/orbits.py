@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tasks.attack.consistency.exchanges import NOBODY, Exchange
-from tasks.attack.neighbours.nearest import ensure_capacity
+from tasks.attack.neighbours.ties import ensure_capacity
 from tasks.microdata.compiled import njit
 from tasks.microdata.table import Booleans, Integers
 

@@ -1,17 +1,17 @@
 """Which rows are nearest to a record: one exact search, with all ties, for every distance.
 
 The plain distance (every attribute weighs the same) is a weighted mean among others. Only its inner loop is its own: it gives a
-pair up as soon as the pair is sure to be too far. Where the distance is Euclidean a search tree proposes candidates (`tree`),
-else all rows are candidates. The distance itself decides among them.
+pair up as soon as the pair is sure to be too far. Where every column adds a term of its own, and there are categories or gaps,
+trees decide (`mismatches`). Else, where the distance is Euclidean, a search tree proposes candidates (`tree`), and where it is
+not, all rows are candidates. The distance itself decides among them.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tasks.attack.neighbours.distances import (
     MISSING_AGAINST_PRESENT,
@@ -20,7 +20,13 @@ from tasks.attack.neighbours.distances import (
     aggregate_differences,
     compute_record_distance,
 )
+from tasks.attack.neighbours.mismatches import (
+    can_split_by_mismatches,
+    create_column_terms,
+    find_nearest_by_mismatches,
+)
 from tasks.attack.neighbours.record_comparison import EQUAL, ComparedColumns, write_differences
+from tasks.attack.neighbours.ties import TIE, ensure_capacity
 from tasks.attack.neighbours.tree import (
     FEWEST_RECORDS_OF_TREE,
     Decided,
@@ -34,7 +40,6 @@ from tasks.microdata.compiled import UnfitNumber, njit
 from tasks.microdata.errors import NotFollowed
 from tasks.microdata.table import Booleans, Floats, Integers
 
-TIE = 1 + 1e-9  # squared distances within this factor of the least are equal
 _PAIRS_AT_A_TIME = 1 << 23
 _MOST_OF_A_KERNEL = 1000
 _EVERYBODY = np.empty(0, dtype=np.int64)
@@ -88,19 +93,26 @@ class Search:
     def nearest(self) -> Nearest:
         """For each query all records at the least distance, ties within a relative 1e-9, and how far the next one is.
 
-        Cost: a k-d tree where the distance is Euclidean in at most 16 coordinates (see `find_embedding`) and nothing is
-        missing; else O(q c d) time, O(q c d^2) for forms with interactions; memory is linear in the records and the ties.
+        Cost: O((q + c) log c) for few attributes where each adds a term >= 0 of its own (see `find_nearest_by_mismatches` for
+        many nominal ones), and by a k-d tree where the distance is Euclidean in at most 16 coordinates (see `find_embedding`)
+        and nothing is missing; else O(q c d) time, O(q c d^2) for forms with interactions. Memory is linear in the records and
+        the ties.
         """
+        if self.is_mixed:
+            return self.find_nearest_by_mismatches()
         coordinates = self._places()
         return self.find_nearest_by_pairs() if coordinates is None else self.find_nearest_by_tree(coordinates)
 
     def find_nearest_by_pairs(self) -> Nearest:
         """`nearest` by looking at every pair."""
-        queries, searched, distance = self._prepare()
-        everybody = np.arange(len(searched))
-        return _merge(
-            [(np.arange(len(queries)), _find_nearest(queries, searched, distance, _EVERYBODY, everybody))], len(queries)
-        )
+        everybody = np.arange(len(self.queries))
+        return _merge([(everybody, self.look_at_all(everybody))], len(self.queries))
+
+    def find_nearest_by_mismatches(self) -> Nearest:
+        """`nearest` by trees over records that agree in nominal columns; of terms >= 0 alone."""
+        terms = create_column_terms(self.columns, self.form)
+        decided = find_nearest_by_mismatches(self.queries, self.searched, terms, self.look_at_all)
+        return _merge(decided, len(self.queries))
 
     def find_nearest_by_tree(self, coordinates: tuple[Floats, Floats]) -> Nearest:
         """`nearest` by a k-d tree over the places of `find_embedding`.
@@ -153,6 +165,19 @@ class Search:
         sign = np.where(self.columns.kind == EQUAL, 1.0, -1.0)
         return Search(self.searched * sign, self.queries * sign, self.columns, self.form, not self.is_turned)
 
+    @property
+    def is_mixed(self) -> bool:
+        """Are there categories or gaps, in a distance that trees can split by them?"""
+        if len(self.searched) < FEWEST_RECORDS_OF_TREE or not can_split_by_mismatches(self.columns, self.form):
+            return False
+        has_categories = bool((self.columns.kind == EQUAL).any())
+        return has_categories or bool(np.isnan(self.queries).any() or np.isnan(self.searched).any())
+
+    def look_at_all(self, some: Integers) -> Decided:
+        """The answer for some queries, by every pair."""
+        queries, searched, distance = self._prepare()
+        return _find_nearest(queries[some], searched, distance, _EVERYBODY, np.arange(len(searched)))
+
     def _prepare(self) -> tuple[Floats, Floats, _Distance]:
         """Queries, searched records and the distance for compiled functions; a kernel takes coordinates and their length."""
         columns, form = self.columns, self.form
@@ -192,16 +217,6 @@ def compute_kernel_coordinates(search: Search) -> tuple[Floats, Floats]:
         if sum(one.shape[1] for one in points) > _MOST_OF_A_KERNEL:
             raise NotFollowed(f"a kernel would need more than {_MOST_OF_A_KERNEL:,} coordinates for these categories")
     return np.ascontiguousarray(np.hstack(points)), np.ascontiguousarray(np.hstack(coordinates))
-
-
-@njit
-def ensure_capacity(values: npt.NDArray[Any], used: int) -> npt.NDArray[Any]:
-    """The array, twice as long if it is full."""
-    if used < len(values):
-        return values
-    longer = np.empty(2 * len(values), dtype=values.dtype)
-    longer[:used] = values
-    return longer
 
 
 def _merge(decided: list[tuple[Integers, Decided]], n: int) -> Nearest:

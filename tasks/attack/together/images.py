@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from tasks.attack.neighbours.distances import compute_record_distance
-from tasks.attack.neighbours.nearest import ensure_capacity
 from tasks.attack.neighbours.record_comparison import Comparison, create_comparison
+from tasks.attack.neighbours.ties import ensure_capacity
 from tasks.attack.transparency.scores import MISSING, UNBOUNDED, ImageScores, find_images, score_images
 from tasks.attack.transparency.transparency import link_by_mechanism
 from tasks.mask.methods import Mechanism

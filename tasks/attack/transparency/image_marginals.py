@@ -9,8 +9,8 @@ import numpy as np
 from tasks.attack.linkage.pair_marginals import MOST_PAIRS_JOINTLY, WeighedPairs
 from tasks.attack.linkage.pair_marginals import compute_pair_marginals as jointly
 from tasks.attack.neighbours.distances import compute_record_distance
-from tasks.attack.neighbours.nearest import TIE, ensure_capacity
 from tasks.attack.neighbours.record_comparison import Comparison
+from tasks.attack.neighbours.ties import TIE, ensure_capacity
 from tasks.attack.transparency.intersection import Conditions
 from tasks.attack.transparency.scores import MISSING, UNBOUNDED, ImageScores, find_images, score_images
 from tasks.microdata.compiled import njit

@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from tasks.attack.neighbours.distances import compute_record_distance
-from tasks.attack.neighbours.nearest import TIE, ensure_capacity
 from tasks.attack.neighbours.record_comparison import Comparison
+from tasks.attack.neighbours.ties import TIE, ensure_capacity
 from tasks.attack.transparency.likelihood import TIE as TIE_OF_LOGARITHMS
 from tasks.attack.transparency.likelihood import LikelihoodTables, add_evidence, rule_out, weigh
 from tasks.microdata.compiled import njit

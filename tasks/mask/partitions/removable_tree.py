@@ -108,7 +108,7 @@ def _split_into_leaves(points: Floats, records: Integers, leaves: int) -> Intege
         for leaf in range(0, leaves, width):
             start, middle, stop = n * leaf // leaves, n * (leaf + width // 2) // leaves, n * (leaf + width) // leaves
             part = order[start:stop]
-            _select(_widest(points, part), part, middle - start)
+            select_smallest(_widest(points, part), part, middle - start)
         width //= 2
     return order
 
@@ -129,7 +129,7 @@ def _widest(points: Floats, part: Integers) -> Floats:
 
 
 @njit
-def _select(values: Floats, records: Integers, middle: int) -> None:
+def select_smallest(values: Floats, records: Integers, middle: int) -> None:
     """Hoare's selection, in place: no value before place `middle` is above one from there on."""
     low, high = 0, len(values) - 1
     while low < high:
