@@ -32,13 +32,13 @@ from threadpoolctl import threadpool_limits
 
 from tasks.attack.inference.experiment import create_experiment
 from tasks.attack.inference.model_based_disclosure import DEFAULT_INFERENCE_ATTACKS, infer_values
-from tasks.attack.inference.outcomes import InferenceResult, InferredAttribute
+from tasks.attack.inference.outcomes import InferenceOutcome, InferenceResult, InferredAttribute
 from tasks.attack.linkage.distance_linkage import DistanceLinkage, link_by_distance
 from tasks.attack.singling_out.isolation import single_out
 from tasks.mask.methods import Masking, mask
 from tasks.microdata.schema import Attribute, Role, Scale, Schema
 from tasks.microdata.table import Microdata
-from tasks.score.inference import InferenceOutcome, inference_figures
+from tasks.score.inference import inference_figures
 from tasks.score.singling_out import singling_out_figures
 
 PEERS = Path(__file__).parent / "peers"

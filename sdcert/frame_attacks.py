@@ -12,6 +12,13 @@ from pydantic import Field
 from flows.release import ReleaseSpec
 from sdcert.figure_tables import FigureTable, find_worst, select_declared
 from sdcert.masked_frames import MaskedFrame, RoleDeclarations, adopt, require_source
+from sdcert.people_attacks import (
+    AttackChoice,
+    describe_choice,
+    estimate_inference,
+    estimate_membership,
+    refuse_membership_of_nobody,
+)
 from sdcert.rehearsals import (
     Content,
     compute_as_stages_do,
@@ -56,7 +63,8 @@ class AttackList(Spec):
 class AttackFigures(FigureTable):
     """What attacks on a masked data frame found: figures by measure (see `FigureTable`).
 
-    masked: what was attacked. results: of each attack and intruder, with its status and what it knows.
+    masked: what was attacked. results: of each linkage attack and intruder, with its status and what it knows.
+    about_people: of the figures those of membership and inference.
     """
 
     masked: MaskedFrame = field(repr=False)
@@ -64,6 +72,7 @@ class AttackFigures(FigureTable):
     content: Content = field(repr=False)
     attacks: tuple[Attack, ...] = field(repr=False)
     results: tuple[AttackResult, ...] = field(repr=False)
+    about_people: tuple[Estimate, ...] = field(repr=False, default=())
 
     @property
     def worst(self) -> Estimate | None:
@@ -84,24 +93,33 @@ def attack(
     *,
     mechanism: Sequence[Mapping[str, Any]] | None = None,
     attacks: Sequence[str | Mapping[str, Any]] | None = None,
+    membership: AttackChoice = False,
+    inference: AttackChoice = False,
     insiders: bool = False,
     curve: bool = False,
     declare: RoleDeclarations | None = None,
+    control: Any = None,
     **intruder: Any,
 ) -> AttackFigures:
-    """Attack a masked data frame by linkage, as `sdcert certify` does.
+    """Attack a masked data frame as `sdcert certify` does: by linkage, and if asked by membership and inference.
 
     frame: what was masked. masked: what `mask` or `adopt` returned, or a data frame that another tool made of it, row by row.
     knows: the attributes whose original values the declared intruder knows; default: all quasi-identifiers.
-    mechanism, declare: of a data frame from elsewhere, as `adopt`.
-    attacks: their names (`sdcert methods attack`), or entries as in `attacks` of a release file; default: those that the
-        masking must face.
-    insiders: attack also as insiders, each of whom knows one more published attribute. curve: also as intruders who know only
-        the first 1, 2, ... of these attributes, for the chart. Both are always tried when a release is certified.
+    mechanism, declare, control: of a data frame from elsewhere, as `adopt`.
+    attacks: names of linkage attacks (`sdcert methods attack`), or entries as in `attacks` of a release file; default: those
+        that the masking must face; `[]`: none, where membership or inference is asked.
+    membership: ask who is in the table. True: by all five attacks; or their names (`sdcert methods membership`), or entries as
+        in a release file. People who are not in the table are those of the `control` that `mask` or `adopt` was given. Without
+        one the masking is repeated on a random half of the rows: the figures are then about the masking, and say so.
+    inference: infer the confidential values that are published. True: by `model_based_disclosure`; or entries as above.
+    insiders: attack also as insiders, each of whom knows one more published attribute (for inference see its field `by`).
+        curve: also as intruders who know only the first 1, 2, ... of these attributes, for the chart. Both are always tried
+        when a release is certified.
     intruder: other fields of `intruder` in a release file: `targets`, `records`, `participation_known`, `holds`.
 
-    Membership and inference attacks are left to `sdcert certify`. Raises InputError as a release file with these fields would.
-    Cost: that of the attacks, about 1 s for 10,000 rows and two attributes.
+    Raises InputError as a release file with these fields would, and for membership in a table masked elsewhere without a
+    control. Cost: that of the attacks, about 1 s by linkage for 10,000 rows and two attributes; membership and inference train
+    models or repeat the mask, and take some seconds to a minute.
 
     >>> import pandas as pd, sdcert as sc
     >>> df = pd.DataFrame({"age": [20, 21, 30, 31], "town": [1, 1, 2, 2]})
@@ -110,19 +128,36 @@ def attack(
     (0.5, 0.25)
     """
     refuse_fields(ATTACK, intruder, _NOT_HERE)
-    found = _create_masked_frame(frame, masked, knows, mechanism, declare)
+    found = _create_masked_frame(frame, masked, knows, mechanism, declare, control)
+    about_people = describe_choice(ATTACK, membership=membership, inference=inference)
+    if "membership" in about_people:
+        refuse_membership_of_nobody(ATTACK, found)
     asked = found.content["intruder"]["knows"] if knows is None and "intruder" in found.content else knows
     threat = {**({} if asked is None else {"knows": list(asked)}), "curve": curve, **intruder}
-    content = {**found.content, "intruder": threat}
+    content = {**found.content, "intruder": threat, **about_people}
     release = create_rehearsed_release(ATTACK, content)
     with relocate_to_call(ATTACK), compute_as_stages_do():
         schema = _classify_again(found, release)
-        planned = release.attacks_to_run if attacks is None else read_attacks(attacks)
+        planned = _plan_attacks(release, attacks, about_people)
         results = tuple(_run_attacks(found, release, schema, planned, insiders=insiders))
         truth = GroundTruth.create_from_tables(found.original, found.masked, schema, found.alignment)
         subgroups = find_subgroups(found.original, schema, truth.units)
         estimates = tuple(one for result in results for one in linkage_estimates(result, truth, schema, subgroups))
-    return AttackFigures(estimates, found, schema, content, planned, results)
+        figures: tuple[Estimate, ...] = ()
+        if "membership" in about_people:
+            figures += estimate_membership(found, release, schema, planned, insiders=insiders)
+        if "inference" in about_people:
+            figures += estimate_inference(found, release, schema)
+    return AttackFigures((*estimates, *figures), found, schema, content, planned, results, figures)
+
+
+def _plan_attacks(
+    release: ReleaseSpec, attacks: Sequence[str | Mapping[str, Any]] | None, about_people: Mapping[str, Any]
+) -> tuple[Attack, ...]:
+    """The attacks by linkage; none where only others are asked for."""
+    if attacks is None:
+        return release.attacks_to_run
+    return () if about_people and not attacks else read_attacks(attacks)
 
 
 def read_attacks(attacks: Sequence[str | Mapping[str, Any]]) -> tuple[Attack, ...]:
@@ -137,12 +172,13 @@ def _create_masked_frame(
     knows: Sequence[str] | None,
     mechanism: Sequence[Mapping[str, Any]] | None,
     declare: RoleDeclarations | None,
+    control: Any,
 ) -> MaskedFrame:
     if not isinstance(masked, MaskedFrame):
-        return adopt(frame, masked, mechanism=mechanism, declare=declare, knows=knows)
-    for name, given in (("mechanism", mechanism), ("declare", declare)):
+        return adopt(frame, masked, mechanism=mechanism, declare=declare, knows=knows, control=control)
+    for name, given in (("mechanism", mechanism), ("declare", declare), ("control", control)):
         if given is not None:
-            what, remedy = "What was masked here says itself how, and what its columns are.", "give it to `mask` or `adopt`"
+            what, remedy = "This data frame was masked here, and its result has that already.", "give it to `mask` or `adopt`"
             raise InputError("known-mechanism", f"{ATTACK}: {name}", what, f"`{name}` of a data frame from elsewhere", remedy)
     require_source(masked, frame, ATTACK)
     return masked
@@ -150,7 +186,7 @@ def _create_masked_frame(
 
 def _classify_again(found: MaskedFrame, release: ReleaseSpec) -> Schema:
     """The schema, now that it is known who attacks; InputError where the table would have been masked otherwise."""
-    schema = classify(found.original, release.classify_plan)
+    schema = classify(found.source, release.classify_plan)
     same = schema.release_columns == found.schema.release_columns
     if not same or resolve_steps(release.steps, schema, "masking") != resolve_steps(release.steps, found.schema, "masking"):
         what = "What this intruder knows makes other columns quasi-identifiers, which the steps mask unless they name columns."

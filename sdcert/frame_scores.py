@@ -21,6 +21,7 @@ from tasks.microdata.schema import Schema
 from tasks.microdata.units import find_units
 from tasks.score.attack_coverage import find_unfollowed
 from tasks.score.local_privacy import refuse_limit_without_pram
+from tasks.score.methods import refuse_repeated_figures
 from tasks.score.methods import score as score_tables
 from tasks.score.policy import check_policy
 from tasks.score.reconstructed_values import estimate_reconstruction
@@ -99,7 +100,7 @@ def score(
     """
     found = _find_masked_frame(frame, masked, attacks)
     with_measures = {} if measures is None else {"measures": list(measures)}
-    of_attacks = attacks[0].content if attacks else found.content
+    of_attacks = _join_contents(attacks) if attacks else found.content
     content = {**of_attacks, **with_measures}
     release, schema = create_rehearsed_release(SCORE, content), attacks[0].schema if attacks else found.schema
     results = tuple(result for one in attacks for result in one.results)
@@ -114,6 +115,7 @@ def score(
             alignment=found.alignment,
             n_targets=find_units(found.original, schema).n_units,
         )
+        estimates = refuse_repeated_figures((*estimates, *(figure for one in attacks for figure in one.about_people)))
     planned = tuple(dict.fromkeys(spec for one in attacks for spec in one.attacks))
     return FrameScore(estimates, found, schema, content, planned, results)
 
@@ -123,7 +125,8 @@ def decide(
 ) -> RehearsedVerdict:
     """Hold the figures of a masked data frame against the lines of a policy, as `sdcert certify` does.
 
-    policy, omit: as in a release file. A line that no figure answers is undecided, such as one on membership.
+    policy, omit: as in a release file. A line that no figure answers is undecided, such as one on membership of which no attack
+        asked, or one that a rehearsal on halves of the rows answers.
 
     Raises InputError as a release file with this policy would: for a line that cannot be meant, and for an attack that the
     masking must face and that neither ran nor is in `omit`.
@@ -164,6 +167,15 @@ def _find_masked_frame(frame: Any, masked: Any, attacks: Sequence[AttackFigures]
             what, remedy = "An attack was on another table.", "give the attacks on this one"
             raise InputError("other-table", f"{SCORE}: attacks", what, "attacks on the masked data frame", remedy)
     return attacks[0].masked if attacks else found
+
+
+def _join_contents(attacks: Sequence[AttackFigures]) -> Content:
+    """What a release file would say of them together: of the intruder what the first says, of other attacks what each says."""
+    content = dict(attacks[0].content)
+    for kind in ("membership", "inference"):
+        named = [spec for one in attacks for spec in one.content.get(kind, ())]
+        content |= {kind: named} if named else {}
+    return content
 
 
 def _to_dict(criterion: Criterion) -> dict[str, Any]:

@@ -21,8 +21,10 @@ from sdcert.rehearsals import (
     to_plain,
 )
 from tasks.classify.methods import classify
+from tasks.ingest.external_table import relocate_errors
 from tasks.ingest.methods import IngestReport, ingest_raw_table
 from tasks.ingest.released_table import type_released_table
+from tasks.mask.control import harmonise_control, set_aside
 from tasks.mask.external_release.adoption import adopt as adopt_table
 from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.mask.methods import Mechanism
@@ -33,7 +35,8 @@ from tasks.microdata.alignment import Alignment, RowAlignment
 from tasks.microdata.errors import InputError
 from tasks.microdata.randomness import SEED_BYTES, stream
 from tasks.microdata.schema import Schema
-from tasks.microdata.table import Microdata
+from tasks.microdata.table import Integers, Microdata
+from tasks.microdata.units import find_units
 from tasks.runtime.artifacts import content_address
 from tasks.runtime.draws import derive_chosen_seed
 
@@ -56,8 +59,10 @@ class MaskedFrame:
     schema: Schema = field(repr=False)
     content: Content = field(repr=False)
     report: IngestReport = field(repr=False)
+    source: Microdata = field(repr=False)
     original: Microdata = field(repr=False)
     masked: Microdata = field(repr=False)
+    control: Microdata | None = field(repr=False)
     alignment: RowAlignment = field(repr=False)
     mechanisms: tuple[Mechanism, ...] = field(repr=False)
     seed: bytes = field(repr=False)
@@ -90,6 +95,7 @@ def mask(
     person: str | None = None,
     group: str | None = None,
     knows: Sequence[str] | None = None,
+    control: Any = None,
     **parameters: Any,
 ) -> MaskedFrame:
     """Mask a data frame by one method, or by several steps in order, as `sdcert certify` does.
@@ -102,6 +108,8 @@ def mask(
         out is proposed as the command line does; see `attributes` of the result.
     key, person, group: the columns that identify a row, a person with several rows, a household; they are not published.
     knows: what the intruder will know; those columns are then quasi-identifiers unless they are declared.
+    control: the share of the rows, or persons, that is set aside before masking and is not in the result, or a data frame of
+        people who are not in `frame`: `attack` then asks of them whether they are in the table. Default: nobody.
 
     Returns the published columns, masked. Raises InputError as `sdcert check`. Cost: as the method; no private folder is used.
 
@@ -118,6 +126,7 @@ def mask(
         group=group,
         masking=_list_steps(method, parameters),
         intruder=_describe_knowledge(knows),
+        control=_describe_control(control),
     )
     release = create_rehearsed_release(MASK, content)
     _refuse_steps_of_a_series(release)
@@ -125,17 +134,21 @@ def mask(
     with relocate_to_call(MASK), compute_as_stages_do():
         read = ingest_raw_table(read_frame(frame), release.ingest_plan)
         schema = classify(read.data, release.classify_plan)
-        address = content_address(read.data)
-        done = mask_table(read.data, schema, release.steps, seed=chosen, path=("mask", address))
+        rows, others = _set_control_aside(read.data, schema, release, control, chosen)
+        original = read.data if release.control_share is None else read.data.take(rows)
+        address = content_address(original)
+        done = mask_table(original, schema, release.steps, seed=chosen, path=("mask", address))
     return MaskedFrame(
-        table=create_data_frame(done.data, select_index(frame, done.record)),
+        table=create_data_frame(done.data, select_index(frame, rows[done.record])),
         notes=(*read.report.notes, *done.notes),
         schema=schema,
         content=content,
         report=read.report,
-        original=read.data,
+        source=read.data,
+        original=original,
         masked=done.data,
-        alignment=Alignment(done.record, np.argsort(done.order), read.data.n),
+        control=others,
+        alignment=Alignment(done.record, np.argsort(done.order), original.n),
         mechanisms=done.mechanisms,
         seed=chosen,
         address=address,
@@ -155,12 +168,14 @@ def adopt(
     person: str | None = None,
     group: str | None = None,
     knows: Sequence[str] | None = None,
+    control: Any = None,
 ) -> MaskedFrame:
     """Take a data frame that another tool masked, as `released` of a release file does.
 
     masked: the masked rows. mechanism: the steps by which they were masked, if they are known; they are simulated, and what
         shows otherwise is said. align: `row`: row i is that of row i of `frame`; `key`: both hold the column `key`; `none`: the
-        rows are synthetic and belong to nobody. tool: what masked it. Other arguments: as `mask`.
+        rows are synthetic and belong to nobody. tool: what masked it. control: a data frame of people who are not in `frame`.
+        Other arguments: as `mask`.
 
     Raises InputError for tables that do not fit together.
 
@@ -170,6 +185,10 @@ def adopt(
     >>> r.mechanism
     [{'attributes': ['age'], 'method': 'undeclared'}]
     """
+    if _is_share(control):
+        what, allowed = "This table was made elsewhere of all rows: none can be set aside any more.", "a data frame, or nothing"
+        remedy = "give people of the same kind who are not in `frame`"
+        raise InputError("control-comes-late", f"{ADOPT}: control", what, allowed, remedy, value=control)
     released = {"table": "masked data frame", "align": align, "mechanism": mechanism, "tool": tool}
     content = create_release_content(
         declare,
@@ -178,6 +197,7 @@ def adopt(
         group=group,
         released={name: value for name, value in released.items() if value is not None},
         intruder=_describe_knowledge(knows),
+        control=_describe_control(control),
     )
     release = create_rehearsed_release(ADOPT, content)
     plan, chosen = release.adoption_plan, _choose_seed(seed)
@@ -188,6 +208,7 @@ def adopt(
         schema = classify(read.data, release.classify_plan)
         given = type_released_table(read_frame(masked, "masked data frame"), plan.create_reading_plan(schema))
         done = adopt_table(read.data, schema, plan, given.data, given.notes)
+        _, others = _set_control_aside(read.data, schema, release, control, chosen)
         address = content_address(read.data)
     position = stream(chosen, "adopt", address, *done.data.names).permutation(done.data.n)  # whoever made it, rows are shuffled
     return MaskedFrame(
@@ -196,8 +217,10 @@ def adopt(
         schema=schema,
         content=content,
         report=read.report,
+        source=read.data,
         original=read.data,
         masked=done.data,
+        control=others,
         alignment=replace(done.alignment, position=position),
         mechanisms=done.mechanisms,
         seed=chosen,
@@ -206,14 +229,14 @@ def adopt(
 
 
 def require_source(masked: MaskedFrame, frame: Any, call: str) -> Microdata:
-    """The table that was masked; InputError where the frame holds another one now."""
+    """The table that was masked, and the control that was set aside of it; InputError where the frame holds another one now."""
     release = create_rehearsed_release(call, masked.content)
     with relocate_to_call(call):
         read = ingest_raw_table(read_frame(frame), release.ingest_plan)
-    if not read.data.arrow.equals(masked.original.arrow):
+    if not read.data.arrow.equals(masked.source.arrow):
         what, remedy = "The data frame is not the one that was masked.", "give the one that was masked, or mask this one"
         raise InputError("other-source", call, what, "the data frame as it was when it was masked", remedy)
-    return masked.original
+    return masked.source
 
 
 def _list_steps(method: Steps, parameters: Mapping[str, Any]) -> list[Any]:
@@ -228,6 +251,32 @@ def _list_steps(method: Steps, parameters: Mapping[str, Any]) -> list[Any]:
 
 def _describe_knowledge(knows: Sequence[str] | None) -> dict[str, Any] | None:
     return None if knows is None else {"knows": list(knows)}
+
+
+def _describe_control(control: Any) -> Any:
+    """As a release file says it: a share, or a table, whose rows are given beside it."""
+    return control if control is None or _is_share(control) else {"table": "control"}
+
+
+def _is_share(control: Any) -> bool:
+    return isinstance(control, str | bool | int | float | np.number)
+
+
+def _set_control_aside(
+    source: Microdata, schema: Schema, release: ReleaseSpec, control: Any, seed: bytes
+) -> tuple[Integers, Microdata | None]:
+    """The rows that are masked, and the people who are not in the table, drawn of the source or given; None: there are none."""
+    share, plan = release.control_share, release.control_plan
+    if share is not None:
+        rng = stream(seed, "control", content_address(source))
+        rows, aside = set_aside(find_units(source, schema), share, rng=rng)
+        return rows, source.take(aside)
+    everybody = np.arange(source.n, dtype=np.int64)
+    if plan is None:
+        return everybody, None
+    with relocate_errors("control"):
+        read = ingest_raw_table(read_frame(control, "control"), plan)
+    return everybody, harmonise_control(source, read.data, schema, release.key)
 
 
 def _choose_seed(seed: int | None) -> bytes:

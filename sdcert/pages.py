@@ -43,11 +43,18 @@ def render_verdict(verdict: RehearsedVerdict) -> str:
 
 
 def render_attack_figures(figures: AttackFigures) -> str:
-    """The rates of the attacks, and the charts of the report in its internal edition."""
-    found = figures.to_frame()
-    rates = found[(found["measure"] == "reidentification") & found["subgroup"].isna()]
+    """The figures of each question that was asked, and of linkage the charts of the report in its internal edition."""
+    tables = "".join(_render_kind(figures, caption, measures) for caption, measures in _KINDS)
+    if not figures.results:
+        return tables
     page = _create_environment().get_template("charts.html").render(figures=_draw_charts(figures))
-    return render_table("Re-identification", rates.reset_index(drop=True)[_SHOWN]) + frame_page(page)
+    return tables + frame_page(page)
+
+
+def _render_kind(figures: FigureTable, caption: str, measures: tuple[str, ...]) -> str:
+    found = figures.to_frame()
+    asked = found[found["measure"].isin(measures) & found["subgroup"].isna()]
+    return "" if asked.empty else render_table(caption, asked.reset_index(drop=True)[_SHOWN])
 
 
 def render_table(caption: str, table: pd.DataFrame) -> str:
@@ -65,6 +72,11 @@ def frame_page(page: str) -> str:
     return _create_environment().get_template("frame.html").render(page=page)
 
 
+_KINDS = (
+    ("Re-identification", ("reidentification",)),
+    ("Membership", ("membership_auc", "membership_advantage", "insider_membership_auc")),
+    ("Inference", ("inference_excess", "inference_asserted")),
+)
 _SHOWN = ["measure", "attack", "intruder", "attribute", "value", "low", "high", "chance", "unit", "status"]
 
 

@@ -14,8 +14,7 @@ from tasks.attack.membership.frame import REHEARSED, Frame
 from tasks.attack.membership.inference import (
     ExperimentScope,
     MembershipExperiment,
-    create_file_experiment,
-    create_rehearsal_experiment,
+    choose_experiment,
     score_membership,
     select_repeatable_steps,
 )
@@ -43,7 +42,7 @@ from tasks.attack.outcomes.outcome import sample_unit_rows
 from tasks.attack.outputs import AnswerOutputs, AttackOutputs, MembershipOutputs, PeopleOutputs, ShadowOutputs
 from tasks.attack.threat import Intruder
 from tasks.mask.outputs import Mechanisms
-from tasks.microdata.alignment import NoAlignment, read_alignment
+from tasks.microdata.alignment import read_alignment
 from tasks.microdata.errors import Idle, NotApplicable
 from tasks.microdata.ground_truth import GroundTruth
 from tasks.microdata.randomness import stream
@@ -137,18 +136,11 @@ def choose_people(
     """
     store = Store()
     original, attributes = store.table(data), store.record(schema, Schema)
-    rng = stream(read_seed(draw), "membership", content_address(original))
+    rows = None if alignment is None else read_alignment(store.table(alignment), original.n)
+    tables = (original, None if control is None else store.table(control), store.table(masked), rows)
+    steps, address = store.record(mechanisms, Mechanisms), content_address(original)
     try:
-        if control is not None:
-            record = np.arange(original.n)
-            if alignment is not None:
-                rows = read_alignment(store.table(alignment), original.n)
-                record = record if isinstance(rows, NoAlignment) else np.asarray(rows.record)
-            tables = (original, store.table(control), store.table(masked))
-            asked = create_file_experiment(*tables, record, attributes, rng=rng)
-        else:
-            steps = select_repeatable_steps(store.record(mechanisms, Mechanisms))
-            asked = create_rehearsal_experiment(original, attributes, steps, seed=read_seed(draw), rng=rng)
+        asked = choose_experiment(*tables, attributes, steps, seed=read_seed(draw), address=address)
     except NotApplicable as answer:
         asking = ExperimentScope(REHEARSED if control is None else "this file", answer.reason)
         unasked: PeopleOutputs = {"asking": store.put_record(asking)}

@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from tasks.attack.inference.model_based_disclosure import AGREES, FROM, RIGHT, SURE
-from tasks.attack.inference.outcomes import InferenceResult, InferredAttribute
+from tasks.attack.inference.outcomes import InferenceOutcome, InferenceResult, InferredAttribute
 from tasks.attack.linkage.assertable_links import compute_assertion_shares
 from tasks.microdata.estimate import Estimate
 from tasks.microdata.interval import ERROR, Interval, compute_bounded_mean_interval
@@ -39,15 +39,6 @@ from tasks.score.subgroups import Subgroup, find_subgroups
 
 INPUTS = "inputs"  # parameter of a figure: from how many known attributes
 Columns = dict[str, Floats]  # see `infer_values`
-
-
-@dataclass(frozen=True, slots=True)
-class InferenceOutcome:
-    """What an attack found, and of whom. people, fates: as in `InferenceOutputs`; None: it did not run."""
-
-    result: InferenceResult
-    people: Microdata | None = None
-    fates: Microdata | None = None
 
 
 def inference_figures(outcomes: tuple[InferenceOutcome, ...], schema: Schema, counts: Counts) -> tuple[Estimate, ...]:

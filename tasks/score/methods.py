@@ -85,11 +85,13 @@ def score(
         )
     )
     if isinstance(alignment, NoAlignment):
-        return _distinct((*by_attack, *compute_synthetic_figures(TablePair(original, masked, schema, mechanisms), measures)))
+        return refuse_repeated_figures(
+            (*by_attack, *compute_synthetic_figures(TablePair(original, masked, schema, mechanisms), measures))
+        )
     released = original if alignment.complete else original.take(alignment.record)
     tables = RowwiseTablePair(released, masked, schema, mechanisms, original)
     chosen = (estimate for spec in (*ALWAYS, *measures) for estimate in _compute_measure(tables, spec))
-    return _distinct((*by_attack, *dict.fromkeys(chosen), *compute_family(MEASURES.values(), tables)))
+    return refuse_repeated_figures((*by_attack, *dict.fromkeys(chosen), *compute_family(MEASURES.values(), tables)))
 
 
 def _estimate_joined(
@@ -135,7 +137,8 @@ def _compute_measure(tables: RowwiseTablePair, spec: SelectedMeasure) -> tuple[E
             assert_never(spec)
 
 
-def _distinct(estimates: tuple[Estimate, ...]) -> tuple[Estimate, ...]:
+def refuse_repeated_figures(estimates: tuple[Estimate, ...]) -> tuple[Estimate, ...]:
+    """The figures, no two of which have one id; else InputError."""
     seen: set[str] = set()
     for estimate in estimates:
         if estimate.id in seen:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from tasks.attack.inference.outcomes import InferenceOutputs, InferenceResult
+from tasks.attack.inference.outcomes import InferenceOutcome, InferenceOutputs, InferenceResult
 from tasks.attack.membership.answers import Answers
 from tasks.attack.membership.frame import Frame
 from tasks.attack.membership.inference import ExperimentScope
@@ -28,7 +28,7 @@ from tasks.microdata.units import find_units
 from tasks.runtime.artifacts import Store
 from tasks.runtime.stages import stage
 from tasks.score.attack_coverage import find_unfollowed
-from tasks.score.inference import InferenceOutcome, inference_figures
+from tasks.score.inference import inference_figures
 from tasks.score.joined_releases import JoinedTruth, judge_releases
 from tasks.score.membership.membership_figures import MembershipOutcome, membership_figures, withdraw_unlike_figures
 from tasks.score.methods import SelectedMeasure, score

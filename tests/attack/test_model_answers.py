@@ -7,13 +7,13 @@ import pandas as pd
 import pytest
 
 from tasks.attack.inference.model_answers import AskedPeople, infer_feature, infer_target, list_model_secrets, select_asked
-from tasks.attack.inference.outcomes import InferenceResult, InferredAttribute
+from tasks.attack.inference.outcomes import InferenceOutcome, InferenceResult, InferredAttribute
 from tasks.attack.membership.frame import create_frame
 from tasks.microdata.errors import NotApplicable
 from tasks.microdata.schema import Attribute, Role, Scale, Schema
 from tasks.microdata.table import Microdata
 from tasks.microdata.units import Units, find_units
-from tasks.score.inference import InferenceOutcome, inference_figures
+from tasks.score.inference import inference_figures
 from tasks.score.policy import PolicyLine
 from tasks.score.verdict import decide
 from tasks.train.examples import Examples, Feature, create_encoder

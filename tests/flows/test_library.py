@@ -13,6 +13,8 @@ import sdcert as sc
 
 NOISE = {"method": "noise", "kind": "independent", "attributes": ["town"], "sd_percent": 30}
 PARTLY_RANDOM = [{"method": "microaggregation", "attributes": ["age", "income"], "k": 4}, NOISE]
+MEMBERSHIP = ["closest_record", "density_ratio", "linkage_score", "values_present", "law_ratio"]
+TREE = {"method": "model_based_disclosure", "learners": ["decision_tree", "nearest_neighbours"]}
 KNOWN = ["age", "income", "town"]
 
 
@@ -89,6 +91,22 @@ def test_a_chosen_seed_gives_the_figures_of_a_rehearsed_release(furnished, tmp_p
     verdict = sc.decide(scored, RELEASE["policy"])
     assert {"kept": "certified", "broken": "refused", "undecided": "undecided"}[verdict.outcome] == run.verdict
     assert collect_figures(rehearse(path.parent, PARTLY_RANDOM, seed=12)[1]) != collect_figures(scored)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("control", [0.3, None])
+def test_attacks_on_people_give_the_figures_of_a_rehearsed_release(furnished, tmp_path, control):
+    asked = {"membership": [{"method": name} for name in MEMBERSHIP], "inference": [TREE]}
+    change = {"masking": PARTLY_RANDOM, "seed": 11, "not_for_publication": True}
+    change |= {"policy": [{"measure": "sse_percent", "at_most": 100}], "control": control, **asked}
+    path = write_release(tmp_path / "project", change)
+    sc.certify(path, output=tmp_path / "releases")
+    frame = pd.read_csv(path.parent / "survey.csv")
+    masked = sc.mask(frame, PARTLY_RANDOM, key="person_id", declare=RELEASE["attributes"], seed=11, control=control)
+    attacked = sc.attack(frame, masked, insiders=True, **asked)
+    found = collect_figures(sc.score(frame, masked, [attacked]))
+    assert {name.partition("|")[0] for name in found} >= {"membership_auc", "inference_excess", "inference_asserted"}
+    assert found == read_figures(scorecard_of(tmp_path, newest_manifest()))
 
 
 @pytest.mark.slow

@@ -133,7 +133,77 @@ def test_a_key_aligns():
     assert sc.attack(keyed, found, ["age"], attacks=["distance_linkage"])["reidentification"] == pytest.approx(5 / 40)
 
 
+PEOPLE = pd.DataFrame({
+    "age": np.random.default_rng(1).integers(18, 90, 120),
+    "income": np.random.default_rng(2).integers(100, 9000, 120) * 10.5,
+    "ill": np.random.default_rng(3).choice(["no", "yes"], 120),
+})  # fmt: skip
+TREE = {"method": "model_based_disclosure", "learners": ["decision_tree"], "inputs_at_most": 0}
+
+
+@pytest.fixture(scope="module")
+def with_control():
+    return sc.mask(PEOPLE, [NOISE], declare=ROLES, control=0.25, seed=3)
+
+
+@pytest.fixture(scope="module")
+def asked(with_control):
+    return sc.attack(PEOPLE, with_control, attacks=[], membership=["closest_record", "values_present"], inference=[TREE])
+
+
+def test_a_control_is_set_aside_and_asked_about(with_control, asked):
+    assert len(with_control.table) == 90
+    assert with_control.table.index.isin(PEOPLE.index).all()
+    assert with_control.table["ill"].equals(PEOPLE["ill"].loc[with_control.table.index].astype("str"))
+    frame = asked.to_frame()
+    areas = frame[frame["measure"] == "membership_auc"]
+    assert areas["attack"].tolist() == ["closest_record", "values_present"]
+    assert areas["n_targets"].tolist() == [60, 60]
+    assert areas["reason"].isna().all()
+    assert asked["membership_auc"] == areas["value"].max()
+    assert pd.isna(frame.loc["inference_excess|model_based_disclosure|declared|ill", "reason"])
+    assert asked.worst is None
+    assert "membership_auc" in asked._repr_html_()
+
+
+def test_what_attacks_say_of_people_decides(with_control, asked):
+    linked = sc.attack(PEOPLE, with_control, insiders=True)
+    scored = sc.score(PEOPLE, with_control, attacks=[linked, asked])
+    lines = [("membership_auc", 1.0), ("inference_excess", 1.0), ("reidentification", 1.0)]
+    verdict = sc.decide(scored, [{"measure": name, "at_most": limit} for name, limit in lines])
+    assert verdict.to_frame()["attack"].tolist()[1:] == ["model_based_disclosure", linked.worst.attack]
+    assert verdict.to_frame()["decision"].tolist() == ["pass"] * 3
+    with pytest.raises(sc.InputError):
+        sc.score(PEOPLE, with_control, attacks=[asked, asked])
+
+
+def test_without_a_control_the_masking_is_rehearsed_and_decides_nothing():
+    masked = sc.mask(PEOPLE, [NOISE], declare=ROLES, seed=3)
+    asked = sc.attack(PEOPLE, masked, attacks=[], membership=["closest_record"], inference=[TREE])
+    frame = asked.to_frame()
+    assert frame.loc["membership_auc|closest_record", "reason"].startswith("rehearsed")
+    assert frame.loc["inference_excess|model_based_disclosure|declared|ill", "reason"].startswith("rehearsed")
+    verdict = sc.decide(sc.score(PEOPLE, masked, [asked]), [{"measure": "membership_auc", "at_most": 1.0}])
+    assert verdict.outcome == "undecided"
+
+
+def test_people_of_another_frame_are_a_control():
+    half = PEOPLE.iloc[:60], PEOPLE.iloc[60:]
+    masked = sc.mask(half[0], [NOISE], declare=ROLES, control=half[1], seed=3)
+    assert len(masked.table) == 60
+    elsewhere = {"control": half[1], "declare": ROLES, "mechanism": masked.mechanism}
+    for given, options in ((masked, {}), (masked.table, elsewhere)):
+        asked = sc.attack(half[0], given, attacks=[], membership=["closest_record"], **options)
+        assert asked.to_frame().loc["membership_auc|closest_record", "n_targets"] == 60
+
+
 WRONG = [
+    (lambda: sc.attack(FRAME, FRAME, membership=True), "membership-without-control", "sdcert.attack: membership"),
+    (lambda: sc.attack(FRAME, FRAME, membership=["closest_recrod"], control=FRAME), "in-both", "control.table"),
+    (lambda: sc.adopt(FRAME, FRAME, control=0.2), "control-comes-late", "sdcert.adopt: control"),
+    (lambda: sc.mask(FRAME, [NOISE], control=1), "release-file", "sdcert.mask: control"),
+    (lambda: sc.mask(FRAME, [NOISE], control=0.1), "control-too-small", "control"),
+    (lambda: sc.mask(FRAME, [NOISE], control=[1, 2]), "no-data-frame", "control: control"),
     (lambda: sc.mask(FRAME, "microagregation", k=3), "release-file", "sdcert.mask: masking[0]"),
     (lambda: sc.mask(FRAME, "microaggregation", k="3"), "release-file", "sdcert.mask: masking[0].k"),
     (lambda: sc.mask(FRAME, "microaggregation", k=3, size=2), "release-file", "sdcert.mask: masking[0].size"),

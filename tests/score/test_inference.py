@@ -10,7 +10,7 @@ from scipy.stats import norm
 
 from tasks.attack.inference.experiment import InferenceExperiment, create_experiment
 from tasks.attack.inference.model_based_disclosure import RIGHT, SURE, ModelBasedDisclosure, compare_models, infer_values
-from tasks.attack.inference.outcomes import InferenceResult, InferredAttribute
+from tasks.attack.inference.outcomes import InferenceOutcome, InferenceResult, InferredAttribute
 from tasks.attack.inference.secret import Secret
 from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.mask.methods import mask
@@ -18,7 +18,7 @@ from tasks.microdata.errors import InputError, NotApplicable
 from tasks.microdata.schema import Attribute, Role, Scale, Schema
 from tasks.microdata.table import Microdata
 from tasks.microdata.units import find_units
-from tasks.score.inference import InferenceOutcome, JudgedPeople, estimate_asserted, estimate_excess, inference_figures
+from tasks.score.inference import JudgedPeople, estimate_asserted, estimate_excess, inference_figures
 from tasks.score.known_release import Known
 from tasks.score.policy import PolicyLine, check_policy
 from tasks.score.verdict import decide

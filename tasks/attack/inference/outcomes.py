@@ -8,6 +8,7 @@ from typing import Literal, NotRequired, TypedDict
 from tasks.attack.membership.frame import Evaluates
 from tasks.microdata.estimate import Status
 from tasks.microdata.refs import RecordRef, TableRef
+from tasks.microdata.table import Microdata
 
 INFERS = "takes the release for lessons, and infers from what is known of a person what is not"
 
@@ -67,6 +68,15 @@ class InferenceResult:
     protocol: tuple[ProtocolCounts, ...] = ()
     status: Status = "ok"
     reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class InferenceOutcome:
+    """What an attack found, and of whom. people, fates: as in `InferenceOutputs`; None: it did not run."""
+
+    result: InferenceResult
+    people: Microdata | None = None
+    fates: Microdata | None = None
 
 
 class InferenceOutputs(TypedDict):

@@ -7,9 +7,6 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from tasks.attack.inference.anonymeter_protocol import count_by_protocol
-from tasks.attack.inference.experiment import InferenceExperiment, create_experiment, list_secrets, rehearse_inference
-from tasks.attack.inference.inference_learners import OF_REPEATED_MASK, LearnerName
 from tasks.attack.inference.model_answers import (
     FEWEST_OF_SUBGROUP,
     METHOD,
@@ -20,18 +17,16 @@ from tasks.attack.inference.model_answers import (
     list_model_secrets,
     select_asked,
 )
-from tasks.attack.inference.model_based_disclosure import RIGHT, ModelBasedDisclosure, infer_values
-from tasks.attack.inference.outcomes import InferenceOutputs, InferenceResult, InferredAttribute, ProtocolCounts
-from tasks.attack.inference.repeated_mask import RepeatedMask, repeat_mask
-from tasks.attack.membership.frame import REHEARSED
-from tasks.attack.membership.inference import ExperimentScope, select_repeatable_steps
+from tasks.attack.inference.model_based_disclosure import ModelBasedDisclosure
+from tasks.attack.inference.outcomes import InferenceOutputs, InferenceResult, InferredAttribute
+from tasks.attack.inference.table_inference import DECLARED, AttackedTables, infer_from_table
+from tasks.attack.membership.inference import ExperimentScope
 from tasks.attack.outputs import AnswerOutputs, PeopleOutputs
 from tasks.attack.task import asked_people, prepare_question
 from tasks.attack.threat import Intruder
-from tasks.mask.methods import Masking
 from tasks.mask.outputs import Mechanisms
-from tasks.microdata.alignment import NoAlignment, read_alignment
-from tasks.microdata.errors import Idle, NotApplicable, NotFollowed
+from tasks.microdata.alignment import read_alignment
+from tasks.microdata.errors import Idle, NotApplicable
 from tasks.microdata.randomness import stream
 from tasks.microdata.refs import FileRef, RecordRef, TableRef
 from tasks.microdata.schema import MEASURED, Schema
@@ -44,11 +39,6 @@ from tasks.train.spec import ModelSpec
 from tasks.train.training import Predict, create_predictor
 
 ROOMS = ("attack", "train", "mask", "classify", "ingest")
-DECLARED = "declared"
-NO_REHEARSAL = (
-    "how often the values are inferred of people who are not in the release is not known: the table was made elsewhere, and "
-    "the release file names nobody who is not in it (`control: {table: <path>}`)"
-)
 
 
 @stage("inference", rooms=ROOMS)
@@ -73,88 +63,23 @@ def infer_confidential_values(
     store = Store()
     spec, who = store.record(plan, ModelBasedDisclosure), store.record(intruder, Intruder)
     original, attributes = store.table(data), store.record(schema, Schema)
-    steps = select_repeatable_steps(store.record(mechanisms, Mechanisms))
-    by = () if who.name == DECLARED else (who.name,)
-    path = ("inference", spec.attack_id, "rehearsal" if is_rehearsal else "file", content_address(original), *by)
-    rng = stream(read_seed(draw), *path)
-    result = InferenceResult(
-        attack=spec.attack_id,
-        method=spec.method,
-        intruder=who.name,
-        evaluates=REHEARSED if is_rehearsal else "this file",
-        knows=who.knows,
-        secrets=tuple(InferredAttribute(name=name) for name in list_secrets(attributes, who.knows)),
-        learners=spec.learners,
-        p_percent=spec.p_percent,
-        fewest_of_subgroup=spec.fewest_of_subgroup,
+    rows = read_alignment(store.table(alignment), original.n)
+    tables = AttackedTables(original, None if control is None else store.table(control), store.table(masked), rows)
+    found = infer_from_table(
+        spec,
+        tables,
+        attributes,
+        store.record(mechanisms, Mechanisms),
+        who,
+        is_rehearsal=is_rehearsal,
+        can_be_rehearsed=can_be_rehearsed,
+        seed=read_seed(draw),
+        address=content_address(original),
     )
-    try:
-        if is_rehearsal and not can_be_rehearsed:
-            raise NotFollowed(NO_REHEARSAL)
-        if is_rehearsal:
-            asked = rehearse_inference(original, attributes, steps, spec.train_at_most, seed=read_seed(draw), rng=rng)
-        else:
-            rows = read_alignment(store.table(alignment), original.n)
-            record = None if isinstance(rows, NoAlignment) else np.asarray(rows.record)
-            others = None if control is None else store.table(control)
-            tables = (original, others, store.table(masked), record)
-            asked = create_experiment(*tables, attributes, spec.train_at_most, rng)
-    except NotApplicable as answer:
-        return {"result": store.put_record(replace(result, status=answer.status, reason=answer.reason))}
-    repeated = repeat_mask(asked.rows, attributes, steps, seed=read_seed(draw), path=(*path, "repeated"))
-    ran, fates = _infer_each(spec, asked, attributes, steps, result, rng, repeated)
-    ran = replace(ran, learners=_list_tried_learners(spec.learners, ran.secrets, fates))
-    return {"result": store.put_record(ran), "people": store.put_table(asked.people), "fates": store.put_table(fates)}
-
-
-def _list_tried_learners(
-    learners: tuple[LearnerName, ...], secrets: tuple[InferredAttribute, ...], fates: Microdata
-) -> tuple[LearnerName, ...]:
-    """Without those that repeat the mask, where some attribute was inferred without them."""
-    inferred = [place for place, secret in enumerate(secrets) if secret.status == "ok"]
-
-    def was_tried_of_all(name: str) -> bool:
-        return all(any(column.startswith(f"{place}|{RIGHT}{name}:") for column in fates.names) for place in inferred)
-
-    return tuple(name for name in learners if name not in OF_REPEATED_MASK or was_tried_of_all(name))
-
-
-def _infer_each(
-    spec: ModelBasedDisclosure,
-    asked: InferenceExperiment,
-    schema: Schema,
-    steps: tuple[Masking, ...],
-    result: InferenceResult,
-    rng: np.random.Generator,
-    repeated: RepeatedMask | None,
-) -> tuple[InferenceResult, Microdata]:
-    columns = {"member": pa.array(asked.is_member)}
-    secrets = []
-    for place, secret in enumerate(result.secrets):
-        known = tuple(name for name in result.knows if name != secret.name)
-        one = replace(secret, is_number=schema[secret.name].scale in MEASURED)
-        try:
-            found = infer_values(spec, asked, schema, steps, known, secret.name, rng, repeated)
-        except NotApplicable as answer:
-            secrets.append(replace(one, status=answer.status, reason=answer.reason))
-            continue
-        secrets.append(replace(one, inputs=found.inputs))
-        columns |= {f"{place}|{name}": found.fates.column(name) for name in found.fates.names}
-    has_control = bool((~asked.is_member).any())
-    protocol = _follow_protocol(asked, schema, steps, result, rng) if spec.protocol == "anonymeter" else ()
-    ran = replace(result, secrets=tuple(secrets), has_control=has_control, population=asked.population, protocol=protocol)
-    return ran, Microdata.from_columns(columns)
-
-
-def _follow_protocol(
-    asked: InferenceExperiment, schema: Schema, steps: tuple[Masking, ...], result: InferenceResult, rng: np.random.Generator
-) -> tuple[ProtocolCounts, ...]:
-    """What anonymeter counts; nothing where the people cannot be written as the release writes them."""
-    try:
-        people = asked.recode_like_release(schema, steps)
-    except NotApplicable:
-        return ()
-    return count_by_protocol(asked, people, schema, result.knows, tuple(secret.name for secret in result.secrets), rng)
+    produced: InferenceOutputs = {"result": store.put_record(found.result)}
+    if found.people is not None and found.fates is not None:
+        produced |= {"people": store.put_table(found.people), "fates": store.put_table(found.fates)}
+    return produced
 
 
 @stage("model inference", rooms=ROOMS)

@@ -24,7 +24,9 @@ from tasks.mask.coding.recoding import Recoding
 from tasks.mask.external_release.released import FalseDeclaration, Synthetic, Undeclared
 from tasks.mask.methods import Masking, Mechanism, mask
 from tasks.mask.step import MaskStep
+from tasks.microdata.alignment import Alignment, RowAlignment
 from tasks.microdata.errors import InputError, NotFollowed
+from tasks.microdata.randomness import stream
 from tasks.microdata.schema import Schema
 from tasks.microdata.table import Integers, Microdata
 from tasks.microdata.units import find_units
@@ -111,6 +113,30 @@ def create_rehearsal_experiment(
     member = np.zeros(units.n_units, dtype=bool)
     member[units.of_row[half[done.record]]] = True
     return MembershipExperiment(original, create_frame(units, member, ~inside, evaluates=REHEARSED, rng=rng), done.data)
+
+
+def choose_experiment(
+    original: Microdata,
+    control: Microdata | None,
+    masked: Microdata,
+    rows: RowAlignment | None,
+    schema: Schema,
+    mechanisms: tuple[Mechanism, ...],
+    *,
+    seed: bytes,
+    address: str,
+) -> MembershipExperiment:
+    """Ask of the file where people are known who are not in it, and of a rehearsal on a random half where nobody is.
+
+    control: those people. rows: whose the masked rows are; None: each is that of its record. seed, address: of the draw and of
+    the original; they choose who is asked about.
+    Raises NotFollowed as `create_file_experiment` and `create_rehearsal_experiment`.
+    """
+    rng = stream(seed, "membership", address)
+    if control is None:
+        return create_rehearsal_experiment(original, schema, select_repeatable_steps(mechanisms), seed=seed, rng=rng)
+    record = np.asarray(rows.record) if isinstance(rows, Alignment) else np.arange(original.n)
+    return create_file_experiment(original, control, masked, record, schema, rng=rng)
 
 
 def score_membership(
