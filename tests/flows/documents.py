@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -30,6 +32,12 @@ def text_of(page: str) -> str:
 def blocks(*kinds: str) -> list[tuple[str, str]]:
     """Every block of some kinds: its page, and its text."""
     return [(page, text) for page in PAGES for kind, text in _FENCE.findall(text_of(page)) if kind in kinds]
+
+
+def commands(text: str) -> Iterator[list[str]]:
+    """The words of each `sdcert ...` of a block, without its comment."""
+    for said in re.findall(r"^(?:\$ )?(?:.*; )?(?:\.venv/bin/)?sdcert ([a-z].*)$", text, re.MULTILINE):
+        yield from (shlex.split(part, comments=True) for part in said.split(" && sdcert "))
 
 
 def written(folder: Path, text: str, base: dict[str, object]) -> Path:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from pathlib import Path
 
 import pytest
@@ -15,6 +14,7 @@ from documents import (
     README,
     SUBJECTS,
     blocks,
+    commands,
     table_of_the_release_file,
     tables_of_the_attacks,
     text_of,
@@ -51,7 +51,8 @@ def test_every_example_is_read(tmp_path, page, text):
         path.write_text(text)
         assert load_watch(path).spec.name == "staff"
     elif "pipelines:" in text:
-        path.write_text(text.replace("params/releases", str(ROOT / "params" / "releases")))
+        named = text.replace("params/releases", str(ROOT / "params" / "releases"))
+        path.write_text(named.replace("base: release.yaml", "base: staff.yaml"))
         assert load_sweep(path).spec.name == "my-sweep"
     else:
         assert load_draft(written(tmp_path, text, BASE)).policy
@@ -82,12 +83,6 @@ def test_the_examples_of_attacks_are_certified_and_each_attack_answers(sdcert, t
     silent = {one["attack"] for one in of_declared if one["status"] != "ok"}
     assert silent == {0: set(), 2: {"transparency"}}[i]  # a partition cannot be repeated from a half of the records
     assert len(of_declared) == {0: 8, 2: 3}[i]
-
-
-def commands(text):
-    """The words of each `sdcert ...` of a block, without its comment."""
-    for said in re.findall(r"^(?:\$ )?(?:.*; )?(?:\.venv/bin/)?sdcert ([a-z].*)$", text, re.MULTILINE):
-        yield from (shlex.split(part, comments=True) for part in said.split(" && sdcert "))
 
 
 def test_every_command_is_one_and_has_its_options():

@@ -1,10 +1,13 @@
 """`import sdcert` beside the command line: the same runs, and of rehearsals the same figures to the last digit."""
 
+import ast
+import doctest
 import os
 
 import numpy as np
 import pandas as pd
 import pytest
+from documents import blocks, commands
 from outcomes import newest_manifest, scorecard_of
 from release_files import RELEASE, survey, write_release
 from sweep_files import write_sweep
@@ -78,6 +81,33 @@ def test_certify_verify_and_find_as_the_command_line_does(furnished, tmp_path):
     with pytest.raises(sc.InputError) as caught:
         sc.certify(write_release(tmp_path / "project", {"masking": [{**RELEASE["masking"][0], "k": 1}]}))
     assert "line" in caught.value.where
+
+
+@pytest.mark.slow
+def test_every_block_of_the_page_runs_as_it_stands(furnished, sdcert, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    shown = []
+    for page, text in blocks("python", "yaml", "sh"):
+        if page != "docs/LIBRARY.md":
+            continue
+        if text.startswith("# "):
+            (tmp_path / text.splitlines()[0].removeprefix("# ")).write_text(text)
+        elif text.startswith("sdcert "):
+            (words,) = commands(text)
+            assert sdcert(*words).code == 0
+        else:
+            code = doctest.script_from_examples(text) if ">>> " in text else text
+            for statement in ast.parse(code).body:
+                is_shown = isinstance(statement, ast.Expr) and ">>> " not in text
+                compiled = compile(ast.unparse(statement), page, "eval" if is_shown else "exec")
+                shown += [eval(compiled, names)] if is_shown else []  # noqa: S307  our own page
+                exec(compiled, names) if not is_shown else None  # noqa: S102
+    _, (verdict, scorecard, report, certificate, table), verified, runs, known, frontier = shown
+    assert (verdict, scorecard["verdict"], len(table)) == ("certified", "certified", 40)
+    assert report.exists() and certificate.exists() and verified and known
+    assert runs["release"].tolist() == ["survey"]
+    assert len(frontier) >= 1
 
 
 @pytest.mark.slow
