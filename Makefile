@@ -12,7 +12,7 @@ SUPPORTED := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13)
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 	"$$p" -c "$(SUPPORTED)" 2>/dev/null && echo "$$p" && break; done)
 
-.PHONY: help setup certify test test-slow test-long test-all lint lint-quick audit format schema lock clean
+.PHONY: help setup certify test test-slow test-long test-all lint lint-quick audit format notebooks schema lock clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -61,6 +61,9 @@ audit: $(READY)  ## known vulnerabilities of what requirements.lock pins; fails 
 format: $(READY)  ## let ruff format and mend what it can
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+notebooks: $(READY)  ## run docs/notebooks anew and store what their cells show
+	$(BIN)/python .ci/notebooks.py
 
 schema: $(READY)  ## write params/schema/ anew from the models
 	$(BIN)/python -m flows.schemas

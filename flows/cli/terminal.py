@@ -25,10 +25,20 @@ SECONDS_A_COLUMN = 0.02  # of reading and checking one, on one core of 2020; att
 
 
 def terminal(*, stderr: bool = False, soft_wrap: bool = False, width: int | None = None) -> Console:
-    """Standard output, or standard error, on which nothing in a text is a command."""
+    """Standard output, or standard error, on which nothing in a text is a command. In a notebook too it is a stream: Rich would
+    make each line an output of the cell, in HTML.
+    """
     from rich.console import Console
 
-    return Console(stderr=stderr, soft_wrap=soft_wrap, width=width, markup=False, emoji=False, highlight=False)
+    return Console(
+        stderr=stderr,
+        soft_wrap=soft_wrap,
+        width=width,
+        markup=False,
+        emoji=False,
+        highlight=False,
+        force_jupyter=False,
+    )
 
 
 def console() -> Console:
