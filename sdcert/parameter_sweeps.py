@@ -18,7 +18,8 @@ class ParameterSweep:
 
     id: names it to `sdcert sweep promote`. risk, loss: what the axes of the map are. frontier: the points that no other beats,
     one row each, with the values of their parameters, risk, loss, and whether they keep the policy (None: not decided).
-    table: one row for each trial.
+    table: one row for each trial. reasons: why trials were not carried out, or have no risk or no loss, with how many have
+    each. A point without both figures is not on the frontier.
     """
 
     id: str
@@ -26,12 +27,15 @@ class ParameterSweep:
     loss: str
     frontier: pd.DataFrame
     table: pd.DataFrame = field(repr=False)
+    reasons: dict[str, int]
     described: dict[str, Any] = field(repr=False)
 
     def _repr_html_(self) -> str:
         from sdcert.pages import render_table
 
-        return render_table(f"{self.id}: risk {self.risk}; loss {self.loss}", self.frontier)
+        shown = render_table(f"{self.id}: risk {self.risk}; loss {self.loss}", self.frontier)
+        left_out = pd.DataFrame(list(self.reasons.items()), columns=["reason", "trials"])
+        return shown if left_out.empty else shown + render_table("Not on the map", left_out)
 
 
 def sweep(path: str | os.PathLike[str], *, workers: int | None = None, store: str | None = None) -> ParameterSweep:
@@ -60,4 +64,5 @@ def sweep(path: str | os.PathLike[str], *, workers: int | None = None, store: st
 def _create_sweep(described: dict[str, Any], table: pd.DataFrame) -> ParameterSweep:
     rows = [{**{name: one[name] for name in one if name != "parameters"}, **one["parameters"]} for one in described["frontier"]]
     frontier = pd.DataFrame(rows).set_index("point") if rows else pd.DataFrame()
-    return ParameterSweep(described["id"], described["risk"], described["loss"], frontier, table, described)
+    reasons = {**described["reasons"], **described["nowhere"]}
+    return ParameterSweep(described["id"], described["risk"], described["loss"], frontier, table, reasons, described)

@@ -145,3 +145,5 @@ def test_a_sweep_gives_its_frontier(furnished, tmp_path, monkeypatch):
     assert found.frontier.index.name == "point"
     assert np.isfinite(found.frontier[["risk", "loss"]].to_numpy()).all()
     assert len(found.table) >= len(found.frontier) > 0
+    assert sum(found.reasons.values()) == (found.table["status"] != "ok").sum() > 0
+    assert found._repr_html_().count("<table>") == 2
