@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tasks.attack.linkage.distance_linkage import DistanceLinkage, link_by_distance
 from tasks.attack.task import scored_targets
 from tasks.microdata.schema import Attribute, Role, Scale, Schema
 from tasks.microdata.table import Microdata
@@ -43,3 +44,20 @@ def test_a_sample_of_persons(data):
     assert sorted(found.tolist()) == np.flatnonzero(np.isin(who, list(drawn))).tolist()
     # all rows of a person stand together, so that the order of the rows is that of the draw
     assert len(np.flatnonzero(np.diff(who[found]))) == 8
+
+
+@pytest.mark.parametrize("kind", ["euclidean", "mahalanobis", "gower", "kernel"])
+def test_the_links_of_targets_depend_on_nobody_else(table, kind):
+    rng, n = np.random.default_rng(9), 60
+    group = [None if code == 3 else "abc"[code] for code in rng.integers(0, 4, n)]
+    columns = {"x": rng.integers(0, 12, n), "y": rng.integers(0, 5, n), "group": group}
+    data, schema = table(columns, scales={"group": Scale.NOMINAL})
+    masked, targets = data.replace_column("x", data.column("x").take(rng.permutation(n))), np.array([41, 3, 17])
+    spec = DistanceLinkage.model_validate({"method": "distance_linkage", "distance": {"kind": kind}}, strict=False)
+    some = link_by_distance(data, masked, schema, spec, schema.names, searching=targets)
+    whole = link_by_distance(data, masked, schema, spec, schema.names)
+    for part in ("starts", "classes"):
+        np.testing.assert_array_equal(getattr(some.guesses(targets), part), getattr(whole.guesses(targets), part))
+    np.testing.assert_array_equal(some.margins(targets), whole.margins(targets))
+    asked = np.isin(whole.search_class, whole.search_class[targets])
+    assert some.n_given == asked.sum() < n

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -23,6 +24,7 @@ from tasks.attack.neighbours.record_comparison import (
     create_comparison,
 )
 from tasks.attack.outcomes.links import Links
+from tasks.attack.outcomes.outcome import searching_records
 from tasks.mask.methods import Mechanism
 from tasks.microdata.errors import InputError, NotApplicable, NotFollowed
 from tasks.microdata.ground_truth import RecordPairs
@@ -114,7 +116,8 @@ class DistanceLinkage(DataAttack):
         if self.is_fitted and context.of_persons:
             raise NotFollowed("the covariance of the differences is defined for tables of one row per person")
         own, masked, schema, pairs = context.own_file, context.truth.masked, context.schema, context.truth.record_pairs
-        links = link_by_distance(own, masked, schema, self, context.knows, pairs)
+        searching = None if self.traits.depends_on_others else searching_records(context.truth.units, context.targets)
+        links = link_by_distance(own, masked, schema, self, context.knows, pairs, searching=searching)
         if self.is_fitted:
             chance = compute_permutation_chance(own, masked, schema, self, context.intruder.knows, pairs)
             return AttackFindings(links, permutation_chance=chance)
@@ -138,6 +141,8 @@ def link_by_distance(
     spec: DistanceLinkage,
     knows: tuple[str, ...],
     pairs: RecordPairs | None = None,
+    *,
+    searching: Integers | None = None,
 ) -> Links:
     """Link each record to all records at the least distance, or all records to each other one to one.
 
@@ -152,9 +157,10 @@ def link_by_distance(
     ----------
     original, masked: tables of n and m rows; the order of their rows is not used.
     knows: the attributes the intruder knows; published, at least one.
-    pairs: who is who, for a distance that follows from it.
+    pairs: who is who, for a distance that follows from it. searching: the records whose links are wanted, where each searches
+        for its own row; default: all. What is found of them depends on none of the others, whose links stand empty.
 
-    Returns the links of all records of the searching file; those to the nearest with the least squared distance and the next.
+    Returns the links of the records of the searching file; those to the nearest with the least squared distance and the next.
     A tie of t earns 1/t, so that guessing earns 1/n on average.
     Raises NotApplicable if the intruder knows nothing, or too little for the distance; InputError as `create_comparison` does,
     and for a distance that names what the table has not. Cost: as `Search.nearest` and `solve_assignment`.
@@ -163,7 +169,7 @@ def link_by_distance(
     """
     if not knows:
         raise NotApplicable("the intruder knows no published attribute")
-    return link_prepared_files(*prepare_files(original, masked, schema, spec, knows), spec, pairs)
+    return link_prepared_files(*prepare_files(original, masked, schema, spec, knows), spec, pairs, searching)
 
 
 def prepare_files(
@@ -187,8 +193,14 @@ def check_names(names: Iterable[str], schema: Schema, where: str) -> None:
             raise InputError("unknown-attribute", where, what, ", ".join(schema.release_columns), remedy, name)
 
 
-def link_prepared_files(files: Comparison, named: tuple[str, ...], spec: DistanceLinkage, pairs: RecordPairs | None) -> Links:
-    """The links by a distance of the family, between files that were prepared for it."""
+def link_prepared_files(
+    files: Comparison,
+    named: tuple[str, ...],
+    spec: DistanceLinkage,
+    pairs: RecordPairs | None,
+    wanted: Integers | None = None,
+) -> Links:
+    """The links by a distance of the family, between files that were prepared for it; of all records, or of those wanted."""
     covariance = _covariance(files, len(named), spec, pairs) if isinstance(spec.distance, Mahalanobis) else None
     form = create_distance_form(spec.distance, named, files.columns.n_attributes - len(named), covariance)
     if spec.direction == "to_release":
@@ -200,7 +212,11 @@ def link_prepared_files(files: Comparison, named: tuple[str, ...], spec: Distanc
     if spec.matching == "one_to_one":
         given = solve_assignment(search, searching, found)
         return Links(found, searching, given.starts, given.classes, least=given.least, runner_up=given.runner_up)
-    return _links(found, searching, search.nearest())
+    if wanted is None or spec.direction == "to_original":
+        return _links(found, searching, search.nearest())
+    classes = np.unique(searching[wanted])
+    answer = replace(search, queries=search.queries[classes]).nearest()
+    return _links(found, searching, _spread_answer(answer, classes, len(search.queries)))
 
 
 def compute_permutation_chance(
@@ -239,6 +255,13 @@ def _permute_pairs(rng: np.random.Generator, spec: DistanceLinkage, pairs: Recor
 
 def _links(found: Integers, searching: Integers, answer: Nearest) -> Links:
     return Links(found, searching, answer.starts, answer.found, least=answer.least, runner_up=answer.runner_up)
+
+
+def _spread_answer(answer: Nearest, classes: Integers, n: int) -> Nearest:
+    """The answer for some of n classes of records, among all; the others stand empty."""
+    sizes, least, runner_up = np.zeros(n, dtype=np.int64), np.full(n, np.inf), np.full(n, np.inf)
+    sizes[classes], least[classes], runner_up[classes] = np.diff(answer.starts), answer.least, answer.runner_up
+    return Nearest(np.append(0, np.cumsum(sizes)), answer.found, least, runner_up)
 
 
 def _own(spec: DistanceLinkage, schema: Schema, knows: tuple[str, ...]) -> tuple[str, ...]:
