@@ -26,7 +26,7 @@ COMMANDS = {
 }  # fmt: skip  # those that start no server and ask no passphrase
 PROGRAM = ("-m", "flows.fork_server.serve_forks")
 HANDED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
-BROKEN = 3
+BROKEN, INTERRUPTED = 3, 130
 SECONDS_TO_START = 20.0
 
 
@@ -34,7 +34,10 @@ def main() -> None:
     arguments, environment = sys.argv[1:], dict(os.environ)
     named = any(environment.get(name) for name in request.NAMED)
     wanted = arguments[:1] != [] and arguments[0] in COMMANDS and not named and request.read_idle_seconds(environment) > 0
-    ended = ask(arguments) if wanted else None
+    try:
+        ended = ask(arguments) if wanted else None
+    except KeyboardInterrupt:  # before the command began
+        sys.exit(INTERRUPTED)
     if ended is not None:
         _end_like(ended.code)
     from flows.cli import main as run_here

@@ -191,11 +191,9 @@ def _become_like(asked: Mapping[str, Any]) -> bool:
     request.take_request(asked)
     time.tzset()
     tempfile.tempdir = None
-    if has_prefect_files():
-        return False
     prepare_environment()
     mark_children()
-    return True
+    return not has_prefect_files()
 
 
 if __name__ == "__main__":

@@ -32,7 +32,7 @@ from tasks.runtime.settings import Home
 
 SUMS = "SHA256SUMS"
 BACKSLASH = "\\"  # begins a line of SHA256SUMS whose name has a line break or a backslash, both escaped
-MADE_AGAIN = frozenset({"locks", "compiled", "numba", "matplotlib", "tmp", "serve", "server"})
+MADE_AGAIN = frozenset({"locks", "compiled", "numba", "matplotlib", "tmp", "serve", "server", "fork-server"})
 """Folders of a home that hold nothing that is not made again by itself."""
 
 INDEX = frozenset({"index.db", "index.stamp", "checkpoint.json"})  # newer than the ledger of the backup, and made again
