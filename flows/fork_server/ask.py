@@ -14,9 +14,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from types import FrameType
-from typing import BinaryIO, NamedTuple, NoReturn
+from typing import NamedTuple, NoReturn
 
 from flows.fork_server import request
 
@@ -25,15 +26,14 @@ COMMANDS = {
     "released", "revoke", "runs", "verify", "watch",
 }  # fmt: skip  # those that start no server and ask no passphrase
 PROGRAM = ("-m", "flows.fork_server.serve_forks")
-HANDED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 BROKEN, INTERRUPTED = 3, 130
-SECONDS_TO_START = 20.0
+SECONDS_TO_START, SECONDS_TO_ANSWER = 20.0, 20.0
 
 
 def main() -> None:
     arguments, environment = sys.argv[1:], dict(os.environ)
-    named = any(environment.get(name) for name in request.NAMED)
-    wanted = arguments[:1] != [] and arguments[0] in COMMANDS and not named and request.read_idle_seconds(environment) > 0
+    wanted = bool(arguments) and arguments[0] in COMMANDS and request.can_be_kept(environment)
+    wanted = wanted and request.read_idle_seconds(environment) > 0
     try:
         ended = ask(arguments) if wanted else None
     except KeyboardInterrupt:  # before the command began
@@ -59,52 +59,86 @@ class Ended(NamedTuple):
 def ask(arguments: list[str]) -> Ended | None:
     """Let the fork server run a command; None where none did. Signals that this process gets are handed on from then on."""
     folder = request.find_folder()
-    if folder is None:
+    if folder is None or not _has_streams():
         return None
     with socket.socket(socket.AF_UNIX) as connection:
         try:
+            connection.settimeout(SECONDS_TO_ANSWER)
             connection.connect(str(folder / request.SOCKET))
+            if not request.is_of_this_user(connection):
+                return None
             content = request.write_request(arguments)
             socket.send_fds(connection, [content[:1]], [0, 1, 2])
             connection.sendall(content[1:])
-        except (OSError, ValueError):  # also where a standard stream is closed
+            begun = _read_line(connection)
+        except (OSError, ValueError):
             return None
-        answers = connection.makefile("rb")
-        if not (begun := _read_line(answers)):
+        if not begun:
             return None
+        connection.settimeout(None)
         _hand_signals_on(int(begun))
-        ended = _read_line(answers)
-    if not ended:
+        ended = _read_line(connection)
+    if not ended:  # who waited for it was killed
+        with suppress(ProcessLookupError):
+            os.kill(int(begun), signal.SIGKILL)
         sys.stderr.write("error: the process that ran the command was ended\n  to do:   run again; what was finished is kept\n")
         return Ended(BROKEN, 0.0)
     code, cpu_seconds = ended.split()
     return Ended(int(code), float(cpu_seconds))
 
 
-def _end_like(code: int) -> NoReturn:
-    if code < 0:  # it was ended by a signal, and so is this one
-        signal.signal(-code, signal.SIG_DFL)
-        os.kill(os.getpid(), -code)
-    sys.exit(code)
-
-
-def _read_line(answers: BinaryIO) -> bytes:
+def _has_streams() -> bool:
+    """Are all three standard streams open? Else the connection would get the number of one."""
     try:
-        return answers.readline()
-    except ConnectionResetError:  # it was closed before everything was read
-        return b""
+        for number in range(3):
+            os.fstat(number)
+    except OSError:
+        return False
+    return True
+
+
+def _read_line(connection: socket.socket) -> bytes:
+    """A line, byte by byte: they are short, and a connection with a time limit has no file. Nothing where it was closed."""
+    line = b""
+    while not line.endswith(b"\n"):
+        try:
+            more = connection.recv(1)
+        except ConnectionResetError:  # it was closed before everything was read
+            more = b""
+        if not more:
+            return b""
+        line += more
+    return line
 
 
 def _hand_signals_on(process: int) -> None:
     def hand_on(number: int, _: FrameType | None) -> None:
-        try:
+        with suppress(ProcessLookupError):  # it has just ended
             os.kill(process, number)
-        except ProcessLookupError:  # it has just ended
-            return
 
-    for number in HANDED_ON:
+    def stop(number: int, _: FrameType | None) -> None:
+        """Ctrl-Z stops both; this one goes on first."""
+        hand_on(signal.SIGSTOP, None)
+        signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
+        signal.signal(number, stop)
+        hand_on(signal.SIGCONT, None)
+
+    for number in request.HANDED_ON:
         if signal.getsignal(number) != signal.SIG_IGN:  # as `nohup` leaves it
             signal.signal(number, hand_on)
+    if signal.getsignal(signal.SIGTSTP) == signal.SIG_DFL:
+        signal.signal(signal.SIGTSTP, stop)
+
+
+def _end_like(code: int) -> NoReturn:
+    """End with a code; or by a signal, if the command was ended by one."""
+    if code >= 0:
+        sys.exit(code)
+    with suppress(OSError):  # of SIGKILL nothing can be set
+        signal.signal(-code, signal.SIG_DFL)
+    os.kill(os.getpid(), -code)
+    os._exit(128 - code)
 
 
 def _start_if_used_again(environment: Mapping[str, str]) -> None:
@@ -121,7 +155,7 @@ def _start_if_used_again(environment: Mapping[str, str]) -> None:
         if folder is None:
             return
         last, idle_seconds = folder / request.LAST, request.read_idle_seconds(environment)
-        again = last.exists() and time.time() - last.stat().st_mtime < idle_seconds
+        again = last.exists() and abs(time.time() - last.stat().st_mtime) < idle_seconds
         last.touch(mode=0o600)
         if again:
             _start(home, folder, environment, idle_seconds)
@@ -131,8 +165,10 @@ def _start_if_used_again(environment: Mapping[str, str]) -> None:
 
 def _start(home: Path, folder: Path, environment: Mapping[str, str], idle_seconds: float) -> None:
     log = folder / "errors"
-    if log.exists() and time.time() - log.stat().st_mtime < SECONDS_TO_START:  # another one has just been started
+    if log.exists() and abs(time.time() - log.stat().st_mtime) < SECONDS_TO_START:  # another one has just been started
         return
+    log.unlink(missing_ok=True)
+    log.touch(mode=0o600)
     with log.open("wb") as errors:
         subprocess.Popen(
             [sys.executable, "-P", *PROGRAM, str(folder), f"{idle_seconds}"],

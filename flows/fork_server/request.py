@@ -10,7 +10,10 @@ import hashlib
 import json
 import os
 import resource
+import signal
+import socket
 import stat
+import struct
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -34,6 +37,23 @@ AT_IMPORT = (
     "MLFLOW_",
 )  # which libraries read when they are imported
 NAMED = ("PREFECT_API_URL", "PREFECT_API_KEY", "PREFECT_API_AUTH_STRING", "PREFECT_SERVER_API_AUTH_STRING")
+SECRET = ("PASSWORD", "PASSPHRASE", "SECRET", "TOKEN", "KEY", "CREDENTIAL")
+LONGEST_IDLE_SECONDS = 86_400.0
+CONFINEMENT = ("ns/cgroup", "ns/ipc", "ns/mnt", "ns/net", "ns/pid", "ns/user", "ns/uts")  # namespaces, of Linux
+STATUS = (
+    "Uid:",
+    "Gid:",
+    "Groups:",
+    "NoNewPrivs:",
+    "Seccomp:",
+    "CapInh:",
+    "CapPrm:",
+    "CapEff:",
+    "CapBnd:",
+    "CapAmb:",
+    "Cpus_allowed:",
+)
+HANDED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 LIMITS = [getattr(resource, name) for name in dir(resource) if name.startswith("RLIMIT_")]
 
 
@@ -60,20 +80,55 @@ def select_at_import(environment: Mapping[str, str]) -> dict[str, str]:
     return {**select_lasting(environment), **at_import}
 
 
+def can_be_kept(environment: Mapping[str, str]) -> bool:
+    """May what outlives the command have these variables? None names a server, and none that it would get is a secret."""
+    secret = (any(word in name for word in SECRET) or "@" in value for name, value in select_at_import(environment).items())
+    return not any(environment.get(name) for name in NAMED) and not any(secret)
+
+
 def read_idle_seconds(environment: Mapping[str, str] = os.environ) -> float:
-    """How long a fork server stays when nobody uses it; 0, and what is no number: there is none."""
+    """How long a fork server stays when nobody uses it; 0, and what is no such number: there is none."""
     try:
-        return float(environment.get(IDLE, SECONDS_KEPT))
+        seconds = float(environment.get(IDLE, SECONDS_KEPT))
     except ValueError:
         return 0.0
+    return seconds if 0 <= seconds <= LONGEST_IDLE_SECONDS else 0.0
 
 
 def digest_environment(environment: Mapping[str, str]) -> str:
-    """SHA-256 of all by which what is imported could differ: the interpreter, this program, and what libraries read then."""
+    """SHA-256 of all by which the process could differ: interpreter, program, what libraries read, and what confines it."""
     given = select_at_import(environment)
     given.pop("SDCERT_HOME", None)  # the socket is in it
-    content = [sys.executable, __file__, sys.flags.optimize, sys.flags.utf8_mode, sorted(given.items())]
+    files = [Path(sys.executable).resolve(), Path(__file__).resolve()]
+    programs = [[str(file), file.stat().st_ino, file.stat().st_mtime_ns] for file in files]
+    content = [programs, sys.flags.optimize, sys.flags.utf8_mode, sorted(given.items()), _describe_confinement()]
     return hashlib.sha256(json.dumps(content).encode(errors="surrogatepass")).hexdigest()
+
+
+def _describe_confinement() -> list[object]:
+    """Who this process is and what it may do: users, groups, rights, namespaces, control group, processors."""
+    process = Path("/proc/self")
+    found: list[object] = [os.getresuid(), os.getresgid(), sorted(os.getgroups())] if hasattr(os, "getresuid") else []
+    for name in CONFINEMENT:
+        try:
+            found.append((process / name).readlink().as_posix())
+        except OSError:
+            found.append(None)
+    for name in ("status", "cgroup", "attr/current"):
+        try:
+            lines = (process / name).read_text(errors="replace").splitlines()
+        except OSError:
+            lines = []
+        found.append([line for line in lines if name != "status" or line.startswith(STATUS)])
+    return found
+
+
+def is_of_this_user(connection: socket.socket) -> bool:
+    """Is this user at the other end? False where the system cannot say so."""
+    if not hasattr(socket, "SO_PEERCRED"):
+        return False
+    found = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+    return bool(struct.unpack("3i", found)[1] == os.geteuid())
 
 
 def write_request(arguments: list[str]) -> bytes:
@@ -86,13 +141,14 @@ def write_request(arguments: list[str]) -> bytes:
         "environment": dict(os.environ),
         "umask": umask,
         "niceness": os.nice(0),
+        "ignored": [number for number in HANDED_ON if signal.getsignal(number) == signal.SIG_IGN],
         "limits": [[number, *resource.getrlimit(number)] for number in LIMITS],
     }
     return json.dumps(content).encode() + b"\n"
 
 
-def take_request(request: Mapping[str, Any]) -> None:
-    """Let this process be as the one that asked. Raises what the system raises where it cannot be."""
+def take_request(request: Mapping[str, Any]) -> bool:
+    """Let this process be as the one that asked, if it can be. Raises what the system raises."""
     os.chdir(request["folder"])
     os.environ.clear()
     os.environ.update(request["environment"])
@@ -101,3 +157,4 @@ def take_request(request: Mapping[str, Any]) -> None:
     for number, soft, hard in request["limits"]:
         if resource.getrlimit(number) != (soft, hard):
             resource.setrlimit(number, (soft, hard))
+    return bool(os.nice(0) == request["niceness"])

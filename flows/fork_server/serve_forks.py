@@ -10,6 +10,7 @@ from __future__ import annotations
 import atexit
 import gc
 import importlib
+import io
 import json
 import os
 import select
@@ -28,6 +29,7 @@ from typing import Any, NoReturn
 
 from flows.fork_server import request
 from tasks.microdata.fingerprint import SOURCES
+from tasks.runtime.project_files import LOCK, find_project_file
 
 DIGEST = request.digest_environment(os.environ)  # before anything changes it
 PROJECT = Path(__file__).resolve().parents[2]
@@ -57,20 +59,21 @@ Versions = dict[str, tuple[int, int]]
 class Command:
     """A command of somebody, in a process of its own that has yet to become like theirs."""
 
-    def __init__(self, arguments: list[str], streams: list[int]) -> None:
-        self.arguments, self.streams = arguments, streams
+    def __init__(self, arguments: list[str], streams: list[int], ignored: list[int], start: int) -> None:
+        self.arguments, self.streams, self.ignored, self.start = arguments, streams, ignored, start
 
     def run(self) -> NoReturn:
         """Run it and end this process, without freeing what was imported: that takes a third of a second."""
-        for number, stream in enumerate(self.streams):
-            os.dup2(stream, number)
-            os.close(stream)
-        for name, number, mode in (("stdin", 0, "r"), ("stdout", 1, "w"), ("stderr", 2, "w")):
-            buffering = 1 if name == "stderr" or os.isatty(number) else -1
-            errors = "backslashreplace" if name == "stderr" else "strict"
-            setattr(sys, name, os.fdopen(number, mode, buffering=buffering, errors=errors, closefd=False))
+        if not os.read(self.start, 1):  # who asked was gone before it began
+            os._exit(BROKEN)
+        os.close(self.start)
+        self._set_signals()
+        self._set_streams()
         sys.argv = ["sdcert", *self.arguments]
         from flows.cli import main
+        from tasks.runtime.servers import mark_children
+
+        mark_children()
 
         code = BROKEN
         try:
@@ -83,6 +86,25 @@ class Command:
             threading._shutdown()  # type: ignore[attr-defined]  # waits for threads, as Python does at its end
             atexit._run_exitfuncs()
             os._exit(code if _flush() else LOST_OUTPUT)
+
+    def _set_signals(self) -> None:
+        """As Python has them where nobody ignores any, and as who asked ignores them."""
+        signal.pthread_sigmask(signal.SIG_SETMASK, [])
+        for number in request.HANDED_ON:
+            own = signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL
+            signal.signal(number, signal.SIG_IGN if number in self.ignored else own)
+
+    def _set_streams(self) -> None:
+        for number, stream in enumerate(self.streams):
+            os.dup2(stream, number)
+            os.close(stream)
+        for name, number, mode in (("stdin", 0, "r"), ("stdout", 1, "w"), ("stderr", 2, "w")):
+            own = getattr(sys, name)  # made of the same variables
+            buffering = 1 if name == "stderr" or os.isatty(number) else -1
+            made = os.fdopen(number, mode, buffering=buffering, encoding=own.encoding, errors=own.errors, closefd=False)
+            if os.environ.get("PYTHONUNBUFFERED") and isinstance(made, io.TextIOWrapper):
+                made.reconfigure(write_through=True)
+            setattr(sys, name, made)
 
 
 def _flush() -> bool:
@@ -97,26 +119,36 @@ def _flush() -> bool:
 
 def serve_forks(folder: Path, idle_seconds: float) -> Command | None:
     """Answer requests; returns the command to run in a process that was forked for one, and None in every other process."""
+    versions = _read_versions()
+    os.environ.setdefault("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "CRITICAL")  # as the commands set it
     for name in IMPORTED:
         importlib.import_module(name)
-    versions = _read_versions()
+    from flows.home_server.connection import has_prefect_files
+
     gc.collect()
     gc.freeze()  # what is there now is neither looked through nor copied in forked processes
     if threading.active_count() > 1:  # which a forked process has not; the one of Arrow's allocator is made anew there
         return None
+    if has_prefect_files() or _read_versions() != versions:  # which was read, or changed, meanwhile
+        return None
     listening, own = _listen(folder / request.SOCKET)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for the forked processes
-    used = time.monotonic()
+    taken, takes = os.pipe()  # of requests that were for this server: others keep it no longer
+    used, asking = time.monotonic(), listening.fileno()
     while time.monotonic() - used < idle_seconds and _identify(folder / request.SOCKET) == own:
-        if not select.select([listening], [], [], LOOK_SECONDS)[0]:
+        ready = select.select([asking, taken], [], [], LOOK_SECONDS)[0]
+        if taken in ready:
+            os.read(taken, 1)
+            used = time.monotonic()
+        if asking not in ready:
             continue
         connection, _ = listening.accept()
-        used = time.monotonic()
         if _read_versions() != versions:
             break
         if os.fork() == 0:
             listening.close()
-            return _attend(connection)
+            os.close(taken)
+            return _attend(connection, takes)
         connection.close()
     if _identify(folder / request.SOCKET) == own:
         (folder / request.SOCKET).unlink(missing_ok=True)
@@ -141,29 +173,35 @@ def _identify(path: Path) -> tuple[int, int] | None:
 
 
 def _read_versions() -> Versions:
-    """Time and size of every file of the program, and the time of the folder of the installed packages. About 0.02 s."""
+    """Time and size of every file of the program and of the lock, and the time of the folder of the packages. About 0.02 s."""
     found = (Path(folder, name) for room in ROOMS for folder, _, names in os.walk(PROJECT / room) for name in names)
-    files = [Path(sysconfig.get_path("purelib")), *(path for path in found if path.suffix in SOURCES)]
-    return {str(path): (one.st_mtime_ns, one.st_size) for path in files if (one := path.stat())}
+    files = [Path(sysconfig.get_path("purelib")), PROJECT / "pyproject.toml", find_project_file(LOCK)]
+    files += (path for path in found if path.suffix in SOURCES)
+    return {str(path): (one.st_mtime_ns, one.st_size) for path in files if path.exists() and (one := path.stat())}
 
 
-def _attend(connection: socket.socket) -> Command | None:
+def _attend(connection: socket.socket, takes: int) -> Command | None:
     """Read a request, and fork the process that runs it; returns the command there. Here: wait, and tell how it ended."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     os.setsid()
-    asked, streams = _receive(connection)
+    asked, streams = _receive(connection) if request.is_of_this_user(connection) else (None, [])
     if asked is None or asked["digest"] != DIGEST or not _become_like(asked):
         return None
-    ends, lasts = os.pipe()
+    os.write(takes, b"1")
+    os.close(takes)
+    (ends, lasts), (start, starts) = os.pipe(), os.pipe()
     worker = os.fork()
     if worker == 0:
         connection.close()
         os.close(ends)
-        os.set_inheritable(lasts, False)
-        return Command(asked["arguments"], streams)
-    for descriptor in (lasts, *streams):
+        os.close(starts)
+        return Command(asked["arguments"], streams, asked["ignored"], start)
+    for descriptor in (lasts, start, *streams):
         os.close(descriptor)
-    connection.sendall(f"{worker}\n".encode())
+    with suppress(OSError):  # who asked is gone, and the command is not begun
+        connection.sendall(f"{worker}\n".encode())
+        os.write(starts, b"1")
+    os.close(starts)
     if ends not in select.select([ends, connection.fileno()], [], [])[0]:  # who asked is gone
         os.kill(worker, signal.SIGKILL)
     _, status, used = os.wait4(worker, 0)
@@ -183,17 +221,15 @@ def _receive(connection: socket.socket) -> tuple[Mapping[str, Any] | None, list[
 
 
 def _become_like(asked: Mapping[str, Any]) -> bool:
-    """Take the folder, the environment and the limits of who asked. False: files of Prefect's settings are there, unread."""
+    """Take the folder, the environment and the limits of who asked. False: that cannot be, or Prefect finds other settings."""
     from flows.home_server.connection import has_prefect_files
-    from tasks.runtime.servers import mark_children
     from tasks.runtime.settings import prepare_environment
 
-    request.take_request(asked)
+    is_like = request.take_request(asked)
     time.tzset()
     tempfile.tempdir = None
     prepare_environment()
-    mark_children()
-    return not has_prefect_files()
+    return is_like and not has_prefect_files()
 
 
 if __name__ == "__main__":

@@ -198,7 +198,7 @@ def find_kept_tracker() -> Tracker | None:
     used = _in_use.get()
     if used is None or used[0] != Home.current() or not records_in_home():
         return None
-    return KeptTracker()
+    return KeptTracker(used[1].api, used[1].password)
 
 
 def leave_server() -> None:

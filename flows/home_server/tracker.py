@@ -4,39 +4,42 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import threading
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from tasks.runtime.settings import Home
+from tasks.runtime.server_guard import authorization
+from tasks.runtime.settings import OF_MLFLOW, Home
 from tasks.runtime.tracking_calls import CallFailed, LocalTracker, TrackedRun
 from tasks.runtime.tracking_store import HOME_DATABASE
 
 if TYPE_CHECKING:
+    import httpx
     from fastapi import FastAPI
-    from prefect.client.orchestration import SyncPrefectClient
 
     from tasks.runtime.registry import SeriesState
 
 PATH = "/sdcert/tracking"
-SETTINGS = ("MLFLOW_TRACKING_URI", "MLFLOW_DEFAULT_ARTIFACT_ROOT")  # which the server is not given
+SECONDS_TO_ANSWER = 60.0
+ELSEWHERE = ("SDCERT_STORE_URL", "SDCERT_INDEX_URL")
 
 
 class KeptTracker:
-    """Asks the server that Prefect's settings of this process name, which must be that of this home."""
+    """Asks the Prefect server of this home, without trying again where it is gone: the command does the call itself then."""
 
-    def __init__(self) -> None:
-        self._client: SyncPrefectClient | None = None
+    def __init__(self, api: str, password: str) -> None:
+        self._api, self._password = api, password
+        self._client: httpx.Client | None = None
 
     def perform(self, call: str, tracked: TrackedRun | None, arguments: Mapping[str, Any]) -> TrackedRun | None:
         import httpx
-        from prefect.client.orchestration import get_client
 
-        asked = json.dumps({"call": call, "tracked": None if tracked is None else asdict(tracked), "arguments": arguments})
-        self._client = self._client or get_client(sync_client=True)  # its connection ends with the process
+        asked = {"call": call, "tracked": None if tracked is None else asdict(tracked), "arguments": arguments}
         try:
-            answer = self._client.request("POST", PATH, content=asked)  # type: ignore[arg-type]  # a path of ours
+            self._client = self._client or self._connect()
+            answer = self._client.post(f"{self._api}{PATH}", content=json.dumps(asked)).raise_for_status()
             found: Mapping[str, Any] = answer.json()
         except (httpx.HTTPError, ValueError) as error:
             raise ConnectionError(type(error).__name__) from None
@@ -44,10 +47,22 @@ class KeptTracker:
             raise CallFailed(found["failed"])
         return None if found["tracked"] is None else TrackedRun(**found["tracked"])
 
+    def _connect(self) -> httpx.Client:
+        """With the password, and the token by which the server knows that no page of another origin asks."""
+        import httpx
 
-def records_in_home() -> bool:
-    """Is the database of the home MLflow's, as it is where nothing else is set?"""
-    return not any(os.environ.get(name) for name in SETTINGS)
+        name = secrets.token_hex(16)
+        headers = {**authorization(self._password), "Prefect-Csrf-Client": name, "Content-Type": "application/json"}
+        client = httpx.Client(headers=headers, timeout=SECONDS_TO_ANSWER, trust_env=False)
+        token = client.get(f"{self._api}/csrf-token", params={"client": name}).raise_for_status().json()["token"]
+        client.headers["Prefect-Csrf-Token"] = token
+        return client
+
+
+def records_in_home(environment: Mapping[str, str] = os.environ) -> bool:
+    """Would the server record what this process would? It is not given where MLflow, the store or the ledger are elsewhere."""
+    set_here = {name: value for name, value in environment.items() if name.startswith("MLFLOW_")}
+    return set_here.items() <= OF_MLFLOW.items() and not any(environment.get(name) for name in ELSEWHERE)
 
 
 def add_tracker(application: FastAPI) -> None:

@@ -25,11 +25,11 @@ def show_release(scorecard: dict[str, Any], run: str, folder: Path, verdict: str
     Raises whatever Prefect raises.
     """
     word = format_verdict(scorecard["verdict"], scorecard["exceptions"])
-    lines = [f"# {scorecard['release']}: {word}", "", f"[{REPORT}]({(folder / REPORT).as_uri()}) in `{folder.name}`", ""]
+    lines = [f"# {scorecard['release']}: {word}", "", f"`sdcert open {run}` shows the report.", ""]
     lines += [f"- **{line['decision']}**: {as_markdown(describe_criterion(line))}" for line in scorecard["criteria"]]
     lines += ["", f"Run `{run}`"]
     name_flow_run(f"{scorecard['release']} {verdict}")
-    create_markdown_artifact("\n".join(lines), key=_create_page_key(scorecard["release"]), description=sentence)
+    create_markdown_artifact("\n".join(lines), key=_create_page_key(scorecard["release"]), description=as_markdown(sentence))
 
 
 def name_flow_run(name: str) -> None:

@@ -12,6 +12,13 @@ from tasks.runtime.refusals import explain_refusal
 from tasks.runtime.server_guard import guard_servers
 
 PRIVATE = 0o077  # umask: whatever is written is readable by its owner alone
+OF_MLFLOW = {
+    "MLFLOW_DISABLE_TELEMETRY": "true",
+    "MLFLOW_LOGGING_LEVEL": "CRITICAL",  # it logs errors with their traceback, and SQL with its parameters
+    "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "3",
+    "MLFLOW_HTTP_REQUEST_TIMEOUT": "20",
+    "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",  # it would stand before what --json prints
+}
 USERS_UMASK = "SDCERT_UMASK"  # the umask of the user, as octal digits: processes that this one starts find the private one
 
 
@@ -98,11 +105,7 @@ def prepare_environment() -> Home:
         "PREFECT_LOGGING_SERVER_LEVEL": "ERROR",
         "PREFECT_CLI_PROMPT": "false",
         "DO_NOT_TRACK": "1",
-        "MLFLOW_DISABLE_TELEMETRY": "true",
-        "MLFLOW_LOGGING_LEVEL": "CRITICAL",  # it logs errors with their traceback, and SQL with its parameters
-        "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "3",
-        "MLFLOW_HTTP_REQUEST_TIMEOUT": "20",
-        "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",  # it would stand before what --json prints
+        **OF_MLFLOW,
         "GX_ANALYTICS_ENABLED": "false",
         "MPLCONFIGDIR": str(home.folder("matplotlib")),
         "OMP_NUM_THREADS": "1",

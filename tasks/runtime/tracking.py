@@ -76,7 +76,7 @@ class Tracking:
         self._tracked: TrackedRun | None = None
         self._run, self._name = run, ""
         self._away = self._vanished = False
-        self._ask(OPEN, series=series, run=run, tags=_create_tags(run), again=again)
+        self._ask(OPEN, series=series, run=run, tags=_create_tags(run), again=again or kept is not None)
 
     def parameters(self, content: Mapping[str, Any]) -> None:
         self._ask("parameters", parameters=dict(flatten_parameters(content)))

@@ -15,7 +15,7 @@ LONGEST_NAME = 250
 LONGEST_PARAMETER = 6000
 AT_LEAST = "|at_least"
 _FORBIDDEN = re.compile(r"[^\w\-. :]|:(?=[0-9a-f]*(?:[^\w\-. ]))")
-_MARKUP = re.compile(r"[\\`*_{}\[\]<>&!#|~@$:]")
+_MARKUP = re.compile(r"[\\`*_{}\[\]<>&!#|~@$:]|(?<=www)\.", re.IGNORECASE)  # MLflow makes a link of `www.` too
 
 
 def metrics(estimates: Iterable[Estimate]) -> Iterable[tuple[str, float]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -13,7 +14,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from flows.fork_server import request
+from flows.fork_server import ask, request
 from flows.fork_server.serve_forks import _read_versions
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -60,14 +61,55 @@ def test_what_libraries_read_when_imported_makes_another_server_and_a_key_does_n
     assert "AWS_SECRET_ACCESS_KEY" not in request.select_at_import({"AWS_SECRET_ACCESS_KEY": "k"})
 
 
-@pytest.mark.parametrize(("text", "seconds"), [("0", 0), ("soon", 0), ("12", 12)])
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("PREFECT_API_URL", "http://here/api"),
+        ("PGPASSWORD", "word"),
+        ("MLFLOW_TRACKING_TOKEN", "word"),
+        ("PREFECT_SERVER_DATABASE_CONNECTION_URL", "postgresql://user:word@host/x"),
+    ],
+)
+def test_a_command_that_has_a_secret_or_a_server_of_its_own_asks_no_fork_server(name, value):
+    assert request.can_be_kept({"PATH": "/bin", "AWS_SECRET_ACCESS_KEY": "it is not given on"})
+    assert not request.can_be_kept({name: value})
+
+
+def test_nobody_else_is_trusted(monkeypatch):
+    one, other = socket.socketpair()
+    with one, other:
+        assert request.is_of_this_user(one)
+        monkeypatch.setattr(os, "geteuid", lambda: 4711)
+        assert not request.is_of_this_user(other)
+
+
+def test_what_confines_a_command_makes_another_server():
+    program = "import os; from flows.fork_server import request; {}; print(request.digest_environment(os.environ))"
+    found = [
+        subprocess.run(
+            [sys.executable, "-c", program.format(what)], capture_output=True, text=True, check=True, cwd=ROOT
+        ).stdout
+        for what in ("pass", "pass", "os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})")
+    ]
+    assert found[0] == found[1]
+    assert found[0] != found[2] or len(os.sched_getaffinity(0)) == 1
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("0", 0), ("soon", 0), ("12", 12), ("inf", 0), ("nan", 0), ("-1", 0)])
 def test_how_long_it_stays(text, seconds):
     assert request.read_idle_seconds({request.IDLE: text}) == seconds
 
 
 def test_every_file_of_the_program_is_looked_at():
     versions = _read_versions()
-    for name in ("tasks/attack/task.py", "tasks/report/views/report.css", "flows/cli/check.py", "sdcert/__init__.py"):
+    for name in (
+        "requirements.lock",
+        "pyproject.toml",
+        "tasks/attack/task.py",
+        "tasks/report/views/report.css",
+        "flows/cli/check.py",
+        "sdcert/__init__.py",
+    ):
         if (ROOT / name).exists():
             assert str(ROOT / name) in versions, name
     assert len(versions) > 600
@@ -177,6 +219,32 @@ def test_a_forked_command_is_the_command(commands, tmp_path):
     os.kill(asked.pid, signal.SIGINT)
     asked.communicate(timeout=60)
     assert asked.returncode == 130
+
+    profile = Path(commands.environment["SDCERT_HOME"], "prefect", "profiles.toml")
+    profile.write_text('active = "x"\n[profiles.x]\n')
+    assert "by itself" in commands.run("methods")[2]
+    profile.unlink()
+    assert "by itself" in commands.run("methods", program=f"import os; os.close(0)\n{ASK}")[2]
+    commands.run_forked("methods")
+
+    asked = commands.begin("check", RELEASE)
+    wait_for(lambda: len(children_of(server)) == 2)
+    wait_for(server.children()[0].children)[0].kill()
+    asked.communicate(timeout=60)
+    assert asked.returncode == -signal.SIGKILL
+
+    asked = commands.begin("check", RELEASE)
+    waiting, worker = wait_for(lambda: (found := children_of(server)) and len(found) == 2 and found)
+    waiting.kill()
+    asked.communicate(timeout=60)
+    assert asked.returncode == ask.BROKEN
+    psutil.wait_procs([worker], timeout=20)
+    assert not worker.is_running(), "what nobody waits for does not go on"
+
+    server.suspend()
+    assert "by itself" in commands.run("methods")[2]
+    server.resume()
+    commands.run_forked("methods")
 
     asked = commands.begin("check", RELEASE)
     wait_for(lambda: len(children_of(server)) == 2)

@@ -12,12 +12,14 @@ from contextlib import closing
 import pytest
 
 from flows.home_server import connection, tracker
+from flows.home_server.state import HomeServer
 
 COMMANDS = """
 import json, os, shutil, signal, sys
 from pathlib import Path
 import httpx
 from flows.home_server import connection, tracker
+from flows.home_server.state import HomeServer
 from flows.home_server.state import read_state
 from tasks.runtime.processes import parse_identity
 from tasks.runtime.settings import Home
@@ -62,17 +64,30 @@ def test_the_server_records_where_it_can_and_the_command_where_it_cannot(own):
         assert sorted(found) == [(f"run-{number}", "FINISHED", 1) for number in (1, 2, 3)]
 
 
-@pytest.mark.parametrize("name", tracker.SETTINGS)
-def test_a_place_of_mlflow_s_that_the_server_does_not_know_is_the_command_s_own(own, monkeypatch, name):
-    monkeypatch.setattr(connection, "_in_use", connection.ContextVar("used", default=(own, None)))
-    for one in tracker.SETTINGS:
-        monkeypatch.delenv(one, raising=False)
+@pytest.fixture
+def used(own, monkeypatch):
+    """The server of this home is in use."""
+    server = HomeServer("1:1", "http://127.0.0.1:9", "word", "")
+    monkeypatch.setattr(connection, "_in_use", connection.ContextVar("used", default=(own, server)))
+    for name in list(os.environ):
+        if name.startswith("MLFLOW_") or name in tracker.ELSEWHERE:
+            monkeypatch.delenv(name)
+
+
+@pytest.mark.parametrize(
+    "name", [*tracker.ELSEWHERE, "MLFLOW_TRACKING_URI", "MLFLOW_REGISTRY_URI", "MLFLOW_HTTP_REQUEST_TIMEOUT"]
+)
+def test_what_the_server_does_not_know_the_command_does_itself(used, monkeypatch, name):
     assert connection.find_kept_tracker() is not None
     monkeypatch.setenv(name, "elsewhere")
     assert connection.find_kept_tracker() is None
 
 
-def test_the_server_of_another_home_records_nothing(own, monkeypatch, tmp_path):
-    monkeypatch.setattr(connection, "_in_use", connection.ContextVar("used", default=(own, None)))
+def test_the_server_of_another_home_records_nothing(used, monkeypatch, tmp_path):
     monkeypatch.setenv("SDCERT_HOME", str(tmp_path / "other"))
     assert connection.find_kept_tracker() is None
+
+
+def test_a_server_that_is_gone_is_not_waited_for(used):
+    with pytest.raises(ConnectionError):
+        connection.find_kept_tracker().perform("open", None, {})
