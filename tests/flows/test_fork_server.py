@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -171,7 +172,12 @@ def commands(own, tmp_path, tmp_path_factory):
 
 
 def children_of(process: psutil.Process) -> list[psutil.Process]:
-    return [one for one in process.children(recursive=True) if one.status() != psutil.STATUS_ZOMBIE]
+    found = []
+    for one in process.children(recursive=True):
+        with suppress(psutil.NoSuchProcess):
+            if one.status() != psutil.STATUS_ZOMBIE:
+                found.append(one)
+    return found
 
 
 def wait_for(found, seconds: float = 30.0):
@@ -228,16 +234,16 @@ def test_a_forked_command_is_the_command(commands, tmp_path):
     commands.run_forked("methods")
 
     asked = commands.begin("check", RELEASE)
-    wait_for(lambda: len(children_of(server)) == 2)
-    wait_for(server.children()[0].children)[0].kill()
+    wait_for(lambda: [one for one in children_of(server) if one.ppid() != server.pid])[0].kill()
     asked.communicate(timeout=60)
     assert asked.returncode == -signal.SIGKILL
 
     asked = commands.begin("check", RELEASE)
-    waiting, worker = wait_for(lambda: (found := children_of(server)) and len(found) == 2 and found)
+    both = wait_for(lambda: (found := children_of(server)) and len(found) == 2 and found)
+    waiting, worker = sorted(both, key=lambda one: one.ppid() != server.pid)
     waiting.kill()
     asked.communicate(timeout=60)
-    assert asked.returncode == ask.BROKEN
+    assert asked.returncode in (0, ask.BROKEN), "it ran by itself where it had not begun"
     psutil.wait_procs([worker], timeout=20)
     assert not worker.is_running(), "what nobody waits for does not go on"
 
