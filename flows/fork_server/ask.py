@@ -65,8 +65,8 @@ def ask(arguments: list[str]) -> Ended | None:
         try:
             connection.settimeout(SECONDS_TO_ANSWER)
             connection.connect(str(folder / request.SOCKET))
-            if not request.is_of_this_user(connection):
-                return None
+            if not request.is_of_this_user(connection) or not _read_line(connection):
+                return None  # one that stands still says nothing, and must not get the streams: they would stay open in it
             content = request.write_request(arguments)
             socket.send_fds(connection, [content[:1]], [0, 1, 2])
             connection.sendall(content[1:])

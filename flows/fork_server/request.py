@@ -1,7 +1,8 @@
 """What a command asks of the fork server of its home, and where it finds one. The standard library alone: this is read first.
 
-A request is a line of JSON, whose first bytes carry the three standard streams. The answers are lines, too: the number of the
-process that runs the command, and the code with which it ended. No answer: the command runs by itself.
+A request is a line of JSON, whose first byte carries the three standard streams. The answers are lines, too: one before the
+request, then the number of the process that runs the command, and the code with which it ended. No answer: the command runs by
+itself.
 """
 
 from __future__ import annotations

@@ -184,7 +184,11 @@ def _attend(connection: socket.socket, takes: int) -> Command | None:
     """Read a request, and fork the process that runs it; returns the command there. Here: wait, and tell how it ended."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     os.setsid()
-    asked, streams = _receive(connection) if request.is_of_this_user(connection) else (None, [])
+    try:
+        connection.sendall(b"ready\n")
+        asked, streams = _receive(connection) if request.is_of_this_user(connection) else (None, [])
+    except OSError:  # who asked is gone
+        return None
     if asked is None or asked["digest"] != DIGEST or not _become_like(asked):
         return None
     os.write(takes, b"1")

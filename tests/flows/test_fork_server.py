@@ -20,15 +20,18 @@ from flows.fork_server.serve_forks import _read_versions
 
 ROOT = Path(__file__).resolve().parents[2]
 RELEASE = ROOT / "params/releases/anes96.yaml"
-ASK = """
+ASK_AND_START = """
 import sys
 from flows.fork_server import ask
+{}
 try:
     ask.main()
 finally:
     if "flows.cli" in sys.modules:
         sys.stderr.write("by itself\\n")
 """
+
+ASK = ASK_AND_START.format("ask._start = lambda *_: None  # no other one takes the place of the one that is tested")
 
 
 def make_folder(home: Path) -> Path:
@@ -258,3 +261,9 @@ def test_a_forked_command_is_the_command(commands, tmp_path):
     _, err = asked.communicate(timeout=60)
     assert (asked.returncode, "by itself" in err) == (0, False), "a command goes on where the fork server is killed"
     assert "by itself" in commands.run("methods")[2]
+
+    (place := Path(commands.environment["SDCERT_HOME"], request.FOLDER, request.SOCKET)).unlink()
+    for _ in range(2):
+        assert "by itself" in commands.run("methods", program=ASK_AND_START.format(""))[2]
+    wait_for(place.exists, 120)
+    commands.run_forked("methods")
