@@ -165,7 +165,7 @@ def print_verdict(console: Console, scorecard: dict[str, Any], folder: Path) -> 
     internal = manifest_path(scorecard["run"]).with_name("report-internal.html")
     say(f"  for you alone, with exact figures: {internal}")
     if scorecard["verdict"] != "certified":
-        say("  nothing else was written: a release that is not certified leaves its report alone")
+        say("  nothing else was written: without a certificate there is no released file")
         _print_advice(say, list_advice(scorecard, manifest))
 
 

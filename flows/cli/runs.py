@@ -13,6 +13,7 @@ from flows.cli.terminal import console
 from flows.run.criterion_text import describe_criterion
 from tasks.microdata.errors import InputError
 from tasks.microdata.escaping import escape_terminal
+from tasks.microdata.numbers import format_two_digits
 
 if TYPE_CHECKING:
     pass
@@ -69,7 +70,7 @@ def _format_worst_insider(manifest: dict[str, Any]) -> str:
     worst = manifest.get("worst_insider")
     if worst is None:
         return "-"
-    found = f"{100 * worst['reidentification']:.2g} %"
+    found = f"{format_two_digits(100 * worst['reidentification'])} %"
     return f"at least {found}" if worst.get("lower_bound") else found
 
 

@@ -99,7 +99,8 @@ def read_idle_seconds(environment: Mapping[str, str] = os.environ) -> float:
 def digest_environment(environment: Mapping[str, str]) -> str:
     """SHA-256 of all by which the process could differ: interpreter, program, what libraries read, and what confines it."""
     given = select_at_import(environment)
-    given.pop("SDCERT_HOME", None)  # the socket is in it
+    for name in ("SDCERT_HOME", "PATH"):  # the socket is in the home, and each command has its own path
+        given.pop(name, None)
     files = [Path(sys.executable).resolve(), Path(__file__).resolve()]
     programs = [[str(file), file.stat().st_ino, file.stat().st_mtime_ns] for file in files]
     content = [programs, sys.flags.optimize, sys.flags.utf8_mode, sorted(given.items()), _describe_confinement()]

@@ -85,7 +85,7 @@ class Command:
         finally:
             threading._shutdown()  # type: ignore[attr-defined]  # waits for threads, as Python does at its end
             atexit._run_exitfuncs()
-            os._exit(code if _flush() else LOST_OUTPUT)
+            os._exit(code if _flush() or code else LOST_OUTPUT)
 
     def _set_signals(self) -> None:
         """As Python has them where nobody ignores any, and as who asked ignores them."""

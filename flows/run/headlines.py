@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from flows.run.criterion_text import describe_criterion
 from tasks.microdata.estimate import Estimate
+from tasks.microdata.numbers import format_two_digits
 from tasks.report.attack_model import find_worst_insider, find_worst_risk
 from tasks.report.content import Content
 from tasks.runtime.artifacts import create_adapter
@@ -57,7 +58,7 @@ def describe_shortly(content: Content) -> str:
     worst = find_worst_risk(content, REIDENTIFICATION)
     if worst is None or worst.value is None:
         return content.verdict.verdict
-    return f"{content.verdict.verdict} {'at least ' * worst.is_lower_bound}{100 * worst.value:.2g} %"
+    return f"{content.verdict.verdict} {'at least ' * worst.is_lower_bound}{format_two_digits(100 * worst.value)} %"
 
 
 def describe_verdict(content: Content) -> str:

@@ -72,6 +72,11 @@ def _is_side_hidden(value: float, limit: float, digits: int) -> bool:
     return (shown > limit) != (value > limit) or (shown < limit) != (value < limit)
 
 
+def format_two_digits(percent: float) -> str:
+    """For a table and a name: `8.5`, `46`, and 100 for 99.7. Never `1e+02`."""
+    return f"{float(f'{percent:.2g}'):g}"
+
+
 def _format_percent(percent: float, *, whole: float | None) -> str:
     if percent in (0.0, 100.0):
         return f"{percent:.0f}{SPACE}%"

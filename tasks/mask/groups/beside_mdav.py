@@ -9,6 +9,7 @@ import numpy as np
 from tasks.mask.groups.block import AttributeBlock, compute_coordinates
 from tasks.mask.partitions import mdav
 from tasks.mask.partitions.partition_loss import compute_within_group_loss
+from tasks.microdata.numbers import format_two_digits
 
 
 def compute_drawn_and_mdav_loss(blocks: Iterable[AttributeBlock]) -> tuple[float, float]:
@@ -30,13 +31,8 @@ def compute_drawn_and_mdav_loss(blocks: Iterable[AttributeBlock]) -> tuple[float
 
 def describe_partition_loss(blocks: Iterable[AttributeBlock], where: str) -> str:
     """What a steward should know of a randomised partition; two digits, as in public figures."""
-    drawn, repeatable = (_format_percent(loss) for loss in compute_drawn_and_mdav_loss(blocks))
+    drawn, repeatable = (format_two_digits(loss) for loss in compute_drawn_and_mdav_loss(blocks))
     return (
         f"{where}: the randomised partition loses {drawn} % of the variation of what it groups; MDAV, which an intruder can "
         f"repeat, would lose {repeatable} %"
     )
-
-
-def _format_percent(percent: float) -> str:
-    """Never `1e+02`: one group loses 100 %."""
-    return f"{float(f'{percent:.2g}'):g}"
