@@ -33,7 +33,7 @@ SECONDS_TO_START, SECONDS_TO_ANSWER = 60.0, 20.0
 def main() -> None:
     arguments, environment = sys.argv[1:], dict(os.environ)
     wanted = bool(arguments) and arguments[0] in COMMANDS and request.can_be_kept(environment)
-    wanted = wanted and request.read_idle_seconds(environment) > 0
+    wanted = wanted and bool(request.parse_idle_seconds(environment))
     try:
         ended = ask(arguments) if wanted else None
     except KeyboardInterrupt:  # before the command began
@@ -146,15 +146,15 @@ def _start_if_used_again(environment: Mapping[str, str]) -> None:
 
     environment: that of this command before it changed it.
     """
-    home = Path(environment.get("SDCERT_HOME") or ".sdcert").absolute()
+    home, idle_seconds = request.find_home(environment), request.parse_idle_seconds(environment)
     try:
         if not home.is_dir():
             return
         (home / request.FOLDER).mkdir(mode=0o700, exist_ok=True)
         folder = request.find_folder(environment)
-        if folder is None:
+        if folder is None or not idle_seconds:
             return
-        last, idle_seconds = folder / request.LAST, request.read_idle_seconds(environment)
+        last = folder / request.LAST
         again = last.exists() and abs(time.time() - last.stat().st_mtime) < idle_seconds
         last.touch(mode=0o600)
         if again:

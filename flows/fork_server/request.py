@@ -27,40 +27,28 @@ IDLE = "SDCERT_SERVER_IDLE_SECONDS"
 # What outlives a command gets these variables alone, and no key that the environment holds for others.
 NEEDED = ("PATH", "HOME", "LANG", "TZ", "TMPDIR", "VIRTUAL_ENV", "SDCERT_HOME", "SDCERT_COMPILED")
 NEEDED_FAMILIES = ("PREFECT_", "PYTHON", "LC_", "LD_", "DYLD_", "PG", "SSL_")
+# which libraries read when they are imported
 AT_IMPORT = (
-    "OMP_",
-    "OPENBLAS_",
-    "MKL_",
-    "NUMBA_",
-    "ARROW_",
-    "GX_",
-    "MPL",
-    "MLFLOW_",
-)  # which libraries read when they are imported
+    *("OMP_", "OPENBLAS_", "MKL_", "NUMBA_", "NPY_", "SCIPY_", "SKLEARN_"),
+    *("ARROW_", "GX_", "MPL", "MLFLOW_", "GLIBC_"),
+)
 NAMED = ("PREFECT_API_URL", "PREFECT_API_KEY", "PREFECT_API_AUTH_STRING", "PREFECT_SERVER_API_AUTH_STRING")
 SECRET = ("PASSWORD", "PASSPHRASE", "SECRET", "TOKEN", "KEY", "CREDENTIAL")
 LONGEST_IDLE_SECONDS = 86_400.0
 CONFINEMENT = ("ns/cgroup", "ns/ipc", "ns/mnt", "ns/net", "ns/pid", "ns/user", "ns/uts")  # namespaces, of Linux
-STATUS = (
-    "Uid:",
-    "Gid:",
-    "Groups:",
-    "NoNewPrivs:",
-    "Seccomp:",
-    "CapInh:",
-    "CapPrm:",
-    "CapEff:",
-    "CapBnd:",
-    "CapAmb:",
-    "Cpus_allowed:",
-)
+STATUS = ("Uid:", "Gid:", "Groups:", "NoNewPrivs:", "Seccomp:", "Cap", "Cpus_allowed:")
 HANDED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 LIMITS = [getattr(resource, name) for name in dir(resource) if name.startswith("RLIMIT_")]
 
 
+def find_home(environment: Mapping[str, str]) -> Path:
+    """The private folder, as `tasks.runtime.settings.Home` finds it."""
+    return Path(environment.get("SDCERT_HOME") or ".sdcert").absolute()
+
+
 def find_folder(environment: Mapping[str, str] = os.environ) -> Path | None:
     """The folder of the fork server of this home; None where there is none, or others than this user could write to it."""
-    home = Path(environment.get("SDCERT_HOME") or ".sdcert").absolute()
+    home = find_home(environment)
     folder = home / FOLDER
     try:
         found = [one.lstat() for one in (home, folder)]
@@ -87,13 +75,13 @@ def can_be_kept(environment: Mapping[str, str]) -> bool:
     return not any(environment.get(name) for name in NAMED) and not any(secret)
 
 
-def read_idle_seconds(environment: Mapping[str, str] = os.environ) -> float:
-    """How long a fork server stays when nobody uses it; 0, and what is no such number: there is none."""
+def parse_idle_seconds(environment: Mapping[str, str]) -> float | None:
+    """How long what is kept stays unused, from 0 to `LONGEST_IDLE_SECONDS`; None where the variable says no such time."""
     try:
         seconds = float(environment.get(IDLE, SECONDS_KEPT))
     except ValueError:
-        return 0.0
-    return seconds if 0 <= seconds <= LONGEST_IDLE_SECONDS else 0.0
+        return None
+    return seconds if 0 <= seconds <= LONGEST_IDLE_SECONDS else None
 
 
 def digest_environment(environment: Mapping[str, str]) -> str:
@@ -110,7 +98,7 @@ def digest_environment(environment: Mapping[str, str]) -> str:
 def _describe_confinement() -> list[object]:
     """Who this process is and what it may do: users, groups, rights, namespaces, control group, processors."""
     process = Path("/proc/self")
-    found: list[object] = [os.getresuid(), os.getresgid(), sorted(os.getgroups())] if hasattr(os, "getresuid") else []
+    found: list[object] = []
     for name in CONFINEMENT:
         try:
             found.append((process / name).readlink().as_posix())

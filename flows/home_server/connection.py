@@ -22,7 +22,7 @@ from pathlib import Path
 
 import psutil
 
-from flows.fork_server.request import IDLE, SECONDS_KEPT, select_lasting
+from flows.fork_server.request import IDLE, LONGEST_IDLE_SECONDS, parse_idle_seconds, select_lasting
 from flows.home_server.named import check_named_server
 from flows.home_server.state import (
     FOLDER,
@@ -47,7 +47,6 @@ from tasks.runtime.servers import end_orphans, refuse_damaged_database
 from tasks.runtime.settings import Home
 from tasks.runtime.tracking_calls import Tracker
 
-LONGEST_IDLE_SECONDS = 86_400.0
 SECONDS_TO_START = 240.0
 LOCK_SECONDS, SECONDS_TO_DRAIN = 60.0, 30
 PROGRAM = ("-m", "flows.home_server.process")
@@ -98,14 +97,11 @@ def _wait_until_it_answers(home: Home, server: HomeServer) -> None:
 
 def read_idle_seconds() -> float:
     """How long the server of a home stays when nobody uses it. 0: as long as the command that started it, and a moment."""
-    text = os.environ.get(IDLE)
-    if text is None:
-        return SECONDS_KEPT
-    with suppress(ValueError):
-        if 0 <= float(text) <= LONGEST_IDLE_SECONDS:
-            return float(text)
+    seconds = parse_idle_seconds(os.environ)
+    if seconds is not None:
+        return seconds
     allowed = f"seconds, from 0 (it ends with the command) to {LONGEST_IDLE_SECONDS:,.0f}"
-    raise InputError("idle-seconds", IDLE, "this is no time to stay", allowed, "correct it, or unset it", text)
+    raise InputError("idle-seconds", IDLE, "this is no time to stay", allowed, "correct it, or unset it", os.environ[IDLE])
 
 
 def _is_named() -> bool:

@@ -88,9 +88,8 @@ def add_tracker(application: FastAPI) -> None:
 
 
 def _read_series_state(series: str) -> SeriesState:
-    from flows.run.series_registry import (
-        read_series_state,  # not before it is asked for: the server starts while a command waits
-    )
+    """Imported when it is asked for: the server starts while a command waits."""
+    from flows.run.series_registry import read_series_state
 
     return read_series_state(series)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import Any
 
 from prefect.artifacts import create_markdown_artifact
@@ -15,11 +14,10 @@ from flows.run.publish import compute_sha256
 from tasks.microdata.escaping import escape_terminal
 from tasks.score.verdict_word import format_verdict
 
-REPORT = "report.html"
 _MARKDOWN = re.compile(r"[!-/:-@\[-`{-~]")  # all that a backslash makes plain
 
 
-def show_release(scorecard: dict[str, Any], run: str, folder: Path, verdict: str, sentence: str) -> None:
+def show_release(scorecard: dict[str, Any], run: str, verdict: str, sentence: str) -> None:
     """Name the flow run, and make the artifact. verdict: in short, `certified 8.3 %`; sentence: with the lines not kept.
 
     Raises whatever Prefect raises.
@@ -27,7 +25,6 @@ def show_release(scorecard: dict[str, Any], run: str, folder: Path, verdict: str
     word = format_verdict(scorecard["verdict"], scorecard["exceptions"])
     lines = [f"# {scorecard['release']}: {word}", "", f"`sdcert open {run}` shows the report.", ""]
     lines += [f"- **{line['decision']}**: {as_markdown(describe_criterion(line))}" for line in scorecard["criteria"]]
-    lines += ["", f"Run `{run}`"]
     name_flow_run(f"{scorecard['release']} {verdict}")
     create_markdown_artifact("\n".join(lines), key=_create_page_key(scorecard["release"]), description=as_markdown(sentence))
 

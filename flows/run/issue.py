@@ -102,7 +102,7 @@ def issue(
     _move_latest(recorder, folder.parent, release.name)
     _track(recorder, content, folder, made.released, ending.statement_name)
     try:
-        show_release(scorecard, recorder.run_id, folder, describe_shortly(content), describe_verdict(content))
+        show_release(scorecard, recorder.run_id, describe_shortly(content), describe_verdict(content))
     except Exception as error:  # the folder stands: what Prefect shows of it cannot undo that
         recorder.note(interface=f"no page in Prefect: {type(error).__name__}")
     return {

@@ -60,7 +60,15 @@ def test_only_a_folder_that_nobody_else_can_write_is_used(tmp_path):
 def test_what_libraries_read_when_imported_makes_another_server_and_a_key_does_not():
     first = request.digest_environment({"HOME": "/h"})
     assert request.digest_environment({"HOME": "/h", "PWD": "/x", "AWS_SECRET_ACCESS_KEY": "k", "SDCERT_HOME": "/y"}) == first
-    for name in ("PREFECT_LOGGING_LEVEL", "NUMBA_DISABLE_JIT", "PYTHONPATH", "TZ", "SDCERT_COMPILED", "LC_ALL"):
+    for name in (
+        "PREFECT_LOGGING_LEVEL",
+        "NUMBA_DISABLE_JIT",
+        "NPY_DISABLE_CPU_FEATURES",
+        "PYTHONPATH",
+        "TZ",
+        "SDCERT_COMPILED",
+        "LC_ALL",
+    ):
         assert request.digest_environment({"HOME": "/h", name: "1"}) != first, name
     assert "AWS_SECRET_ACCESS_KEY" not in request.select_at_import({"AWS_SECRET_ACCESS_KEY": "k"})
 
@@ -99,9 +107,11 @@ def test_what_confines_a_command_makes_another_server():
     assert found[0] != found[2] or len(os.sched_getaffinity(0)) == 1
 
 
-@pytest.mark.parametrize(("text", "seconds"), [("0", 0), ("soon", 0), ("12", 12), ("inf", 0), ("nan", 0), ("-1", 0)])
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("0", 0), ("soon", None), ("12", 12), ("inf", None), ("nan", None), ("-1", None)]
+)
 def test_how_long_it_stays(text, seconds):
-    assert request.read_idle_seconds({request.IDLE: text}) == seconds
+    assert request.parse_idle_seconds({request.IDLE: text}) == seconds
 
 
 def test_every_file_of_the_program_is_looked_at():

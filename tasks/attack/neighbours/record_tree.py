@@ -156,8 +156,8 @@ def search_record_tree(
             node = stack[height]
             if tree.right[node]:
                 near, far = node + 1, tree.right[node]
-                of_near = _bound(tree, near, query, terms, differs, best[1])
-                of_far = _bound(tree, far, query, terms, differs, best[1])
+                of_near = _compute_bound(tree, near, query, terms, differs, best[1])
+                of_far = _compute_bound(tree, far, query, terms, differs, best[1])
                 if of_far < of_near:
                     near, far, of_near, of_far = far, near, of_far, of_near
                 stack[height], bounds[height], stack[height + 1], bounds[height + 1] = far, of_far, near, of_near
@@ -244,7 +244,7 @@ def _weigh(difference: float, terms: ColumnTerms, j: int) -> float:
 
 
 @njit
-def _bound(tree: RecordTree, node: int, query: Floats, terms: ColumnTerms, differs: Floats, enough: float) -> float:
+def _compute_bound(tree: RecordTree, node: int, query: Floats, terms: ColumnTerms, differs: Floats, enough: float) -> float:
     """No record below a node is nearer; infinity as soon as that is above `enough`."""
     low, high, gaps, total = tree.low[node], tree.high[node], tree.gaps[node], 0.0
     for j in range(len(query)):
