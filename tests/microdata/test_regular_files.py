@@ -18,6 +18,7 @@ ELSEWHERE = {
     "tasks/microdata/regular_files.py": "the one way itself",
     "tasks/runtime/processes.py": "files of the kernel in /proc",
     "tasks/runtime/provenance.py": "a file of the kernel in /proc",
+    "flows/fork_server/request.py": "files of the kernel in /proc",
     "flows/cli/doctor/home.py": "tries what it has just written itself",
 }
 READS = {"read_bytes", "read_text"}
