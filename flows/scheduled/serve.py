@@ -224,7 +224,7 @@ def answers(address: ServerAddress) -> bool:
 
 def deploy(found: Deployments, folder: Path, address: ServerAddress) -> None:
     """Let Prefect deploy the file. Raises InputError with what is missing afterwards: Prefect skips what it cannot deploy."""
-    from flows.scheduled.server_client import automate, prepare_pools, remove_stale_schedules
+    from flows.scheduled.server_client import automate, offer_choices, prepare_pools, remove_stale_schedules
 
     private_folder = Home.current().folder(FOLDER)
     write_whole(private_folder / "prefect.yaml", format_for_prefect(found, folder).encode())
@@ -248,6 +248,7 @@ def deploy(found: Deployments, folder: Path, address: ServerAddress) -> None:
         what = f"Prefect did not deploy as written: {', '.join(missing)}"
         remedy = f"read {FOLDER}/deploy.out in the home; check the entrypoint, the parameters and the cron"
         raise InputError("deploy", "prefect.yaml", what, "deployments that Prefect takes", remedy)
+    offer_choices(found)
     automate()
 
 

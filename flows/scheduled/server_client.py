@@ -9,7 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from prefect.client.orchestration import SyncPrefectClient, get_client
-from prefect.client.schemas.actions import WorkPoolCreate, WorkPoolUpdate
+from prefect.client.schemas.actions import DeploymentUpdate, WorkPoolCreate, WorkPoolUpdate
 from prefect.client.schemas.filters import FlowRunFilter, WorkPoolFilter
 from prefect.client.schemas.objects import WorkPool
 from prefect.client.schemas.responses import DeploymentResponse
@@ -22,6 +22,7 @@ from flows.scheduled.automations import ensure_automations
 from flows.scheduled.closing import close_unfinished
 from flows.scheduled.command_requests import CommandRequest, find_lost_requests
 from flows.scheduled.deployments import Deployment, Deployments
+from flows.scheduled.form_choices import add_choices
 from flows.scheduled.orphan_runs import Looks, end_run, end_vanished
 
 CRASHED = "its process is gone, and did not say what became of it"
@@ -76,6 +77,17 @@ def remove_stale_schedules(found: Deployments) -> list[str]:
             if one is None or not _sync_schedules(client, wanted, one):
                 missing.append(wanted.name)
     return missing
+
+
+def offer_choices(found: Deployments) -> None:
+    """Let the forms of the deployments offer the files that lie beside those that they name."""
+    wanted = {one.name: one.parameters for one in found.deployments}
+    with get_client(sync_client=True) as client:
+        for one in _read_deployments(client, found):
+            if one.name in wanted and (schema := one.parameter_openapi_schema):
+                properties = add_choices(schema.get("properties", {}), wanted[one.name])
+                changed = DeploymentUpdate.model_validate({"parameter_openapi_schema": {**schema, "properties": properties}})
+                client.update_deployment(one.id, changed)
 
 
 def list_standings(found: Deployments) -> list[Standing]:
