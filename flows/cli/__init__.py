@@ -7,6 +7,7 @@ Prefect, MLflow and the science are imported by the command that needs them, so 
 
 from __future__ import annotations
 
+import functools
 import gc
 import importlib
 import io
@@ -14,7 +15,7 @@ import os
 import pkgutil
 import secrets
 import sys
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import typer
 from typer.core import TyperGroup
@@ -47,6 +48,12 @@ def _root(
     """Certify releases of statistical microdata."""
 
 
+@functools.cache
+def build_command() -> TyperGroup:
+    """All commands, groups and options. Built once a process (0.1 CPU s): forked commands find it built."""
+    return cast("TyperGroup", typer.main.get_command(app))
+
+
 def main() -> None:
     """Entry point: run a command and turn whatever happens into one of the five exit codes."""
     gc.set_threshold(OBJECTS_PER_COLLECTION)
@@ -61,7 +68,8 @@ def run(arguments: list[str]) -> int:
     """Run a command line; returns the exit code. Errors go to stderr, one message, without a traceback."""
     try:
         alone = arguments == [] or arguments in [[group.name] for group in app.registered_groups]
-        code: Any = app(args=[*arguments, *(["--help"] if alone else [])], prog_name="sdcert", standalone_mode=False)
+        words = [*arguments, *(["--help"] if alone else [])]
+        code: Any = build_command()(args=words, prog_name="sdcert", standalone_mode=False)
     except (KeyboardInterrupt, typer.Abort):
         return _report_interruption()
     except BrokenPipeError:
@@ -135,7 +143,7 @@ def _report_input_error(error: InputError) -> int:
 
 def _find_help(arguments: list[str]) -> str:
     """Where a wrong command line finds help: the command it named, or the list of those there are."""
-    command, words = typer.main.get_command(app), ["sdcert"]
+    command, words = cast("Any", build_command()), ["sdcert"]
     for word in arguments:
         if isinstance(command, TyperGroup) and word in command.commands:
             command = command.commands[word]

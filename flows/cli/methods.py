@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import textwrap
 from dataclasses import asdict
 from typing import Annotated
 
@@ -31,27 +33,23 @@ def methods(
     if as_json:
         write_json({name: describe_methods(name) for name in asked})
         return 0
+    width = console().width
     for name in asked:
-        rows = describe_methods(name)
-        if stage is None:
-            console().print(f"{name.upper()}\n")
-        for row in rows:
-            _print_method(*row.items())
+        heading = f"{name.upper()}\n\n" if stage is None else ""
+        typer.echo(heading + "\n".join(_format_method(row, width) for row in describe_methods(name)))
     return 0
 
 
-def _print_method(named: tuple[str, str], does: tuple[str, str], *rest: tuple[str, str]) -> None:
-    """A method's name and what it does in one line, and below it the rest, a line each."""
-    from rich.table import Table
-
-    console().print(f"{named[1]}: {does[1]}")
-    grid = Table.grid(padding=(0, 2))
-    grid.add_column(no_wrap=True)
-    grid.add_column(overflow="fold")
+def _format_method(row: dict[str, str], width: int) -> str:
+    """A method's name and what it does, and below it the rest, a line each. A table of rich takes 0.4 CPU s for all methods."""
+    (_, name), (_, does), *rest = row.items()
+    column = max(len(what) for what, _ in rest) + 2
+    wrap = functools.partial(textwrap.fill, width=width, break_on_hyphens=False)
+    lines = [wrap(f"{name}: {does}")]
     for what, value in rest:
-        grid.add_row(f"    {what}", str(value))
-    console().print(grid)
-    console().print()
+        start = f"    {what:{column}}"
+        lines.append(wrap(str(value), initial_indent=start, subsequent_indent=" " * len(start)))
+    return "\n".join([*lines, ""])
 
 
 def describe_methods(stage: str) -> tuple[dict[str, str], ...]:

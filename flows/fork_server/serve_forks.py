@@ -123,8 +123,10 @@ def serve_forks(folder: Path, idle_seconds: float) -> Command | None:
     os.environ.setdefault("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "CRITICAL")  # as the commands set it
     for name in IMPORTED:
         importlib.import_module(name)
+    from flows.cli import build_command
     from flows.home_server.connection import has_prefect_files
 
+    build_command()
     gc.collect()
     gc.freeze()  # what is there now is neither looked through nor copied in forked processes
     if threading.active_count() > 1:  # which a forked process has not; the one of Arrow's allocator is made anew there
