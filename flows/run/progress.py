@@ -57,18 +57,18 @@ class Lines:
 
     def advance_step(self, step: str, done: int, of: int, seconds: float, *, cached: int = 0) -> None:
         text = f"{step}: {done} of {of}"
-        if done > cached:
-            text += f", about {_format_duration(self._seconds_each(done - cached, seconds) * (of - done))} left"
+        if done > cached and (each := self._seconds_each(done - cached, seconds)) is not None:
+            text += f", about {_format_duration(each * (of - done))} left"
         if self._status is not None:
             self._status.update(Text(text))
         elif seconds - self._told_at >= EVERY_SECONDS and done < of:
             self._told_at = seconds
             self._console.print(text)
 
-    def _seconds_each(self, computed: int, seconds: float) -> float:
-        """Of those after the first, which waited for what is made once (imports, machine code)."""
+    def _seconds_each(self, computed: int, seconds: float) -> float | None:
+        """Of those after the first, which waited for what is made once (imports, machine code). None while there are no others."""
         before, then = self._first = self._first or (computed, seconds)
-        return (seconds - then) / (computed - before) if computed > before else seconds / computed
+        return (seconds - then) / (computed - before) if computed > before else None
 
     def end_step(self, step: str, seconds: float, how: str) -> None:
         self._console.print(f"{step:<34} {how:<9} {seconds:6.1f} s")

@@ -353,20 +353,21 @@ def test_what_is_made_once_does_not_lengthen_the_time_that_is_left(capsys):
         lines.advance_step("shadow models", 4, 16, 70.0)
         lines.advance_step("shadow models", 8, 16, 100.0)
     assert capsys.readouterr().out.splitlines() == 2 * [
-        "shadow models: 4 of 16, about 4 min left",
+        "shadow models: 4 of 16",
         "shadow models: 8 of 16, about 60 s left",
     ]
 
 
 def test_what_was_there_already_does_not_shorten_the_time_that_is_left(capsys):
-    """24 of 32 were cached; the next four took a minute, and so will the last."""
+    """24 of 32 were cached; the next four took half a minute, and so will the last."""
     from rich.console import Console
 
     lines = Lines(Console(width=100))
     lines.begin_step("shadow models (32)")
     lines.advance_step("shadow models", 24, 32, 31.0, cached=24)
+    lines.advance_step("shadow models", 25, 32, 38.75, cached=24)
     lines.advance_step("shadow models", 28, 32, 62.0, cached=24)
-    assert capsys.readouterr().out.splitlines() == ["shadow models: 24 of 32", "shadow models: 28 of 32, about 62 s left"]
+    assert capsys.readouterr().out.splitlines() == ["shadow models: 24 of 32", "shadow models: 28 of 32, about 31 s left"]
 
 
 def test_both_lines_on_inference_answer_the_kind_of_a_model(sdcert, tmp_path):
