@@ -79,7 +79,7 @@ def test_only_the_worst_over_all_intruders_is_called_so(internal):
     content = with_bounds(internal, "insider:vote")
     (declared, *_), (insider, *_) = table_risks.describe_declared_intruder(content), table_risks.insiders_in_words(content)
     assert (declared.facts["is_worst"], insider.facts["is_worst"]) == (False, True)
-    assert "another one found more" in declared
+    assert "another intruder found more" in declared
 
 
 def test_tiles_lines_charts_and_lists_say_at_least(internal):
