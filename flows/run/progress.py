@@ -66,7 +66,7 @@ class Lines:
             self._console.print(text)
 
     def _seconds_each(self, computed: int, seconds: float) -> float | None:
-        """Of those after the first, which waited for what is made once (imports, machine code). None while there are no others."""
+        """Of those after the first, which waited for what is made once (imports, machine code). None: none ended yet."""
         before, then = self._first = self._first or (computed, seconds)
         return (seconds - then) / (computed - before) if computed > before else None
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
+from threading import Condition
 from typing import Literal, assert_never
 
 import numpy as np
+from cachetools import LRUCache, cached
 
 from tasks.mask.partitions import mdav, projection, randomised_partition, univariate, v_mdav
 from tasks.mask.partitions.refined import refined_partition as refined
+from tasks.mask.partitions.v_mdav import GAMMA
 from tasks.microdata.table import Floats, Integers
 
 Partition = Literal["mdav", "v_mdav", "refined", "randomised", "optimal_univariate", "individual_ranking", "projection"]
@@ -18,6 +22,8 @@ ORDER_BASED_PARTITIONS: tuple[Partition, ...] = (
     "projection",
 )  # these order the records, so they need attributes with an order
 NESTABLE_PARTITIONS: tuple[Partition, ...] = ("mdav", "v_mdav", "refined")  # everybody forms the same groups of them again
+
+LARGEST_KEPT_BYTES = 256 << 20  # of all groups that are remembered
 
 NAMES: dict[Partition, str] = {
     "mdav": "MDAV",
@@ -45,19 +51,40 @@ def partition_records(
     points: shape (n, p), coordinates without NaN, n >= k; p = 1 for the univariate partitions.
     by_median: are the values replaced by medians? Then the univariate partitions minimise absolute deviations, else squares.
     gamma, axis: of `v_mdav` and `projection`. rng: asked by partitions that draw at random, and by no other.
+
+    Groups of MDAV, V-MDAV and the refined partition are remembered: the declared intruder and each insider form those of the
+    mask again, which take a minute for a million records. Cost where they are remembered: that of a digest of the points.
     """
     match partition:
-        case "mdav":
-            return mdav.partition(points, k)
-        case "v_mdav":
-            return v_mdav.partition(points, k, gamma)
-        case "refined":
-            return refined.partition(points, k)
+        case "mdav" | "v_mdav" | "refined":
+            return _partition_by_distance(points, k, partition, gamma if partition == "v_mdav" else None).copy()
         case "randomised":
             return randomised_partition.partition(points, k, rng=rng())
         case "optimal_univariate" | "individual_ranking":
             return univariate.partition(points[:, 0], k, cost="absolute" if by_median else "squared")
         case "projection":
             return projection.partition(points, k, axis=axis)
+        case _:
+            assert_never(partition)
+
+
+def _identify_partition(points: Floats, *how: object) -> tuple[object, ...]:
+    return (hashlib.blake2b(points.tobytes()).digest(), points.shape, *how)
+
+
+@cached(
+    LRUCache(LARGEST_KEPT_BYTES, getsizeof=lambda groups: int(groups.nbytes)), key=_identify_partition, condition=Condition()
+)
+def _partition_by_distance(
+    points: Floats, k: int, partition: Literal["mdav", "v_mdav", "refined"], gamma: float | None
+) -> Integers:
+    """Those that everybody forms again of the same points. Attacks that run at once wait for the first of them."""
+    match partition:
+        case "mdav":
+            return mdav.partition(points, k)
+        case "v_mdav":
+            return v_mdav.partition(points, k, GAMMA if gamma is None else gamma)
+        case "refined":
+            return refined.partition(points, k)
         case _:
             assert_never(partition)
