@@ -27,6 +27,7 @@ from tasks.ingest.readers.datasets import DatasetName
 from tasks.mask.categories.pram import Pram, randomise
 from tasks.mask.partitions import mdav, projection, randomised_partition, univariate, v_mdav
 from tasks.mask.partitions.partition_loss import compute_within_group_loss
+from tasks.mask.partitions.parts import partition_in_parts
 from tasks.mask.partitions.refined import refined_partition as refined
 from tasks.mask.precision_grid import find_precision
 from tasks.mask.ranks.rank_jitter import RankJitter, jitter
@@ -148,6 +149,21 @@ def v_mdav_speed(full: bool) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+def parts_speed(full: bool) -> pd.DataFrame:
+    """MDAV of normal data in 6 columns, k = 10, of all records together and in parts: seconds, and 100 * SSE / SST."""
+    cases = [(100_000, None), (100_000, 50_000), (100_000, 10_000), (1_000_000, 100_000)]
+    cases += [(1_000_000, None), (1_000_000, 10_000), (10_000_000, 100_000)] if full else []
+    rows = []
+    for n, most in cases:
+        cost = measured(mdav.partition, normal, (n, 6), 10) if most is None else measured(in_parts, normal, (n, 6), 10, most)
+        rows.append({"n": n, "part": most, "seconds": cost.seconds, "loss": cost.loss, "peak MB": cost.megabytes})
+    return pd.DataFrame(rows)
+
+
+def in_parts(points: Floats, k: int, most: int) -> Integers:
+    return partition_in_parts(points, most, partial(mdav.partition, k=k))
+
+
 def refined_speed(full: bool) -> pd.DataFrame:
     """The refined and the randomised partition of normal data in 6 columns, beside exact MDAV: seconds, and 100 * SSE / SST."""
     rows = []
@@ -266,6 +282,7 @@ CLAIMS = {
         mdav_speed,
         mdav_hard,
         v_mdav_speed,
+        parts_speed,
         refined_speed,
         quick_partitions_speed,
         partition_losses,

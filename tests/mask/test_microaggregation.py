@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 from sites import site_of, view_of
 
-from tasks.mask.groups.beside_mdav import compute_drawn_and_mdav_loss
+from tasks.mask.groups.beside_mdav import compute_own_and_mdav_loss
 from tasks.mask.groups.group_aggregates import aggregate_groups
 from tasks.mask.groups.grouping import group_blocks
 from tasks.mask.groups.microaggregation import (
@@ -182,7 +182,7 @@ def test_the_loss_of_a_randomised_partition_is_told_beside_that_of_mdav(numbers)
     data, schema = numbers({name: rng.normal(size=90) for name in "ab"})
     spec = Microaggregation(method="microaggregation", attributes=("a", "b"), k=3, partition="randomised")
     site = site_of(data, schema, seed=4)
-    drawn, repeatable = compute_drawn_and_mdav_loss(group_blocks(site, spec))
+    drawn, repeatable = compute_own_and_mdav_loss(group_blocks(site, spec))
     for loss, partition in ((drawn, "randomised"), (repeatable, "mdav")):
         shown = microaggregate(site, spec.model_copy(update={"partition": partition}))
         parts = [np.var(shown.floats(n) - data.floats(n)) / np.var(data.floats(n)) for n in "ab"]

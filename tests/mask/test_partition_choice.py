@@ -16,7 +16,9 @@ DIRECT = {"mdav": mdav.partition, "v_mdav": v_mdav.partition, "refined": refined
 
 
 def of(points, k, partition="mdav"):
-    return partition_records(points, k, partition, by_median=False, gamma=v_mdav.GAMMA, axis="sum_of_z_scores", rng=default_rng)
+    return partition_records(
+        points, k, partition, by_median=False, most=None, gamma=v_mdav.GAMMA, axis="sum_of_z_scores", rng=default_rng
+    )
 
 
 @pytest.fixture
@@ -76,7 +78,7 @@ def test_attacks_that_run_at_once_compute_it_once(counted, monkeypatch):
 def test_one_that_failed_is_tried_again(counted, monkeypatch):
     compute = mdav.partition
     with monkeypatch.context() as broken, pytest.raises(MemoryError):
-        broken.setattr(mdav, "partition", lambda *_: (_ for _ in ()).throw(MemoryError))
+        broken.setattr(mdav, "partition", lambda *_, **__: (_ for _ in ()).throw(MemoryError))
         of(np.zeros((6, 1)), 3)
     assert mdav.partition is compute
     assert len(of(np.zeros((6, 1)), 3)) == 6

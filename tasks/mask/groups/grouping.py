@@ -62,6 +62,7 @@ def _groups(
             finest,
             spec.partition,
             by_median=by_median,
+            most=spec.records_per_part,
             gamma=GAMMA if spec.gamma is None else spec.gamma,
             axis=spec.axis or "first_principal_component",
             rng=partial(rng, f"pattern {i}"),

@@ -69,6 +69,7 @@ class Microaggregation(MaskingMethod):
         plurality by their scale.
     standardize: are attributes brought to one scale before distances are taken?
     gamma: of `v_mdav`: how near a record must be for a group to grow beyond k. axis: of `projection`.
+    records_per_part: at most so many records are grouped together, for large tables: near ones, by a k-d tree; default: all.
     """
 
     method: Public[Literal["microaggregation"]]
@@ -80,6 +81,7 @@ class Microaggregation(MaskingMethod):
     count: Public[Literal["persons", "rows"] | None] = Field(None, exclude_if=lambda given: given is None)
     gamma: Public[Annotated[float, Field(ge=0)] | None] = None
     axis: Public[ProjectionAxis | None] = None
+    records_per_part: Public[int | None] = Field(None, ge=8, exclude_if=lambda given: given is None)
     nested_in: Public[GroupSize | None] = Field(None, exclude_if=lambda given: given is None)
     frozen: Public[bool | None] = Field(None, exclude_if=lambda given: not given)
     kept: SkipJsonSchema[KeptGroups | None] = Field(None, exclude_if=lambda given: given is None)
@@ -103,6 +105,19 @@ class Microaggregation(MaskingMethod):
             raise ValueError("gamma belongs to `partition: v_mdav`; take it out")
         if self.axis is not None and self.partition != "projection":
             raise ValueError("axis belongs to `partition: projection`; take it out")
+        return self
+
+    @model_validator(mode="after")
+    def _parts_hold_groups(self) -> Self:
+        if self.records_per_part is None:
+            return self
+        if self.partition not in NESTABLE_PARTITIONS:
+            raise ValueError(f"records_per_part belongs to `partition: {' or '.join(NESTABLE_PARTITIONS)}`; take it out")
+        if self.frozen or self.nested_in is not None:
+            raise ValueError("frozen and nested_in take groups of all records: take `records_per_part` out")
+        largest = max(_size(block) or self.k for block in self.blocks or ((),))
+        if self.records_per_part < 4 * largest:
+            raise ValueError(f"records_per_part must be at least 4 k, here {4 * largest}: parts hold half as many or more")
         return self
 
     @model_validator(mode="after")
@@ -192,6 +207,7 @@ class Microaggregation(MaskingMethod):
             cls(method="microaggregation", attributes=("age", "size", "group", "grade"), k=3),
             cls(method="microaggregation", attributes=("age", "size"), k=2, by=("group",)),
             cls(method="microaggregation", attributes=("age", "size"), k=5, nested_in=3),
+            cls(method="microaggregation", attributes=("age", "size"), k=3, records_per_part=12),
             cls(method="microaggregation", blocks=(("age",), BlockSpec(attributes=("size", "grade"), k=4)), k=3),
         )
 
@@ -220,7 +236,8 @@ DESCRIPTION = Description(
     "v_mdav, refined, randomised, optimal_univariate, individual_ranking, projection), attributes, "
     "blocks (parts grouped separately, each a list, or {attributes, k} where its k differs; default: all jointly), aggregate "
     "(mean, median, plurality; default: by scale), standardize (one scale before distances; default: true), gamma (of "
-    "v_mdav: how readily groups grow), axis (of projection: first_principal_component, sum_of_z_scores), nested_in (the k of "
+    "v_mdav: how readily groups grow), axis (of projection: first_principal_component, sum_of_z_scores), records_per_part (at "
+    "most so many near records are grouped together, of large tables; 100000 is a good choice), nested_in (the k of "
     "a finer partition whose whole groups are joined: a release of each size tells no more than the finer one), frozen "
     "(people of the series' last release keep their groups; newcomers are grouped among themselves, fewer than k wait), by",
     intruder="repeats the partition on their own file (not a randomised one) and is left with one group; the groups of two or "
@@ -257,7 +274,8 @@ def microaggregate(site: MaskContext, spec: Microaggregation) -> Microdata:
     records, not on their order. Before rounding, means of groups keep the mean of the column; k = n gives every record the
     aggregate of the column.
 
-    A randomised partition tells the steward its loss beside that of MDAV (not within strata).
+    A randomised partition tells the steward its loss beside that of MDAV (not within strata), and one in parts (up to 300,000
+    records) beside that of all records together.
 
     Raises InputError for `count: persons` without a person key, if fewer than k records (persons) share a pattern of missing
     values (so also if k > n), for a constant column, an infinite value, a text without order, a univariate partition of several
@@ -267,6 +285,8 @@ def microaggregate(site: MaskContext, spec: Microaggregation) -> Microdata:
     blocks = group_blocks(site, spec)
     if spec.partition == "randomised":
         site.tell(lambda: beside_mdav.describe_partition_loss(blocks, site.where))
+    elif spec.records_per_part is not None and site.data.n <= beside_mdav.MOST_RECORDS:
+        site.tell(lambda: beside_mdav.describe_loss_of_parts(blocks, site.where))
     data = site.data
     for block in blocks:
         for column, masked in zip(block.columns, aggregate_block(block), strict=True):

@@ -75,12 +75,18 @@ def _text(step: Microaggregation, aggregates: Aggregates) -> str:
     alike = "alike in it" if singly else "alike in them taken together" if together else "alike in that set"
     shared = "each of its values" if singly else "each combination of these values" + ("" if together else " within a set")
     named = join_with_and(step.groups[0][0]) if together else _sets(step)
-    of_series = f"{_describe_nesting(step)}{_describe_frozen_groups(step)}"
+    of_series = f"{_describe_parts(step)}{_describe_nesting(step)}{_describe_frozen_groups(step)}"
     return (
         f"In {named}, records were put into groups of at least {least} that are "
         f"{alike}, and each value was replaced by its group's {_centres(step, aggregates)}. "
         f"After this step at least {min(sizes)} records shared {shared}.{of_series}"
     )
+
+
+def _describe_parts(step: Microaggregation) -> str:
+    if step.records_per_part is None:
+        return ""
+    return f" Groups were formed within parts of at most {step.records_per_part:,} near records, each part by itself."
 
 
 def _describe_frozen_groups(step: Microaggregation) -> str:

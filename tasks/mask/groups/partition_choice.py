@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
+from functools import partial
 from threading import Condition
 from typing import Literal, assert_never
 
@@ -11,6 +12,7 @@ import numpy as np
 from cachetools import LRUCache, cached
 
 from tasks.mask.partitions import mdav, projection, randomised_partition, univariate, v_mdav
+from tasks.mask.partitions.parts import partition_in_parts
 from tasks.mask.partitions.refined import refined_partition as refined
 from tasks.mask.partitions.v_mdav import GAMMA
 from tasks.microdata.table import Floats, Integers
@@ -42,6 +44,7 @@ def partition_records(
     partition: Partition,
     *,
     by_median: bool,
+    most: int | None,
     gamma: float,
     axis: projection.ProjectionAxis,
     rng: Callable[[], np.random.Generator],
@@ -50,6 +53,7 @@ def partition_records(
 
     points: shape (n, p), coordinates without NaN, n >= k; p = 1 for the univariate partitions.
     by_median: are the values replaced by medians? Then the univariate partitions minimise absolute deviations, else squares.
+    most: how many records are partitioned together; None: all (of MDAV, V-MDAV and the refined partition).
     gamma, axis: of `v_mdav` and `projection`. rng: asked by partitions that draw at random, and by no other.
 
     Groups of MDAV, V-MDAV and the refined partition are remembered: the declared intruder and each insider form those of the
@@ -57,7 +61,7 @@ def partition_records(
     """
     match partition:
         case "mdav" | "v_mdav" | "refined":
-            return _partition_by_distance(points, k, partition, gamma if partition == "v_mdav" else None).copy()
+            return _partition_by_distance(points, k, partition, most, gamma if partition == "v_mdav" else None).copy()
         case "randomised":
             return randomised_partition.partition(points, k, rng=rng())
         case "optimal_univariate" | "individual_ranking":
@@ -76,15 +80,17 @@ def _identify_partition(points: Floats, *how: object) -> tuple[object, ...]:
     LRUCache(LARGEST_KEPT_BYTES, getsizeof=lambda groups: int(groups.nbytes)), key=_identify_partition, condition=Condition()
 )
 def _partition_by_distance(
-    points: Floats, k: int, partition: Literal["mdav", "v_mdav", "refined"], gamma: float | None
+    points: Floats, k: int, partition: Literal["mdav", "v_mdav", "refined"], most: int | None, gamma: float | None
 ) -> Integers:
     """Those that everybody forms again of the same points. Attacks that run at once wait for the first of them."""
+    compute: Callable[[Floats], Integers]
     match partition:
         case "mdav":
-            return mdav.partition(points, k)
+            compute = partial(mdav.partition, k=k)
         case "v_mdav":
-            return v_mdav.partition(points, k, GAMMA if gamma is None else gamma)
+            compute = partial(v_mdav.partition, k=k, gamma=GAMMA if gamma is None else gamma)
         case "refined":
-            return refined.partition(points, k)
+            compute = partial(refined.partition, k=k)
         case _:
             assert_never(partition)
+    return compute(points) if most is None else partition_in_parts(points, most, compute)
