@@ -1,12 +1,17 @@
 """Partitions in parts: near records, whatever their order, and the groups of each part are those of the part alone."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
+from sites import site_of
 
-from tasks.mask.groups.microaggregation import BlockSpec, Microaggregation
+from tasks.mask.groups.beside_mdav import compute_own_and_mdav_loss
+from tasks.mask.groups.grouping import group_blocks
+from tasks.mask.groups.microaggregation import BlockSpec, Microaggregation, microaggregate
 from tasks.mask.partitions import mdav
 from tasks.mask.partitions.parts import partition_in_parts, split_into_parts
 
@@ -68,3 +73,15 @@ def test_what_parts_do_not_go_with(given, says):
     with pytest.raises(ValidationError, match=says):
         Microaggregation(method="microaggregation", k=3, **given)
     assert "records_per_part" not in Microaggregation(method="microaggregation", k=3).model_dump()
+
+
+def test_the_loss_of_parts_is_told_beside_that_of_all_records(numbers):
+    rng = np.random.default_rng(8)
+    data, schema = numbers({name: rng.normal(size=90) for name in "ab"})
+    site = site_of(data, schema, seed=4)
+    for most, told in ((40, 1), (90, 0), (400, 0)):
+        spec, notes = Microaggregation(method="microaggregation", attributes=("a", "b"), k=3, records_per_part=most), []
+        microaggregate(replace(site, tell=lambda note, notes=notes: notes.append(note())), spec)
+        assert len(notes) == told
+    own, whole = compute_own_and_mdav_loss(group_blocks(site, spec.model_copy(update={"records_per_part": 40})))
+    assert own > whole == compute_own_and_mdav_loss(group_blocks(site, spec))[0]

@@ -285,7 +285,7 @@ def microaggregate(site: MaskContext, spec: Microaggregation) -> Microdata:
     blocks = group_blocks(site, spec)
     if spec.partition == "randomised":
         site.tell(lambda: beside_mdav.describe_partition_loss(blocks, site.where))
-    elif spec.records_per_part is not None and site.data.n <= beside_mdav.MOST_RECORDS:
+    elif spec.records_per_part is not None and spec.records_per_part < site.data.n <= beside_mdav.MOST_RECORDS:
         site.tell(lambda: beside_mdav.describe_loss_of_parts(blocks, site.where))
     data = site.data
     for block in blocks:
