@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from flows.run.history import compute_run_status
 from tasks.microdata.errors import InputError
 from tasks.microdata.escaping import escape_terminal
 from tasks.microdata.suggestion import did_you_mean
@@ -18,6 +17,8 @@ def find_finished_run(name: str, known: list[dict[str, Any]], where: str) -> dic
     known: newest first. where: the command, for messages. Raises InputError where none or several are meant, and for a run
     without a verdict.
     """
+    from flows.run.history import compute_run_status
+
     exact = [m for m in known if m["run"] == name]
     of_release = [m for m in known if m["release"] == name]
     begins = [m for m in known if name and m["run"].startswith(name)]
