@@ -96,6 +96,8 @@ def _report_interruption() -> int:
 def explain(error: BaseException, arguments: list[str]) -> int:
     """Say what went wrong on stderr and return the exit code that it deserves."""
     real = getattr(error, "cause", None) or error
+    if _is_from_interruption(error):
+        return _report_interruption()
     if isinstance(real, SystemExit):  # rich says 1 where the reader of a pipe is gone; Prefect answers SIGTERM with another
         return _handle_closed_output(arguments) if real.code == 1 else _report_interruption()
     if isinstance(real, InputError):
@@ -131,6 +133,13 @@ def explain(error: BaseException, arguments: list[str]) -> int:
         "  to do:   run again; if it happens again, report it with the details that hold no value\n"
     )
     return BROKEN
+
+
+def _is_from_interruption(error: BaseException | None) -> bool:
+    """Ctrl-C while a class is made, so during an import, is a RuntimeError that Python makes of it."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error is not None
 
 
 def _report_input_error(error: InputError) -> int:

@@ -78,3 +78,18 @@ def test_a_reader_who_left_is_not_told_that_a_release_is_good(monkeypatch, words
     monkeypatch.setattr(cli, "build_command", lambda: left)
     monkeypatch.setattr("sys.stdout", None)
     assert cli.run(words) == code
+
+
+def test_ctrl_c_during_an_import_is_an_interruption(monkeypatch, capsys):
+    from flows import cli
+
+    class Interrupted:
+        def __set_name__(self, owner, name):
+            raise KeyboardInterrupt
+
+    def importing(**_):
+        type("Imported", (), {"attribute": Interrupted()})
+
+    monkeypatch.setattr(cli, "build_command", lambda: importing)
+    assert cli.run(["certify", "x.yaml"]) == 130
+    assert "interrupted" in capsys.readouterr().err
