@@ -16,11 +16,11 @@ import pyarrow.compute as pc
 _SPREAD = 4  # times as many numbers as there are values are counted one by one
 _LOOKED_AT = 1024  # values, to see whether most are different
 
-Values = npt.NDArray[Any]
+NumberArray = npt.NDArray[Any]
 Ranks = npt.NDArray[np.int64]
 
 
-def rank_values(values: Values) -> tuple[Ranks, int]:
+def rank_values(values: NumberArray) -> tuple[Ranks, int]:
     """Shape (n,): numbers 0..c-1 in the place of c different numbers, in their order, and c. All NaN are one, and the last."""
     if not len(values):
         return np.zeros(0, dtype=np.int64), 0
@@ -31,7 +31,7 @@ def rank_values(values: Values) -> tuple[Ranks, int]:
     return rank_by_sort(values) if _differ_mostly(values) else _rank_by_dictionary(values)
 
 
-def rank_by_count(values: Values, size: int) -> tuple[Ranks, int]:
+def rank_by_count(values: NumberArray, size: int) -> tuple[Ranks, int]:
     """`rank_values` of whole numbers from 0 to `size` - 1."""
     present = np.zeros(size, dtype=bool)
     present[values] = True
@@ -41,7 +41,7 @@ def rank_by_count(values: Values, size: int) -> tuple[Ranks, int]:
     return (values.astype(np.int64) if count == size else ranks[values]), count
 
 
-def rank_by_sort(values: Values) -> tuple[Ranks, int]:
+def rank_by_sort(values: NumberArray) -> tuple[Ranks, int]:
     """`rank_values` by one sort."""
     order = np.argsort(values)
     ascending = values[order]
@@ -87,26 +87,26 @@ def _encode_by_dictionary(column: pa.ChunkedArray) -> Ranks:
     return found
 
 
-def _rank_by_dictionary(values: Values) -> tuple[Ranks, int]:
+def _rank_by_dictionary(values: NumberArray) -> tuple[Ranks, int]:
     coded = pa.array(values if np.issubdtype(values.dtype, np.integer) else values + 0.0).dictionary_encode()  # -0.0 is 0.0
     ranks, count = rank_by_sort(coded.dictionary.to_numpy())
     found: Ranks = ranks[coded.indices.to_numpy()]
     return found, count
 
 
-def _join_numbers(column: pa.ChunkedArray) -> Values:
+def _join_numbers(column: pa.ChunkedArray) -> NumberArray:
     parts = [chunk.to_numpy(zero_copy_only=False) for chunk in column.chunks]
-    empty: Values = np.zeros(0, dtype=np.int64)
+    empty: NumberArray = np.zeros(0, dtype=np.int64)
     return parts[0] if len(parts) == 1 else np.concatenate(parts or [empty])
 
 
-def _differ_mostly(values: Values) -> bool:
+def _differ_mostly(values: NumberArray) -> bool:
     if len(values) <= _LOOKED_AT:
         return True
     some = np.sort(values[:: len(values) // _LOOKED_AT])
     return 2 * int(np.count_nonzero(some[1:] != some[:-1])) > len(some)
 
 
-def _has_both_zeros(numbers: Values) -> bool:
+def _has_both_zeros(numbers: NumberArray) -> bool:
     zeros = numbers[numbers == 0]
     return bool(len(zeros)) and bool(np.signbit(zeros).any()) and not bool(np.signbit(zeros).all())
