@@ -51,7 +51,7 @@ def describe_source_knowledge(intruder: Intruder) -> str:
 def describe_file_knowledge(intruder: Intruder, truth: GroundTruth) -> str:
     """What the holder of a file knows of the data: how many are in it, and how many of them in the release; no value of it."""
     there = "of those who are in the release, that they are" if intruder.participation_known else "not who is in the release"
-    n, n_there = truth.units.n_units, int((truth.rows_by_unit.sizes > 0).sum())
+    n, n_there = truth.units.n_units, int((truth.released_sizes > 0).sum())
     file = intruder.file
     converted = f", converted: {describe_holdings(file.convert)}" if file is not None and file.convert else ""
     names = intruder.name.partition(":")[2].split("+")  # of files that are used together

@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import gammaln
 
+from tasks.microdata.codes import find_first_rows, joint_codes
 from tasks.microdata.schema import Role, Schema
 from tasks.microdata.table import Floats, Integers, Microdata, encode_jointly
+from tasks.microdata.value_ranks import rank_values
 
 NOTABLE = 0.05  # how far above chance a share is before it is told
 
@@ -71,11 +73,10 @@ def compute_determined_share(weight: Integers, values: Integers) -> tuple[float,
     Returns two shares in [0, 1]. Rows that are alone with their weight count in both.
     Example: all weights differ: both are 1, so that the weight tells nothing that being unique does not.
     """
-    group = np.unique(weight, return_inverse=True)[1]
-    value = np.unique(values, return_inverse=True)[1]
+    group, value = rank_values(weight)[0], rank_values(values)[0]
     sizes = np.bincount(group)
-    pairs = np.unique(group * (int(value.max()) + 1) + value)
-    single = np.bincount(pairs // (int(value.max()) + 1)) == 1
+    pairs = joint_codes([group, value], len(weight))
+    single = np.bincount(group[find_first_rows(pairs)]) == 1
     counts, multiplicity = np.unique(sizes, return_counts=True)
     by_chance = [_all_alike(int(size), np.bincount(value)) for size in counts]
     expected = float((counts * multiplicity * np.array(by_chance)).sum() / len(weight))

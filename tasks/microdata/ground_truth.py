@@ -31,7 +31,8 @@ class GroundTruth:
     raises NotApplicable where they are nobody's.
     For a file of the intruder `original` is that file (`linkage.file_alignment`), and two more are given. whose: shape (m,),
     the unit of each masked row, from n_units on those of people who are not in the file. known: of some attributes, shape (n,)
-    each, of which records the original value is known.
+    each, of which records the original value is known. chances: by attribute, what
+    `score.linkage.compute_majority_chance` found, which is asked for by each attack.
     """
 
     original: Microdata
@@ -40,6 +41,7 @@ class GroundTruth:
     units: Units
     whose: Integers | None = None
     known: Mapping[str, Booleans] = field(default_factory=dict)
+    chances: dict[str, float] = field(default_factory=dict, init=False, compare=False, repr=False)
 
     @classmethod
     def create_from_tables(cls, original: Microdata, masked: Microdata, schema: Schema, belonging: RowAlignment) -> GroundTruth:
@@ -98,7 +100,7 @@ class GroundTruth:
     @property
     def complete(self) -> bool:
         """Is every unit in the release?"""
-        return self.alignment.complete if self.whose is None else bool((self.rows_by_unit.sizes > 0).all())
+        return self.alignment.complete if self.whose is None else bool((self.released_sizes > 0).all())
 
     @property
     def most_candidates(self) -> int:
@@ -118,6 +120,12 @@ class GroundTruth:
         """The masked rows of each unit; absent units have none."""
         return group_rows(self.unit_of_row, self.units.n_units)
 
+    @property
+    def released_sizes(self) -> Integers:
+        """Shape (n_units,): how many masked rows each unit has; absent units have none."""
+        units = self.unit_of_row
+        return np.bincount(units[(units >= 0) & (units < self.units.n_units)], minlength=self.units.n_units)
+
     def chance(self, of: Booleans | None = None, *, searched: bool, n_given: int | None = None) -> float:
         """The mean credit over some units of a guess that does not look; `searched`: the released rows look for their records.
 
@@ -128,7 +136,7 @@ class GroundTruth:
         Example: 80 records, of which 60 are released, are assigned to the 60 rows: 60/80 of them a row, which is 1/60 of those
         that are there: 1/80, and over all 60/80^2.
         """
-        released = self.rows_by_unit.sizes
+        released = self.released_sizes
         records = np.bincount(self.units.of_row, minlength=self.units.n_units)
         held: npt.NDArray[Any] = records * (released > 0) if searched else released
         if n_given is not None:

@@ -90,8 +90,7 @@ def compute_bounded_mean_interval(values: Floats, population: int) -> Interval:
     """
     n = len(values)
     _check_counts(n, population)
-    if not (np.all(values >= 0) and np.all(values <= 1)):  # written so that NaN is refused too
-        raise ValueError("the values are in [0, 1]")
+    check_shares(values)
     mean = math.fsum(values) / n
     if n == population:
         return Interval(low=mean, high=mean)
@@ -99,6 +98,12 @@ def compute_bounded_mean_interval(values: Floats, population: int) -> Interval:
     low = _lower_bound(mixed, mean, population)
     high = 1 - _lower_bound(1 - mixed, 1 - mean, population)
     return Interval(low=min(low, mean), high=max(high, mean))
+
+
+def check_shares(values: Floats) -> None:
+    """Raise ValueError where a value is outside [0, 1]."""
+    if not (np.all(values >= 0) and np.all(values <= 1)):  # written so that NaN is refused too
+        raise ValueError("the values are in [0, 1]")
 
 
 def _check_counts(n: int, population: int) -> None:

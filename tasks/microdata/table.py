@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tasks.microdata.schema import CATEGORICAL, Attribute
+from tasks.microdata.value_ranks import encode_column
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -183,11 +184,8 @@ def encode_jointly(*columns: pa.Array) -> tuple[Integers, ...]:
         columns = tuple(pc.cast(column, pa.float64(), safe=False) for column in columns)  # numbers that a mask made decimals
     else:  # read as another type in another version of the source
         columns = tuple(pa.array(write_plain_texts(column), pa.string()) for column in columns)
-    joined = pa.chunked_array(list(columns))
-    values = pc.unique(joined.drop_null())
-    ordered = values.take(pc.sort_indices(values))
-    codes = (pc.fill_null(pc.index_in(column, value_set=ordered), -1) for column in columns)
-    return tuple(np.array(code.to_numpy(zero_copy_only=False), dtype=np.int64) for code in codes)
+    codes = encode_column(pa.chunked_array(list(columns), columns[0].type))
+    return tuple(np.split(codes, np.cumsum([len(column) for column in columns[:-1]])))
 
 
 def _create_array(values: Sequence[object] | npt.NDArray[np.generic] | pa.Array) -> pa.Array:

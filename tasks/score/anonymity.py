@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from tasks.microdata.codes import row_codes
+from tasks.microdata.codes import count_units, row_codes
 from tasks.microdata.errors import InputError
 from tasks.microdata.estimate import Estimate, join_attributes
 from tasks.microdata.schema import Role
@@ -39,7 +39,7 @@ def k_anonymity(tables: TablePair) -> Estimate:
     not a guess. Where values were swapped, randomised or had noise added, k bounds nothing, because the records that look alike
     are not those of the people who look so: `reason` says so, also where a method that nobody declared may have done it. Rows
     that belong to nobody are counted each by itself.
-    Cost: O(n log n) for each attribute.
+    Cost: O(n log n) for each attribute; 0.05 s for 1,000,000 rows of 4 attributes (`benchmarks/class_codes.py`).
     Source: Samarati and Sweeney 1998; Torra (2020).
 
     Example: a table of one record has k = 1.
@@ -71,8 +71,7 @@ def _estimate(tables: TablePair, measure: Measure, names: tuple[str, ...], *, at
     n = tables.masked.n
     rows = Units(np.arange(n, dtype=np.int64), n, "records")
     units = find_units(tables.original, tables.schema) if isinstance(tables, RowwiseTablePair) else rows
-    held = np.unique(row_codes(tables.masked, names) * units.n_units + units.of_row)
-    k = float(np.bincount(held // units.n_units).min())
+    k = float(count_units(row_codes(tables.masked, names), units).min())
     return Estimate(
         measure=measure.name,
         attribute=attribute,

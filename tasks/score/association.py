@@ -13,7 +13,6 @@ from functools import cached_property
 from itertools import combinations, combinations_with_replacement
 
 import numpy as np
-import pandas as pd
 
 from tasks.microdata.estimate import Estimate
 from tasks.microdata.schema import MEASURED, Attribute, Scale
@@ -25,6 +24,7 @@ from tasks.score.measures.loss import (
     LARGEST_CORRELATION_DIFFERENCE,
     RANK_CORRELATION_DIFFERENCE,
 )
+from tasks.score.sorted_columns import SortedColumn
 from tasks.score.table_pair import TablePair
 
 UNDEFINED = "an attribute is constant, or has too few values, in the original or in the release"
@@ -121,13 +121,13 @@ def _varying(tables: TablePair, *scales: Scale) -> list[Attribute]:
     return [
         one
         for one in tables.select_published_attributes(*scales)
-        if not all(_constant(column) for column in tables.positions(one))
+        if not all(column.is_constant for column in _list_columns(tables, one))
     ]
 
 
-def _constant(values: Floats) -> bool:
-    present = values[~np.isnan(values)]
-    return len(present) > 0 and bool(present.min() == present.max())
+def _list_columns(tables: TablePair, attribute: Attribute) -> tuple[SortedColumn, SortedColumn]:
+    pair = tables.pair_columns(attribute)
+    return pair.original, pair.masked
 
 
 def _select_masked_pairs(tables: TablePair, pairs: Iterator[tuple[str, str]]) -> Iterator[tuple[str, str]]:
@@ -173,22 +173,19 @@ def _rank_correlation(a: NumericColumn, b: NumericColumn) -> float:
     """Pearson's correlation of average ranks; `a` and `b` are the ranks of whole columns, NaN where missing."""
     if a.is_complete and b.is_complete:
         return _correlation(a, b)
-    return _correlation(*(NumericColumn(_ranks(one.values)) for one in _select_present(a, b)))
+    return _correlation(*(NumericColumn(SortedColumn(one.values).compute_ranks()) for one in _select_present(a, b)))
 
 
 def _read_columns(tables: TablePair, attribute: Attribute) -> NumericColumns:
-    original, masked = tables.positions(attribute)
-    return NumericColumn(original), NumericColumn(masked)
+    original, masked = _list_columns(tables, attribute)
+    column = NumericColumn(original.values)
+    return column, column if masked is original else NumericColumn(masked.values)
 
 
 def _rank_column(tables: TablePair, attribute: Attribute) -> NumericColumns:
-    original, masked = (_ranks(values) for values in tables.positions(attribute))
-    return NumericColumn(original), NumericColumn(masked)
-
-
-def _ranks(values: Floats) -> Floats:
-    """Shape (n,): average ranks of those that are there, from 1, NaN where missing."""
-    return np.asarray(pd.Series(values).rank(), dtype=np.float64)
+    original, masked = _list_columns(tables, attribute)
+    ranks = NumericColumn(original.compute_ranks())
+    return ranks, ranks if masked is original else NumericColumn(masked.compute_ranks())
 
 
 def _summary(measure: Measure, changes: list[float], of: Callable[[list[float]], np.floating]) -> Estimate:

@@ -75,21 +75,22 @@ def category_association_difference(tables: RowwiseTablePair) -> Estimate:
     pairs = [pair for pair in combinations(varying, 2) if categorical & set(pair) and masked & set(pair)]
     if not pairs:
         return _estimate(CATEGORY_ASSOCIATION_DIFFERENCE, None, reason=NO_PAIR)
-    weights = tables.weights()
+    weights = tables.weights() if tables.is_weighted else (None, None)
     changes = (abs(np.subtract(*_strengths(columns[one], columns[other], weights))) for one, other in pairs)
     return _estimate(CATEGORY_ASSOCIATION_DIFFERENCE, math.fsum(changes) / len(pairs))
 
 
 def _count_lost(before: Integers, after: Integers) -> tuple[int, int]:
     """How many categories were lost, of how many."""
-    had, has = set(np.unique(before[before >= 0])), set(np.unique(after[after >= 0]))
-    return len(had - has), len(had)
+    size = int(max(before.max(), after.max())) + 1
+    had, has = (np.bincount(codes[codes >= 0], minlength=size) > 0 for codes in (before, after))
+    return int(np.count_nonzero(had & ~has)), int(np.count_nonzero(had))
 
 
 def _classes(tables: RowwiseTablePair, attribute: Attribute) -> CodedColumn:
     if attribute.scale in MEASURED:
         before, after = tables.positions(attribute)
-        present = before[~np.isnan(before)]
+        present = tables.pair_columns(attribute).original.ascending
         shares = np.arange(1, CLASSES) / CLASSES
         limits = np.unique(np.quantile(present, shares, method="lower")) if len(present) else np.zeros(0)
         return _cut(before, limits), _cut(after, limits)
@@ -105,18 +106,21 @@ def _classes(tables: RowwiseTablePair, attribute: Attribute) -> CodedColumn:
 
 def _cut(values: Floats, limits: Floats) -> Integers:
     """The class of each value: at or below the first limit, and so on; the missing have one of their own."""
-    found: Integers = np.where(np.isnan(values), len(limits) + 1, np.searchsorted(limits, values, side="left"))
+    found = np.zeros(len(values), dtype=np.int64)
+    for limit in limits:  # fewer than CLASSES
+        found += values > limit
+    found[np.isnan(values)] = len(limits) + 1
     return found
 
 
-def _strengths(one: CodedColumn, other: CodedColumn, weights: tuple[Floats, Floats]) -> tuple[float, float]:
+def _strengths(one: CodedColumn, other: CodedColumn, weights: tuple[Floats | None, Floats | None]) -> tuple[float, float]:
     """Cramer's V of a pair in the original and in the release."""
-    degrees = min(len(np.unique(one[0])), len(np.unique(other[0]))) - 1
+    degrees = min(int(np.count_nonzero(np.bincount(codes[0]))) for codes in (one, other)) - 1
     before, after = (_phi_squared(a, b, w) for a, b, w in zip(one, other, weights, strict=True))
     return math.sqrt(min(before / degrees, 1.0)), math.sqrt(min(after / degrees, 1.0))
 
 
-def _phi_squared(one: Integers, other: Integers, weights: Floats) -> float:
+def _phi_squared(one: Integers, other: Integers, weights: Floats | None) -> float:
     columns = int(other.max()) + 1
     table = np.bincount(one * columns + other, weights=weights, minlength=(int(one.max()) + 1) * columns).reshape(-1, columns)
     total = table.sum()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Annotated, Literal
 
@@ -16,6 +18,7 @@ from tasks.microdata.suggestion import did_you_mean
 from tasks.microdata.table import Booleans, Floats, Integers
 from tasks.score.measure import Measure
 from tasks.score.measures.disclosure import RANK_INTERVAL_DISCLOSURE, SAME_VALUE_DISCLOSURE, SD_INTERVAL_DISCLOSURE
+from tasks.score.sorted_columns import ColumnPair, SortedColumn
 from tasks.score.table_pair import RowwiseTablePair
 
 SCALES = (Scale.NUMERIC, Scale.DATE, Scale.TIME, Scale.ORDINAL)
@@ -58,7 +61,7 @@ def rank_interval_disclosure(tables: RowwiseTablePair, spec: RankIntervalDisclos
     Example: all eight masked values lie below the smallest original: i = -1/2, and p = 12.5 (w = 0) discloses nobody.
     """
     attributes = _choose_attributes(tables, spec, SCALES)
-    return tuple(_rank_interval_estimate(tables, attribute, p) for attribute in attributes for p in spec.p_percent)
+    return tuple(one for attribute in attributes for one in _rank_interval_estimates(tables, attribute, spec.p_percent))
 
 
 class SdIntervalDisclosure(Spec):
@@ -95,7 +98,7 @@ def sd_interval_disclosure(tables: RowwiseTablePair, spec: SdIntervalDisclosure)
     eight disclosed, chance 24 / 64.
     """
     attributes = _choose_attributes(tables, spec, tuple(MEASURED))
-    return tuple(_sd_interval_estimate(tables, attribute, p) for attribute in attributes for p in spec.p_percent)
+    return tuple(one for attribute in attributes for one in _sd_interval_estimates(tables, attribute, spec.p_percent))
 
 
 def same_value_disclosure(tables: RowwiseTablePair) -> tuple[Estimate, ...]:
@@ -136,42 +139,32 @@ def _choose_attributes(
     return tuple(attribute for attribute in possible if attribute.name in spec.attributes)
 
 
-def _rank_interval_estimate(tables: RowwiseTablePair, attribute: Attribute, p_percent: float) -> Estimate:
-    original, masked = tables.positions(attribute)
-    counted = ~np.isnan(original)
-    if not counted.any():
-        return _nothing_to_disclose(RANK_INTERVAL_DISCLOSURE, attribute.name, (("p_percent", p_percent),))
-    hits, chance = rank_interval_hits(original[counted], masked[counted], p_percent)
-    return _rate(RANK_INTERVAL_DISCLOSURE, attribute.name, p_percent, hits, chance)
+def _rank_interval_estimates(tables: RowwiseTablePair, attribute: Attribute, widths: tuple[float, ...]) -> Iterator[Estimate]:
+    pair = tables.pair_columns(attribute)
+    looked_up = LookedUpValues.create_from_columns(pair) if pair.original.n_present else None
+    for p_percent in widths:
+        if looked_up is None:
+            yield _nothing_to_disclose(RANK_INTERVAL_DISCLOSURE, attribute.name, (("p_percent", p_percent),))
+            continue
+        hits, chance = looked_up.disclose_within_ranks(p_percent)
+        n_hits = int(np.count_nonzero(hits))
+        yield _rate(RANK_INTERVAL_DISCLOSURE, attribute.name, p_percent, n_hits, pair.original.n_present, chance)
 
 
-def _sd_interval_estimate(tables: RowwiseTablePair, attribute: Attribute, p_percent: float) -> Estimate:
-    original, masked = tables.positions(attribute)
-    counted = ~np.isnan(original)
-    if not counted.any():
-        return _nothing_to_disclose(SD_INTERVAL_DISCLOSURE, attribute.name, (("p_percent", p_percent),))
-    hits, chance = sd_interval_hits(original[counted], masked[counted], p_percent)
-    return _rate(SD_INTERVAL_DISCLOSURE, attribute.name, p_percent, hits, chance)
+def _sd_interval_estimates(tables: RowwiseTablePair, attribute: Attribute, widths: tuple[float, ...]) -> Iterator[Estimate]:
+    pair = tables.pair_columns(attribute)
+    looked_up = LookedUpValues.create_from_columns(pair) if pair.original.n_present else None
+    for p_percent in widths:
+        if looked_up is None:
+            yield _nothing_to_disclose(SD_INTERVAL_DISCLOSURE, attribute.name, (("p_percent", p_percent),))
+            continue
+        hits, chance = looked_up.disclose_within_deviations(p_percent, pair.original.sd)
+        n_hits = int(np.count_nonzero(hits))
+        yield _rate(SD_INTERVAL_DISCLOSURE, attribute.name, p_percent, n_hits, pair.original.n_present, chance)
 
 
-def sd_interval_hits(original: Floats, masked: Floats, p_percent: float) -> tuple[Booleans, float]:
-    """Shape (n,): which records intervals of p percent of a standard deviation disclose, and the share of all pairs they would.
-
-    original: shape (n,), no NaN. masked: shape (n,), NaN discloses nothing.
-    """
-    ranked = np.sort(original)
-    reach = p_percent / 100 * float(np.std(ranked, ddof=1)) if ranked[0] < ranked[-1] else 0.0
-    low, high = masked - reach, masked + reach
-    hits = (low <= original) & (original <= high)
-    centres = np.sort(
-        masked[~np.isnan(masked)]
-    )  # of the counts only the sum is asked, and places of sorted values are found fast
-    inside = np.searchsorted(ranked, centres + reach, side="right") - np.searchsorted(ranked, centres - reach, side="left")
-    return hits, int(inside.sum()) / len(ranked) ** 2
-
-
-def _rate(measure: Measure, name: str, p_percent: float, hits: Booleans, chance: float) -> Estimate:
-    rate = float(hits.mean())
+def _rate(measure: Measure, name: str, p_percent: float, n_hits: int, n: int, chance: float) -> Estimate:
+    rate = n_hits / n
     return Estimate(
         measure=measure.name,
         attribute=name,
@@ -183,9 +176,20 @@ def _rate(measure: Measure, name: str, p_percent: float, hits: Booleans, chance:
         chance=chance,
         chance_kind="all_pairs",
         credit_rule="indicator",
-        n_targets=len(hits),
-        n_in_release=len(hits),
+        n_targets=n,
+        n_in_release=n,
     )
+
+
+def sd_interval_hits(original: Floats, masked: Floats, p_percent: float) -> tuple[Booleans, float]:
+    """Shape (n,): which records intervals of p percent of a standard deviation disclose, and the share of all pairs they would.
+
+    original: shape (n,), no NaN. masked: shape (n,), NaN discloses nothing.
+    """
+    pair = ColumnPair(SortedColumn(original), SortedColumn(masked))
+    looked_up = LookedUpValues.create_from_columns(pair)
+    hits, chance = looked_up.disclose_within_deviations(p_percent, pair.original.sd)
+    return looked_up.spread(hits), chance
 
 
 def rank_interval_hits(original: Floats, masked: Floats, p_percent: float) -> tuple[Booleans, float]:
@@ -193,44 +197,82 @@ def rank_interval_hits(original: Floats, masked: Floats, p_percent: float) -> tu
 
     original: shape (n,), no NaN. masked: shape (n,), NaN discloses nothing.
     """
-    ranked = np.sort(original)
-    first, last = _window(ranked, masked, p_percent)
-    some = first >= 0
-    hits = some & (ranked[first] <= original) & (original <= ranked[last])
-    begins, ends = _find_runs(ranked)
-    pairs = int(np.maximum(ends[last] - begins[first], 0)[some].sum())
-    return hits, pairs / len(ranked) ** 2
+    looked_up = LookedUpValues.create_from_columns(ColumnPair(SortedColumn(original), SortedColumn(masked)))
+    hits, chance = looked_up.disclose_within_ranks(p_percent)
+    return looked_up.spread(hits), chance
 
 
-def _window(ranked: Floats, masked: Floats, p_percent: float) -> tuple[Integers, Integers]:
-    """First and last place of each interval in the sorted originals; (-1, -1) where it holds no place."""
-    n = len(ranked)
-    w = int(Fraction(str(p_percent)) * n // 200)
-    order = np.argsort(masked)  # places of sorted values are found several times as fast
-    ascending, twice_i = masked[order], np.empty(len(masked), dtype=np.int64)
-    twice_i[order] = np.searchsorted(ranked, ascending, side="left") + np.searchsorted(ranked, ascending, side="right") - 1
-    first = np.maximum(-((2 * w - twice_i) // 2), 0)  # the half places are rounded inwards
-    last = np.minimum((twice_i + 2 * w) // 2, n - 1)
-    holds_none = np.isnan(masked) | (first > n - 1) | (last < 0)
-    return np.where(holds_none, -1, first), np.where(holds_none, -1, last)
+@dataclass(frozen=True, slots=True)
+class LookedUpValues:
+    """The masked values of records that have an original one, ascending, looked up among the sorted originals.
 
+    ranked: shape (n,), the sorted originals. own, masked: shape (m,), the original and the masked value of each record whose
+    masked value is not missing, by ascending masked values: what lies in a row then is found and read several times as fast.
+    rows: the records. below, up_to: shape (m,), how many originals are below each masked value, and how many are not above it.
+    begins, ends: shape (n,), of each place in `ranked` where those that are equal to it begin, and the place after the last.
+    """
 
-def _find_runs(ranked: Floats) -> tuple[Integers, Integers]:
-    """Of each place in sorted numbers: where those that are equal to it begin, and the place after the last of them."""
-    new = np.flatnonzero(np.concatenate([[True], ranked[1:] != ranked[:-1]]))
-    lengths = np.diff(np.append(new, len(ranked)))
-    return np.repeat(new, lengths), np.repeat(new + lengths, lengths)
+    ranked: Floats
+    own: Floats
+    masked: Floats
+    rows: Integers
+    below: Integers
+    up_to: Integers
+    begins: Integers
+    ends: Integers
+
+    @classmethod
+    def create_from_columns(cls, pair: ColumnPair) -> LookedUpValues:
+        rows, masked, places = pair.masked.order, pair.masked.ascending, pair.places
+        own = pair.original.values.take(rows)
+        if pair.original.n_present < len(pair.original.values):
+            counted = ~np.isnan(own)
+            rows, masked, own = rows[counted], masked[counted], own[counted]
+            places = places[0][counted], places[1][counted]
+        starts = pair.original.starts
+        lengths = np.diff(starts)
+        runs = np.repeat(starts[:-1], lengths), np.repeat(starts[1:], lengths)
+        below, up_to = (one.astype(np.int64) for one in places)
+        return cls(pair.original.ascending, own, masked, rows.astype(np.int64), below, up_to, *runs)
+
+    def disclose_within_ranks(self, p_percent: float) -> tuple[Booleans, float]:
+        """Shape (m,): which records rank intervals disclose, and the share of all pairs that they would."""
+        first, last = self._find_window(p_percent)
+        some = first >= 0
+        hits = some & (self.ranked[first] <= self.own) & (self.own <= self.ranked[last])
+        pairs = int(np.maximum(self.ends[last] - self.begins[first], 0)[some].sum())
+        return hits, pairs / len(self.ranked) ** 2
+
+    def disclose_within_deviations(self, p_percent: float, sd: float) -> tuple[Booleans, float]:
+        """Shape (m,): which records intervals of p percent of a standard deviation disclose, and the share of all pairs."""
+        reach = p_percent / 100 * sd
+        low, high = self.masked - reach, self.masked + reach
+        hits = (low <= self.own) & (self.own <= high)
+        inside = np.searchsorted(self.ranked, high, side="right").sum() - np.searchsorted(self.ranked, low, side="left").sum()
+        return hits, int(inside) / len(self.ranked) ** 2
+
+    def spread(self, hits: Booleans) -> Booleans:
+        """Shape (n,): the hits by record; nothing is disclosed of those whose masked value is missing."""
+        found = np.zeros(len(self.ranked), dtype=bool)
+        found[self.rows] = hits
+        return found
+
+    def _find_window(self, p_percent: float) -> tuple[Integers, Integers]:
+        """First and last place of each interval in the sorted originals; (-1, -1) where it holds no place."""
+        n = len(self.ranked)
+        w = int(Fraction(str(p_percent)) * n // 200)
+        twice_i = self.below + self.up_to - 1
+        first = np.maximum(-((2 * w - twice_i) >> 1), 0)  # the half places are rounded inwards
+        last = np.minimum((twice_i + 2 * w) >> 1, n - 1)
+        holds_none = (first > n - 1) | (last < 0)
+        return np.where(holds_none, -1, first), np.where(holds_none, -1, last)
 
 
 def _same_value_estimate(tables: RowwiseTablePair, attribute: Attribute) -> Estimate:
-    original, masked = tables.codes(attribute.name)
-    counted = original >= 0
-    n = int(counted.sum())
+    n, n_hits, pairs = _count_same_values(tables, attribute)
     if n == 0:
         return _nothing_to_disclose(SAME_VALUE_DISCLOSURE, attribute.name, ())
-    original, masked = original[counted], masked[counted]
-    rate = float((original == masked).mean())
-    frequencies = np.bincount(original, minlength=int(masked.max()) + 1)
+    rate = n_hits / n
     return Estimate(
         measure=SAME_VALUE_DISCLOSURE.name,
         attribute=attribute.name,
@@ -238,12 +280,29 @@ def _same_value_estimate(tables: RowwiseTablePair, attribute: Attribute) -> Esti
         low=rate,
         high=rate,
         unit="share",
-        chance=int(frequencies[masked[masked >= 0]].sum()) / n**2,
+        chance=pairs / n**2,
         chance_kind="all_pairs",
         credit_rule="indicator",
         n_targets=n,
         n_in_release=n,
     )
+
+
+def _count_same_values(tables: RowwiseTablePair, attribute: Attribute) -> tuple[int, int, int]:
+    """How many records have an original value, of how many it is the masked one, and of how many pairs of both it is."""
+    if tables.compares_as_numbers(attribute.name):
+        pair = tables.pair_columns(attribute)
+        below, up_to = pair.places
+        counted = pair.original.present.take(pair.masked.order)
+        pairs = int((up_to - below)[counted].sum(dtype=np.int64))
+        return pair.original.n_present, int(np.count_nonzero(pair.original.values == pair.masked.values)), pairs
+    original, masked = tables.codes(attribute.name)
+    counted = original >= 0
+    original, masked = original[counted], masked[counted]
+    if not len(original):
+        return 0, 0, 0
+    frequencies = np.bincount(original, minlength=int(masked.max()) + 1)
+    return len(original), int(np.count_nonzero(original == masked)), int(frequencies[masked[masked >= 0]].sum())
 
 
 def _nothing_to_disclose(measure: Measure, name: str, parameters: tuple[tuple[str, float], ...]) -> Estimate:

@@ -89,7 +89,7 @@ def estimate_changed_people(result: AttackResult, truth: GroundTruth, changes: t
         members = change.members[targets]
         if members.any():
             part = sample.part(members, int(change.members.sum()))
-            rate = part.mean(linkage.REIDENTIFICATION, part.outcomes.floats("credit"), subgroup=change.name)
+            rate = part.mean(linkage.REIDENTIFICATION, part.floats("credit"), subgroup=change.name)
             yield replace(rate, chance=_compute_chance(sample, truth, change.members), chance_kind="uniform_guess")
 
 
@@ -121,7 +121,7 @@ def estimate_linkage_rates(sample: ScoredTargets) -> Iterator[Estimate]:
     largest credit. `truth_among_nearest`: the share whose own record is among the guesses. `mean_candidate_set_size`: the mean
     number of records (persons) among which the intruder cannot choose, 0 where they have no guess.
     """
-    credit = sample.outcomes.floats("credit")
+    credit = sample.floats("credit")
     yield replace(
         sample.mean(linkage.REIDENTIFICATION, credit), chance=sample.result.chance, chance_kind=sample.result.chance_kind
     )
@@ -132,7 +132,7 @@ def estimate_linkage_rates(sample: ScoredTargets) -> Iterator[Estimate]:
     yield sample.estimate(linkage.MAX_RECORD_RISK, largest, Interval(largest, 1.0), credit_rule=sample.result.credit_rule)
     yield estimate_plausible_deniability(sample)
     yield sample.share(linkage.TRUTH_AMONG_NEAREST, sample.truths("among_nearest"))
-    yield sample.mean_size(linkage.MEAN_CANDIDATE_SET_SIZE, sample.outcomes.floats("candidates"))
+    yield sample.mean_size(linkage.MEAN_CANDIDATE_SET_SIZE, sample.floats("candidates"))
 
 
 def estimate_posterior_at_truth(sample: ScoredTargets) -> Estimate:
@@ -140,7 +140,7 @@ def estimate_posterior_at_truth(sample: ScoredTargets) -> Estimate:
 
     Its chance is that of the same probabilities, were the released rows dealt out anew.
     """
-    found, facts = sample.mean(linkage.POSTERIOR_AT_TRUTH, sample.outcomes.floats("posterior")), sample.result.probable
+    found, facts = sample.mean(linkage.POSTERIOR_AT_TRUTH, sample.floats("posterior")), sample.result.probable
     if facts is None:
         return replace(found, chance=sample.result.chance, chance_kind=sample.result.chance_kind)
     if facts.chance_at_truth is not None:
@@ -164,8 +164,8 @@ def estimate_plausible_deniability(sample: ScoredTargets) -> Estimate:
 
     Example: groups of 12 rows that look alike: credit 1/12 for everybody, odds of 11.
     """
-    outcomes, rows = sample.outcomes, max(int(sample.truth.masked.n), 1)
-    own = outcomes.floats("posterior" if "posterior" in outcomes.names else "credit")
+    rows = max(int(sample.truth.masked.n), 1)
+    own = sample.floats("posterior" if "posterior" in sample.outcomes.names else "credit")
     likeliest = min(max(float(np.nan_to_num(own).max()), 1 / rows), 1.0)
     odds = 1 / likeliest - 1
     return sample.estimate(linkage.PLAUSIBLE_DENIABILITY, odds, Interval(0.0, odds), credit_rule=None)
@@ -180,7 +180,7 @@ def estimate_known_links(sample: ScoredTargets) -> Iterator[Estimate]:
     set another margin. Of a learned distance they are of the worst case too, and say so (`reason`): it has seen the links of
     both halves.
     """
-    sound = sample.outcomes.floats("sound_candidates")
+    sound = sample.floats("sound_candidates")
     if not np.isnan(sound).all():
         yield sample.share(linkage.KNOWN_LINKS, sound == 1)
         yield sample.share(linkage.KNOWN_REIDENTIFICATION, sample.truths("known"))
@@ -190,7 +190,7 @@ def estimate_known_links(sample: ScoredTargets) -> Iterator[Estimate]:
         )
     elif "margin" in sample.outcomes.names:
         right = sample.truths("named_right")
-        claims = compute_assertion_shares(sample.outcomes.floats("margin"), right)
+        claims = compute_assertion_shares(sample.floats("margin"), right)
         caution = None if sample.result.learned is None else LEARNED_FROM_ALL
         yield replace(sample.mean(linkage.KNOWN_LINKS, claims), reason=caution)
         yield replace(sample.mean(linkage.KNOWN_REIDENTIFICATION, claims * right), reason=caution)
@@ -203,18 +203,18 @@ def estimate_present_and_absent(sample: ScoredTargets) -> Iterator[Estimate]:
     which is how the intruder's surest links look too, and is wrong. It decides nothing: a high one tells the intruder that
     their links are worth little, and is bad luck for the people whose records they name.
     """
-    released = sample.truth.rows_by_unit.sizes > 0
+    released = sample.truth.released_sizes > 0
     if released.all():
         return
     there, n_there = sample.truths("in_release"), int(released.sum())
     present = sample.part(there, n_there)
-    rate = present.mean(linkage.REIDENTIFICATION_PRESENT, present.outcomes.floats("credit"))
+    rate = present.mean(linkage.REIDENTIFICATION_PRESENT, present.floats("credit"))
     chance = _compute_chance(sample, sample.truth, released) if n_there else None
     if n_there and sample.result.chance is not None and sample.result.chance_kind == "permutation":
         chance = sample.result.chance * len(released) / n_there  # of the absent nobody is linked rightly
     yield replace(rate, chance=chance, chance_kind=sample.result.chance_kind)
     absent = sample.part(~there, len(released) - n_there)
-    yield absent.share(linkage.FALSE_LINKS_ABSENT, absent.outcomes.floats("candidates") == 1)
+    yield absent.share(linkage.FALSE_LINKS_ABSENT, absent.floats("candidates") == 1)
 
 
 def _compute_chance(sample: ScoredTargets, truth: GroundTruth, of: Booleans) -> float:
@@ -229,7 +229,7 @@ def estimate_group_exposure(sample: ScoredTargets, file: _File) -> Iterator[Esti
     without a group belong to none.
     """
     exposed = np.zeros(file.truth.units.n_units, dtype=bool)
-    exposed[sample.targets()[sample.outcomes.floats("credit") >= EXPOSED_FROM]] = True
+    exposed[sample.targets()[sample.floats("credit") >= EXPOSED_FROM]] = True
     for name in file.schema.find_by_role(Role.GROUP):
         (group,) = encode_jointly(file.truth.original.column(name))
         n_groups = int(group.max(initial=-1)) + 1
@@ -246,7 +246,7 @@ def estimate_subgroup_rates(sample: ScoredTargets, file: _File) -> Iterator[Esti
         members = subgroup.members[targets]
         if members.sum() >= FEWEST:
             part = sample.part(members, int(subgroup.members.sum()))
-            credit = part.outcomes.floats("credit")
+            credit = part.floats("credit")
             rate = part.mean(linkage.SUBGROUP_REIDENTIFICATION, credit, attribute=subgroup.attribute, subgroup=subgroup.name)
             if sample.result.chance_kind == "permutation":
                 yield rate  # what a learner finds by luck in one part of the targets was not measured
@@ -266,11 +266,11 @@ def estimate_disclosed_values(sample: ScoredTargets, file: _File) -> Iterator[Es
     ):
         known = sample.truth.find_known_units(name)
         part = sample if known.all() else sample.part(known[sample.targets()], int(known.sum()))
-        linked = part.mean(linkage.LINKED_VALUE_DISCLOSED, part.outcomes.floats(f"linked:{name}"), attribute=name)
+        linked = part.mean(linkage.LINKED_VALUE_DISCLOSED, part.floats(f"linked:{name}"), attribute=name)
         chance = compute_majority_chance(file.truth, name) if known.any() else None
         yield replace(linked, chance=chance, chance_kind="majority")
         if f"control:{name}" in part.outcomes.names:
-            control = part.mean(linkage.LINKED_VALUE_CONTROL, part.outcomes.floats(f"control:{name}"), attribute=name)
+            control = part.mean(linkage.LINKED_VALUE_CONTROL, part.floats(f"control:{name}"), attribute=name)
             nobodys = isinstance(sample.truth.belonging, NoAlignment) and control.status == "ok"
             yield replace(control, basis="control_group", reason=LINKED_TO_OTHERS) if nobodys else control
 
@@ -282,6 +282,12 @@ def compute_majority_chance(truth: GroundTruth, name: str) -> float:
     of them an intruder would use. Of a file of the intruder those count whose value the source tells.
     Example: a released constant c: the share of c.
     """
+    if name not in truth.chances:
+        truth.chances[name] = _compute_majority_chance(truth, name)
+    return truth.chances[name]
+
+
+def _compute_majority_chance(truth: GroundTruth, name: str) -> float:
     original, masked = encode_jointly(truth.original.column(name), truth.masked.column(name))
     counts = np.bincount(masked + 1)
     modes = np.flatnonzero(counts == counts.max()) - 1
@@ -334,7 +340,7 @@ def _list_subjects(measure: str, result: AttackResult, file: _File) -> tuple[tup
     match measure:
         case linkage.REIDENTIFICATION_PRESENT.name:
             nobodys = isinstance(file.truth.belonging, NoAlignment)
-            return () if nobodys or (file.truth.rows_by_unit.sizes > 0).all() else ((None, None),)
+            return () if nobodys or (file.truth.released_sizes > 0).all() else ((None, None),)
         case linkage.POSTERIOR_AT_TRUTH.name:
             return ((None, None),) if result.method in WITH_PROBABILITIES else ()
         case linkage.GROUPS_EXPOSED.name:

@@ -83,8 +83,7 @@ def cells_changed(tables: RowwiseTablePair) -> tuple[Estimate, ...]:
     """
     shares = {}
     for attribute in tables.select_masked_attributes(*Scale):
-        original, masked = tables.codes(attribute.name)
-        shares[attribute.name] = float((original != masked).mean())
+        shares[attribute.name] = float(_flag_changed(tables, attribute).mean())
     if not shares:
         return (_not_applicable(CELLS_CHANGED, "no published attribute was masked"),)
     parts = (_loss(CELLS_CHANGED, share, attribute=name) for name, share in shares.items())
@@ -117,6 +116,14 @@ def absolute_change(original: Floats, masked: Floats) -> float:
     """Mean of |masked - original| / (sqrt(2) sd); shape (n,) each, no NaN; NaN where a constant was changed."""
     sd = float(np.std(original, ddof=1)) if _varies(original) else 0.0
     return _ratio(float(np.mean(np.abs(masked - original))), float(np.sqrt(2) * sd))
+
+
+def _flag_changed(tables: RowwiseTablePair, attribute: Attribute) -> Booleans:
+    if tables.compares_as_numbers(attribute.name):
+        original, masked = tables.positions(attribute)
+        return np.asarray((original != masked) & (_present(original) | _present(masked)))
+    codes, masked_codes = tables.codes(attribute.name)
+    return np.asarray(codes != masked_codes)
 
 
 def _ratio(change: float, scale: float) -> float:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from tasks.attack.outcomes.outcome import AttackResult
 from tasks.microdata.estimate import Estimate
+from tasks.microdata.exact_sum import sum_exactly
 from tasks.microdata.ground_truth import GroundTruth
-from tasks.microdata.interval import Interval, compute_bounded_mean_interval, hypergeometric_interval
+from tasks.microdata.interval import Interval, check_shares, compute_bounded_mean_interval, hypergeometric_interval
 from tasks.microdata.table import Booleans, Floats, Integers, Microdata
 from tasks.score.measure import Measure
 
@@ -29,20 +29,34 @@ class ScoredTargets:
     population: int
     truth: GroundTruth
 
+    rows: Integers | None = None  # of the outcomes, where these are a part of the targets
+    columns: dict[str, Floats] = field(default_factory=dict, compare=False, repr=False)  # that were read, of all outcomes
+
+    @property
+    def n(self) -> int:
+        return self.outcomes.n if self.rows is None else len(self.rows)
+
     @property
     def exact(self) -> bool:
-        return self.outcomes.n == self.population
+        return self.n == self.population
 
     def part(self, members: Booleans, population: int) -> ScoredTargets:
         """The scored targets that are members of a part of all targets, which has so many members."""
-        return replace(self, outcomes=self.outcomes.take(np.flatnonzero(members)), population=population)
+        rows = np.flatnonzero(members)
+        return replace(self, rows=rows if self.rows is None else self.rows[rows], population=population)
+
+    def floats(self, name: str) -> Floats:
+        """One column of the outcomes, of the targets of this part. It is read once, and not to be written to."""
+        if name not in self.columns:
+            self.columns[name] = self.outcomes.floats(name)
+        return self.columns[name] if self.rows is None else self.columns[name][self.rows]
 
     def truths(self, name: str) -> Booleans:
-        return np.asarray(self.outcomes.floats(name) == 1)
+        return np.asarray(self.floats(name) == 1)
 
     def targets(self) -> Integers:
         """The unit of each scored target."""
-        return self.truth.units.of_row[self.outcomes.floats("target").astype(np.int64)]
+        return self.truth.units.of_row[self.floats("target").astype(np.int64)]
 
     def share(self, measure: Measure, hits: Booleans) -> Estimate:
         """A share of targets: counts of a sample are hypergeometric."""
@@ -56,17 +70,21 @@ class ScoredTargets:
         """A mean of credits in [0, 1]."""
         if not len(values):
             return self.nobody(measure)
-        interval = compute_bounded_mean_interval(values, self.population)
-        mean = math.fsum(values) / len(values)
+        check_shares(values)
+        mean = sum_exactly(values) / len(values)
+        interval = Interval(mean, mean) if self.exact else compute_bounded_mean_interval(values, self.population)
         return self.estimate(measure, mean, interval, credit_rule="shared", attribute=attribute, subgroup=subgroup)
 
     def mean_size(self, measure: Measure, sizes: Floats) -> Estimate:
         """A mean of set sizes in 1..n, which is wide where a sample of small sets leaves room for one of n rows."""
         least = 1 if self.truth.complete else 0
         others = max(self.truth.most_candidates - least, 1)
+        mean = float(sizes.mean())
+        if self.exact:
+            return self.estimate(measure, mean, Interval(mean, mean), credit_rule=None)
         unit = compute_bounded_mean_interval((sizes - least) / others, self.population)
         interval = Interval(least + unit.low * others, least + unit.high * others)
-        return self.estimate(measure, float(sizes.mean()), interval, credit_rule=None)
+        return self.estimate(measure, mean, interval, credit_rule=None)
 
     def nobody(self, measure: Measure) -> Estimate:
         """What is said of a part of the targets of whom none was drawn."""
@@ -102,7 +120,7 @@ class ScoredTargets:
             unit=measure.unit,
             basis="exact" if self.exact else "sampled_targets",
             credit_rule=credit_rule,
-            n_targets=self.outcomes.n,
+            n_targets=self.n,
             n_in_release=int(self.truths("in_release").sum()) if "in_release" in self.outcomes.names else None,
             counts=self.result.counts,
         )

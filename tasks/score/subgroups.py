@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tasks.microdata.codes import find_first_rows, joint_codes
 from tasks.microdata.schema import CATEGORICAL, Attribute, Role, Schema
 from tasks.microdata.table import Booleans, Floats, Microdata, encode_jointly
 from tasks.microdata.units import Units
@@ -57,9 +58,15 @@ def _list_attribute_subgroups(original: Microdata, attribute: Attribute, units: 
 
 
 def _tail(positions: Floats, units: Units) -> Booleans:
-    highest = np.full(units.n_units, np.nan)
-    np.fmax.at(highest, units.of_row, positions)
-    values, counts = np.unique(highest[~np.isnan(highest)], return_counts=True)
+    if units.n_units < len(units.of_row):  # of persons with several rows
+        highest = np.full(units.n_units, np.nan)
+        np.fmax.at(highest, units.of_row, positions)
+    else:
+        highest = np.empty(units.n_units)
+        highest[units.of_row] = positions
+    ascending = np.sort(highest)[: int(np.count_nonzero(~np.isnan(highest)))]
+    first = np.flatnonzero(np.concatenate([[True], ascending[1:] != ascending[:-1]])[: len(ascending)])
+    values, counts = ascending[first], np.diff(np.append(first, len(ascending)))
     shares = np.cumsum(counts[::-1]) / max(int(counts.sum()), 1)
     n_values = max(int((shares <= TAIL).sum()), int(len(shares) > 0 and shares[0] <= WIDEST_TAIL))
     if n_values == 0:
@@ -69,9 +76,13 @@ def _tail(positions: Floats, units: Units) -> Booleans:
 
 def _flag_rare_category_members(original: Microdata, name: str, units: Units) -> Booleans:
     (codes,) = encode_jointly(original.column(name))
-    held = np.unique((codes * units.n_units + units.of_row)[codes >= 0])
-    code, unit = np.divmod(held, units.n_units)
-    rare = np.bincount(code, minlength=1) < RARE_BELOW * len(np.unique(unit))
+    there = np.flatnonzero(codes >= 0)
+    code, unit = codes[there], units.of_row[there]
+    has_one_row = units.n_units == len(codes)
+    counted = code if has_one_row else code[find_first_rows(joint_codes([code, unit], len(code)))]
+    holders = np.zeros(units.n_units, dtype=bool)
+    holders[unit] = True
+    rare = np.bincount(counted, minlength=1) < RARE_BELOW * int(np.count_nonzero(holders))
     members = np.zeros(units.n_units, dtype=bool)
     members[unit[rare[code]]] = True
     return members if members.sum() <= WIDEST_RARE * units.n_units else np.zeros_like(members)

@@ -9,12 +9,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.attack.linkage.assertable_links import compute_assertion_shares, find_surest_links, precision_curve, threshold
+from tasks.attack.linkage import assertable_links
+from tasks.attack.linkage.assertable_links import (
+    FEWEST,
+    HALVINGS,
+    PRECISION,
+    compute_assertion_shares,
+    find_surest_links,
+    precision_curve,
+    threshold,
+)
 from tasks.attack.linkage.distance_linkage import DistanceLinkage
 from tasks.attack.methods import attack
 from tasks.attack.outcomes.links import Links
 from tasks.attack.threat import Intruder
 from tasks.microdata.alignment import Alignment
+from tasks.microdata.randomness import SEED_BYTES, stream
 
 SEEDS = st.integers(0, 2**32 - 1)
 PLAIN = DistanceLinkage(method="distance_linkage")
@@ -89,6 +99,37 @@ def test_the_order_of_the_links_decides_nothing(seed, n, digits):
     one, other = compute_assertion_shares(margin, right), compute_assertion_shares(margin[order], right[order])
     assert math.fsum(one) == math.fsum(other)
     assert math.fsum(one * right) == math.fsum(other * right[order])
+
+
+def count_link_by_link(margin, right):
+    """The slow twin: the same halves, all links of each."""
+    falling = np.lexsort((right, margin))[::-1]
+    margins, hits = margin[falling], right[falling]
+    last = np.searchsorted(-margins, -margins, side="right") - 1  # of those that are as sure
+    rng = stream(bytes(SEED_BYTES), "calibration", str(len(margin)))
+    times = np.zeros(len(margin))
+    for _ in range(HALVINGS):
+        half = np.zeros(len(margin), dtype=bool)
+        half[rng.permutation(len(margin))[: len(margin) // 2]] = True
+        for own, other in ((half, ~half), (~half, half)):
+            count, found = np.cumsum(other)[last], np.cumsum(other & hits)[last]
+            good = other & (margins > 0) & (count >= FEWEST) & (found >= PRECISION * count)
+            times += own & (margins >= margins[good].min(initial=np.inf))
+    shares = np.empty(len(margin))
+    shares[falling] = times / HALVINGS
+    return shares
+
+
+@settings(max_examples=20, deadline=None)
+@given(SEEDS, st.integers(1, 700), st.sampled_from([1, 2, 9]), st.sampled_from([1, 256]))
+def test_links_counted_in_words_are_asserted_as_often_as_one_by_one(seed, n, digits, looked_at):
+    rng = np.random.default_rng(seed)
+    margin = (rng.random(n) * (rng.random(n) < 0.9)).round(digits)
+    right = rng.random(n) < np.clip(0.8 + 0.4 * rng.random() * margin, 0, 1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(assertable_links, "_LOOKED_AT", looked_at)
+        found = compute_assertion_shares(margin, right)
+    np.testing.assert_array_equal(found, count_link_by_link(margin, right))
 
 
 def test_each_link_is_asserted_as_often_as_by_a_plain_intruder():

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
+import numpy.typing as npt
 
 from tasks.attack.outcomes.links import Links
 from tasks.microdata.randomness import SEED_BYTES, stream
@@ -12,6 +14,8 @@ from tasks.microdata.table import Booleans, Floats, Integers
 
 PRECISION = 0.95
 HALVINGS = 100
+_BITS = 64  # of a word
+_LOOKED_AT = 256  # words at once
 FEWEST = round(1 / (1 - PRECISION))  # links of which a share of one error in twenty can be seen
 
 
@@ -71,23 +75,103 @@ def compute_assertion_shares(margin: Floats, right: Booleans) -> Floats:
     One halving would decide by luck where few links lie between being asserted and not; this is the mean over 100 of them. They
     are drawn among the links in the order of their margins (of equal ones the wrong come first), so that neither sum, of what
     is asserted and of what is asserted and right, depends on the order of the rows.
-    Cost: O(n log n), and 100 passes.
+    Cost: O(n log n), 0.3 s for 1,000,000 links; and to draw the halves 4 to 9 s, once for all attacks on one number of targets.
     """
-    falling = np.lexsort((right, margin))[::-1]
-    margins, hits = margin[falling], right[falling]
-    last = np.searchsorted(-margins, -margins, side="right") - 1  # of those that are as sure
-    rng = stream(bytes(SEED_BYTES), "calibration", str(len(margin)))
-    times = np.zeros(len(margin))
-    for _ in range(HALVINGS):
-        half = np.zeros(len(margin), dtype=bool)
-        half[rng.permutation(len(margin))[: len(margin) // 2]] = True
-        for own, other in ((half, ~half), (~half, half)):
-            count, found = np.cumsum(other)[last], np.cumsum(other & hits)[last]
-            good = other & (margins > 0) & (count >= FEWEST) & (found >= PRECISION * count)
-            times += own & (margins >= margins[good].min(initial=np.inf))
-    shares = np.empty(len(margin))
+    n = len(margin)
+    shares: Floats = np.zeros(n)
+    falling = _order_falling(margin, right)  # those that name nobody are never asserted, and come last
+    hits, margins = right[falling], margin[falling]
+    if np.count_nonzero(hits) < PRECISION * FEWEST:
+        return shares
+    is_last = np.append(margins[1:] != margins[:-1], True)  # of those that are as sure
+    links = _FallingLinks(_pack(hits, n), _pack(is_last, n))
+    times = np.zeros(len(falling), dtype=np.uint8)
+    for half in _draw_halves(n):
+        own_bits = np.unpackbits(half.view(np.uint8), count=len(falling), bitorder="little")
+        asserted = links.count_asserted(~half)  # the other half has no links beyond n: these are never the last
+        times[:asserted] += own_bits[:asserted]
+        asserted = links.count_asserted(half)
+        times[:asserted] += 1 - own_bits[:asserted]
     shares[falling] = times / HALVINGS
     return shares
+
+
+def _order_falling(margin: Floats, right: Booleans) -> Integers:
+    """The links that name somebody, by falling margin; of equal margins the right ones first, of these the last."""
+    named = np.flatnonzero(margin > 0)
+    order = np.argsort(margin[named])
+    ascending = margin[named[order]]
+    if (ascending[1:] == ascending[:-1]).any():
+        order = np.lexsort((right[named], margin[named]))
+    return named[order[::-1]].astype(np.int64)
+
+
+@lru_cache(maxsize=1)
+def _draw_halves(n: int) -> npt.NDArray[np.uint64]:
+    """Shape (100, words): a half of n links drawn at random in each row, a bit for each link; 12 MB for 1,000,000 links."""
+    rng = stream(bytes(SEED_BYTES), "calibration", str(n))
+    halves = np.empty((HALVINGS, _count_words(n)), dtype=np.uint64)
+    for i in range(HALVINGS):
+        half = np.zeros(n, dtype=bool)
+        half[rng.permutation(n)[: n // 2]] = True
+        halves[i] = _pack(half, n)
+    return halves
+
+
+def _count_words(n: int) -> int:
+    return -(-max(n, 1) // _BITS)
+
+
+def _pack(flags: Booleans, n: int) -> npt.NDArray[np.uint64]:
+    """A bit for each flag in words of 64, padded with zeros to n bits."""
+    packed = np.zeros(_count_words(n) * 8, dtype=np.uint8)
+    found = np.packbits(flags, bitorder="little")
+    packed[: len(found)] = found
+    return packed.view(np.uint64)
+
+
+@dataclass(frozen=True, slots=True)
+class _FallingLinks:
+    """Links in the order of falling margins, a bit for each: is it right, and is it the last of those that are as sure?"""
+
+    right: npt.NDArray[np.uint64]
+    last: npt.NDArray[np.uint64]
+
+    def count_asserted(self, half: npt.NDArray[np.uint64]) -> int:
+        """How many links, from the surest on, have at least the least margin at which enough of this half are right.
+
+        Words of 64 links are counted first. In most of them too many links before are wrong for any place in them.
+        """
+        count, found = (np.cumsum(np.bitwise_count(part), dtype=np.int64) for part in (half, half & self.right))
+        before = count - np.bitwise_count(half), found - np.bitwise_count(half & self.right)
+        possible = np.flatnonzero((self.last != 0) & (count >= FEWEST) & (found >= PRECISION * before[0]))
+        for end in range(len(possible), 0, -_LOOKED_AT):
+            words = possible[max(end - _LOOKED_AT, 0) : end]
+            counts, hits = (
+                start[words, None] + np.cumsum(_unpack(part[words]), axis=1, dtype=np.int64)
+                for start, part in zip(before, (half, half & self.right), strict=True)
+            )
+            good = _unpack(self.last[words]).astype(bool) & (counts >= FEWEST) & (hits >= PRECISION * counts)
+            if good.any():
+                word, bit = (int(part[-1]) for part in np.nonzero(good))
+                return self._find_end(half, int(np.searchsorted(count, counts[word, bit])), int(counts[word, bit]))
+        return 0
+
+    def _find_end(self, half: npt.NDArray[np.uint64], word: int, counted: int) -> int:
+        """The place after the last of the links that are as sure as the link of the half up to which so many are counted."""
+        within = counted - int(np.bitwise_count(half[:word]).sum())
+        bit = int(np.flatnonzero(_unpack(half[word : word + 1])[0])[within - 1])
+        while True:
+            ends = np.flatnonzero(_unpack(self.last[word : word + 1])[0])
+            ends = ends[ends >= bit]
+            if len(ends):
+                return word * _BITS + int(ends[0]) + 1
+            word, bit = word + 1, 0
+
+
+def _unpack(words: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint8]:
+    """Shape (words, 64)."""
+    return np.unpackbits(words.view(np.uint8), bitorder="little").reshape(-1, _BITS)
 
 
 def threshold(margin: Floats, right: Booleans) -> float:

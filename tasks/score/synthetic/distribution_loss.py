@@ -37,8 +37,7 @@ def marginal_difference(tables: TablePair) -> tuple[Estimate, ...]:
     attributes = tables.select_masked_attributes(*Scale) if of_records else tables.select_published_attributes(*Scale)
     if not attributes:
         return (_estimate(None, None), _estimate(None, None, LARGEST_MARGINAL_DIFFERENCE))
-    ones = np.ones(tables.original.n), np.ones(tables.masked.n)
-    weights = tables.weights() if of_records else ones
+    weights = tables.weights() if of_records and tables.is_weighted else None
     parts = [(one.name, _distance(tables, one, weights)) for one in attributes]
     distances = [distance for _, distance in parts]
     mean = math.fsum(distances) / len(parts)
@@ -46,12 +45,16 @@ def marginal_difference(tables: TablePair) -> tuple[Estimate, ...]:
     return (_estimate(mean, None), _estimate(max(distances), None, LARGEST_MARGINAL_DIFFERENCE), *each)
 
 
-def _distance(tables: TablePair, attribute: Attribute, weights: tuple[Floats, Floats]) -> float:
+def _distance(tables: TablePair, attribute: Attribute, weights: tuple[Floats, Floats] | None) -> float:
     if attribute.scale in CATEGORICAL or (tables.original.is_text(attribute.name) and attribute.order is None):
         codes = [one + 1 for one in tables.codes(attribute.name)]
         size = int(max(map(np.max, codes))) + 1
-        before, after = (_shares(one, weight, size) for one, weight in zip(codes, weights, strict=True))
+        before, after = (_shares(one, weight, size) for one, weight in zip(codes, weights or (None, None), strict=True))
         return float(np.abs(before - after).sum()) / 2
+    pair = tables.pair_columns(attribute)
+    if weights is None and not any(np.isneginf(one.values).any() for one in (pair.original, pair.masked)):
+        return pair.compute_largest_distance()
+    weights = weights or (np.ones(tables.original.n), np.ones(tables.masked.n))
     both = [np.where(np.isnan(values), -np.inf, values) for values in tables.positions(attribute)]
     values = np.union1d(*both)
     below = (_below(one, weight, values) for one, weight in zip(both, weights, strict=True))
@@ -66,8 +69,8 @@ def _below(values: Floats, weights: Floats, bounds: Floats) -> Floats:
     return found
 
 
-def _shares(codes: Integers, weights: Floats, size: int) -> Floats:
-    shares: Floats = np.bincount(codes, weights=weights, minlength=size) / weights.sum()
+def _shares(codes: Integers, weights: Floats | None, size: int) -> Floats:
+    shares: Floats = np.bincount(codes, weights, minlength=size) / (len(codes) if weights is None else weights.sum())
     return shares
 
 

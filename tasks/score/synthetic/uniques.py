@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from tasks.microdata.codes import joint_codes
+from tasks.microdata.codes import count_units, joint_codes
 from tasks.microdata.errors import InputError
 from tasks.microdata.estimate import Estimate, join_attributes
 from tasks.microdata.schema import Role
@@ -91,8 +91,7 @@ def _classes(tables: TablePair, names: tuple[str, ...]) -> _Classes:
 
 def _alone(classes: _Classes, units: Units) -> Booleans:
     """Shape (n,): has nobody but the record's own unit its combination?"""
-    held = np.unique(classes.of_record * units.n_units + units.of_row) // units.n_units
-    return np.asarray(np.bincount(held, minlength=len(classes.shown))[classes.of_record] == 1)
+    return np.asarray(count_units(classes.of_record, units)[classes.of_record] == 1)
 
 
 def _compute_independent_chance(tables: TablePair, names: tuple[str, ...]) -> Floats:
