@@ -9,9 +9,9 @@ import numpy as np
 from tasks.attack.neighbours.distances import compute_record_distance
 from tasks.attack.neighbours.record_comparison import Comparison
 from tasks.attack.neighbours.ties import TIE, ensure_capacity
-from tasks.attack.transparency.evidence import count_images
 from tasks.attack.transparency.intersection import Conditions, write_images, write_likely_images
 from tasks.attack.transparency.likelihood import TIE as TIE_OF_LOGARITHMS
+from tasks.attack.transparency.row_evidence import count_images
 from tasks.attack.transparency.scores import MISSING, UNBOUNDED, ImageScores, find_likely_images
 from tasks.microdata.compiled import njit
 from tasks.microdata.table import Booleans, Floats, Integers

@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tasks.attack.transparency.evidence import sum_evidence
 from tasks.attack.transparency.image_trees import (
     SearchedPlaces,
     arrange_nothing,
@@ -21,6 +20,7 @@ from tasks.attack.transparency.intersection import (
     write_likely_images,
 )
 from tasks.attack.transparency.likelihood import weigh
+from tasks.attack.transparency.row_evidence import sum_evidence
 from tasks.microdata.compiled import njit
 from tasks.microdata.table import Floats, Integers
 
