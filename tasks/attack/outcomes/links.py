@@ -11,6 +11,7 @@ from tasks.attack.learned.learning_summary import LearnedFacts
 from tasks.attack.outcomes.guesses import Guesses
 from tasks.attack.probabilistic.linkage_summary import ProbableFacts
 from tasks.attack.transparency.intersection import Conditions, is_ruled_out
+from tasks.attack.transparency.scores import ImageScores
 from tasks.microdata.table import Booleans, Floats, Integers
 
 
@@ -59,7 +60,8 @@ class Links:
     sound_sizes: shape (number of search classes,): size of the sound set the link was chosen from; None where there is none.
     small_sets: starts and found classes of the sound sets that hold few rows (as many as the attack was asked to write out);
         the others stand empty in it.
-    conditions: what the sound sets follow from, by search and found class. listed_sets: the whole sound sets, starts and found
+    conditions: what the sound sets follow from, by search and found class. image_scores: where laws are known, what speaks for
+        each found class by these conditions. listed_sets: the whole sound sets, starts and found
         classes, where they are written out and follow from more than conditions.
     least, runner_up: shape (number of search classes,): the squared distance of what each is linked to, and that of the nearest
         found class it is not linked to (infinite where there is none); None where the links are not to the nearest.
@@ -75,6 +77,7 @@ class Links:
     sound_sizes: Integers | None = None
     small_sets: tuple[Integers, Integers] | None = None
     conditions: Conditions | None = None
+    image_scores: ImageScores | None = None
     listed_sets: tuple[Integers, Integers] | None = None
     least: Floats | None = None
     runner_up: Floats | None = None

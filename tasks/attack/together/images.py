@@ -9,7 +9,7 @@ import numpy as np
 from tasks.attack.neighbours.distances import compute_record_distance
 from tasks.attack.neighbours.record_comparison import Comparison, create_comparison
 from tasks.attack.neighbours.ties import ensure_capacity
-from tasks.attack.transparency.scores import MISSING, UNBOUNDED, ImageScores, find_images, score_images
+from tasks.attack.transparency.scores import MISSING, UNBOUNDED, ImageScores, find_images, find_likely_images, score_images
 from tasks.attack.transparency.transparency import link_by_mechanism
 from tasks.mask.methods import Mechanism
 from tasks.microdata.compiled import njit
@@ -75,7 +75,7 @@ def list_images(
         return _list_nearest(create_comparison(original, masked, schema, knows, "release"), present)
     assert links.conditions is not None  # noqa: S101  these links always follow from conditions
     by_law = links.conditions.likelihoods.any
-    whole = score_images(links.conditions)
+    whole = score_images(links.conditions) if links.image_scores is None else links.image_scores
     starts, kinds, score, cut = _list_images(whole, by_law, most, MOST_IMAGES)
     if cut < 0:
         raise NotFollowed(f"more than {MOST_IMAGES:,} rows can be the images of the records: too many to join releases by")
@@ -106,7 +106,12 @@ def _list_images(whole: ImageScores, by_law: bool, of_record: int, most: int) ->
     kinds, score = np.empty(r + 16, dtype=np.int64), np.empty(r + 16)
     possible, scores = np.empty(len(whole.sizes), dtype=np.int64), np.empty(len(whole.sizes))
     for i in range(r):
-        n = find_images(i, whole, possible, scores)
+        if len(whole.places.least):  # with noise: nobody asks whether rows were left out, for none of them is impossible
+            n = find_likely_images(i, whole, LEAST_LIKELY, possible, scores)
+            order = np.argsort(possible[:n])
+            possible[:n], scores[:n] = possible[:n][order], scores[:n][order]
+        else:
+            n = find_images(i, whole, possible, scores)
         least = -np.inf
         if by_law and n > 0:
             least = scores[:n].max() - LEAST_LIKELY

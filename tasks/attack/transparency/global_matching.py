@@ -10,7 +10,7 @@ from tasks.attack.linkage.assignment import solve_assignment
 from tasks.attack.neighbours.distances import compute_record_distance
 from tasks.attack.neighbours.record_comparison import Comparison
 from tasks.attack.transparency.intersection import Conditions
-from tasks.attack.transparency.scores import MISSING, UNBOUNDED, ImageScores, find_images, score_images
+from tasks.attack.transparency.scores import MISSING, UNBOUNDED, ImageScores, find_images
 from tasks.microdata.compiled import njit
 from tasks.microdata.table import Booleans, Floats, Integers
 
@@ -75,7 +75,7 @@ class ImageCosts:
         return costs
 
 
-def assign_likeliest_rows(both: Comparison, conditions: Conditions) -> tuple[Integers, Integers]:
+def assign_likeliest_rows(both: Comparison, conditions: Conditions, whole: ImageScores) -> tuple[Integers, Integers]:
     """Starts and classes of the likeliest assignment of all records to all released rows, no row for two of them.
 
     Meaning: an intruder who has the whole original of a complete release links everybody together: a row that is surely
@@ -86,10 +86,9 @@ def assign_likeliest_rows(both: Comparison, conditions: Conditions) -> tuple[Int
     several the one with the least sum of squared distances, as `comparison` has them, over the attributes without a law.
     Equal records share what was given to any of them; a row that cannot be a record's image is no link.
 
-    Returns, for each distinct record, its distinct rows.
+    whole: as `score_images` makes it of the conditions. Returns, for each distinct record, its distinct rows.
     Cost: as `solve_assignment`, with every pair of distinct records and rows looked at in each of its rounds.
     """
-    whole = score_images(conditions)
     costs = ImageCosts(both, whole, _BESIDE_LIKELIHOODS if conditions.likelihoods.any else 1.0, 0.0)
     costs = replace(costs, never=(len(both.own_of_record) + 1) * (1.0 + _largest(costs)))
     given = solve_assignment(costs, both.own_of_record, both.shown_of_row)

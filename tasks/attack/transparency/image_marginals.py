@@ -11,8 +11,7 @@ from tasks.attack.linkage.pair_marginals import compute_pair_marginals as jointl
 from tasks.attack.neighbours.distances import compute_record_distance
 from tasks.attack.neighbours.record_comparison import Comparison
 from tasks.attack.neighbours.ties import TIE, ensure_capacity
-from tasks.attack.transparency.intersection import Conditions
-from tasks.attack.transparency.scores import MISSING, UNBOUNDED, ImageScores, find_images, score_images
+from tasks.attack.transparency.scores import MISSING, UNBOUNDED, ImageScores, find_likely_images
 from tasks.microdata.compiled import njit
 from tasks.microdata.errors import NotFollowed
 from tasks.microdata.table import Floats, Integers
@@ -52,7 +51,7 @@ class Marginals:
         )
 
 
-def compute_marginals(both: Comparison, conditions: Conditions) -> Marginals:
+def compute_marginals(both: Comparison, whole: ImageScores) -> Marginals:
     """The probability of each pair, where the intruder holds the whole original of a complete release.
 
     Meaning: each released row is one record's. Where rows that would suit a record suit others better, that speaks for the
@@ -62,6 +61,8 @@ def compute_marginals(both: Comparison, conditions: Conditions) -> Marginals:
     P(row | record); r is the share of those in which the record has the row, by belief propagation (`linkage.pair_marginals`).
     Equal records, and equal rows, count as often as they occur. Without a law all possible images have the same P.
 
+    whole: as `score_images` makes it.
+
     Returns the probabilities. They can be too sure of themselves, as messages go around in loops: of two records they settle on
     the likelier way, of many they hardly differ (rank jitter of Census: claims up to two points above the links). Which row is
     the likeliest they hardly ever miss: the chosen rows of small files have at least 99 % of the best exact share.
@@ -69,7 +70,6 @@ def compute_marginals(both: Comparison, conditions: Conditions) -> Marginals:
     Cost: that of the attack, and of up to 100 rounds over the pairs. Source: as of `linkage.pair_marginals`.
     Example: records that can be rows {1}, {1, 2}: the second is row 2 for certain.
     """
-    whole = score_images(conditions)
     starts, positions, weight = _pairs(whole, MOST_PAIRS_JOINTLY)
     if len(starts) == 0:
         raise NotFollowed(
@@ -91,7 +91,7 @@ def _pairs(whole: ImageScores, most: int) -> tuple[Integers, Integers, Floats]:
     positions, weight = np.empty(16, dtype=np.int64), np.empty(16)
     possible, scores = np.empty(len(whole.sizes), dtype=np.int64), np.zeros(len(whole.sizes))
     for i in range(r):
-        n = find_images(i, whole, possible, scores)
+        n = find_likely_images(i, whole, _LOST, possible, scores)
         top = scores[:n].max() if n > 0 else 0.0
         for e in range(n):
             if scores[e] > top - _LOST:

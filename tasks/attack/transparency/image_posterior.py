@@ -7,11 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from tasks.attack.outcomes.links import Links
-from tasks.attack.transparency.scores import MISSING, UNBOUNDED, ImageScores, find_images, score_images
+from tasks.attack.transparency.image_trees import compute_reach
+from tasks.attack.transparency.intersection import keep_likely, meets_conditions
+from tasks.attack.transparency.scores import MISSING, UNBOUNDED, ImageScores, find_images, find_likely_images, score_images
 from tasks.microdata.compiled import njit
-from tasks.microdata.table import Floats, Integers
+from tasks.microdata.table import Booleans, Floats, Integers
 
 _LEAST = 1e-12  # of what speaks for a row: no other record can show it
+_NEARLY_ALL = 0.99  # from there on 1 - P / q would lose digits
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +36,7 @@ class ImagePosterior:
     def compute_probabilities(self, records: Integers, rows: Integers) -> Floats:
         """Shape (k,): r(row) of the record, for k pairs; 0 where the row cannot be its image."""
         kinds, positions = self.links.search_class[records], self.whole.position[self.links.found_class[rows]]
-        order = np.argsort(kinds, kind="stable")
-        logs = np.empty(len(kinds))
-        logs[order] = _list_log_weights(kinds[order], positions[order], self.whole, self.by_likelihood)
+        logs = _compute_log_weights(kinds, positions, self.whole, self.by_likelihood)
         return np.exp(logs - np.where(np.isneginf(logs), 0.0, self.log_total[kinds]))
 
     def compute_guess_probabilities(self, records: Integers) -> Floats:
@@ -43,8 +44,8 @@ class ImagePosterior:
         return self.largest[self.links.search_class[records]]
 
 
-def posterior(links: Links) -> ImagePosterior:
-    """r(l) of all records, from what the steps let an intruder conclude.
+def posterior(links: Links, searching: Integers | None = None) -> ImagePosterior:
+    """r(l) of the searching records (default: all), from what the steps let an intruder conclude.
 
     Formula in words: of the rows that can be the record's image, row l has a probability proportional to P(l | record) / q(l),
     q the sum of P(l | other) over all OTHER records that can show it (with the record's own P in it the claims would be a
@@ -53,38 +54,51 @@ def posterior(links: Links) -> ImagePosterior:
     A mean over records of the largest r(l) is what the intruder claims to hit, and that of the sum of r(l)^2 what they claim to
     have at the truth.
 
-    links: as `link_by_mechanism` returns them.
-    Cost: that of the attack. Source: docs/SCIENCE.md section 4; Fellegi and Sunter (1969) for the ratio.
+    links: as `link_by_mechanism` returns them. searching: places of records; what is found for each depends on no other, and of
+    those whose records are not equal to one of them nothing is found.
+    Of each sum at most 1e-12 is left out. Cost: that of the attack. Source: docs/SCIENCE.md section 4; Fellegi and Sunter
+    (1969) for the ratio.
     Example: a record that alone can show a row has r = 1 there.
     """
     conditions = links.conditions
     if conditions is None:
         raise ValueError("the links follow from no masking steps")
-    whole = score_images(conditions)
-    return ImagePosterior(links, whole, conditions.likelihoods.any, *sum_weights(whole, conditions.likelihoods.any))
+    whole = score_images(conditions) if links.image_scores is None else links.image_scores
+    wanted = np.full(len(whole.conditions.own_at) + 1, searching is None)
+    wanted[links.search_class[searching] if searching is not None else []] = True
+    by_likelihood = conditions.likelihoods.any
+    sums = sum_weights(whole, by_likelihood, wanted[:-1], compute_reach(int(conditions.sizes.sum())))
+    return ImagePosterior(links, whole, by_likelihood, *sums)
 
 
 @njit(missing=MISSING, infinite=UNBOUNDED)
-def sum_weights(whole: ImageScores, by_likelihood: bool) -> tuple[Floats, Floats, Floats]:
-    """Of each distinct record, and of who is absent: the logarithm of the sum of the weights, the largest r(l), the sum of
-    squares; weights P / (q - P) where likelihoods are known, else 1 for each possible image.
+def sum_weights(whole: ImageScores, by_likelihood: bool, wanted: Booleans, reach: float) -> tuple[Floats, Floats, Floats]:
+    """Of each wanted distinct record, and of who is absent: the logarithm of the sum of the weights, the largest r(l), the sum
+    of squares; weights P / (q - P) where likelihoods are known, else 1 for each possible image. wanted: shape (r,). reach: rows
+    with a P / q of less than e^-reach times the largest are passed over where likelihoods are known.
     """
     r = len(whole.conditions.own_at)
     totals, largest, squares = np.full(r + 1, -np.inf), np.zeros(r + 1), np.zeros(r + 1)
     possible, scores = np.empty(len(whole.sizes), dtype=np.int64), np.empty(len(whole.sizes))
     for i in range(r):
-        n = find_images(i, whole, possible, scores)
+        if not wanted[i]:
+            continue
+        n = find_likely_images(i, whole, reach, possible, scores) if by_likelihood else find_images(i, whole, possible, scores)
         if n == 0:
             continue
-        for e in range(n):
-            scores[e] = _weight(scores[e], by_likelihood)
-        top = scores[:n].max()
+        top = scores[:n].max() if by_likelihood else 0.0
+        most, at_top = 0.0, np.exp(top)
         total, both = 0.0, 0.0
         for e in range(n):
-            share, rows = np.exp(scores[e] - top), whole.sizes[possible[e]]
+            share, rows = 1.0, whole.sizes[possible[e]]
+            if by_likelihood:  # P / (q - P) by P / q, in multiples of e^top
+                share = np.exp(scores[e] - top)
+                others = 1 - share * at_top if share * at_top < _NEARLY_ALL else max(-np.expm1(scores[e]), _LEAST)
+                share /= others
+            most = max(most, share)
             total += rows * share
             both += rows * share * share
-        totals[i], largest[i], squares[i] = top + np.log(total), 1 / total, both / total**2
+        totals[i], largest[i], squares[i] = top + np.log(total), most / total, both / total**2
     return totals, largest, squares
 
 
@@ -95,19 +109,12 @@ def _weight(score: float, by_likelihood: bool) -> float:
 
 
 @njit(missing=MISSING, infinite=UNBOUNDED)
-def _list_log_weights(kinds: Integers, positions: Integers, whole: ImageScores, by_likelihood: bool) -> Floats:
-    """Of ascending kinds: the images of each are listed once, however many rows of it are asked for."""
-    logs, at_position = np.full(len(kinds), -np.inf), np.full(len(whole.sizes), -np.inf)
-    possible, scores = np.empty(len(whole.sizes), dtype=np.int64), np.empty(len(whole.sizes))
-    begin = 0
-    for k in range(1, len(kinds) + 1):
-        if k < len(kinds) and kinds[k] == kinds[begin]:
-            continue
-        absent = kinds[begin] == len(whole.conditions.own_at)
-        n = 0 if absent else find_images(kinds[begin], whole, possible, scores)
-        for e in range(n):
-            at_position[possible[e]] = _weight(scores[e], by_likelihood)
-        logs[begin:k] = at_position[positions[begin:k]]
-        at_position[possible[:n]] = -np.inf
-        begin = k
+def _compute_log_weights(kinds: Integers, positions: Integers, whole: ImageScores, by_likelihood: bool) -> Floats:
+    """Of each pair by itself; -inf where the row cannot be the image."""
+    logs, row, score = np.full(len(kinds), -np.inf), np.empty(1, dtype=np.int64), np.zeros(1)
+    for k in range(len(kinds)):
+        if kinds[k] < len(whole.conditions.own_at) and meets_conditions(kinds[k], positions[k], whole.conditions, 0):
+            row[0] = positions[k]
+            if keep_likely(kinds[k], whole.conditions, row, 1, score):
+                logs[k] = _weight(score[0] - whole.evidence[positions[k]], by_likelihood)
     return logs

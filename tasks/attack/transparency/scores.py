@@ -1,4 +1,4 @@
-"""How much speaks for each possible image of a record: what the posterior and the matching of all records share."""
+"""How much speaks for each possible image of a record: what the links, the posterior and the matching of all records share."""
 
 from __future__ import annotations
 
@@ -6,14 +6,21 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tasks.attack.transparency.image_trees import (
+    SearchedPlaces,
+    arrange_nothing,
+    arrange_rows,
+    keep_best,
+    write_images_in_reach,
+)
 from tasks.attack.transparency.intersection import (
     ArrangedConditions,
     Conditions,
     arrange_conditions,
-    sum_evidence,
     write_likely_images,
 )
 from tasks.attack.transparency.likelihood import weigh
+from tasks.attack.transparency.row_evidence import sum_evidence
 from tasks.microdata.compiled import njit
 from tasks.microdata.table import Floats, Integers
 
@@ -22,8 +29,7 @@ class ImageScores(NamedTuple):
     """The conditions as compiled functions take them, and what is known of the c distinct rows in their order.
 
     evidence: shape (c,): log q of each row, 0 without laws. sizes: shape (c,). position: shape (c,): where each row stands
-    here.
-    rows: shape (c,): the row at each place.
+    here. rows: shape (c,): the row at each place. places: the rows as they are searched where noise was added; else empty.
     """
 
     conditions: ArrangedConditions
@@ -31,22 +37,34 @@ class ImageScores(NamedTuple):
     evidence: Floats
     rows: Integers
     position: Integers
+    places: SearchedPlaces
 
 
 _POSITIONS = ("whole.conditions.low", "whole.conditions.high", "whole.conditions.positions")
-MISSING = dict.fromkeys(_POSITIONS, "a missing value, which `write_images` asks for")
+_BOXES = ("whole.places.tree.low", "whole.places.tree.high")
+_PRICES = ("whole.evidence", "whole.places.price", "whole.places.least")
+MISSING = {
+    **dict.fromkeys(_POSITIONS, "a missing value, which `write_images` asks for"),
+    "whole.places.tree.rows": "a missing value: the nodes say whether they have one",
+}
 UNBOUNDED = {
     **dict.fromkeys(_POSITIONS[:2], "an interval without an end: `write_images` only compares with it"),
+    **dict.fromkeys(_BOXES, "a box without numbers, which is only compared with"),
+    **dict.fromkeys(_PRICES, "infinite is a row that is nobody's, and so among nobody's images"),
     "whole.conditions.log_probability": "-inf is what cannot be shown: `rule_out` only compares, and drops such rows",
-    "whole.evidence": "-inf is a row that is nobody's, and so among nobody's images",
 }
 
 
-def score_images(conditions: Conditions) -> ImageScores:
-    """Put the conditions in order, and sum what speaks for each row over all records."""
+def score_images(conditions: Conditions, *, without_laws: bool = False) -> ImageScores:
+    """Put the conditions in order, and sum what speaks for each row over all records.
+
+    without_laws: also where no law is known, by the number of records that can show the row.
+    """
     arranged, rows = arrange_conditions(conditions)
-    evidence = sum_evidence(conditions.likelihoods, arranged)
-    return ImageScores(arranged, conditions.sizes[rows], evidence, rows, np.argsort(rows))
+    is_weighed = without_laws or conditions.likelihoods.any
+    evidence = sum_evidence(conditions, arranged, rows) if is_weighed else np.zeros(len(rows))
+    places = arrange_rows(arranged, evidence) if arranged.own_coordinates.shape[1] else arrange_nothing()
+    return ImageScores(arranged, conditions.sizes[rows], evidence, rows, np.argsort(rows), places)
 
 
 @njit
@@ -55,3 +73,12 @@ def find_images(i: int, whole: ImageScores, possible: Integers, scores: Floats) 
     n = write_likely_images(i, whole.conditions, possible, scores)
     weigh(scores, whole.evidence, possible[:n])
     return n
+
+
+@njit
+def find_likely_images(i: int, whole: ImageScores, reach: float, possible: Integers, scores: Floats) -> int:
+    """`find_images` of those whose log P / q is at least the largest less `reach`, in no order."""
+    if len(whole.places.least):
+        return write_images_in_reach(i, whole.conditions, whole.places, reach, possible, scores)
+    n = write_likely_images(i, whole.conditions, possible, scores)
+    return keep_best(possible, scores, n, weigh(scores, whole.evidence, possible[:n]) - reach)

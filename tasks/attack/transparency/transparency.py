@@ -16,11 +16,13 @@ from tasks.attack.mechanism_attack import MechanismAttack, describe_soundness, p
 from tasks.attack.neighbours.record_comparison import Comparison, create_comparison
 from tasks.attack.outcomes.bounded import OnlyBounded
 from tasks.attack.outcomes.links import Links
+from tasks.attack.transparency.best_images import intersect_conditions
 from tasks.attack.transparency.global_matching import assign_likeliest_rows
 from tasks.attack.transparency.image_marginals import Marginals, compute_marginals
 from tasks.attack.transparency.image_posterior import posterior
-from tasks.attack.transparency.intersection import Conditions, intersect_conditions
+from tasks.attack.transparency.intersection import Conditions
 from tasks.attack.transparency.likelihood import create_likelihoods
+from tasks.attack.transparency.scores import score_images
 from tasks.attack.transparency.whitening import as_if_blurred, whiten_positions
 from tasks.mask.external_release.released import Undeclared
 from tasks.mask.intruder_belief import Belief, EqualTo, InInterval
@@ -137,7 +139,7 @@ class Transparency(MechanismAttack):
             raise NotApplicable("one to one, they have to know that all their records are in the release")
         links, knowledge = link_by_mechanism(*context.files, **how, matching=self.matching, window_at_most=self.window_at_most)
         conclusions = self.probabilities and context.held is None and certain and (complete or how["present"] is not None)
-        links = replace(links, posterior=(links.posterior or posterior(links)) if conclusions else None)
+        links = replace(links, posterior=(links.posterior or posterior(links, how["searching"])) if conclusions else None)
         remark = describe_unclear_attributes(knowledge) + describe_soundness(context)
         if knowledge.lost:
             raise OnlyBounded(why_lost(context.mechanisms, knowledge.lost), links, remark=remark)
@@ -208,9 +210,11 @@ def link_by_mechanism(
     more of the wanted intersections are empty than records are absent: then the steps or their parameters are not what was
     applied to the whole table.
     Cost: O(n log n) where an attribute is predicted to the value, O(n * rows within the window) for swaps alone, n being
-    the wanted records unless there are laws, which are summed over all; memory is linear. Source: Nin, Herranz and Torra
-    (2008); Torra (2016). Done otherwise than there: ranks of the released column with ties widening the window, and a
-    partition that is repeated instead of estimated from the centroids.
+    the wanted records. Where there are laws, what speaks for a row is summed over all records, however few are wanted: for
+    PRAM over kinds of records and rows; for noise over the records within nine of its standard deviations, a share of all
+    that does not shrink as the table grows, so that this stays quadratic (`image_trees`; the sums are right to 1e-12). Memory
+    is linear. Source: Nin, Herranz and Torra (2008); Torra (2016). Done otherwise than there: ranks of the released column
+    with ties widening the window, and a partition that is repeated instead of estimated from the centroids.
     Example: after joint microaggregation with distinct records each intersection is exactly the record's group.
     """
     n, everybody = original.n, np.arange(original.n)
@@ -235,7 +239,8 @@ def link_by_mechanism(
     sought = np.isin(followed, who if searching is None else np.intersect1d(who, searching))
     kinds = both.own_of_record[sought]
     wanted = np.bincount(kinds, minlength=len(both.own)) > 0
-    starts, classes, sizes, small = intersect_conditions(both, conditions, searching=wanted, few=few)
+    whole = score_images(conditions)
+    starts, classes, sizes, small = intersect_conditions(both, conditions, whole, searching=wanted, few=few)
     without_image = (sizes == 0)[both.own_of_record][wanted[both.own_of_record]]
     n_absent = n_records - masked.n if original.n == n else 0  # at most so many of their records can be
     if without_image.sum() > n_absent:
@@ -245,12 +250,13 @@ def link_by_mechanism(
         )
     held: Marginals | None = None
     if matching == "one_to_one":
-        starts, classes = assign_likeliest_rows(both, conditions)
+        starts, classes = assign_likeliest_rows(both, conditions, whole)
     elif matching == "marginals":
-        held = compute_marginals(both, conditions)
+        held = compute_marginals(both, whole)
         starts, classes = held.likeliest(both)
+    weighed = whole if conditions.likelihoods.any else None
     own = both.own_of_record if len(followed) == len(who) else both.own_of_record[who]
-    links = Links(both.shown_of_row, own, starts, classes, sizes, small, conditions, posterior=held)
+    links = Links(both.shown_of_row, own, starts, classes, sizes, small, conditions, weighed, posterior=held)
     return (links if present is None else links.expand_links(present, n)), knowledge
 
 
