@@ -26,8 +26,8 @@ from reference import reference
 from tasks.ingest.readers.datasets import DatasetName
 from tasks.mask.categories.pram import Pram, randomise
 from tasks.mask.partitions import mdav, projection, randomised_partition, univariate, v_mdav
+from tasks.mask.partitions.near_parts import partition_in_parts
 from tasks.mask.partitions.partition_loss import compute_within_group_loss
-from tasks.mask.partitions.parts import partition_in_parts
 from tasks.mask.partitions.refined import refined_partition as refined
 from tasks.mask.precision_grid import find_precision
 from tasks.mask.ranks.rank_jitter import RankJitter, jitter

@@ -15,6 +15,7 @@ from flows.cli.terminal import console
 from tasks.microdata.errors import InputError
 from tasks.microdata.suggestion import did_you_mean
 
+NARROWEST = 60  # that leaves room beside the names of fields
 STAGES = ("mask", "train", "attack", "membership", "inference", "singling_out", "score")
 
 
@@ -33,7 +34,7 @@ def methods(
     if as_json:
         write_json({name: describe_methods(name) for name in asked})
         return 0
-    width = console().width
+    width = max(console().width, NARROWEST)
     for name in asked:
         heading = f"{name.upper()}\n\n" if stage is None else ""
         typer.echo(heading + "\n".join(_format_method(row, width) for row in describe_methods(name)))

@@ -66,9 +66,12 @@ class Lines:
             self._console.print(text)
 
     def _seconds_each(self, computed: int, seconds: float) -> float | None:
-        """Of those after the first, which waited for what is made once (imports, machine code). None: none ended yet."""
+        """Of those after the first, which waited for what is made once (imports, machine code). None: too few ended yet.
+
+        One that ended right after the first began with it.
+        """
         before, then = self._first = self._first or (computed, seconds)
-        return (seconds - then) / (computed - before) if computed > before else None
+        return (seconds - then) / (computed - before) if computed > before + 1 else None
 
     def end_step(self, step: str, seconds: float, how: str) -> None:
         self._console.print(f"{step:<34} {how:<9} {seconds:6.1f} s")

@@ -44,7 +44,7 @@ FIRST_DELAY_SECONDS = 30  # then 60, 120
 Minutes = Annotated[float, Field(gt=0, le=60 * 24 * 31)]
 Times = Annotated[int, Field(ge=0, le=10)]
 FilePath = Annotated[str, Field(min_length=1, max_length=1024)]
-Blocks = Annotated[tuple[Annotated[str, Field(max_length=201)], ...], Field(max_length=20)]
+Blocks = Annotated[list[Annotated[str, Field(max_length=201)]], Field(max_length=20)]
 Saying = Callable[..., FlowOutcome]
 CommandWords = Callable[[FileAccess], list[str]]
 
@@ -54,7 +54,7 @@ def certify_release(
     release: FilePath,
     output: FilePath = "releases",
     limit_minutes: Minutes = 240,
-    tell: Blocks = (),
+    tell: Blocks | None = None,
     retries: Times = RETRIES,
 ) -> State[None]:
     """Certify the release of a file. An attempt that was refused or undecided is not tried again.
@@ -74,7 +74,9 @@ def certify_release(
 
 
 @flow(name="watch-series", persist_result=False)
-def watch_series(watch: FilePath, limit_minutes: Minutes = 240, tell: Blocks = (), retries: Times = RETRIES) -> State[None]:
+def watch_series(
+    watch: FilePath, limit_minutes: Minutes = 240, tell: Blocks | None = None, retries: Times = RETRIES
+) -> State[None]:
     """Look once whether a series has a new version of its source, and certify it if so.
 
     Args:
@@ -89,7 +91,9 @@ def watch_series(watch: FilePath, limit_minutes: Minutes = 240, tell: Blocks = (
 
 
 @flow(name="sweep-file", persist_result=False)
-def sweep_file(sweep: FilePath, limit_minutes: Minutes = 1440, tell: Blocks = (), retries: Times = RETRIES) -> State[None]:
+def sweep_file(
+    sweep: FilePath, limit_minutes: Minutes = 1440, tell: Blocks | None = None, retries: Times = RETRIES
+) -> State[None]:
     """Compute a sweep, or go on with it: what was computed is kept.
 
     Args:
@@ -106,7 +110,7 @@ def sweep_file(sweep: FilePath, limit_minutes: Minutes = 1440, tell: Blocks = ()
 
 
 @flow(name="verify-trail", persist_result=False)
-def verify_trail(limit_minutes: Minutes = 240, tell: Blocks = (), retries: Times = RETRIES) -> State[None]:
+def verify_trail(limit_minutes: Minutes = 240, tell: Blocks | None = None, retries: Times = RETRIES) -> State[None]:
     """Check every entry of the ledger.
 
     Args:
@@ -118,7 +122,7 @@ def verify_trail(limit_minutes: Minutes = 240, tell: Blocks = (), retries: Times
 
 
 @flow(name="verify-store", persist_result=False)
-def verify_store(limit_minutes: Minutes = 240, tell: Blocks = (), retries: Times = RETRIES) -> State[None]:
+def verify_store(limit_minutes: Minutes = 240, tell: Blocks | None = None, retries: Times = RETRIES) -> State[None]:
     """Check every artifact of the store.
 
     Args:
@@ -129,7 +133,7 @@ def verify_store(limit_minutes: Minutes = 240, tell: Blocks = (), retries: Times
     return _state(lambda _: ["store", "verify", "--json"], interpret_check, limit_minutes, tell, retries)
 
 
-def _state(words: CommandWords, says: Saying, limit_minutes: float, tell: Sequence[str], retries: int) -> State[None]:
+def _state(words: CommandWords, says: Saying, limit_minutes: float, tell: list[str] | None, retries: int) -> State[None]:
     try:
         asked = words(FileAccess.current())
         delays = exponential_backoff(FIRST_DELAY_SECONDS)  # given here, for it is counted out when a number of retries is
@@ -142,7 +146,7 @@ def _state(words: CommandWords, says: Saying, limit_minutes: float, tell: Sequen
     if ended.release:
         named = f"{ended.release} {ended.name.lower() if ended.name != 'Completed' else 'certified'}"
         _ask_quietly(lambda: name_flow_run(named))
-    _tell(ended, tell)
+    _tell(ended, tell or [])
     return State(type=StateType[ended.kind], name=ended.name, message=ended.says)
 
 

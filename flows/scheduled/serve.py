@@ -248,7 +248,7 @@ def deploy(found: Deployments, folder: Path, address: ServerAddress) -> None:
         what = f"Prefect did not deploy as written: {', '.join(missing)}"
         remedy = f"read {FOLDER}/deploy.out in the home; check the entrypoint, the parameters and the cron"
         raise InputError("deploy", "prefect.yaml", what, "deployments that Prefect takes", remedy)
-    offer_choices(found)
+    offer_choices(found, FileAccess.from_deployments(found, folder))
     automate()
 
 

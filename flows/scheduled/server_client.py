@@ -22,6 +22,7 @@ from flows.scheduled.automations import ensure_automations
 from flows.scheduled.closing import close_unfinished
 from flows.scheduled.command_requests import CommandRequest, find_lost_requests
 from flows.scheduled.deployments import Deployment, Deployments
+from flows.scheduled.file_access import FileAccess
 from flows.scheduled.form_choices import add_choices
 from flows.scheduled.orphan_runs import Looks, end_run, end_vanished
 
@@ -79,13 +80,14 @@ def remove_stale_schedules(found: Deployments) -> list[str]:
     return missing
 
 
-def offer_choices(found: Deployments) -> None:
-    """Let the forms of the deployments offer the files that lie beside those that they name."""
-    wanted = {one.name: one.parameters for one in found.deployments}
+def offer_choices(found: Deployments, served: FileAccess) -> None:
+    """Let the forms of the deployments offer the files beside those that they name. served: the files that runs may name."""
+    wanted = {(one.name, one.entrypoint): one.parameters for one in found.deployments}
     with get_client(sync_client=True) as client:
         for one in _read_deployments(client, found):
-            if one.name in wanted and (schema := one.parameter_openapi_schema):
-                properties = add_choices(schema.get("properties", {}), wanted[one.name])
+            parameters, schema = wanted.get((one.name, one.entrypoint or "")), one.parameter_openapi_schema
+            if parameters is not None and schema:
+                properties = add_choices(schema.get("properties", {}), parameters, served)
                 changed = DeploymentUpdate.model_validate({"parameter_openapi_schema": {**schema, "properties": properties}})
                 client.update_deployment(one.id, changed)
 

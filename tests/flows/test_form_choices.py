@@ -1,5 +1,6 @@
 """The forms of deployments offer files by name, and take any other path."""
 
+import os
 import shutil
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 from prefect.utilities.callables import parameter_schema
 
 from flows.scheduled import flows, form_choices
+from flows.scheduled.file_access import FileAccess
 from flows.scheduled.form_choices import add_choices
 
 PARAMS = Path(__file__).parents[2] / "params"
@@ -27,9 +29,10 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def form(kind: str, stated: Path) -> dict:
+def form(kind: str, stated: Path, served: Path | None = None) -> dict:
     properties = parameter_schema(KINDS[kind]).properties
-    return add_choices(properties, {kind: str(stated), "output": str(stated.parent)})
+    access = FileAccess(served or stated.parent, (stated,))
+    return add_choices(properties, {kind: str(stated), "output": str(stated.parent)}, access)
 
 
 @pytest.mark.parametrize(("kind", "file"), [("release", "releases"), ("watch", "watches"), ("sweep", "sweeps")])
@@ -64,4 +67,26 @@ def test_no_more_than_a_form_can_show(folder: Path, monkeypatch: pytest.MonkeyPa
 
 def test_without_a_stated_file_any_path_is_typed() -> None:
     properties = parameter_schema(flows.certify_release).properties
-    assert add_choices(properties, {}) == properties
+    assert add_choices(properties, {}, FileAccess(Path("/"))) == properties
+
+
+def test_only_what_a_run_may_name_is_offered(folder: Path) -> None:
+    """Nothing beside a stated file elsewhere, no link that leads outside, and no name that is no text."""
+    outside = folder.with_name("outside")
+    shutil.copytree(PARAMS / "releases", outside)
+    (folder / "link.yaml").symlink_to(outside / "fair.yaml")
+    shutil.copy(PARAMS / "releases/fair.yaml", os.fsencode(folder) + b"/umfrage-\xfc.yaml")
+    shutil.copy(PARAMS / "releases/fair.yaml", folder / "two\nlines.yaml")
+    (folder / "large.yaml").write_text((PARAMS / "releases/fair.yaml").read_text() + "# more\n" * 10_000)
+    offered = form("release", folder / "census.yaml")["release"]["anyOf"][0]["enum"]
+    assert offered == [str(folder / "census.yaml"), str(folder / "anes96.yaml")]
+    assert form("release", outside / "anes96.yaml", folder)["release"]["anyOf"][0]["enum"] == [str(outside / "anes96.yaml")]
+    shutil.rmtree(outside)
+
+
+def test_a_folder_that_cannot_be_listed_offers_the_stated_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(_: Path) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr(Path, "iterdir", refused)
+    assert form("release", folder / "census.yaml")["release"]["anyOf"][0]["enum"] == [str(folder / "census.yaml")]

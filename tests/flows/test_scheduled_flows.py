@@ -71,7 +71,7 @@ def test_a_certified_release(flows, commands, told, tmp_path, monkeypatch):
     assert known["asked_by"]["flow_run"]
     ((kind, facts),) = told
     assert kind == "certified"
-    assert facts["blocks"] == ("slack-webhook/sdcert-a",)
+    assert facts["blocks"] == ["slack-webhook/sdcert-a"]
     assert (facts["run"], facts["release"]) == (CERTIFIED["run"], "survey")
 
 

@@ -113,8 +113,8 @@ class Microaggregation(MaskingMethod):
             return self
         if self.partition not in NESTABLE_PARTITIONS:
             raise ValueError(f"records_per_part belongs to `partition: {' or '.join(NESTABLE_PARTITIONS)}`; take it out")
-        if self.frozen or self.nested_in is not None:
-            raise ValueError("frozen and nested_in take groups of all records: take `records_per_part` out")
+        if self.frozen:
+            raise ValueError("frozen keeps groups and forms those of newcomers: take `records_per_part` out")
         largest = max(_size(block) or self.k for block in self.blocks or ((),))
         if self.records_per_part < 4 * largest:
             raise ValueError(f"records_per_part must be at least 4 k, here {4 * largest}: parts hold half as many or more")
@@ -274,8 +274,8 @@ def microaggregate(site: MaskContext, spec: Microaggregation) -> Microdata:
     records, not on their order. Before rounding, means of groups keep the mean of the column; k = n gives every record the
     aggregate of the column.
 
-    A randomised partition tells the steward its loss beside that of MDAV (not within strata), and one in parts (up to 300,000
-    records) beside that of all records together.
+    A randomised partition tells the steward its loss beside that of MDAV, and one in parts of a small table that of the same
+    partition of all records together (neither within strata).
 
     Raises InputError for `count: persons` without a person key, if fewer than k records (persons) share a pattern of missing
     values (so also if k > n), for a constant column, an infinite value, a text without order, a univariate partition of several
@@ -285,8 +285,9 @@ def microaggregate(site: MaskContext, spec: Microaggregation) -> Microdata:
     blocks = group_blocks(site, spec)
     if spec.partition == "randomised":
         site.tell(lambda: beside_mdav.describe_partition_loss(blocks, site.where))
-    elif spec.records_per_part is not None and spec.records_per_part < site.data.n <= beside_mdav.MOST_RECORDS:
-        site.tell(lambda: beside_mdav.describe_loss_of_parts(blocks, site.where))
+    elif beside_mdav.is_small_and_in_parts(blocks, spec.records_per_part):
+        whole = spec.model_copy(update={"records_per_part": None})
+        site.tell(lambda: beside_mdav.describe_loss_of_parts(blocks, group_blocks(site, whole), site.where))
     data = site.data
     for block in blocks:
         for column, masked in zip(block.columns, aggregate_block(block), strict=True):

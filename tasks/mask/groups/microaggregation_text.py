@@ -86,7 +86,7 @@ def _text(step: Microaggregation, aggregates: Aggregates) -> str:
 def _describe_parts(step: Microaggregation) -> str:
     if step.records_per_part is None:
         return ""
-    return f" Groups were formed within parts of at most {step.records_per_part:,} near records, each part by itself."
+    return f" Before that the records were split into parts of at most {step.records_per_part:,} near ones."
 
 
 def _describe_frozen_groups(step: Microaggregation) -> str:
@@ -152,7 +152,9 @@ def suggest_larger_groups(step: Fields, named: str, line: Fields, attributes: se
     needed, smallest = _compute_needed_k(line), min([k for _, k in list_blocks(step)] or [step["k"]])
     if needed is not None and smallest < needed:
         whose = named if smallest == step["k"] else f"the blocks of {named}"
-        yield f"Raise `k` of {whose} from {smallest} to {needed}: in a group of k alike, a guess is right once in k."
+        most = step.get("records_per_part")
+        parts = f", and `records_per_part` to {4 * needed}" if most is not None and most < 4 * needed else ""
+        yield f"Raise `k` of {whose} from {smallest} to {needed}{parts}: in a group of k alike, a guess is right once in k."
     if len(step.get("blocks") or ()) > 1:
         yield f"Group all attributes of {named} together (take `blocks` out): who combines the blocks learns more."
     if step.get("partition") == "individual_ranking" and len(attributes or "ab") > 1:
@@ -186,6 +188,8 @@ def _sizes(step: Fields) -> str:
 
 def suggest_smaller_groups(step: Fields, named: str) -> Iterator[str]:
     """How the step would cost less."""
+    if step.get("records_per_part") is not None:
+        yield f"raise `records_per_part` of {named}, or take it out (the same k for less loss)"
     if step.get("partition", "mdav") in ("mdav", "v_mdav", "projection", "randomised"):
         yield f"write `partition: refined` in {named} (the same k for less loss)"
     yield f"lower `k` of {named} ({_sizes(step)}; {MORE_RISK})"

@@ -12,7 +12,7 @@ import numpy as np
 from cachetools import LRUCache, cached
 
 from tasks.mask.partitions import mdav, projection, randomised_partition, univariate, v_mdav
-from tasks.mask.partitions.parts import partition_in_parts
+from tasks.mask.partitions.near_parts import partition_in_parts
 from tasks.mask.partitions.refined import refined_partition as refined
 from tasks.mask.partitions.v_mdav import GAMMA
 from tasks.microdata.table import Floats, Integers
@@ -73,7 +73,8 @@ def partition_records(
 
 
 def _identify_partition(points: Floats, *how: object) -> tuple[object, ...]:
-    return (hashlib.blake2b(points.tobytes()).digest(), points.shape, *how)
+    content = np.ascontiguousarray(points)
+    return (hashlib.blake2b(content.data).digest(), content.dtype.str, content.shape, *how)
 
 
 @cached(

@@ -13,7 +13,7 @@ from tasks.mask.groups.beside_mdav import compute_own_and_mdav_loss
 from tasks.mask.groups.grouping import group_blocks
 from tasks.mask.groups.microaggregation import BlockSpec, Microaggregation, microaggregate
 from tasks.mask.partitions import mdav
-from tasks.mask.partitions.parts import partition_in_parts, split_into_parts
+from tasks.mask.partitions.near_parts import partition_in_parts, split_into_parts
 
 
 def test_a_worked_example():
@@ -23,8 +23,8 @@ def test_a_worked_example():
     assert groups.tolist() == [0, 1, 0, 1]
 
 
-@given(st.data(), st.integers(8, 60), st.integers(2, 40), st.integers(0, 3), st.randoms(use_true_random=False))
-def test_parts_are_near_records_and_none_is_small(data, n, most, p, random):
+@given(st.data(), st.integers(8, 60), st.integers(2, 40), st.integers(0, 3), st.integers(0, 2**32))
+def test_parts_are_near_records_and_none_is_small(data, n, most, p, seed):
     """Few values, so that there are ties in every coordinate; the parts are those of the records in any order."""
     points = np.array(data.draw(st.lists(st.lists(st.integers(0, 3), min_size=p, max_size=p), min_size=n, max_size=n)), float)
     points = points.reshape(n, p)
@@ -33,7 +33,7 @@ def test_parts_are_near_records_and_none_is_small(data, n, most, p, random):
     if p:
         assert all(len(part) <= most for part in parts)
         assert len(parts) == 1 or all(2 * len(part) >= most for part in parts)
-    order = np.array(random.sample(range(n), n))
+    order = np.random.default_rng(seed).permutation(n)
     again = list(split_into_parts(points[order], most))
     assert [points[order][part].tolist() for part in again] == [points[part].tolist() for part in parts]
 
@@ -64,7 +64,6 @@ def test_each_part_has_the_groups_that_it_has_alone(most):
         ({"records_per_part": 11}, "at least 4 k, here 12"),
         ({"records_per_part": 12, "blocks": (BlockSpec(attributes=("a",), k=4), ("b",))}, "at least 4 k, here 16"),
         ({"records_per_part": 40, "partition": "randomised"}, "belongs to"),
-        ({"records_per_part": 40, "nested_in": 2}, "take `records_per_part` out"),
         ({"records_per_part": 40, "frozen": True}, "take `records_per_part` out"),
         ({"records_per_part": 0}, "greater than or equal to 8"),
     ],
@@ -85,3 +84,16 @@ def test_the_loss_of_parts_is_told_beside_that_of_all_records(numbers):
         assert len(notes) == told
     own, whole = compute_own_and_mdav_loss(group_blocks(site, spec.model_copy(update={"records_per_part": 40})))
     assert own > whole == compute_own_and_mdav_loss(group_blocks(site, spec))[0]
+
+
+@pytest.mark.parametrize("partition", ["mdav", "refined"])
+def test_groups_nested_in_parts_are_whole_groups_of_the_release_before(numbers, partition):
+    rng = np.random.default_rng(9)
+    data, schema = numbers({name: rng.normal(size=120) for name in "ab"})
+    how = {"method": "microaggregation", "attributes": ("a", "b"), "partition": partition, "records_per_part": 40}
+    fine, coarse = (
+        group_blocks(site_of(data, schema), Microaggregation(**how, **sizes))[0].groups[0].of_row
+        for sizes in ({"k": 3}, {"k": 7, "nested_in": 3})
+    )
+    assert len(set(zip(fine.tolist(), coarse.tolist(), strict=True))) == fine.max() + 1
+    assert np.bincount(coarse).min() >= 7

@@ -32,7 +32,7 @@ def split_into_parts(points: Floats, most: int) -> Iterator[Integers]:
     """The records of each part, at most `most` of them and, where there is more than one part, at least half as many.
 
     A part that is too large is halved along the coordinate in which it reaches farthest, the first of several. Records that are
-    equal there are taken in lexicographic order, so that the parts do not depend on the order of the file.
+    equal there keep their order: at first the lexicographic one, so that the parts do not depend on the order of the file.
 
     points: shape (n, p), coordinates without NaN; without any coordinate there is one part. most: >= 2.
     Cost: O(n log n log(n / most)).
