@@ -93,3 +93,14 @@ def test_ctrl_c_during_an_import_is_an_interruption(monkeypatch, capsys):
     monkeypatch.setattr(cli, "build_command", lambda: importing)
     assert cli.run(["certify", "x.yaml"]) == 130
     assert "interrupted" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("columns", ["0", "20", "300"])
+def test_methods_are_readable_on_any_terminal(columns, monkeypatch, capsys):
+    from flows import cli
+
+    monkeypatch.setenv("COLUMNS", columns)
+    assert cli.run(["methods", "mask"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) < 500
+    assert max(map(len, lines)) <= max(60, int(columns))
