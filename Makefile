@@ -21,7 +21,7 @@ setup: $(READY)  ## make .venv from requirements.lock and install this checkout 
 
 $(READY): requirements.lock pyproject.toml
 	@test -n "$(PYTHON)" || { echo "error: no Python 3.11, 3.12 or 3.13 found; install one, or say make PYTHON=/path/to/python"; exit 2; }
-	@echo "installing what requirements.lock names in $(VENV): 1.5 GB, some minutes without a word"
+	@echo "installing what requirements.lock names in $(VENV): 1.6 GB, some minutes without a word"
 	$(PYTHON) -m venv --clear $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-compile --require-hashes -r requirements.lock
 	PYTHONWARNINGS="ignore:Editable installation" $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
