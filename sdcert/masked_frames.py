@@ -137,10 +137,12 @@ def mask(
         rows, others = _set_control_aside(read.data, schema, release, control, chosen)
         original = read.data if release.control_share is None else read.data.take(rows)
         address = content_address(original)
-        done = mask_table(original, schema, release.steps, seed=chosen, path=("mask", address))
+        notes: list[str] = []
+        path = ("mask", address)
+        done = mask_table(original, schema, release.steps, seed=chosen, path=path, tell=lambda note: notes.append(note()))
     return MaskedFrame(
         table=create_data_frame(done.data, select_index(frame, rows[done.record])),
-        notes=(*read.report.notes, *done.notes),
+        notes=(*read.report.notes, *notes),
         schema=schema,
         content=content,
         report=read.report,

@@ -136,7 +136,7 @@ def explain(error: BaseException, arguments: list[str]) -> int:
 
 
 def _is_from_interruption(error: BaseException | None) -> bool:
-    """Ctrl-C while a class is made, so during an import, is a RuntimeError that Python makes of it."""
+    """Python 3.11 turns Ctrl-C into a RuntimeError where it comes while a class is made, as during an import."""
     while error is not None and not isinstance(error, KeyboardInterrupt):
         error = error.__cause__ or error.__context__
     return error is not None
@@ -152,7 +152,8 @@ def _report_input_error(error: InputError) -> int:
 
 def _find_help(arguments: list[str]) -> str:
     """Where a wrong command line finds help: the command it named, or the list of those there are."""
-    command, words = cast("Any", build_command()), ["sdcert"]
+    command: Any = build_command()
+    words = ["sdcert"]
     for word in arguments:
         if isinstance(command, TyperGroup) and word in command.commands:
             command = command.commands[word]

@@ -66,9 +66,9 @@ class Lines:
             self._console.print(text)
 
     def _seconds_each(self, computed: int, seconds: float) -> float | None:
-        """Of those after the first, which waited for what is made once (imports, machine code). None: too few ended yet.
+        """Seconds for each part after the first, which waited for what is made once (imports, machine code).
 
-        One that ended right after the first began with it.
+        None while fewer than two have ended after it: one may have run beside it, and have waited as long.
         """
         before, then = self._first = self._first or (computed, seconds)
         return (seconds - then) / (computed - before) if computed > before + 1 else None

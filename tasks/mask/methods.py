@@ -70,14 +70,12 @@ class MaskResult:
     data: the published columns, masked; row i is the released form of record record[i] of the source, ascending.
     mechanisms: the steps with their attributes resolved: all that an intruder can know who knows the method. Never the seed.
     order: a random permutation of the rows: row order[i] of `data` is row i of the released file.
-    notes: what the steward should know of the steps; no value of the table.
     """
 
     data: Microdata
     record: Integers
     mechanisms: tuple[Mechanism, ...]
     order: Integers
-    notes: tuple[str, ...] = ()
 
 
 def mask(
@@ -89,6 +87,7 @@ def mask(
     path: tuple[str, ...],
     secret: bytes | None = None,
     precision: PrecisionGrids | None = None,
+    tell: NoteSink = discard_note,
 ) -> MaskResult:
     """Apply masking steps in order.
 
@@ -101,14 +100,14 @@ def mask(
     ----------
     data: the source, with at least the columns of `schema`. seed: 32 secret bytes. path: names the source and the release.
     secret: 32 bytes of the series, for steps that draw per person; without them they draw anew.
-    precision: the grids of the masked columns; default: those of the source.
+    precision: the grids of the masked columns; default: those of the source. tell: takes what the steward should know of the
+    steps, no value of the table; by default nobody listens, as where an attack repeats the masking.
 
     Returns the published columns, the source's row of each of theirs, what was done, and an order for the released file.
 
     Raises InputError for a step that does not fit the table. Example: without steps the published columns come back unchanged.
     """
     mechanisms = resolve_steps(steps, schema, "masking")
-    notes: list[str] = []
 
     def draw(i: int, step: Masking) -> Draw:
         return partial(stream, seed, *path, f"{i}:{step.method}", _canonical(step))
@@ -116,15 +115,12 @@ def mask(
     def apply(site: MaskContext, step: Masking, later: tuple[Masking, ...]) -> StepResult:
         return _apply_step(site, step, step.apply)
 
-    def note(made: Callable[[], str]) -> None:
-        notes.append(made())
-
     how = (draw, apply, precision)
-    published, record = _apply_steps(data, schema, mechanisms, *how, tell=note, secret=secret)
+    published, record = _apply_steps(data, schema, mechanisms, *how, tell=tell, secret=secret)
     # steps and columns are in the path: two different releases of one source must not show their rows in one order
     steps_and_columns = (*(_canonical(step) for step in mechanisms), *schema.release_columns)
     order = stream(seed, *path, "order", *steps_and_columns).permutation(published.n)
-    return MaskResult(published, record, mechanisms, order, tuple(notes))
+    return MaskResult(published, record, mechanisms, order)
 
 
 def resolve_steps(steps: tuple[Masking, ...], schema: Schema, where: str) -> tuple[Masking, ...]:

@@ -50,7 +50,8 @@ def mask_table(
     secret = None if pseudonym_key is None else derive_key(pseudonym_secret(pseudonym_key), "per person")
     if secret is None and any(is_personal(step) for step in wanted):
         raise RuntimeError("draws per person need the key of the series")
-    done = mask(source, attributes, wanted, seed=seed, path=path, secret=secret)
+    notes: list[str] = []
+    done = mask(source, attributes, wanted, seed=seed, path=path, secret=secret, tell=lambda note: notes.append(note()))
     order = done.order if row_order == "shuffled" else np.arange(done.data.n, dtype=np.int64)
     # steps and columns are in the path: the pseudonyms of two releases of one source must join nothing
     steps_and_columns = (*(step.model_dump_json() for step in done.mechanisms), *attributes.release_columns)
@@ -60,7 +61,7 @@ def mask_table(
     identified = source.take(done.record[order])
     released = add_pseudonyms(done.data.take(order), identified, attributes, done.mechanisms, keys)
     alignment = Alignment(done.record, np.argsort(order), source.n)
-    return _store_outputs(store, done.data, released, alignment, done.mechanisms, done.notes)
+    return _store_outputs(store, done.data, released, alignment, done.mechanisms, tuple(notes))
 
 
 @stage("keep released", rooms=ROOMS)

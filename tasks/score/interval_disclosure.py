@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Annotated, Literal
@@ -61,7 +61,8 @@ def rank_interval_disclosure(tables: RowwiseTablePair, spec: RankIntervalDisclos
     Example: all eight masked values lie below the smallest original: i = -1/2, and p = 12.5 (w = 0) discloses nobody.
     """
     attributes = _choose_attributes(tables, spec, SCALES)
-    return tuple(one for attribute in attributes for one in _rank_interval_estimates(tables, attribute, spec.p_percent))
+    how = RANK_INTERVAL_DISCLOSURE, LookedUpValues.disclose_within_ranks
+    return tuple(one for attribute in attributes for one in _interval_estimates(tables, attribute, spec.p_percent, *how))
 
 
 class SdIntervalDisclosure(Spec):
@@ -98,7 +99,8 @@ def sd_interval_disclosure(tables: RowwiseTablePair, spec: SdIntervalDisclosure)
     eight disclosed, chance 24 / 64.
     """
     attributes = _choose_attributes(tables, spec, tuple(MEASURED))
-    return tuple(one for attribute in attributes for one in _sd_interval_estimates(tables, attribute, spec.p_percent))
+    how = SD_INTERVAL_DISCLOSURE, LookedUpValues.disclose_within_deviations
+    return tuple(one for attribute in attributes for one in _interval_estimates(tables, attribute, spec.p_percent, *how))
 
 
 def same_value_disclosure(tables: RowwiseTablePair) -> tuple[Estimate, ...]:
@@ -139,28 +141,22 @@ def _choose_attributes(
     return tuple(attribute for attribute in possible if attribute.name in spec.attributes)
 
 
-def _rank_interval_estimates(tables: RowwiseTablePair, attribute: Attribute, widths: tuple[float, ...]) -> Iterator[Estimate]:
+def _interval_estimates(
+    tables: RowwiseTablePair,
+    attribute: Attribute,
+    widths: tuple[float, ...],
+    measure: Measure,
+    disclose: Callable[[LookedUpValues, float], tuple[Booleans, float]],
+) -> Iterator[Estimate]:
     pair = tables.pair_columns(attribute)
     looked_up = LookedUpValues.create_from_columns(pair) if pair.original.n_present else None
     for p_percent in widths:
         if looked_up is None:
-            yield _nothing_to_disclose(RANK_INTERVAL_DISCLOSURE, attribute.name, (("p_percent", p_percent),))
+            yield _nothing_to_disclose(measure, attribute.name, (("p_percent", p_percent),))
             continue
-        hits, chance = looked_up.disclose_within_ranks(p_percent)
+        hits, chance = disclose(looked_up, p_percent)
         n_hits = int(np.count_nonzero(hits))
-        yield _rate(RANK_INTERVAL_DISCLOSURE, attribute.name, p_percent, n_hits, pair.original.n_present, chance)
-
-
-def _sd_interval_estimates(tables: RowwiseTablePair, attribute: Attribute, widths: tuple[float, ...]) -> Iterator[Estimate]:
-    pair = tables.pair_columns(attribute)
-    looked_up = LookedUpValues.create_from_columns(pair) if pair.original.n_present else None
-    for p_percent in widths:
-        if looked_up is None:
-            yield _nothing_to_disclose(SD_INTERVAL_DISCLOSURE, attribute.name, (("p_percent", p_percent),))
-            continue
-        hits, chance = looked_up.disclose_within_deviations(p_percent, pair.original.sd)
-        n_hits = int(np.count_nonzero(hits))
-        yield _rate(SD_INTERVAL_DISCLOSURE, attribute.name, p_percent, n_hits, pair.original.n_present, chance)
+        yield _rate(measure, attribute.name, p_percent, n_hits, pair.original.n_present, chance)
 
 
 def _rate(measure: Measure, name: str, p_percent: float, n_hits: int, n: int, chance: float) -> Estimate:
@@ -188,7 +184,7 @@ def sd_interval_hits(original: Floats, masked: Floats, p_percent: float) -> tupl
     """
     pair = ColumnPair(SortedColumn(original), SortedColumn(masked))
     looked_up = LookedUpValues.create_from_columns(pair)
-    hits, chance = looked_up.disclose_within_deviations(p_percent, pair.original.sd)
+    hits, chance = looked_up.disclose_within_deviations(p_percent)
     return looked_up.spread(hits), chance
 
 
@@ -206,13 +202,13 @@ def rank_interval_hits(original: Floats, masked: Floats, p_percent: float) -> tu
 class LookedUpValues:
     """The masked values of records that have an original one, ascending, looked up among the sorted originals.
 
-    ranked: shape (n,), the sorted originals. own, masked: shape (m,), the original and the masked value of each record whose
+    originals: the n that are there. own, masked: shape (m,), the original and the masked value of each record whose
     masked value is not missing, by ascending masked values: what lies in a row then is found and read several times as fast.
     rows: the records. below, up_to: shape (m,), how many originals are below each masked value, and how many are not above it.
     begins, ends: shape (n,), of each place in `ranked` where those that are equal to it begin, and the place after the last.
     """
 
-    ranked: Floats
+    originals: SortedColumn
     own: Floats
     masked: Floats
     rows: Integers
@@ -220,6 +216,11 @@ class LookedUpValues:
     up_to: Integers
     begins: Integers
     ends: Integers
+
+    @property
+    def ranked(self) -> Floats:
+        """Shape (n,), the sorted originals."""
+        return self.originals.ascending
 
     @classmethod
     def create_from_columns(cls, pair: ColumnPair) -> LookedUpValues:
@@ -233,7 +234,7 @@ class LookedUpValues:
         lengths = np.diff(starts)
         runs = np.repeat(starts[:-1], lengths), np.repeat(starts[1:], lengths)
         below, up_to = (one.astype(np.int64) for one in places)
-        return cls(pair.original.ascending, own, masked, rows.astype(np.int64), below, up_to, *runs)
+        return cls(pair.original, own, masked, rows.astype(np.int64), below, up_to, *runs)
 
     def disclose_within_ranks(self, p_percent: float) -> tuple[Booleans, float]:
         """Shape (m,): which records rank intervals disclose, and the share of all pairs that they would."""
@@ -243,9 +244,9 @@ class LookedUpValues:
         pairs = int(np.maximum(self.ends[last] - self.begins[first], 0)[some].sum())
         return hits, pairs / len(self.ranked) ** 2
 
-    def disclose_within_deviations(self, p_percent: float, sd: float) -> tuple[Booleans, float]:
+    def disclose_within_deviations(self, p_percent: float) -> tuple[Booleans, float]:
         """Shape (m,): which records intervals of p percent of a standard deviation disclose, and the share of all pairs."""
-        reach = p_percent / 100 * sd
+        reach = p_percent / 100 * self.originals.sd
         low, high = self.masked - reach, self.masked + reach
         hits = (low <= self.own) & (self.own <= high)
         inside = np.searchsorted(self.ranked, high, side="right").sum() - np.searchsorted(self.ranked, low, side="left").sum()

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
-from tasks.microdata.schema import Attribute
-from tasks.microdata.table import Booleans, Floats, Integers, Microdata
+from tasks.microdata.table import Booleans, Floats, Integers
 
 
 @dataclass(frozen=True)
@@ -97,16 +96,3 @@ class ColumnPair:
             (gaps[0] + own[1:]) / n - (gaps[1] + up_to_own) / m,
         )
         return max(float(np.abs(one).max(initial=0.0)) for one in distances)
-
-
-@dataclass(frozen=True)
-class SortedColumns:
-    """The columns of one table as they are asked for, each read and sorted once."""
-
-    table: Microdata
-    columns: dict[str, SortedColumn] = field(default_factory=dict, repr=False)
-
-    def find(self, attribute: Attribute) -> SortedColumn:
-        if attribute.name not in self.columns:
-            self.columns[attribute.name] = SortedColumn(self.table.positions(attribute))
-        return self.columns[attribute.name]

@@ -9,9 +9,11 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 from sites import site_of
 
+from tasks.mask.groups import beside_mdav
 from tasks.mask.groups.beside_mdav import compute_own_and_mdav_loss
 from tasks.mask.groups.grouping import group_blocks
 from tasks.mask.groups.microaggregation import BlockSpec, Microaggregation, microaggregate
+from tasks.mask.methods import mask
 from tasks.mask.partitions import mdav
 from tasks.mask.partitions.near_parts import partition_in_parts, split_into_parts
 
@@ -84,6 +86,17 @@ def test_the_loss_of_parts_is_told_beside_that_of_all_records(numbers):
         assert len(notes) == told
     own, whole = compute_own_and_mdav_loss(group_blocks(site, spec.model_copy(update={"records_per_part": 40})))
     assert own > whole == compute_own_and_mdav_loss(group_blocks(site, spec))[0]
+
+
+def test_who_repeats_a_masking_compares_no_losses(numbers, monkeypatch):
+    rng, compared, told = np.random.default_rng(8), [], []
+    data, schema = numbers({name: rng.normal(size=90) for name in "ab"})
+    monkeypatch.setattr(beside_mdav, "describe_loss_of_parts", lambda *_: compared.append(1) or "a note")
+    steps = (Microaggregation(method="microaggregation", attributes=("a", "b"), k=3, records_per_part=40),)
+    mask(data, schema, steps, seed=bytes(32), path=())
+    assert compared == []
+    mask(data, schema, steps, seed=bytes(32), path=(), tell=lambda note: told.append(note()))
+    assert told == ["a note"]
 
 
 @pytest.mark.parametrize("partition", ["mdav", "refined"])

@@ -74,7 +74,7 @@ def arrange_rows(conditions: ArrangedConditions, evidence: Floats) -> SearchedPl
 
 
 def arrange_records(conditions: ArrangedConditions) -> tuple[SearchedPlaces, bool]:
-    """The records as rows search them, grouped by the one code that the first list allows each; are they, or can they not?"""
+    """The records as rows search them, and whether they are grouped by their code in the first list: where each has just one."""
     r = len(conditions.own_at)
     begins, ends = conditions.begins[0], conditions.ends[0]
     is_grouped = bool((ends - begins == 1).all())
@@ -183,12 +183,7 @@ def write_images_in_reach(
                 near, far = node + 1, tree.right[node]
                 of_near = -np.inf if _misses_rows(tree, near, low, high) else _compute_bound(shown, near, point)
                 of_far = -np.inf if _misses_rows(tree, far, low, high) else _compute_bound(shown, far, point)
-                if of_far > of_near:
-                    near, far, of_near, of_far = far, near, of_far, of_near
-                for child, bound in ((far, of_far), (near, of_near)):
-                    if bound > -np.inf and bound >= best - reach:
-                        stack[height], bounds[height] = child, bound
-                        height += 1
+                height = _push(stack, bounds, height, near, far, of_near, of_far, best - reach)
                 continue
             for begin in range(start, stop, BLOCK):
                 end = min(begin + BLOCK, stop)
@@ -206,7 +201,22 @@ def write_images_in_reach(
 
 
 @njit
+def _push(
+    stack: Integers, bounds: Floats, height: int, near: int, far: int, of_near: float, of_far: float, least: float
+) -> int:
+    """Put the children of a node that can hold at least `least` on the stack, the better on top; returns the new height."""
+    if of_far > of_near:
+        near, far, of_near, of_far = far, near, of_far, of_near
+    for child, bound in ((far, of_far), (near, of_near)):
+        if bound > -np.inf and bound >= least:
+            stack[height], bounds[height] = child, bound
+            height += 1
+    return height
+
+
+@njit
 def keep_best(possible: Integers, scores: Floats, n: int, least: float) -> int:
+    """Keep of the first n images those with at least this score, in place; returns how many they are."""
     kept = 0
     for e in range(n):
         if scores[e] >= least:
@@ -249,12 +259,7 @@ def sum_by_tree(conditions: ArrangedConditions, own: SearchedPlaces, is_grouped:
                 near, far = node + 1, tree.right[node]
                 of_near = -np.inf if _misses_records(tree, near, positions) else _compute_bound(own, near, point)
                 of_far = -np.inf if _misses_records(tree, far, positions) else _compute_bound(own, far, point)
-                if of_far > of_near:
-                    near, far, of_near, of_far = far, near, of_far, of_near
-                for child, bound in ((far, of_far), (near, of_near)):
-                    if bound > -np.inf and bound >= least:
-                        stack[height], bounds[height] = child, bound
-                        height += 1
+                height = _push(stack, bounds, height, near, far, of_near, of_far, least)
                 continue
             for begin in range(start, stop, BLOCK):
                 end = min(begin + BLOCK, stop)

@@ -12,7 +12,7 @@ from tasks.mask.partitions.partition_loss import compute_within_group_loss
 from tasks.microdata.numbers import format_two_digits
 from tasks.microdata.table import Floats, Integers
 
-MOST_CELLS = 300_000  # that are partitioned for a comparison alone, by MDAV in about a second
+MOST_CELLS = 60_000  # that are partitioned for a comparison alone: by MDAV in 0.1 s, by the refined partition in 7
 
 
 def compute_own_and_mdav_loss(blocks: Iterable[AttributeBlock]) -> tuple[float, float]:

@@ -14,7 +14,6 @@ from cachetools import LRUCache, cached
 from tasks.mask.partitions import mdav, projection, randomised_partition, univariate, v_mdav
 from tasks.mask.partitions.near_parts import partition_in_parts
 from tasks.mask.partitions.refined import refined_partition as refined
-from tasks.mask.partitions.v_mdav import GAMMA
 from tasks.microdata.table import Floats, Integers
 
 Partition = Literal["mdav", "v_mdav", "refined", "randomised", "optimal_univariate", "individual_ranking", "projection"]
@@ -61,7 +60,7 @@ def partition_records(
     """
     match partition:
         case "mdav" | "v_mdav" | "refined":
-            return _partition_by_distance(points, k, partition, most, gamma if partition == "v_mdav" else None).copy()
+            return _partition_by_distance(points, k, partition, most, gamma).copy()
         case "randomised":
             return randomised_partition.partition(points, k, rng=rng())
         case "optimal_univariate" | "individual_ranking":
@@ -81,7 +80,7 @@ def _identify_partition(points: Floats, *how: object) -> tuple[object, ...]:
     LRUCache(LARGEST_KEPT_BYTES, getsizeof=lambda groups: int(groups.nbytes)), key=_identify_partition, condition=Condition()
 )
 def _partition_by_distance(
-    points: Floats, k: int, partition: Literal["mdav", "v_mdav", "refined"], most: int | None, gamma: float | None
+    points: Floats, k: int, partition: Literal["mdav", "v_mdav", "refined"], most: int | None, gamma: float
 ) -> Integers:
     """Those that everybody forms again of the same points. Attacks that run at once wait for the first of them."""
     compute: Callable[[Floats], Integers]
@@ -89,7 +88,7 @@ def _partition_by_distance(
         case "mdav":
             compute = partial(mdav.partition, k=k)
         case "v_mdav":
-            compute = partial(v_mdav.partition, k=k, gamma=GAMMA if gamma is None else gamma)
+            compute = partial(v_mdav.partition, k=k, gamma=gamma)
         case "refined":
             compute = partial(refined.partition, k=k)
         case _:
