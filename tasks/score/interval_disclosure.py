@@ -291,7 +291,7 @@ def _same_value_estimate(tables: RowwiseTablePair, attribute: Attribute) -> Esti
 
 def _count_same_values(tables: RowwiseTablePair, attribute: Attribute) -> tuple[int, int, int]:
     """How many records have an original value, of how many it is the masked one, and of how many pairs of both it is."""
-    if tables.compares_as_numbers(attribute.name):
+    if tables.compares_as_numbers(attribute):
         pair = tables.pair_columns(attribute)
         below, up_to = pair.places
         counted = pair.original.present.take(pair.masked.order)

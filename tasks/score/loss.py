@@ -119,7 +119,7 @@ def absolute_change(original: Floats, masked: Floats) -> float:
 
 
 def _flag_changed(tables: RowwiseTablePair, attribute: Attribute) -> Booleans:
-    if tables.compares_as_numbers(attribute.name):
+    if tables.compares_as_numbers(attribute):
         original, masked = tables.positions(attribute)
         return np.asarray((original != masked) & (_present(original) | _present(masked)))
     codes, masked_codes = tables.codes(attribute.name)

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from tasks.mask.methods import Mechanism
-from tasks.microdata.schema import MEASURED, Attribute, Role, Scale, Schema
+from tasks.microdata.schema import CATEGORICAL, MEASURED, Attribute, Role, Scale, Schema
 from tasks.microdata.table import Floats, Integers, Microdata, encode_jointly
 from tasks.score.sorted_columns import ColumnPair, SortedColumn
 
@@ -51,12 +51,15 @@ class TablePair:
             self.columns[name] = ColumnPair(original, original if same else SortedColumn(self.masked.positions(attribute)))
         return self.columns[name]
 
-    def compares_as_numbers(self, name: str) -> bool:
-        """Are two cells of a column equal where their positions are? Not text, -0.0, times, or whole numbers beyond 2^53."""
+    def compares_as_numbers(self, attribute: Attribute) -> bool:
+        """Are two cells equal where their positions are? Not categories, text, -0.0, times, or whole numbers beyond 2^53."""
+        name = attribute.name
+        if attribute.scale in CATEGORICAL:  # which have no positions, also where they are written as numbers
+            return False
         kinds = {table.arrow.schema.field(name).type for table in (self.original, self.masked)}
         if not kinds <= {pa.int64(), pa.float64()}:
             return False
-        pair = self.pair_columns(self.schema[name])
+        pair = self.pair_columns(attribute)
         ends = [one.ascending[[0, -1]] for one in (pair.original, pair.masked) if one.n_present]
         exact = all(float(np.abs(one).max()) < EXACT_WHOLE_NUMBERS for one in ends) or pa.int64() not in kinds
         return exact and not pair.has_negative_zeros

@@ -34,8 +34,8 @@ def halve(values):
     return [None if value is None else value / 2 for value in values]
 
 
-def pair_tables(before, after, kinds):
-    schema = Schema((Attribute("x", Role.QUASI_IDENTIFIER, Scale.NUMERIC, "declared"),))
+def pair_tables(before, after, kinds, scale=Scale.NUMERIC):
+    schema = Schema((Attribute("x", Role.QUASI_IDENTIFIER, scale, "declared"),))
     tables = (Microdata(pa.table({"x": pa.array(one, kind)})) for one, kind in zip((before, after), kinds, strict=True))
     return RowwiseTablePair(*tables, schema, (Microaggregation(method="microaggregation", attributes=("x",), k=2),))
 
@@ -68,11 +68,12 @@ def test_missing_values_are_below_all_others(pair):
         draw_pair(WHOLE).map(
             lambda pair: (pair[0], [None if x is None else x / 2 for x in pair[1]], [pa.int64(), pa.float64()])
         ),
-    )
+    ),
+    st.sampled_from([Scale.NUMERIC, Scale.ORDINAL, Scale.NOMINAL, Scale.CODE]),
 )
-def test_cells_are_compared_as_their_codes_are(drawn):
-    """Whole numbers beyond 2^53 and -0.0 too."""
-    tables = pair_tables(*drawn)
+def test_cells_are_compared_as_their_codes_are(drawn, scale):
+    """Whole numbers beyond 2^53, -0.0 and categories that are written as numbers too."""
+    tables = pair_tables(*drawn, scale)
     before, after = encode_jointly(tables.original.column("x"), tables.masked.column("x"))
     assert cells_changed(tables)[0].value == (before != after).mean()
     (found,) = same_value_disclosure(tables)

@@ -74,7 +74,7 @@ def arrange_rows(conditions: ArrangedConditions, evidence: Floats) -> SearchedPl
 
 
 def arrange_records(conditions: ArrangedConditions) -> tuple[SearchedPlaces, bool]:
-    """The records as rows search them, and whether they are grouped by their code in the first list: where each has just one."""
+    """The records as rows search them, and whether they are grouped by their code in the first list: where each has but one."""
     r = len(conditions.own_at)
     begins, ends = conditions.begins[0], conditions.ends[0]
     is_grouped = bool((ends - begins == 1).all())
