@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from tasks.ingest.readers.encoding import decode
 from tasks.ingest.readers.file_format import FileFormat
+from tasks.ingest.readers.plain_cells import parse_plain_cells
 from tasks.ingest.readers.raw import RawTable, refuse_bad_names
 from tasks.microdata.errors import InputError
 
@@ -58,7 +59,7 @@ def read(content: bytes, label: str, *, encoding: str | None = None, delimiter: 
     if not text.strip():
         raise InputError("empty-file", label, "The file is empty.", "a header line and at least one row", "check the export")
     separator = delimiter or _detect_delimiter(text)
-    names, columns = _parse_table(text, separator, label)
+    names, columns = _parse_plain_table(text, separator, label) or _parse_table(text, separator, label)
     return RawTable(table=pa.table(dict(zip(names, columns, strict=True))), label=label, format="csv", as_text=True,
                     encoding=used, delimiter=separator, notes=notes)  # fmt: skip
 
@@ -91,6 +92,21 @@ def _score(sample: str, delimiter: str, *, cut: bool) -> tuple[bool, float, int]
         return False, 0.0, 0
     width, body = lengths[0], lengths[1 : -1 if cut and len(lengths) > 2 else None]
     return width > 1, sum(length == width for length in body) / max(len(body), 1), width
+
+
+def _parse_plain_table(text: str, delimiter: str, label: str) -> tuple[list[str], list[pa.ChunkedArray]] | None:
+    """The table, where its header is one line and `parse_plain_cells` can read the rest; else None."""
+    header, _, body = text.partition("\n")
+    try:
+        names = next(csv.reader([header.removesuffix("\r")], delimiter=delimiter, strict=True), [])
+        encoded = body.encode()
+    except (csv.Error, UnicodeEncodeError):
+        return None
+    if not names or "\r" in header.removesuffix("\r"):
+        return None
+    refuse_bad_names(names, label)
+    columns = parse_plain_cells(encoded, names, delimiter, _LONGEST_CELL)
+    return None if columns is None else (names, columns)
 
 
 def _parse_table(text: str, delimiter: str, label: str) -> tuple[list[str], list[pa.ChunkedArray]]:

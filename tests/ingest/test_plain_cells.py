@@ -1,0 +1,86 @@
+import csv
+import io
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from tasks.ingest.readers.delimited import read
+from tasks.ingest.readers.plain_cells import parse_plain_cells
+from tasks.microdata.errors import InputError
+
+LONGEST = 1 << 20
+
+
+def parse_strictly(body: str, width: int) -> list[list[str | None]] | None:
+    """The slow, obvious twin: the rows by the module `csv`, or None where a row is of another length, blank or malformed."""
+    try:
+        rows = list(csv.reader(io.StringIO(body.rstrip("\r\n"), newline=""), strict=True))
+    except csv.Error:
+        return None
+    if any(len(row) != width for row in rows):
+        return None
+    return [[cell or None for cell in row] for row in rows]
+
+
+def parse(body: str, width: int) -> list[list[str | None]] | None:
+    columns = parse_plain_cells(body.encode(), [f"c{i}" for i in range(width)], ",", LONGEST)
+    return None if columns is None else [list(row) for row in zip(*(column.to_pylist() for column in columns), strict=True)]
+
+
+@settings(max_examples=600, deadline=None)
+@given(st.text('a1,,,"""\n\n\r ;é', min_size=1, max_size=30), st.integers(2, 3))
+@example('a,"b\nc"\nd,"e"', 2)
+@example('a,"b""c"\nd,""""', 2)
+@example('a,b"c"d\ne,f', 2)
+@example('"a"b,c\nd,e', 2)
+@example('a,"b\r\nc"\r\nd,e\r\n', 2)
+@example('"","\n"', 2)
+def test_what_is_read_is_what_a_strict_parser_reads(body: str, width: int) -> None:
+    found = parse(body, width)
+    assert found is None or found == parse_strictly(body, width)
+
+
+CELL = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\x00\ufeff\r"), max_size=6)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.tuples(CELL, CELL, CELL), min_size=1, max_size=6), st.sampled_from([csv.QUOTE_ALL, csv.QUOTE_MINIMAL]))
+def test_what_a_csv_writer_writes_needs_no_strict_parser(drawn: list[tuple[str, str, str]], quoting: int) -> None:
+    out = io.StringIO()
+    rows = [[cell.replace("\n\n", "\n").strip("\n") for cell in row] for row in drawn]
+    csv.writer(out, lineterminator="\n", quoting=quoting).writerows(rows)
+    assert parse(out.getvalue(), 3) == [[cell or None for cell in row] for row in rows]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        'a,b"c"\n',  # a quote inside a cell is a character
+        '"a"b,c\n',  # something after the end of a quoted cell
+        'a,"b\n',  # never closed
+        "a,b\rc,d\n",  # a carriage return alone ends a line for some readers
+        "a,b,c\n",  # too long
+        "a\n",  # too short
+        "a,b\n\nc,d\n",  # blank
+        "",
+    ],
+)
+def test_what_only_a_strict_parser_can_tell_is_left_to_it(body: str) -> None:
+    assert parse(body, 2) is None
+
+
+def test_one_column_has_blank_lines_and_is_left_to_the_strict_parser() -> None:
+    assert parse_plain_cells(b"1\n\n2\n", ["c"], ",", LONGEST) is None
+
+
+def test_a_cell_beyond_the_limit_is_left_to_the_strict_parser() -> None:
+    assert parse_plain_cells(b"a,bc\n", ["x", "y"], ",", 2) is not None
+    assert parse_plain_cells(b"a,bcd\n", ["x", "y"], ",", 2) is None
+
+
+def test_a_damaged_row_far_down_is_named_as_before() -> None:
+    content = b"a,b\n" + b"1,2\n" * 100_000 + b"1,2,3\n"
+    with pytest.raises(InputError) as caught:
+        read(content, "a.csv")
+    assert (caught.value.code, caught.value.where) == ("ragged-row", "a.csv: row 100001")
