@@ -70,10 +70,10 @@ def is_ruled_out(conditions: Conditions, records: Integers, rows: Integers) -> B
 def arrange_conditions(conditions: Conditions) -> tuple[ArrangedConditions, Integers]:
     """Order the rows by the first list's code, then the first interval's position; the second part says which row is where."""
     codes = conditions.shown[0]
-    within = conditions.positions[:, 0] if conditions.positions.shape[1] else np.zeros(len(codes))
     most = max(int(codes.max(initial=0)), int(conditions.allowed[0].max(initial=0)))
-    starts = np.searchsorted(np.sort(codes), np.arange(most + 2))
-    rows = np.lexsort((within, codes))
+    starts = np.concatenate([[0], np.cumsum(np.bincount(codes, minlength=most + 1))])
+    by_position = conditions.positions.shape[1] > 0
+    rows = np.lexsort((conditions.positions[:, 0], codes)) if by_position else np.argsort(codes, kind="stable")
     return _arrange(conditions, rows, starts), rows
 
 

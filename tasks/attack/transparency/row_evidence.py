@@ -16,9 +16,10 @@ from tasks.attack.transparency.intersection import (
     write_likely_images,
 )
 from tasks.attack.transparency.likelihood import add_evidence
-from tasks.microdata.codes import joint_codes
+from tasks.microdata.codes import find_first_rows, joint_codes
 from tasks.microdata.compiled import njit
 from tasks.microdata.table import Booleans, Floats, Integers
+from tasks.microdata.value_ranks import rank_values
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,7 @@ def find_kinds(conditions: Conditions) -> ConditionKinds:
         [*lists, *_rank(conditions.low), *_rank(conditions.high), *laws.own_at.T], conditions.begins.shape[1]
     )
     of_row = joint_codes([*conditions.shown, *_rank(conditions.positions), *laws.shown_at.T], conditions.shown.shape[1])
-    record, row = (np.unique(kinds, return_index=True)[1] for kinds in (of_record, of_row))
+    record, row = find_first_rows(of_record), find_first_rows(of_row)
     likelihoods = replace(
         laws,
         own_at=np.ascontiguousarray(laws.own_at[record]),
@@ -73,7 +74,7 @@ def _code_list(begins: Integers, ends: Integers, allowed: Integers) -> Integers:
 
 
 def _rank(columns: Floats) -> list[Integers]:
-    return [np.unique(column, return_inverse=True)[1].astype(np.int64) for column in columns.T]
+    return [rank_values(column)[0] for column in columns.T]
 
 
 def count_images(conditions: Conditions, searching: Booleans) -> Integers:

@@ -64,7 +64,9 @@ def score_images(conditions: Conditions, *, without_laws: bool = False) -> Image
     is_weighed = without_laws or conditions.likelihoods.any
     evidence = sum_evidence(conditions, arranged, rows) if is_weighed else np.zeros(len(rows))
     places = arrange_rows(arranged, evidence) if arranged.own_coordinates.shape[1] else arrange_nothing()
-    return ImageScores(arranged, conditions.sizes[rows], evidence, rows, np.argsort(rows), places)
+    position = np.empty_like(rows)
+    position[rows] = np.arange(len(rows))
+    return ImageScores(arranged, conditions.sizes[rows], evidence, rows, position, places)
 
 
 @njit

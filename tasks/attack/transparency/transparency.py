@@ -29,7 +29,7 @@ from tasks.mask.intruder_belief import Belief, EqualTo, InInterval
 from tasks.mask.methods import Mechanism, infer_belief
 from tasks.mask.ranks.rank_jitter import RankJitter
 from tasks.mask.ranks.rank_swapping import RankSwapping
-from tasks.microdata.codes import joint_codes
+from tasks.microdata.codes import find_first_rows, joint_codes
 from tasks.microdata.errors import AttackFailed, InputError, NotApplicable, NotFollowed
 from tasks.microdata.schema import Schema
 from tasks.microdata.spec import Percent, Public
@@ -310,7 +310,7 @@ def _ignore_randomised_attributes(both: Comparison, knowledge: Belief, knows: tu
 
 def _conditions(knowledge: Belief, masked: Microdata, schema: Schema, both: Comparison) -> Conditions:
     """What is concluded, for the distinct records and the distinct released rows of the comparison."""
-    record, row = _find_first(both.own_of_record), _find_first(both.shown_of_row)
+    record, row = find_first_rows(both.own_of_record), find_first_rows(both.shown_of_row)
     options = [_options(part, knowledge.believed, masked) for part in _together(knowledge)]
     between = [part for part in knowledge.between if _excludes(part, masked.positions(schema[part.name]))]
     return Conditions(
@@ -363,14 +363,10 @@ def _options(part: EqualTo, believed: Microdata, masked: Microdata) -> tuple[Int
     """Where the codes allowed for each record begin and end, those codes, and the code of each released row."""
     coded = [encode_jointly(believed.column(name), masked.column(name)) for name in part.names]
     codes = joint_codes([np.concatenate(pair) for pair in coded], believed.n + masked.n)
-    pairs = np.unique(np.column_stack([part.twins, codes[: believed.n]]), axis=0)
-    begins = np.searchsorted(pairs[:, 0], part.twins, side="left")
-    ends = np.searchsorted(pairs[:, 0], part.twins, side="right")
-    return begins, ends, np.ascontiguousarray(pairs[:, 1]), codes[believed.n :]
-
-
-def _find_first(classes: Integers) -> Integers:
-    return np.unique(classes, return_index=True)[1]
+    pairs = find_first_rows(joint_codes([part.twins, codes[: believed.n]], believed.n))  # each once, in their order
+    ends = np.cumsum(np.bincount(part.twins[pairs], minlength=int(part.twins.max(initial=-1)) + 1))
+    begins = np.concatenate([[0], ends[:-1]])
+    return begins[part.twins], ends[part.twins], codes[pairs], codes[believed.n :]
 
 
 def _columns(columns: list[Floats], n: int) -> Floats:
