@@ -70,6 +70,7 @@ def run_attacks(job: ReleaseJob) -> list[AttackOutputs]:
     """
     store, release, masked, table = Store(), job.release, job.masked, job.masked.require_table()
     schema = store.record(masked.schema, Schema)
+    shared = [store.table(one) for one in (masked.data, table["masked"], table["alignment"])]  # no attack reads them anew
     released = store.table(table["released"]) if release.kind.has_owners else None  # no knowledge curve of rows of nobody
     attackers: list[tuple[Intruder, TableRef | None]] = [(one, None) for one in intruders(release.intruder, schema, released)]
     attackers += job.files
@@ -102,6 +103,7 @@ def run_attacks(job: ReleaseJob) -> list[AttackOutputs]:
                 rate = compute_rate(store.table(one["outcomes"]) if "outcomes" in one else None)
                 rates[intruder.name] = max(rate, rates.get(intruder.name, 0.0))
         attackers = [(one, None) for one in find_larger_insiders(release.intruder, schema, rates)]
+    shared.clear()
     return results
 
 

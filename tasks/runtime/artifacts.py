@@ -13,6 +13,7 @@ import io
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TypeVar, overload
+from weakref import WeakValueDictionary
 
 import numpy as np
 import pyarrow as pa
@@ -35,6 +36,8 @@ SUFFIX = {"table": ".parquet", "record": ".json", "page": ".html", "file": ".bin
 
 
 _adapters: dict[Any, TypeAdapter[Any]] = {}
+_tables_in_use: WeakValueDictionary[tuple[bytes, str], pa.Table] = WeakValueDictionary()
+"""What stages that run side by side read once, by the store's key and the address: as long as one of them holds it."""
 
 
 def create_adapter(kind: Any) -> TypeAdapter[Any]:
@@ -64,7 +67,18 @@ class Store:
         return TableRef(self._put("table", self._table_address(table), lambda: _parquet(table)))
 
     def table(self, ref: TableRef) -> Microdata:
-        """Raises Damaged where the file is missing, unreadable, or not what the address says."""
+        """The table of an address; the one that is in use, if another thread has read and checked it and still holds it.
+
+        Raises Damaged where the file is missing, unreadable, or not what the address says.
+        """
+        held = _tables_in_use.get((self.key, ref))
+        if held is not None:
+            return Microdata(held)
+        table = self._read_table(ref)
+        _tables_in_use[self.key, ref] = table.arrow
+        return table
+
+    def _read_table(self, ref: TableRef) -> Microdata:
         content = self._read(ref, "table")
         try:
             table = Microdata(read_parquet(content).combine_chunks())
@@ -112,7 +126,7 @@ class Store:
         try:
             match ref.partition(":")[0]:
                 case "table":
-                    self.table(TableRef(ref))
+                    self._read_table(TableRef(ref))
                 case "page":
                     self.page(PageRef(ref))
                 case "file":

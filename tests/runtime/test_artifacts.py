@@ -114,6 +114,27 @@ def test_the_address_of_a_private_table_depends_on_the_key_of_the_store(home, tm
     assert content_address(TABLE).removeprefix("sha256:") not in ref
 
 
+def test_a_table_in_use_is_read_once_and_its_file_is_still_looked_at(home):
+    store = Store()
+    ref = store.put_table(TABLE)
+    held = store.table(ref)
+    store._path(ref).unlink()
+    assert Store().table(ref).arrow is held.arrow
+    assert not store.intact(ref)
+    del held
+    with pytest.raises(Damaged):
+        store.table(ref)
+
+
+def test_a_table_in_use_is_of_one_key(home, tmp_path, monkeypatch):
+    ref = Store().put_table(TABLE)
+    held = Store().table(ref)
+    monkeypatch.setenv("SDCERT_HOME", str(tmp_path / "another"))
+    with pytest.raises(Damaged):
+        Store().table(ref)
+    assert held.n == TABLE.n
+
+
 @pytest.mark.parametrize("damage", ["flip", "truncate", "delete", "another"])
 def test_damage_is_found_and_mended(home, damage):
     store = Store()
