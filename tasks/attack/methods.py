@@ -17,6 +17,7 @@ from tasks.attack.linkage.file_alignment import align_external_file
 from tasks.attack.mechanism_attack import is_sampled
 from tasks.attack.outcomes.belief import refuse_incompatible
 from tasks.attack.outcomes.bounded import OnlyBounded
+from tasks.attack.outcomes.credit_bounds import compute_credit_bounds
 from tasks.attack.outcomes.links import Links
 from tasks.attack.outcomes.outcome import AttackResult, compute_outcomes, list_persons, searching_records
 from tasks.attack.probabilistic.probabilistic_linkage import ProbabilisticLinkage
@@ -158,6 +159,8 @@ def attack_records(
     known = blank.knows_mechanism + found.remark
     done = replace(blank, links_depend=depends, knows_mechanism=known, outcomes=outcomes)
     done = replace(done, learned=links.learned, probable=links.probable)
+    if len(targets) < truth.original.n and not searched and not depends and not context.of_persons:
+        done = replace(done, credit_bounds=compute_credit_bounds(truth, links))
     if found.permutation_chance is not None:
         return replace(done, chance=found.permutation_chance, chance_kind="permutation")
     return done if found.n_given is None else _adjust_assignment_chance(done, found.n_given, context.truth_of_held)

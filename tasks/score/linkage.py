@@ -41,9 +41,10 @@ def linkage_estimates(
 
     Returns exact estimates (low = high = value) where all targets were scored, else two one-sided 95 % bounds: hypergeometric
     for counts of targets, a bounded-mean interval for shared credit; for the present, the absent and a subgroup given how many
-    of them are in the sample. The largest credit of a sample, and the share of groups in which it exposes somebody, bound
-    those of all targets from below alone: their `high` is 1. An attack that is not applicable or failed has None for every
-    figure, never 0. One that was not followed, and has outcomes, has bounds: what the whole attack finds is at least as bad.
+    of them are in the sample. The share of groups in which a sample exposes somebody bounds that of all targets from below
+    alone, as does the largest credit where some released row is unlike all others: their `high` is 1.
+    An attack that is not applicable or failed has None for every figure, never 0. One that was not followed, and has outcomes,
+    has bounds: what the whole attack finds is at least as bad.
     Chance: 1/n for credit, less where an assignment leaves some without a guess (`GroundTruth.chance`); for a confidential
     value the release's most frequent one guessed for everybody; none for others.
     Raises ValueError where more targets were scored than there are.
@@ -120,19 +121,30 @@ def estimate_linkage_rates(sample: ScoredTargets) -> Iterator[Estimate]:
     `reidentification`: the mean credit. `records_exposed`: the share of targets with credit >= 1/2. `max_record_risk`: the
     largest credit. `truth_among_nearest`: the share whose own record is among the guesses. `mean_candidate_set_size`: the mean
     number of records (persons) among which the intruder cannot choose, 0 where they have no guess.
+
+    Of a sample, the first three are bounded from above for all records by how many released rows look alike as well
+    (`attack.outcomes.credit_bounds`).
     """
     credit = sample.floats("credit")
-    yield replace(
-        sample.mean(linkage.REIDENTIFICATION, credit), chance=sample.result.chance, chance_kind=sample.result.chance_kind
-    )
+    bounds = sample.credit_bounds
+    rate = _lower_end(sample.mean(linkage.REIDENTIFICATION, credit), bounds.mean)
+    yield replace(rate, chance=sample.result.chance, chance_kind=sample.result.chance_kind)
     if "posterior" in sample.outcomes.names:
         yield estimate_posterior_at_truth(sample)
-    yield sample.share(linkage.RECORDS_EXPOSED, credit >= EXPOSED_FROM)
+    yield _lower_end(sample.share(linkage.RECORDS_EXPOSED, credit >= EXPOSED_FROM), bounds.exposed)
     largest = float(credit.max())
-    yield sample.estimate(linkage.MAX_RECORD_RISK, largest, Interval(largest, 1.0), credit_rule=sample.result.credit_rule)
+    most = Interval(largest, max(largest, bounds.largest))
+    yield sample.estimate(linkage.MAX_RECORD_RISK, largest, most, credit_rule=sample.result.credit_rule)
     yield estimate_plausible_deniability(sample)
     yield sample.share(linkage.TRUTH_AMONG_NEAREST, sample.truths("among_nearest"))
     yield sample.mean_size(linkage.MEAN_CANDIDATE_SET_SIZE, sample.floats("candidates"))
+
+
+def _lower_end(found: Estimate, bound: float) -> Estimate:
+    """The estimate with an upper end of at most what no record, or no mean of all records, exceeds."""
+    if found.high is None or found.value is None:
+        return found
+    return replace(found, high=min(found.high, max(bound, found.value)))
 
 
 def estimate_posterior_at_truth(sample: ScoredTargets) -> Estimate:
@@ -168,7 +180,8 @@ def estimate_plausible_deniability(sample: ScoredTargets) -> Estimate:
     own = sample.floats("posterior" if "posterior" in sample.outcomes.names else "credit")
     likeliest = min(max(float(np.nan_to_num(own).max()), 1 / rows), 1.0)
     odds = 1 / likeliest - 1
-    return sample.estimate(linkage.PLAUSIBLE_DENIABILITY, odds, Interval(0.0, odds), credit_rule=None)
+    least = 0.0 if "posterior" in sample.outcomes.names else 1 / max(sample.credit_bounds.largest, likeliest) - 1
+    return sample.estimate(linkage.PLAUSIBLE_DENIABILITY, odds, Interval(least, odds), credit_rule=None)
 
 
 def estimate_known_links(sample: ScoredTargets) -> Iterator[Estimate]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from tasks.attack.outcomes.credit_bounds import CreditBounds
 from tasks.attack.outcomes.outcome import AttackResult
 from tasks.microdata.estimate import Estimate
 from tasks.microdata.exact_sum import sum_exactly
@@ -39,6 +40,11 @@ class ScoredTargets:
     @property
     def exact(self) -> bool:
         return self.n == self.population
+
+    @property
+    def credit_bounds(self) -> CreditBounds:
+        """Of all records; 1 where nothing is known of those that were not scored."""
+        return self.result.credit_bounds or CreditBounds(mean=1.0, largest=1.0, exposed=1.0)
 
     def part(self, members: Booleans, population: int) -> ScoredTargets:
         """The scored targets that are members of a part of all targets, which has so many members."""

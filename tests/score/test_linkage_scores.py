@@ -11,9 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tasks.attack.learned.learning_summary import LearnedFacts
+from tasks.attack.outcomes.credit_bounds import CreditBounds
 from tasks.microdata.interval import compute_bounded_mean_interval, hypergeometric_interval
 from tasks.microdata.schema import Attribute, Role, Scale
 from tasks.score.linkage import LEARNED_FROM_ALL, compute_majority_chance, linkage_estimates
+from tasks.score.policy import PolicyLine
+from tasks.score.verdict import decide
 
 SECRET = [Attribute(name="vote", role=Role.CONFIDENTIAL, scale=Scale.NOMINAL, decided_by="declared")]
 TABLE = {"age": [1.0, 2.0, 3.0, 4.0], "vote": ["x", "x", "y", "z"]}
@@ -210,3 +213,29 @@ def test_asserted_links_of_a_learned_distance_are_of_the_worst_case_too(result_o
         told = {one.measure: one.reason for one in found}
         assert (told["known_links"], told["known_reidentification"]) == (reason, reason)
         assert told["reidentification"] is None
+
+
+def test_rows_that_look_alike_bound_the_figures_of_a_sample_for_everybody(pair_of, scene_of, result_of):
+    table = {"age": np.repeat(np.arange(40.0), 10).tolist()}
+    outcomes = {
+        "target": [0, 10, 20],
+        "credit": [0.1] * 3,
+        "among_nearest": [True] * 3,
+        "candidates": [10] * 3,
+        "sound_candidates": [10] * 3,
+    }
+    bounds = CreditBounds(mean=0.1, largest=0.1, exposed=0.0)
+    result = replace(result_of(outcomes, n_release=400), credit_bounds=bounds)
+    scene = scene_of(pair_of(table, table))
+    found = by_measure(linkage_estimates(result, *scene))
+    assert found["plausible_deniability"].low == pytest.approx(9)
+    lines = (("reidentification", 0.1), ("max_record_risk", 0.1), ("records_exposed", 0.0))
+    assert [found[name].high for name, _ in lines] == pytest.approx([most for _, most in lines])
+    assert {one.basis for one in found.values()} == {"sampled_targets"}
+    policy = tuple(PolicyLine(measure=measure, at_most=limit) for measure, limit in lines)
+    assert decide(policy, tuple(found.values())).verdict == "certified"
+    unbounded = tuple(by_measure(linkage_estimates(replace(result, credit_bounds=None), *scene)).values())
+    assert [one.decision for one in decide(policy, unbounded).criteria] == ["undecided"] * 3
+    # A sample that was lucky for the intruder is not said to be beyond what is possible.
+    lucky = by_measure(linkage_estimates(replace(result, credit_bounds=replace(bounds, mean=0.05)), *scene))
+    assert lucky["reidentification"].high == lucky["reidentification"].value

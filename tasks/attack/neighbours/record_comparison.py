@@ -241,11 +241,11 @@ def _create_ordered_column(
 
 def _scale(values: Floats, by: By, scaling: _Scaling) -> float:
     """What an attribute's difference is divided by."""
-    present = np.sort(values[~np.isnan(values)])
-    spread = float(present[-1] - present[0]) if len(present) else 0.0
-    if by == "absolute":
-        return spread if scaling.shares else _mean_difference(present) / 2
-    return spread**2 if scaling.shares else compute_variance(values)
+    if not scaling.shares:
+        return _mean_difference(np.sort(values[~np.isnan(values)])) / 2 if by == "absolute" else compute_variance(values)
+    present = values[~np.isnan(values)]
+    spread = float(present.max() - present.min()) if len(present) else 0.0
+    return spread if by == "absolute" else spread**2
 
 
 def _scale_by_own_values(values: Floats, by: By, scaling: _Scaling) -> Floats:

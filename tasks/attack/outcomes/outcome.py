@@ -12,6 +12,7 @@ from pydantic import ConfigDict, Field, InstanceOf
 
 from tasks.attack.learned.learning_summary import LearnedFacts
 from tasks.attack.linkage.assertable_links import SurestLinks, find_surest_links
+from tasks.attack.outcomes.credit_bounds import CreditBounds
 from tasks.attack.outcomes.links import Links
 from tasks.attack.outcomes.person_outcomes import fare, fare_searched
 from tasks.attack.outcomes.posterior_outcomes import posterior_columns
@@ -52,7 +53,7 @@ class AttackResult:
     not followed, so that the outcomes are those of an attack that uses the rest?
     needs_all_records: does the intruder hold a share of the records, and could one who has all follow more of the steps?
     joined: the earlier releases that the attack joined. earlier: the earlier release whose rows were to be linked, in place of
-    those of this one.
+    those of this one. credit_bounds: of all records where some of them are scored; None where nothing is known of the others.
     outcomes: one row per scored target; None where status is not ok (`reason` says why):
         target: its row of the original, a person's first one. in_release: has it a released row?
         credit: 1/t if the own row is among the t linked ones, else 0.
@@ -97,6 +98,7 @@ class AttackResult:
     needs_all_records: bool = False
     joined: tuple[JoinedRelease, ...] = ()
     earlier: str | None = None
+    credit_bounds: CreditBounds | None = None
 
 
 def compute_outcomes(
