@@ -88,6 +88,16 @@ def find_distinct_rows(values: Floats) -> tuple[Floats, Integers]:
     return np.ascontiguousarray(values[find_first_rows(codes)]), codes
 
 
+def stack_distinct_rows(columns: list[Floats]) -> tuple[Floats, Integers]:
+    """`find_distinct_rows` of the rows of columns, at least one, which are let go: those of large tables fill the memory."""
+    codes = joint_codes((rank_values(column)[0] for column in columns), len(columns[0]))
+    first = find_first_rows(codes)
+    distinct = np.empty((len(first), len(columns)))
+    for j in reversed(range(len(columns))):
+        distinct[:, j] = columns.pop()[first]
+    return distinct, codes
+
+
 def _is_constant_within(column: pa.Array, classes: Integers) -> bool:
     """Has a column of numbers without gaps one value in each of the classes, bit for bit? Of other columns it is not asked."""
     if column.null_count or not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.microdata.codes import find_distinct_rows, joint_codes, rank_codes, row_codes
+from tasks.microdata.codes import find_distinct_rows, joint_codes, rank_codes, row_codes, stack_distinct_rows
 from tasks.microdata.table import Microdata
 
 ROWS = st.lists(st.tuples(st.sampled_from([0.0, 1.5, np.nan]), st.sampled_from([-1e99, 2.0])), min_size=1, max_size=20)
@@ -28,6 +28,10 @@ def test_distinct_rows_are_those_of_numpy_with_gaps_alike(rows):
     gaps_last = np.unique(np.where(np.isnan(values), np.inf, values), axis=0)
     np.testing.assert_array_equal(found, np.where(np.isinf(gaps_last), np.nan, gaps_last))
     np.testing.assert_array_equal(found[codes], values)
+    columns = list(values.T.copy())
+    for same, other in zip(stack_distinct_rows(columns), (found, codes), strict=True):
+        np.testing.assert_array_equal(same, other)
+    assert not columns
 
 
 COLUMNS = st.integers(0, 12).flatmap(

@@ -22,7 +22,7 @@ from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 
 from tasks.ingest.codebooks.categories import Hierarchy
 from tasks.microdata.by_attribute import MappingForm, WrittenMapping
-from tasks.microdata.codes import find_distinct_rows
+from tasks.microdata.codes import stack_distinct_rows
 from tasks.microdata.compiled import njit
 from tasks.microdata.errors import InputError
 from tasks.microdata.positions import extract_positions
@@ -149,18 +149,17 @@ def create_comparison(
     without an order, a category outside that order, and an infinite value.
     """
     scaling, by_name = _Scaling(scale_by, shares), dict(compared)
-    made = []
-    for attribute in schema.select(knows):
+    columns, attribute_of, attributes = list[_Column](), list[int](), schema.select(knows)
+    for j, attribute in enumerate(attributes):
         how = by_name.get(attribute.name) or Compared(by=_default(attribute, shares=shares))
         _check_fits(how, attribute, original)
-        made.append(_create_columns(original, masked, schema, attribute, how, scaling))
-    columns = [column for some in made for column in some]
-    own, own_of_record = find_distinct_rows(np.column_stack([column[0] for column in columns]))
-    shown, shown_of_row = find_distinct_rows(np.column_stack([column[1] for column in columns]))
-    kind = np.array([column[2] for column in columns], dtype=np.int64)
-    weight = np.array([column[3] for column in columns], dtype=np.float64)
-    attribute_of = np.repeat(np.arange(len(made)), [len(some) for some in made])
-    return Comparison(own, own_of_record, shown, shown_of_row, ComparedColumns(kind, weight, attribute_of, len(made), shares))
+        columns += _create_columns(original, masked, schema, attribute, how, scaling)
+        attribute_of += [j] * (len(columns) - len(attribute_of))
+    kind, weight = np.array([column[2] for column in columns]), np.array([column[3] for column in columns])
+    compared_columns = ComparedColumns(kind, weight, np.array(attribute_of), len(attributes), shares)
+    own, shown = [column[0] for column in columns], [column[1] for column in columns]
+    columns.clear()
+    return Comparison(*stack_distinct_rows(own), *stack_distinct_rows(shown), compared_columns)
 
 
 @njit

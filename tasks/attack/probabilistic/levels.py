@@ -17,7 +17,7 @@ from pydantic_core import CoreSchema
 
 from tasks.attack.probabilistic.similar import Alike, Similar, alike_texts
 from tasks.microdata.by_attribute import WrittenMapping
-from tasks.microdata.codes import find_distinct_rows
+from tasks.microdata.codes import stack_distinct_rows
 from tasks.microdata.errors import InputError
 from tasks.microdata.positions import extract_positions
 from tasks.microdata.schema import CATEGORICAL, MEASURED, Attribute, Schema
@@ -142,8 +142,8 @@ def create_pattern_comparison(
     chosen = [(schema[name], given.get(name) or default_ladder(schema[name])) for name in knows]
     parts = [_numbers(original, masked, schema, attribute, rule) for attribute, ladder in chosen for rule in reversed(ladder)]
     lengths = [len(ladder) for _, ladder in chosen]
-    own, own_of_record = find_distinct_rows(np.column_stack([part[0] for part in parts]))
-    shown, shown_of_row = find_distinct_rows(np.column_stack([part[1] for part in parts]))
+    own, own_of_record = stack_distinct_rows([part[0] for part in parts])
+    shown, shown_of_row = stack_distinct_rows([part[1] for part in parts])
     return PatternComparison(
         own=np.ascontiguousarray(own.T),
         own_of_record=own_of_record,
