@@ -40,9 +40,10 @@ def test_its_limits_are_those_of_the_code():
     )
     assert f"1 to {LONGEST_NAME} characters that can be seen" in told
     assert f"{delimited._LONGEST_CELL:,} characters a cell" in told
-    unpacked = f"{compressed.LARGEST_BYTES >> 30} GiB unpacked, and {compressed.LARGEST_RATIO:,} times the packed size"
+    assert compressed.LARGEST_BYTES == regular_files.LARGEST_TABLE >= regular_files.SMALLEST_LIMIT
+    unpacked = f"as large as a table unpacked, and {compressed.LARGEST_RATIO:,} times the packed size"
     assert f"{unpacked} from {compressed._SMALL_BYTES >> 20} MiB on" in told
-    assert f"{regular_files.LARGEST_TABLE >> 30} GiB as a file" in told
+    assert f"at least {regular_files.SMALLEST_LIMIT >> 30} GiB, as a file" in told
     assert (
         f"{regular_files.LARGEST_RECORD >> 20} MiB; keys, seeds and notes of processes {regular_files.LARGEST_NOTE >> 20} MiB"
         in told

@@ -18,7 +18,17 @@ from typing import Literal
 
 from tasks.microdata.errors import InputError
 
-LARGEST_TABLE = 4 << 30  # bytes of a table, a model or a page: what a compressed file may unpack to
+SMALLEST_LIMIT = 4 << 30
+
+
+def _find_largest_table() -> int:
+    """A quarter of the machine's memory: what is read and what is made of it have to fit."""
+    names = os.sysconf_names
+    known = {"SC_PHYS_PAGES", "SC_PAGE_SIZE"} <= set(names)
+    return max(SMALLEST_LIMIT, os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 4 if known else 0)
+
+
+LARGEST_TABLE = _find_largest_table()  # bytes of a table, a model or a page: what a compressed file may unpack to
 LARGEST_RECORD = 64 << 20  # bytes of a manifest, an entry of a cache, a list
 LARGEST_NOTE = 1 << 20  # bytes of a key, a seed, the name of one, a note of a process
 _PIECE_BYTES = 1 << 20

@@ -39,7 +39,6 @@ if TYPE_CHECKING:  # the readers of tables take seconds to import
 
 WHERE = "sdcert audit find"
 FOUND, NOT_FOUND = 0, 1
-LARGEST_TABLE_BYTES = 4 << 30
 _CANDIDATES = 50  # so many different contents of the same columns and rows are compared with a file
 _SHOWN = 3
 
@@ -240,7 +239,7 @@ def _find_shape(path: Path) -> str | None:
     from tasks.ingest.sources import read_content
 
     try:
-        if path.stat().st_size > LARGEST_TABLE_BYTES:
+        if path.stat().st_size > LARGEST_TABLE:
             return None
         table = read_content(read_file(path, LARGEST_TABLE), path.name).table
     except (InputError, OSError, MemoryError):

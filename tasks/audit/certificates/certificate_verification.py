@@ -24,11 +24,10 @@ from tasks.audit.certificates.revocation import read_revocation
 from tasks.audit.signing.envelope import LARGEST_BYTES, STATEMENT_PAYLOAD_TYPE, NotAnEnvelope, SignedEnvelope, open_envelope
 from tasks.audit.signing.keyring import KeyRefused, Keyring
 from tasks.microdata.canonical import canonical
-from tasks.microdata.regular_files import open_regular_file, read_file
+from tasks.microdata.regular_files import LARGEST_TABLE, open_regular_file, read_file
 from tasks.report.predicate import OLDER_PREDICATE_TYPES, PREDICATE_TYPE, STATEMENT_TYPE, FileClaim, Predicate
 
 APPROVALS = "approval-*.json"
-LARGEST_TABLE_BYTES = 4 << 30  # of a file that is compared by its content; bytes are compared whatever the size
 _VERSION = re.compile(r"(urn:sdcert:predicate:release:)([0-9]{1,9})")
 _PIECE_BYTES = 1 << 20
 
@@ -211,12 +210,12 @@ def _check_content(path: Path, claimed: FileClaim, content_only: bool) -> FileCh
         return _create_file_check(
             False, "its bytes are not those of the released file, and no address of the content is stated"
         )
-    if path.stat().st_size > LARGEST_TABLE_BYTES:
+    if path.stat().st_size > LARGEST_TABLE:
         return _create_file_check(False, "its bytes are not those of the released file; it is too large to compare the content")
     from tasks.audit.certificates.same_content import OtherData, compare_content
 
     try:
-        found = compare_content(read_file(path, LARGEST_TABLE_BYTES), path.name, claimed)
+        found = compare_content(read_file(path, LARGEST_TABLE), path.name, claimed)
     except OtherData as other:
         return _create_file_check(False, f"neither its bytes nor its content are those of the released file: {other}")
     if not found.not_covered:

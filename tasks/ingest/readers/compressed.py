@@ -14,8 +14,9 @@ from typing import IO, Any
 import pyarrow as pa
 
 from tasks.microdata.errors import InputError
+from tasks.microdata.regular_files import LARGEST_TABLE
 
-LARGEST_BYTES = 4 << 30
+LARGEST_BYTES = LARGEST_TABLE
 LARGEST_RATIO = 1000
 _SMALL_BYTES = 64 << 20  # up to this size a high ratio is no danger
 _PIECE_BYTES = 1 << 20
@@ -50,7 +51,7 @@ def decompress_content(content: bytes, label: str) -> tuple[bytes, str]:
     """The content of a compressed file, and how it was compressed.
 
     Raises InputError: a damaged or truncated file; a zip archive that does not hold exactly one file, or is encrypted; more
-    than 4 GiB unpacked, or more than 1,000 times the packed size (from 64 MiB on); a compressed file inside.
+    than `LARGEST_BYTES` unpacked, or more than 1,000 times the packed size (from 64 MiB on); a compressed file inside.
     """
     if content.startswith((_ZIP, _EMPTY_ZIP)):
         plain, kind = _from_zip(content, label), "zip"
