@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import combinations
 
@@ -87,26 +87,34 @@ def linear_identity(hidden: Sequence[DependenceColumn], shown: Sequence[Dependen
     """
     left, right = ([c for c in columns if c.summable and c.numbers is not None] for columns in (hidden, shown))
     columns = [*left, *right]
-    z = _standardise_complete_rows(columns) if left and right else None
-    weights = None if z is None else _find_common_direction(z[screen_rows(len(z))], len(left))
-    if z is None or weights is None:
+    rows = _stack_complete_rows(columns) if left and right else None
+    if rows is None:
         return ()
-    share = _identity_share(z * weights, len(left))
+    standardise = _standardise_by(rows)
+    weights = _find_common_direction(standardise(rows[screen_rows(len(rows))]), len(left))
+    if weights is None:
+        return ()
+    share = _identity_share(standardise(rows) * weights, len(left))
     positions = np.flatnonzero(np.abs(weights) > _NO_WEIGHT * np.abs(weights).max()).tolist()
     return () if share is None else (create_dependence("linear", columns, positions, len(left), share),)
 
 
-def _standardise_complete_rows(columns: Sequence[DependenceColumn]) -> Floats | None:
-    """Shape (complete rows, p), mean 0 and sd 1, or all 0 in a constant; None if there are too few rows for the columns.
+def _stack_complete_rows(columns: Sequence[DependenceColumn]) -> Floats | None:
+    """Shape (complete rows, p); None if there are too few rows for the columns."""
+    rows = np.stack([c.numbers for c in columns if c.numbers is not None], axis=1)
+    incomplete = np.isnan(rows).any(axis=1)
+    rows = rows[~incomplete] if incomplete.any() else rows
+    return None if len(rows) < ENOUGH_ROWS + 3 * len(columns) else rows
+
+
+def _standardise_by(rows: Floats) -> Callable[[Floats], Floats]:
+    """A function that gives some of the rows mean 0 and sd 1 of all, and 0 in a constant.
 
     scikit-learn's `StandardScaler` leaves in a constant column what rounding made of it.
     """
-    rows = np.stack([c.numbers for c in columns if c.numbers is not None], axis=1)
-    rows = rows[~np.isnan(rows).any(axis=1)]
-    if len(rows) < ENOUGH_ROWS + 3 * len(columns):
-        return None
     varies = rows.min(axis=0) < rows.max(axis=0)
-    return np.asarray(np.where(varies, rows - rows.mean(axis=0), 0.0) / np.where(varies, rows.std(axis=0), 1.0))
+    mean, spread = rows.mean(axis=0), np.where(varies, rows.std(axis=0), 1.0)
+    return lambda some: np.asarray(np.where(varies, some - mean, 0.0) / spread)
 
 
 def _identity_share(parts: Floats, n_left: int) -> float | None:
