@@ -101,16 +101,25 @@ def test_the_order_of_the_links_decides_nothing(seed, n, digits):
     assert math.fsum(one * right) == math.fsum(other * right[order])
 
 
-def count_link_by_link(margin, right):
+def draw_halves(n, *, coins):
+    rng = stream(bytes(SEED_BYTES), "calibration", str(n))
+    if coins:
+        words = rng.integers(0, 2**64, size=(HALVINGS, -(-n // 64)), dtype=np.uint64)
+        yield from np.unpackbits(words.view(np.uint8), axis=1, count=n, bitorder="little").astype(bool)
+        return
+    for _ in range(HALVINGS):
+        half = np.zeros(n, dtype=bool)
+        half[rng.permutation(n)[: n // 2]] = True
+        yield half
+
+
+def count_link_by_link(margin, right, *, coins):
     """The slow twin: the same halves, all links of each."""
     falling = np.lexsort((right, margin))[::-1]
     margins, hits = margin[falling], right[falling]
     last = np.searchsorted(-margins, -margins, side="right") - 1  # of those that are as sure
-    rng = stream(bytes(SEED_BYTES), "calibration", str(len(margin)))
     times = np.zeros(len(margin))
-    for _ in range(HALVINGS):
-        half = np.zeros(len(margin), dtype=bool)
-        half[rng.permutation(len(margin))[: len(margin) // 2]] = True
+    for half in draw_halves(len(margin), coins=coins):
         for own, other in ((half, ~half), (~half, half)):
             count, found = np.cumsum(other)[last], np.cumsum(other & hits)[last]
             good = other & (margins > 0) & (count >= FEWEST) & (found >= PRECISION * count)
@@ -121,18 +130,29 @@ def count_link_by_link(margin, right):
 
 
 @settings(max_examples=20, deadline=None)
-@given(SEEDS, st.integers(1, 700), st.sampled_from([1, 2, 9]), st.sampled_from([1, 256]))
-def test_links_counted_in_words_are_asserted_as_often_as_one_by_one(seed, n, digits, looked_at):
+@given(SEEDS, st.integers(1, 700), st.sampled_from([1, 2, 9]), st.sampled_from([1, 256]), st.booleans())
+def test_links_counted_in_words_are_asserted_as_often_as_one_by_one(seed, n, digits, looked_at, coins):
     rng = np.random.default_rng(seed)
     margin = (rng.random(n) * (rng.random(n) < 0.9)).round(digits)
     right = rng.random(n) < np.clip(0.8 + 0.4 * rng.random() * margin, 0, 1)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(assertable_links, "_LOOKED_AT", looked_at)
-        found = compute_assertion_shares(margin, right)
-    np.testing.assert_array_equal(found, count_link_by_link(margin, right))
+        found = share_with(coins, patch, margin, right)
+    np.testing.assert_array_equal(found, count_link_by_link(margin, right, coins=coins))
 
 
-def test_each_link_is_asserted_as_often_as_by_a_plain_intruder():
+def share_with(coins, patch, margin, right):
+    """As of few links, or as of so many that their halves are tossed."""
+    assertable_links._draw_halves.cache_clear()
+    patch.setattr(assertable_links, "MOST_PERMUTED", 0 if coins else 30_000)
+    try:
+        return compute_assertion_shares(margin, right)
+    finally:
+        assertable_links._draw_halves.cache_clear()
+
+
+@pytest.mark.parametrize("coins", [False, True])
+def test_each_link_is_asserted_as_often_as_by_a_plain_intruder(coins, monkeypatch):
     """Halves drawn anew, and the threshold of each by its definition: the same shares but for chance."""
     rng = np.random.default_rng(4)
     n, times = 300, 2000
@@ -143,7 +163,7 @@ def test_each_link_is_asserted_as_often_as_by_a_plain_intruder():
         order = rng.permutation(n)
         own, other = order[: n // 2], order[n // 2 :]
         plain[own] += margin[own] >= threshold(margin[other], right[other])
-    found = compute_assertion_shares(margin, right)
+    found = share_with(coins, monkeypatch, margin, right)
     assert 0.2 < found.mean() < 0.6
     assert found.mean() == pytest.approx(2 * plain.mean() / times, abs=0.02)
     assert (found * right).mean() == pytest.approx(2 * (plain * right).mean() / times, abs=0.02)

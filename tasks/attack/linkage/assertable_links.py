@@ -14,6 +14,7 @@ from tasks.microdata.table import Booleans, Floats, Integers
 
 PRECISION = 0.95
 HALVINGS = 100
+MOST_PERMUTED = 30_000  # links; a permutation of a million takes a hundred times as long as so many coins
 _BITS = 64  # of a word
 _LOOKED_AT = 256  # words at once
 FEWEST = round(1 / (1 - PRECISION))  # links of which a share of one error in twenty can be seen
@@ -68,14 +69,15 @@ def find_surest_links(
 def compute_assertion_shares(margin: Floats, right: Booleans) -> Floats:
     """Shape (n,), 0 to 1: how often each link is asserted by intruders who calibrate on people whom they do not attack.
 
-    The targets are halved at random; the links of one half are asserted from the margin on at which, of those of the other
-    half, at least 95 % are right: the least such margin above which there are 20 links or more. Where there is none, nothing
-    is asserted. So no link has a say in whether it is asserted itself, and the precision that results can be below 95 %.
+    The targets are halved at random (if they are more than 30,000 by a coin for each, so that the halves differ a little); the
+    links of one half are asserted from the margin on at which, of those of the other half, at least 95 % are right: the least
+    such margin above which there are 20 links or more. Where there is none, nothing is asserted. So no link has a say in
+    whether it is asserted itself, and the precision that results can be below 95 %.
     Where the distance was learned from the links of both halves, each has: that is what no intruder can do.
     One halving would decide by luck where few links lie between being asserted and not; this is the mean over 100 of them. They
     are drawn among the links in the order of their margins (of equal ones the wrong come first), so that neither sum, of what
     is asserted and of what is asserted and right, depends on the order of the rows.
-    Cost: O(n log n), 0.3 s for 1,000,000 links; and to draw the halves 4 to 9 s, once for all attacks on one number of targets.
+    Cost: O(n log n), 0.3 s for 1,000,000 links.
     """
     n = len(margin)
     shares: Floats = np.zeros(n)
@@ -110,6 +112,9 @@ def _order_falling(margin: Floats, right: Booleans) -> Integers:
 def _draw_halves(n: int) -> npt.NDArray[np.uint64]:
     """Shape (100, words): a half of n links drawn at random in each row, a bit for each link; 12 MB for 1,000,000 links."""
     rng = stream(bytes(SEED_BYTES), "calibration", str(n))
+    if n > MOST_PERMUTED:
+        tossed = rng.integers(0, 2**_BITS, size=(HALVINGS, _count_words(n)), dtype=np.uint64)
+        return tossed & _pack(np.ones(n, dtype=bool), n)
     halves = np.empty((HALVINGS, _count_words(n)), dtype=np.uint64)
     for i in range(HALVINGS):
         half = np.zeros(n, dtype=bool)
