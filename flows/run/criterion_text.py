@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from tasks.microdata.interval import ERROR
+from tasks.score.verdict import name_bound
+
 
 def describe_criterion(line: dict[str, Any]) -> str:
     """`reidentification 0.082 (limit at most 0.15), by transparency`; a lower bound: `reidentification at least 0.37; ...`"""
     value = "has no figure" if line["deciding_value"] is None else f"{line['deciding_value']:.4g}"
-    end = " (one-sided 95 % bound)" if line["deciding_bound"] in ("low", "high") else ""
+    sure = name_bound(line.get("bound_confidence") or 1 - ERROR)
+    end = f" ({sure})" if line["deciding_bound"] in ("low", "high") else ""
     if line.get("lower_bound"):
         value, end = f"at least {value}", ""
     of = f" of {line['attribute']}" if line["attribute"] else ""

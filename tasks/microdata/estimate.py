@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field
 
-Basis = Literal["exact", "sampled_targets", "control_group", "simulation"]
+Basis = Literal["exact", "sampled_targets", "sequential_targets", "control_group", "simulation"]
 Status = Literal["ok", "not_applicable", "not_followed", "failed"]
 ChanceKind = Literal["uniform_guess", "all_pairs", "majority", "permutation", "independent_columns"]
 CONFIDENCE = 0.90  # two-sided; so each end alone is the one-sided 95 % bound that a policy decides on
@@ -19,6 +19,7 @@ class Estimate:
     """One figure about a release.
 
     measure: name of the measure (`sdcert methods score` lists them).
+    basis: `sequential_targets` for a sample of targets that was taken at one of several planned looks.
     attack, intruder: id of the attack and of the intruder (`declared`, `insider:<attribute>`); None: no attack measured it.
     attribute: the attribute (or pair `a,b`) that the figure is about; None: the whole table.
     parameters: what else identifies the figure, e.g. (("p_percent", 5.0),).
@@ -54,6 +55,11 @@ class Estimate:
     reason: str | None = None
     subgroup: str | None = None
     counts: Literal["records", "persons"] = "records"
+
+    @property
+    def bound_confidence(self) -> float:
+        """Of each end of the interval alone: 0.95 of a two-sided interval of 0.9."""
+        return (1 + self.confidence) / 2
 
     @property
     def is_lower_bound(self) -> bool:

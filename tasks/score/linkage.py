@@ -11,6 +11,7 @@ from tasks.attack.insiders import list_columns
 from tasks.attack.linkage.assertable_links import compute_assertion_shares
 from tasks.attack.methods import ATTACKS
 from tasks.attack.outcomes.outcome import AttackResult
+from tasks.attack.target_looks import TargetLook
 from tasks.attack.threat import is_on_knowledge_curve
 from tasks.microdata.alignment import ROWS_OF_NOBODY, NoAlignment
 from tasks.microdata.estimate import Estimate
@@ -30,7 +31,11 @@ OF_THE_CURVE = ("reidentification", "records_exposed")
 
 
 def linkage_estimates(
-    result: AttackResult, truth: GroundTruth, schema: Schema, subgroups: tuple[Subgroup, ...] = ()
+    result: AttackResult,
+    truth: GroundTruth,
+    schema: Schema,
+    subgroups: tuple[Subgroup, ...] = (),
+    look: TargetLook | None = None,
 ) -> tuple[Estimate, ...]:
     """The figures of one attack: those of the `estimate_...` functions of this file, whose docstrings say what each means.
 
@@ -38,6 +43,7 @@ def linkage_estimates(
     intruder of the knowledge curve there are `reidentification` and `records_exposed` alone.
 
     result: one row of `outcomes` per scored target: all units of the scene, or a simple random sample in the order of its draw.
+    look: the planned look at which the sample was taken; its bounds are surer than 95 % then (`TargetLook.error`).
 
     Returns exact estimates (low = high = value) where all targets were scored, else two one-sided 95 % bounds: hypergeometric
     for counts of targets, a bounded-mean interval for shared credit; for the present, the absent and a subgroup given how many
@@ -58,8 +64,9 @@ def linkage_estimates(
     if result.outcomes is None or result.status not in ("ok", "not_followed"):
         return tuple(_create_blank_estimates(result, file))
     if result.status == "not_followed":
-        return tuple(_lower_bounds(result, linkage_estimates(replace(result, status="ok"), truth, schema, subgroups), file))
-    sample = ScoredTargets(result, result.outcomes, truth.units.n_units, truth)
+        followed = linkage_estimates(replace(result, status="ok"), truth, schema, subgroups, look)
+        return tuple(_lower_bounds(result, followed, file))
+    sample = ScoredTargets(result, result.outcomes, truth.units.n_units, truth, look)
     if isinstance(truth.belonging, NoAlignment):
         unknown = _create_blank_estimates(replace(result, status="not_applicable", reason=ROWS_OF_NOBODY), file)
         return (*(one for one in unknown if not MEASURES[one.measure].of_nobody), *estimate_disclosed_values(sample, file))
@@ -75,7 +82,9 @@ def linkage_estimates(
     return (*(one for some in figures for one in some), *estimate_disclosed_values(sample, file))
 
 
-def estimate_changed_people(result: AttackResult, truth: GroundTruth, changes: tuple[Subgroup, ...]) -> Iterator[Estimate]:
+def estimate_changed_people(
+    result: AttackResult, truth: GroundTruth, changes: tuple[Subgroup, ...], look: TargetLook | None = None
+) -> Iterator[Estimate]:
     """`reidentification` of those who are in one release alone, or whose confidential values changed since an earlier one.
 
     They are few, so that the mean over everybody hides them. The figures are of an attack by earlier releases, for each
@@ -83,7 +92,7 @@ def estimate_changed_people(result: AttackResult, truth: GroundTruth, changes: t
     """
     if result.outcomes is None or result.status != "ok" or is_on_knowledge_curve(result.intruder):
         return
-    sample = ScoredTargets(result, result.outcomes, truth.units.n_units, truth)
+    sample = ScoredTargets(result, result.outcomes, truth.units.n_units, truth, look)
     targets = sample.targets()
     for change in changes:
         members = change.members[targets]

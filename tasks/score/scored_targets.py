@@ -7,10 +7,11 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from tasks.attack.outcomes.outcome import AttackResult
-from tasks.microdata.estimate import Estimate
+from tasks.attack.target_looks import TargetLook
+from tasks.microdata.estimate import CONFIDENCE, Estimate
 from tasks.microdata.exact_sum import sum_exactly
 from tasks.microdata.ground_truth import GroundTruth
-from tasks.microdata.interval import Interval, check_shares, compute_bounded_mean_interval, hypergeometric_interval
+from tasks.microdata.interval import ERROR, Interval, check_shares, compute_bounded_mean_interval, hypergeometric_interval
 from tasks.microdata.table import Booleans, Floats, Integers, Microdata
 from tasks.score.measure import Measure
 
@@ -22,12 +23,16 @@ ONE_SHARE = (
 
 @dataclass(frozen=True, slots=True)
 class ScoredTargets:
-    """The scored targets of one attack, and how many there are in all."""
+    """The scored targets of one attack, and how many there are in all.
+
+    look: the planned look at which they were taken; None: there is one sample, and no looks.
+    """
 
     result: AttackResult
     outcomes: Microdata
     population: int
     truth: GroundTruth
+    look: TargetLook | None = None
 
     rows: Integers | None = None  # of the outcomes, where these are a part of the targets
     columns: dict[str, Floats] = field(default_factory=dict, compare=False, repr=False)  # that were read, of all outcomes
@@ -39,6 +44,11 @@ class ScoredTargets:
     @property
     def exact(self) -> bool:
         return self.n == self.population
+
+    @property
+    def error(self) -> float:
+        """How often each one-sided bound may err."""
+        return ERROR if self.look is None else self.look.error
 
     def part(self, members: Booleans, population: int) -> ScoredTargets:
         """The scored targets that are members of a part of all targets, which has so many members."""
@@ -63,7 +73,7 @@ class ScoredTargets:
         if not len(hits):
             return self.nobody(measure)
         count = int(hits.sum())
-        interval = hypergeometric_interval(count, len(hits), self.population)
+        interval = hypergeometric_interval(count, len(hits), self.population, self.error)
         return self.estimate(measure, count / len(hits), interval, credit_rule="indicator")
 
     def mean(self, measure: Measure, values: Floats, *, attribute: str | None = None, subgroup: str | None = None) -> Estimate:
@@ -72,7 +82,7 @@ class ScoredTargets:
             return self.nobody(measure)
         check_shares(values)
         mean = sum_exactly(values) / len(values)
-        interval = Interval(mean, mean) if self.exact else compute_bounded_mean_interval(values, self.population)
+        interval = Interval(mean, mean) if self.exact else compute_bounded_mean_interval(values, self.population, self.error)
         return self.estimate(measure, mean, interval, credit_rule="shared", attribute=attribute, subgroup=subgroup)
 
     def mean_size(self, measure: Measure, sizes: Floats) -> Estimate:
@@ -82,7 +92,7 @@ class ScoredTargets:
         mean = float(sizes.mean())
         if self.exact:
             return self.estimate(measure, mean, Interval(mean, mean), credit_rule=None)
-        unit = compute_bounded_mean_interval((sizes - least) / others, self.population)
+        unit = compute_bounded_mean_interval((sizes - least) / others, self.population, self.error)
         interval = Interval(least + unit.low * others, least + unit.high * others)
         return self.estimate(measure, mean, interval, credit_rule=None)
 
@@ -118,7 +128,8 @@ class ScoredTargets:
             high=value if self.exact else interval.high,
             reason=ONE_SHARE if self.result.links_depend else None,
             unit=measure.unit,
-            basis="exact" if self.exact else "sampled_targets",
+            basis="exact" if self.exact else "sampled_targets" if self.look is None else "sequential_targets",
+            confidence=CONFIDENCE if self.exact or self.look is None else self.look.confidence,
             credit_rule=credit_rule,
             n_targets=self.n,
             n_in_release=int(self.truths("in_release").sum()) if "in_release" in self.outcomes.names else None,

@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 import sys
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Annotated, Literal
+
+from pydantic import Field
 
 from tasks.attack.base import NEEDS_ORIGINALS
-from tasks.microdata.estimate import Estimate
+from tasks.microdata.estimate import CONFIDENCE, Estimate
 from tasks.score.attack_coverage import Unfollowed
 from tasks.score.catalogue import MEASURES
 from tasks.score.known_release import Known
@@ -43,7 +45,8 @@ class Criterion:
     is its id), or those the line asks for where no figure did. deciding_bound, deciding_value: which end of the interval was
     compared with the limit; `value` where the figure has no interval or the interval is a point. caution: what the figure that
     decided is not about, as it says itself. false_positive_rate: at which the line is decided, of a measure that has rates.
-    lower_bound: is the deciding value a lower bound, of an attack that was not followed?
+    lower_bound: is the deciding value a lower bound, of an attack that was not followed? bound_confidence: of the one-sided
+    bound that decided, where that is another than 95 %.
     """
 
     line: int
@@ -63,6 +66,7 @@ class Criterion:
     caution: str | None = None
     false_positive_rate: float | None = None
     lower_bound: bool = False
+    bound_confidence: Annotated[float | None, Field(exclude_if=lambda given: given is None)] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +113,7 @@ def decide(policy: tuple[PolicyLine, ...], estimates: tuple[Estimate, ...], unfo
     attack on membership (inference) that was not followed leaves the lines on that undecided. Where an attack that was not
     followed has a bound (`low`, or `high` of a figure that is to be large), a bound beyond the limit fails the
     line, whether omitted or not.
+    Of targets that were taken in planned looks the bounds are surer (`TargetLook.error`), and the same rule holds.
     Source: docs/SCIENCE.md section 3. Example: the 95 % bound is exactly the limit: the line passes.
     """
     check_policy(policy, Known())
@@ -159,6 +164,7 @@ def _judge_line(position: int, line: PolicyLine, estimates: tuple[Estimate, ...]
         caution=figure.reason if figure.reason in (REHEARSED, ONE_SHARE) else None,
         false_positive_rate=find_rate(line),
         lower_bound=figure.is_lower_bound and found.compared is not None,
+        bound_confidence=_find_other_confidence(found),
     )
 
 
@@ -280,7 +286,7 @@ def _decide_by_end(estimate: Estimate, line: PolicyLine, decision: Decision, com
     at_most = line.direction == "at_most"
     upper = at_most != (decision == "fail")
     bound: DecidingBound = "value" if point else "high" if upper else "low"
-    which = "value" if point else "one-sided 95 % bound"
+    which = "value" if point else name_bound(estimate.bound_confidence)
     ends = {
         "pass": f"the {which} is within the limit",
         "fail": f"the {which} is beyond the limit",
@@ -288,6 +294,17 @@ def _decide_by_end(estimate: Estimate, line: PolicyLine, decision: Decision, com
     }
     excess = compared - line.limit if at_most else line.limit - compared
     return _Finding(estimate, decision, ends[decision], bound, compared, excess)
+
+
+def _find_other_confidence(found: _Finding) -> float | None:
+    """How sure the bound is that decided; None for 95 %, and where no bound did."""
+    of_a_bound = found.bound in ("low", "high") and found.estimate.confidence != CONFIDENCE
+    return found.estimate.bound_confidence if of_a_bound else None
+
+
+def name_bound(confidence: float) -> str:
+    """`one-sided 98.75 % bound`."""
+    return f"one-sided {100 * confidence:.4g} % bound"
 
 
 def _create_unanswered_criterion(position: int, line: PolicyLine, covered: list[Estimate]) -> Criterion:
