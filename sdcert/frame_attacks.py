@@ -201,7 +201,7 @@ def _run_attacks(
 ) -> Iterator[AttackResult]:
     """Every attack by every intruder, in the order of a release's plan."""
     truth = GroundTruth.create_from_tables(found.original, found.masked, schema, found.alignment)
-    share = require_one_share(release.intruder.targets, "`attack`")
+    share = require_one_share(release.intruder.targets, "`attack`", f"{ATTACK}: targets")
     for who in _list_intruders(found, release, schema, insiders=insiders):
         targets, held = (_draw_records(found, schema, part) for part in (share * who.records, who.records))
         for spec in attacks:
