@@ -22,8 +22,8 @@ from tasks.microdata.table import Booleans, encode_jointly
 from tasks.score.catalogue import LINKAGE, MEASURES
 from tasks.score.measures import linkage
 from tasks.score.policy import DECLARED
-from tasks.score.scored_targets import ScoredTargets
-from tasks.score.subgroups import FEWEST, Subgroup
+from tasks.score.scored_targets import SAMPLED_MARGINS, ScoredTargets
+from tasks.score.subgroups import Subgroup
 
 EXPOSED_FROM = 0.5 - 1e-12  # the mean credit of a person's rows may miss one half in the last bits
 WITH_PROBABILITIES = {name for name, kind in ATTACKS.items() if kind.about.has_probabilities}
@@ -96,7 +96,7 @@ def estimate_changed_people(
     targets = sample.targets()
     for change in changes:
         members = change.members[targets]
-        if members.any():
+        if change.members.any():
             part = sample.part(members, int(change.members.sum()))
             rate = part.mean(linkage.REIDENTIFICATION, part.floats("credit"), subgroup=change.name)
             yield replace(rate, chance=_compute_chance(sample, truth, change.members), chance_kind="uniform_guess")
@@ -119,7 +119,6 @@ LINKED_TO_OTHERS = (
     "read off the records of other people, as they stand in the source, because no released row is the target's own: what "
     "follows of such people from what the intruder knows"
 )
-_SAMPLED_MARGINS = "whose margin is large enough is found on all targets, and only a sample of them was scored"
 
 
 def estimate_linkage_rates(sample: ScoredTargets) -> Iterator[Estimate]:
@@ -195,7 +194,7 @@ def estimate_known_links(sample: ScoredTargets) -> Iterator[Estimate]:
         yield sample.share(linkage.KNOWN_REIDENTIFICATION, sample.truths("known"))
     elif "margin" in sample.outcomes.names and not sample.exact:
         yield from (
-            sample.nothing(measure, _SAMPLED_MARGINS) for measure in (linkage.KNOWN_LINKS, linkage.KNOWN_REIDENTIFICATION)
+            sample.nothing(measure, SAMPLED_MARGINS) for measure in (linkage.KNOWN_LINKS, linkage.KNOWN_REIDENTIFICATION)
         )
     elif "margin" in sample.outcomes.names:
         right = sample.truths("named_right")
@@ -249,19 +248,20 @@ def estimate_group_exposure(sample: ScoredTargets, file: _File) -> Iterator[Esti
 
 
 def estimate_subgroup_rates(sample: ScoredTargets, file: _File) -> Iterator[Estimate]:
-    """`subgroup_reidentification`: the mean credit of the targets of each subgroup, for the declared intruder."""
+    """`subgroup_reidentification`: the mean credit of the targets of each subgroup, for the declared intruder.
+
+    Of a sample that has few targets of a subgroup the interval is wide, and of one that has none nothing is known.
+    """
     targets = sample.targets()
     for subgroup in _select_subgroups(sample.result, file):
-        members = subgroup.members[targets]
-        if members.sum() >= FEWEST:
-            part = sample.part(members, int(subgroup.members.sum()))
-            credit = part.floats("credit")
-            rate = part.mean(linkage.SUBGROUP_REIDENTIFICATION, credit, attribute=subgroup.attribute, subgroup=subgroup.name)
-            if sample.result.chance_kind == "permutation":
-                yield rate  # what a learner finds by luck in one part of the targets was not measured
-                continue
-            chance = _compute_chance(sample, file.truth, subgroup.members)
-            yield replace(rate, chance=chance, chance_kind="uniform_guess")
+        part = sample.part(subgroup.members[targets], int(subgroup.members.sum()))
+        credit = part.floats("credit")
+        rate = part.mean(linkage.SUBGROUP_REIDENTIFICATION, credit, attribute=subgroup.attribute, subgroup=subgroup.name)
+        if sample.result.chance_kind == "permutation":
+            yield rate  # what a learner finds by luck in one part of the targets was not measured
+            continue
+        chance = _compute_chance(sample, file.truth, subgroup.members)
+        yield replace(rate, chance=chance, chance_kind="uniform_guess")
 
 
 def estimate_disclosed_values(sample: ScoredTargets, file: _File) -> Iterator[Estimate]:

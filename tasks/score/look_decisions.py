@@ -17,7 +17,7 @@ from tasks.microdata.units import Counts
 from tasks.score.attack_coverage import Unfollowed
 from tasks.score.catalogue import LINKAGE, MEASURES
 from tasks.score.policy import FILE, PolicyLine, is_within
-from tasks.score.scored_targets import ONE_SHARE
+from tasks.score.scored_targets import NONE_DRAWN, ONE_SHARE, SAMPLED_MARGINS
 from tasks.score.verdict import decide
 
 LookState = Literal["open", "decided", "broken", "undecidable", "exhausted"]
@@ -117,11 +117,13 @@ def _imagine_best_figure(one: Estimate, last_share: float, held: float, smallest
     Somebody who has an external file holds that, whatever share of the source's records (`held`) the others hold. smallest: the
     smallest upper bound of a share of the source's units at the last look.
     """
+    of_file = (one.intruder or "").startswith(FILE)
+    attacks_all = last_share * (1.0 if of_file else held) >= 1
+    if one.reason == NONE_DRAWN or (one.reason == SAMPLED_MARGINS and attacks_all):
+        return replace(one, status="ok", value=0.0, low=0.0, high=0.0)
     is_sampled = one.basis == "sequential_targets" and one.status == "ok" and one.reason != ONE_SHARE
     if not is_sampled or one.low is None or one.high is None:
         return one
-    of_file = (one.intruder or "").startswith(FILE)
-    attacks_all = last_share * (1.0 if of_file else held) >= 1
     if one.measure in BOUNDED_FROM_BELOW and not attacks_all:
         return one
     measure = MEASURES[one.measure]

@@ -19,6 +19,9 @@ ONE_SHARE = (
     "who is linked depends on which records they hold: what holds of this share bounds no other one from above, and limits are "
     "not shown to be kept"
 )
+NONE_DRAWN = "no target of this part was drawn, so that nothing is known of it"
+SAMPLED_MARGINS = "whose margin is large enough is found on all targets, and only a sample of them was scored"
+UNKNOWN_IN_SAMPLE = (NONE_DRAWN, SAMPLED_MARGINS)  # reasons of figures that more targets would give
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +82,7 @@ class ScoredTargets:
     def mean(self, measure: Measure, values: Floats, *, attribute: str | None = None, subgroup: str | None = None) -> Estimate:
         """A mean of credits in [0, 1]."""
         if not len(values):
-            return self.nobody(measure)
+            return replace(self.nobody(measure), attribute=attribute, subgroup=subgroup)
         check_shares(values)
         mean = sum_exactly(values) / len(values)
         interval = Interval(mean, mean) if self.exact else compute_bounded_mean_interval(values, self.population, self.error)
@@ -97,8 +100,8 @@ class ScoredTargets:
         return self.estimate(measure, mean, interval, credit_rule=None)
 
     def nobody(self, measure: Measure) -> Estimate:
-        """What is said of a part of the targets of whom none was drawn."""
-        return self.nothing(measure, "none of the targets that were drawn belongs to this part")
+        """What is said of a part of the targets of whom none was drawn, or whom nobody belongs to."""
+        return self.nothing(measure, NONE_DRAWN if self.population else "no target belongs to this part")
 
     def nothing(self, measure: Measure, reason: str) -> Estimate:
         """A figure that cannot be given, and why."""

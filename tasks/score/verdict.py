@@ -26,7 +26,7 @@ from tasks.score.policy import (
     is_by,
     is_within,
 )
-from tasks.score.scored_targets import ONE_SHARE
+from tasks.score.scored_targets import ONE_SHARE, UNKNOWN_IN_SAMPLE
 
 Decision = Literal["pass", "fail", "undecided"]
 DecidingBound = Literal["low", "high", "value"]
@@ -99,11 +99,12 @@ def decide(policy: tuple[PolicyLine, ...], estimates: tuple[Estimate, ...], unfo
     A figure passes if its one-sided 95 % bound is within the limit (equal is within), fails if the other bound is outside, and
     is undecided in between, or if it was rehearsed and is about membership. Figures without an interval (losses) decide by
     their value.
-    A line without `attack` covers all attacks: those that are not applicable do not count, one that failed leaves the line
-    undecided unless another fails it. A line that names an attack is undecided where that attack does not apply, and answers
-    for the others too, unless `accept_other_attacks` says why not: another attack beyond the limit fails it, one that might be
-    beyond it, or failed, leaves it undecided. An epsilon that is infinite fails. Of who holds an external file, an attack that
-    is not applicable does not count in a line that names no intruder: it is about who can carry the attack out.
+    A line without `attack` covers all attacks: those that are not applicable do not count, one that failed, or of which a
+    sample of targets does not give the figure, leaves the line undecided unless another fails it. A line that names an attack
+    is undecided where that attack does not apply, and answers for the others too, unless `accept_other_attacks` says why not:
+    another attack beyond the limit fails it, one that might be beyond it, or failed, leaves it undecided. An epsilon that is
+    infinite fails. Of who holds an external file, an attack that is not applicable does not count in a line that names no
+    intruder: it is about who can carry the attack out.
     The release passes if every line does: an intersection-union test, which needs no correction for the number of lines.
 
     Returns the verdict and one criterion per line, in the order of the policy.
@@ -210,7 +211,7 @@ def _counts(found: _Finding, unfollowed: Unfollowed) -> bool:
     if figure.attack is None or figure.status in ("ok", "failed"):
         return True
     if figure.status == "not_applicable":
-        return False
+        return figure.reason in UNKNOWN_IN_SAMPLE
     if MEASURES[figure.measure].of_membership or MEASURES[figure.measure].compares_people:
         return True
     return found.decision == "fail" or (figure.measure in IDENTITY and (figure.attack, figure.intruder) in unfollowed)

@@ -123,6 +123,20 @@ def test_the_largest_risk_of_a_share_of_the_records_passes_no_limit(told, intrud
         )
 
 
+@pytest.mark.parametrize(("targets", "field"), [(0.5, "targets"), (LOOKS, "targets.last"), ({**LOOKS, "last": 1.0}, None)])
+def test_links_that_are_asserted_by_their_margins_are_not_known_of_a_sample(told, targets, field):
+    policy = [{"measure": "known_links", "at_most": 0.3}]
+    found = warnings(told({"intruder": {"targets": targets, "curve": False}, "policy": policy}))
+    if field is None:
+        assert found == []
+    else:
+        (warning,) = found
+        assert "policy[0] (known_links) can only fail or stay undecided: which links of distance_linkage" in warning
+        assert f"with `intruder.{field}` below 1" in warning
+    other = [{**policy[0], "attack": "transparency", "accept_other_attacks": "its margins are not known"}]
+    assert warnings(told({"intruder": {"targets": targets, "curve": False}, "policy": other})) == []
+
+
 @pytest.mark.parametrize(
     ("targets", "bound", "field"),
     [(0.5, 4 / 80, "intruder.targets"), (LOOKS, 5 / 80, "intruder.targets.last")],  # none of 40 of 80, at 5 and at 2.5 %

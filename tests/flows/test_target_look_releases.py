@@ -7,11 +7,12 @@ import io
 
 import pytest
 from outcomes import computed, folder_of, public_scorecard_of, scorecard_of, statement_in
-from release_files import survey, write_release
+from release_files import RELEASE, survey, write_release
 from replays import replayed
 
 from flows.run.looks import find_look_of_stage, went_as_planned
 from tasks.attack.target_looks import TargetLooks, plan_looks
+from tasks.runtime.tracking_store import open_client
 
 LOOKS = {"first": 0.1, "last": 0.8, "looks": 3}  # 50, 141 and 400 of 500 records
 PLANNED = TargetLooks(first=0.1, last=0.8, looks=3)
@@ -80,6 +81,11 @@ def test_a_risk_near_its_limit_takes_another_look_and_a_replay_takes_the_same(ce
     page = (folder_of(tmp_path, manifest) / "report.html").read_text()
     assert "They ended at look 2 of 3" in page
     assert "98.33" in page
+
+    client = open_client()
+    (tracked,) = client.search_runs([client.get_experiment_by_name("survey").experiment_id])
+    assert tracked.data.tags["sdcert.looks"] == "sequential_targets: look 2 of 3, each bound one-sided 98.33 %"
+    assert tracked.data.params["intruder.targets.looks"] == "3"
 
     stages, ended = manifest["stages"], plan_looks(PLANNED)
     assert went_as_planned(PLANNED, ended[1], stages)
@@ -152,6 +158,19 @@ def test_persons_and_who_holds_a_file_are_looked_at_alike(sdcert, certify, tmp_p
     assert {declared["basis"], holder["basis"]} == {"sequential_targets"}
     ran, told = replayed(sdcert, manifest["run"])
     assert {one["outcome"] for one in told["results"]} == {"identical"}
+
+
+def test_rows_of_nobody_are_looked_at_too(certify, tmp_path):
+    (tmp_path / "project").mkdir()
+    (tmp_path / "project" / "made.csv").write_text("\n".join(line.partition(",")[2] for line in TABLE.splitlines()) + "\n")
+    change = release(0.9, masking=None, key=None, released={"table": "made.csv", "align": "none"}, seed=None)
+    change["policy"] = [{"measure": "linked_value_disclosed", "attribute": "vote", "at_most": 0.95}]
+    change["attributes"] = {**RELEASE["attributes"], "person_id": {"role": "identifier"}}
+    ran, manifest = certify(change, text=TABLE)
+    assert ran.code in (0, 1), ran.err
+    ended = scorecard_of(tmp_path, manifest)["looks"]["ended_at"]
+    assert f"look {ended} of 3" in manifest["stages"]
+    assert {find_look_of_stage(name) for name in attacks_of(manifest)} == {f"look {i} of 3" for i in range(1, ended + 1)}
 
 
 def test_check_names_the_sizes_of_the_looks(sdcert, tmp_path):

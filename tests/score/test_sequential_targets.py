@@ -22,7 +22,8 @@ from tasks.score.look_decisions import (
     judge_look,
 )
 from tasks.score.policy import PolicyLine
-from tasks.score.scored_targets import ONE_SHARE
+from tasks.score.scored_targets import NONE_DRAWN, ONE_SHARE, SAMPLED_MARGINS
+from tasks.score.subgroups import find_subgroups
 from tasks.score.verdict import decide
 
 UNITS = 400
@@ -186,6 +187,36 @@ def test_a_limit_below_what_the_last_look_can_show_is_not_waited_for():
     assert not is_beyond_samples(line("records_exposed", smallest), smallest)
     assert not is_beyond_samples(PolicyLine(measure="mean_candidate_set_size", at_least=2), smallest)
     assert not is_beyond_samples(PolicyLine(measure="membership_advantage", at_most=0.0), smallest)
+
+
+def test_parts_of_whom_nobody_was_drawn_and_margins_of_a_sample_leave_a_line_open():
+    kept = figure(0.1, 0.2, "subgroup_reidentification", attribute="x", subgroup="highest values")
+    unseen = replace(kept, attribute="y", status="not_applicable", reason=NONE_DRAWN, value=None, low=None, high=None)
+    policy = [line("subgroup_reidentification")]
+    assert decide(tuple(policy), (kept,)).verdict == "certified"
+    assert decide(tuple(policy), (kept, unseen)).verdict == "undecided"
+    assert judge(policy, [kept, unseen]).state == "open"
+    by_sets, by_margins = figure(0.0, 0.1, "known_links"), replace(unseen, measure="known_links", reason=SAMPLED_MARGINS)
+    by_margins = replace(by_margins, attack="other", attribute=None, subgroup=None)
+    policy = [line("known_links")]
+    assert judge(policy, [by_sets]).state == "decided"
+    assert judge(policy, [by_sets, by_margins]).state == "undecidable"
+    to_everybody = plan_looks(TargetLooks(first=0.1, last=1.0, looks=3))[0]
+    assert judge(policy, [by_sets, by_margins], to_everybody).state == "open"
+
+
+def test_a_sample_has_a_figure_of_every_subgroup_or_says_that_it_has_none(pair_of, scene_of, result_of):
+    truth, schema = scene_of(pair_of({"x": np.arange(400.0)}, {"x": np.arange(400.0)}))
+    subgroups = find_subgroups(truth.original, schema, truth.units)  # the twenty lowest, and the twenty highest
+    targets = np.array([3, *range(100, 139)])
+    figures = linkage_estimates(result_of(outcomes_of(np.random.default_rng(5), targets)), truth, schema, subgroups, FOUR[0])
+    lowest, highest = (one for one in figures if one.measure == "subgroup_reidentification")
+    assert (lowest.subgroup, lowest.n_targets, lowest.status) == ("lowest values", 1, "ok")
+    assert lowest.high > 0.9
+    assert (highest.subgroup, highest.n_targets, highest.reason) == ("highest values", 0, NONE_DRAWN)
+    assert len({one.id for one in figures}) == len(figures)
+    policy = (PolicyLine(measure="subgroup_reidentification", at_most=0.99),)
+    assert decide(policy, figures).verdict == "undecided"
 
 
 @settings(max_examples=30, deadline=None)

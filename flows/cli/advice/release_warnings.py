@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from tasks.attack.inference.model_answers import FEWEST_OF_SUBGROUP
+from tasks.attack.linkage.distance_linkage import DistanceLinkage
 from tasks.attack.outcomes.outcome import count_sampled_units
 from tasks.attack.target_looks import TargetLooks, find_largest_share, plan_looks
 from tasks.mask.methods import resolve_steps
@@ -15,6 +16,7 @@ from tasks.microdata.schema import Role, Scale
 from tasks.score.inference import compute_smallest_excess_limit
 from tasks.score.look_decisions import BOUNDED_FROM_BELOW, compute_smallest_bound, is_beyond_samples
 from tasks.score.measures.inference import INFERENCE_EXCESS, OF_CELLS, SUBGROUP_INFERENCE_EXCESS
+from tasks.score.measures.linkage import KNOWN_LINKS, KNOWN_REIDENTIFICATION
 from tasks.score.measures.singling_out import SINGLING_OUT
 from tasks.score.membership.membership_estimates import others_needed
 from tasks.score.membership.sample_size import GUESSES, compute_guess_bound, find_sample_size
@@ -24,6 +26,8 @@ from tasks.score.singling_out import compute_smallest_singling_out_limits
 if TYPE_CHECKING:
     from flows.release import ReleaseSpec
     from tasks.microdata.schema import Schema
+
+OF_MARGINS = (KNOWN_LINKS.name, KNOWN_REIDENTIFICATION.name)
 
 
 def list_release_warnings(
@@ -44,6 +48,7 @@ def list_release_warnings(
     return [
         *_find_silent_attacks(release),
         *_find_lines_on_a_share(release),
+        *_find_lines_on_sampled_margins(release),
         *_find_lines_beyond_samples(release, units),
         *_find_lines_on_few_people(release, asked),
         *_find_narrow_inference_lines(release, inferred),
@@ -91,6 +96,19 @@ def _find_lines_on_a_share(release: ReleaseSpec) -> Iterator[str]:
                 f"policy[{i}] ({line.measure}) can only fail or stay undecided, so that the release is never certified: with "
                 f"{given} not every record is looked at, and the others may be found more easily; write 1.0 there, or limit "
                 "another measure"
+            )
+
+
+def _find_lines_on_sampled_margins(release: ReleaseSpec) -> Iterator[str]:
+    """Lines on links that are asserted by their margins, which all targets together set."""
+    nearest = [attack.attack_id for attack in release.attacks_to_run if isinstance(attack, DistanceLinkage)]
+    for i, line in enumerate(release.policy):
+        fields = _list_fields_that_leave_out(release, line)
+        if nearest and fields and line.measure in OF_MARGINS and line.accept_other_attacks is None and not cannot_fail(line):
+            yield (
+                f"policy[{i}] ({line.measure}) can only fail or stay undecided: which links of {', '.join(nearest)} can be "
+                f"asserted is found on all targets, and with `intruder.{next(iter(fields))}` below 1 only some are scored; "
+                "write 1.0 there, or limit another measure"
             )
 
 
