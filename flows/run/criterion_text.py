@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from tasks.microdata.interval import ERROR
-from tasks.score.verdict import name_bound
+from tasks.microdata.estimate import BOUND_CONFIDENCE, name_bound
 
 
 def describe_criterion(line: dict[str, Any]) -> str:
     """`reidentification 0.082 (limit at most 0.15), by transparency`; a lower bound: `reidentification at least 0.37; ...`"""
     value = "has no figure" if line["deciding_value"] is None else f"{line['deciding_value']:.4g}"
-    sure = name_bound(line.get("bound_confidence") or 1 - ERROR)
+    sure = name_bound(line.get("bound_confidence") or BOUND_CONFIDENCE)
     end = f" ({sure})" if line["deciding_bound"] in ("low", "high") else ""
     if line.get("lower_bound"):
         value, end = f"at least {value}", ""

@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import Field, model_validator
 
 from tasks.microdata.errors import InputError
-from tasks.microdata.interval import ERROR
+from tasks.microdata.estimate import CONFIDENCE
 from tasks.microdata.spec import Public, Share, Spec
 
 MOST_LOOKS = 12
@@ -66,7 +66,7 @@ class TargetLook:
         Source: Bonferroni's inequality; Pocock (1977) and Jennison and Turnbull (2000) for planned looks. Their boundaries use
         the correlation of looks under the normal law and are less wide; credits of few or rare targets are far from that law.
         """
-        return ERROR / self.planned
+        return (1 - CONFIDENCE) / 2 / self.planned
 
     @property
     def confidence(self) -> float:

@@ -12,6 +12,7 @@ Basis = Literal["exact", "sampled_targets", "sequential_targets", "control_group
 Status = Literal["ok", "not_applicable", "not_followed", "failed"]
 ChanceKind = Literal["uniform_guess", "all_pairs", "majority", "permutation", "independent_columns"]
 CONFIDENCE = 0.90  # two-sided; so each end alone is the one-sided 95 % bound that a policy decides on
+BOUND_CONFIDENCE = (1 + CONFIDENCE) / 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +75,11 @@ class Estimate:
         given = [f"{name}={_format_shortest(number)}" for name, number in self.parameters]
         part = [] if self.subgroup is None else [self.subgroup]
         return "|".join(one.replace("~", "~0").replace("|", "~1") for one in (self.measure, *by, *of, *part, *given))
+
+
+def name_bound(confidence: float) -> str:
+    """`one-sided 98.75 % bound`. confidence: of this bound alone."""
+    return f"one-sided {100 * confidence:.4g} % bound"
 
 
 def join_attributes(names: Iterable[str]) -> str:

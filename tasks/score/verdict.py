@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from tasks.attack.base import NEEDS_ORIGINALS
-from tasks.microdata.estimate import CONFIDENCE, Estimate
+from tasks.microdata.estimate import CONFIDENCE, Estimate, name_bound
 from tasks.score.attack_coverage import Unfollowed
 from tasks.score.catalogue import MEASURES
 from tasks.score.known_release import Known
@@ -301,11 +301,6 @@ def _find_other_confidence(found: _Finding) -> float | None:
     """How sure the bound is that decided; None for 95 %, and where no bound did."""
     of_a_bound = found.bound in ("low", "high") and found.estimate.confidence != CONFIDENCE
     return found.estimate.bound_confidence if of_a_bound else None
-
-
-def name_bound(confidence: float) -> str:
-    """`one-sided 98.75 % bound`."""
-    return f"one-sided {100 * confidence:.4g} % bound"
 
 
 def _create_unanswered_criterion(position: int, line: PolicyLine, covered: list[Estimate]) -> Criterion:

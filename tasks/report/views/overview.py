@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from tasks.ingest.methods import ColumnReport
 from tasks.microdata.alignment import ROWS_OF_NOBODY
-from tasks.microdata.estimate import Estimate
-from tasks.microdata.interval import ERROR
+from tasks.microdata.estimate import BOUND_CONFIDENCE, Estimate
 from tasks.microdata.numbers import SPACE, count, format_against_limit, format_share, format_with_unit, number
 from tasks.microdata.schema import Attribute, Role
 from tasks.microdata.words import join_with_and
@@ -299,7 +298,7 @@ def _create_tile(content: Content, line: PolicyLine, criterion: Criterion) -> Ti
         who=_name_figure_source(line, criterion),
         limit=describe_demand(line, counts),
         bound=describe_deciding_bound(criterion, estimate),
-        bound_percent=f"{100 * (criterion.bound_confidence or 1 - ERROR):.4g}",
+        bound_percent=f"{100 * (criterion.bound_confidence or BOUND_CONFIDENCE):.4g}",
         chance=_chance(estimate),
         note=describe_caution(content, criterion),
         bar=_limit_bar(estimate, line.limit, unit),

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tasks.attack.target_looks import TargetLook, plan_looks
-from tasks.microdata.interval import ERROR
+from tasks.microdata.estimate import BOUND_CONFIDENCE, name_bound
 from tasks.report.content import Content
 from tasks.report.predicate import LooksClaim
 from tasks.report.wording.sentence import Sentence, say
-from tasks.score.verdict import name_bound
 
 
 def describe_looks(content: Content) -> Iterator[Sentence]:
@@ -22,7 +21,7 @@ def describe_looks(content: Content) -> Iterator[Sentence]:
 
 def name_target_bounds(content: Content) -> str:
     """`one-sided 95 % bound`, of the figures of targets."""
-    return name_bound(1 - (ERROR if content.look is None else content.look.error))
+    return name_bound(BOUND_CONFIDENCE if content.look is None else 1 - content.look.error)
 
 
 def create_looks_claim(content: Content) -> LooksClaim | None:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from tasks.microdata.estimate import Estimate
-from tasks.microdata.interval import ERROR
+from tasks.microdata.estimate import BOUND_CONFIDENCE, Estimate, name_bound
 from tasks.microdata.numbers import format_against_limit
 from tasks.microdata.units import Counts
 from tasks.report.content import Content
@@ -18,7 +17,7 @@ from tasks.score.figure_rounding import STATISTICS
 from tasks.score.membership.membership_figures import REHEARSED
 from tasks.score.policy import PolicyLine, find_rate
 from tasks.score.scored_targets import ONE_SHARE
-from tasks.score.verdict import Criterion, Decision, name_bound
+from tasks.score.verdict import Criterion, Decision
 
 DECISIONS: dict[Decision, str] = {"pass": "kept", "fail": "broken", "undecided": "not decided"}
 
@@ -83,7 +82,7 @@ def describe_deciding_bound(criterion: Criterion, estimate: Estimate | None) -> 
 def explain_decision(line: PolicyLine, criterion: Criterion, counts: Counts = "records") -> Sentence:
     """Why a line is kept, broken or not decided, and what the figure is not about."""
     return say("policy.reason", line=line, criterion=criterion, found=format_deciding_figure(criterion, counts),
-               bound=name_bound(criterion.bound_confidence or 1 - ERROR),
+               bound=name_bound(criterion.bound_confidence or BOUND_CONFIDENCE),
                limit=describe_demand(line, counts), counts=counts, more_targets=criterion.caution != ONE_SHARE,
                is_rehearsed=criterion.caution == REHEARSED and MEASURES[criterion.measure].of_membership,
                other_attack=line.attack is not None and criterion.attack not in (None, line.attack))  # fmt: skip
