@@ -74,16 +74,16 @@ def attack_in_looks(job: ReleaseJob) -> tuple[list[AttackOutputs], TargetLook | 
     Every look attacks its targets anew, those of the look before among them, so that its results are those of a plain share.
     Attacks in which all records take part are carried out in full at each look.
     """
-    results: list[AttackOutputs] = []
-    for look in (planned := plan_looks(job.release.intruder.targets)):
+    planned = plan_looks(job.release.intruder.targets)
+    if not planned:
+        return run_attacks(job), None
+    for look in planned:
         results = run_attacks(job, look)
         outcome = decide_after_look(job, results, look)
         listener.get().tell(describe_look(outcome))
         if outcome.state != "open":
             return results, look
-    if planned:
-        raise RuntimeError("the last look leaves nothing open")
-    return run_attacks(job), None
+    raise RuntimeError("the last look leaves nothing open")
 
 
 def decide_after_look(job: ReleaseJob, results: list[AttackOutputs], look: TargetLook) -> LookOutcome:

@@ -82,8 +82,8 @@ def plan_looks(targets: float | TargetLooks) -> tuple[TargetLook, ...]:
     if not isinstance(targets, TargetLooks):
         return ()
     first, last, planned = targets.first, targets.last, targets.looks
-    shares = [first * (last / first) ** (i / (planned - 1)) for i in range(planned)]
-    shares[-1] = last  # exactly
+    between = (first * (last / first) ** (i / (planned - 1)) for i in range(1, planned - 1))
+    shares = (first, *(float(f"{share:.6g}") for share in between), last)  # the same on every platform
     return tuple(TargetLook(i, planned, share, last) for i, share in enumerate(shares, 1))
 
 

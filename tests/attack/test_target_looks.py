@@ -40,7 +40,7 @@ def test_worked_example_three_looks_of_a_million():
     assert [count_sampled_units(1_000_000, one.share) for one in planned] == [1_000, 10_000, 100_000]
     assert [one.name for one in planned] == ["look 1 of 3", "look 2 of 3", "look 3 of 3"]
     assert [one.is_last for one in planned] == [False, False, True]
-    assert planned[0].share == 0.001, "exactly, as it was written"
+    assert [one.share for one in planned] == [0.001, 0.01, 0.1], "without the last bits of a power"
     assert planned[2].share == planned[0].last_share == 0.1
     assert [one.error * 3 for one in planned] == pytest.approx([ERROR] * 3)
     assert (1 + planned[0].confidence) / 2 == pytest.approx(1 - 0.05 / 3)
