@@ -29,6 +29,7 @@ from sdcert.rehearsals import (
 )
 from tasks.attack.methods import Attack, attack_records, sample_for_part
 from tasks.attack.outcomes.outcome import AttackResult, sample_targets
+from tasks.attack.target_looks import require_one_share
 from tasks.attack.threat import Intruder, intruders, is_on_knowledge_curve
 from tasks.classify.methods import classify
 from tasks.mask.methods import resolve_steps
@@ -200,8 +201,9 @@ def _run_attacks(
 ) -> Iterator[AttackResult]:
     """Every attack by every intruder, in the order of a release's plan."""
     truth = GroundTruth.create_from_tables(found.original, found.masked, schema, found.alignment)
+    share = require_one_share(release.intruder.targets, "`attack`", f"{ATTACK}: targets")
     for who in _list_intruders(found, release, schema, insiders=insiders):
-        targets, held = (_draw_records(found, schema, share) for share in (release.intruder.targets * who.records, who.records))
+        targets, held = (_draw_records(found, schema, part) for part in (share * who.records, who.records))
         for spec in attacks:
             sample = sample_for_part(spec, truth.units, targets, stream(found.seed, "orbits", found.address))
             yield attack_records(

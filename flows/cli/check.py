@@ -74,7 +74,7 @@ def print_plan(path: Path, *, as_json: bool = False) -> int:
     """
     import flows.environment  # noqa: F401  # a private home and no telemetry, before the libraries are imported
     from flows.cli.earlier_text import describe_earlier_releases, warn_of_denial
-    from flows.cli.plan_text import describe_plan
+    from flows.cli.plan_text import describe_looks, describe_plan
 
     # isort: split
     from flows.cli.advice.compared_people import describe_decidable_limits
@@ -106,6 +106,7 @@ def print_plan(path: Path, *, as_json: bool = False) -> int:
         *examined.files,
         *rest,
         *_describe_insiders(release, examined),
+        *describe_looks(release.intruder.targets, release.intruder.records, examined.units, examined.counts),
         *describe_decidable_limits(examined.inferred, examined.isolated),
         *describe_earlier_releases(release, examined.earlier),
     )
@@ -114,7 +115,7 @@ def print_plan(path: Path, *, as_json: bool = False) -> int:
         *examined.notes,
         *(_warn_unmasked_keys(examined) if release.kind.is_table else ()),
         *warn_of_denial(release, examined.earlier),
-        *list_release_warnings(release, examined.schema, examined.asked, examined.inferred, examined.isolated),
+        *list_release_warnings(release, examined.schema, examined.asked, examined.inferred, examined.isolated, examined.units),
     )
     if as_json:
         shown = [
@@ -176,6 +177,8 @@ class _Examination:
 
     source: str
     rows: int
+    units: int
+    counts: str
     schema: Schema
     masked: frozenset[str]
     pseudonymised: frozenset[str]
@@ -232,6 +235,7 @@ def _examine_tables(release: ReleaseSpec, questions: tuple[OpenQuestion, ...]) -
     from tasks.mask.external_release.adoption import adopt
     from tasks.mask.methods import refuse_unfit, resolve_steps
     from tasks.mask.pseudonyms import Pseudonyms
+    from tasks.microdata.units import find_units
     from tasks.score.hidden_results import check_hidden_results
     from tasks.score.local_privacy import refuse_limit_without_pram
     from tasks.score.policy import check_policy
@@ -280,9 +284,12 @@ def _examine_tables(release: ReleaseSpec, questions: tuple[OpenQuestion, ...]) -
     notes = (*notes, *text)
     inferred = count_inferred_people(release, found.data, schema, outside)
     isolated = count_people_singled_out(release, found.data, schema, outside)
+    units = find_units(_set_control_aside(found.data, schema, release.control_share), schema)
     return _Examination(
         source=found.report.source,
         rows=found.data.n,
+        units=units.n_units,
+        counts=units.counts,
         schema=schema,
         masked=masked,
         pseudonymised=replaced,

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from flows.release import ReleaseSpec
     from tasks.attack.membership.methods import AnyModelAttack, AnyTableAttack
     from tasks.attack.omissions import Omission
+    from tasks.attack.target_looks import TargetLooks
     from tasks.attack.threat import Intruder
     from tasks.train.spec import ModelSpec
 
@@ -124,9 +125,26 @@ def _model_in_words(spec: ModelSpec) -> str:
     return f"{describe_method(spec.learner)} on the {spec.trained_on} table, to predict {spec.target}"
 
 
-def _describe_declared_intruder(declared: Intruder, targets: float) -> str:
+def describe_looks(targets: float | TargetLooks, held: float, units: int, counts: str) -> list[tuple[str, str]]:
+    """One row for the plan of `sdcert check`: how many records or persons each planned look attacks; none without looks.
+
+    held: the share that the intruder holds of so many units.
+    """
+    from tasks.attack.outcomes.outcome import count_sampled_units
+    from tasks.attack.target_looks import plan_looks
+
+    planned = plan_looks(targets)
+    if not planned:
+        return []
+    sizes = [f"{count_sampled_units(units, look.share * held):,}" for look in planned]
+    sure = f"each bound one-sided {100 * (1 - planned[0].error):.4g} %"
+    return [("looks", f"at {', '.join(sizes[:-1])} and {sizes[-1]} of {units:,} {counts}, until the policy is decided; {sure}")]
+
+
+def _describe_declared_intruder(declared: Intruder, targets: float | TargetLooks) -> str:
     """What the declared intruder knows, holds of it and of how many records; insiders hold the original values of as many."""
     from tasks.attack.linkage.holding import describe_holdings
+    from tasks.attack.target_looks import TargetLooks
 
     whose = "all records" if declared.records == 1 else f"{100 * declared.records:.3g} % of the records, drawn at random"
     texts = [f"knows {', '.join(declared.knows)} of {whose}"]
@@ -134,7 +152,10 @@ def _describe_declared_intruder(declared: Intruder, targets: float) -> str:
         texts.append(
             f"holds {describe_holdings(declared.holds)} instead of the original values, in linkage (insiders: the originals)"
         )
-    if targets < 1:
+    if isinstance(targets, TargetLooks):
+        first, last = 100 * targets.first, 100 * targets.last
+        texts.append(f"{first:.3g} % to {last:.3g} % of these records are scored, in up to {targets.looks} looks")
+    elif targets < 1:
         texts.append(f"{100 * targets:.3g} % of these records are scored")
     if not declared.participation_known:
         texts.append("does not know who is in the release")

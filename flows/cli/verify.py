@@ -211,6 +211,10 @@ def _describe_claims(predicate: Predicate) -> Iterator[str]:
         caution = _REHEARSED if REHEARSED_FIGURE in criterion.reason else None
         yield f"  {criterion.decision:<10}{describe_criterion({**criterion.model_dump(), 'caution': caution})}"
     yield from _describe_insiders(predicate)
+    looks = predicate.attack_model.looks
+    if looks is not None:
+        sure = f"each bound on what they found is one-sided at {100 * looks.bound_confidence:.4g} %"
+        yield f"Targets were taken in planned looks, which ended at look {looks.ended_at} of {looks.planned}; {sure}."
     if predicate.data.rows_belong_to == "nobody":
         yield "Its rows belong to nobody, as declared: it is fully synthetic, and who could be found again was not measured."
     yield "Not claimed:"

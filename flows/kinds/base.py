@@ -12,6 +12,7 @@ from flows.table_stages import FileHolders
 from tasks.attack.inference.outcomes import InferenceOutputs
 from tasks.attack.outputs import AnswerOutputs, AttackOutputs, MembershipOutputs, PeopleOutputs
 from tasks.attack.singling_out.outcomes import SinglingOutOutputs
+from tasks.attack.target_looks import TargetLook
 from tasks.attack.together.earlier_release import EarlierRelease
 from tasks.attack.together.value_reconstruction import ReconstructionResult
 from tasks.ingest.outputs import IngestOutputs
@@ -57,7 +58,7 @@ class AttackResults:
 
     answers: what a model said of the people, if they could be asked about. reconstruction: what follows from this release and
     earlier ones together; None: no earlier release counts. inferred: what the attacks found that infer confidential values.
-    isolated: whom predicates single out.
+    isolated: whom predicates single out. look: of planned looks at targets the one that `results` are of; None: there are none.
     """
 
     results: list[AttackOutputs] = field(default_factory=list)
@@ -66,6 +67,7 @@ class AttackResults:
     reconstruction: RecordRef[ReconstructionResult] | None = None
     inferred: list[InferenceOutputs] = field(default_factory=list)
     isolated: list[SinglingOutOutputs] = field(default_factory=list)
+    look: TargetLook | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,6 +8,8 @@ import flows.environment  # noqa: F401  # prepares the process before Prefect is
 from flows.kinds.base import AttackResults, KindFlow, MadeRelease, ReleaseJob
 from flows.release import ReleaseSpec
 from flows.run.certificate import ReleasedFile
+from flows.run.looks import describe_look, name_look
+from flows.run.progress import listener
 from flows.run.publish import compute_sha256
 from flows.run.stage_runner import ReleaseArtifacts, store_part
 from tasks.attack.inference.experiment import list_secrets
@@ -21,6 +23,7 @@ from tasks.attack.membership.methods import AnyTableAttack, OfDeclaredIntruder, 
 from tasks.attack.outputs import AttackOutputs, MembershipOutputs
 from tasks.attack.singling_out.outcomes import SinglingOutOutputs
 from tasks.attack.singling_out.task import single_people_out
+from tasks.attack.target_looks import TargetLook, find_largest_share, plan_looks
 from tasks.attack.task import attack_release, infer_membership
 from tasks.attack.threat import (
     Intruder,
@@ -42,9 +45,10 @@ from tasks.report.statement import create_column_claims
 from tasks.report.task import write_report
 from tasks.runtime.artifacts import Store, content_address
 from tasks.runtime.stages import StageCall
+from tasks.score.look_decisions import LookOutcome
 from tasks.score.policy import DECLARED
 from tasks.score.release_figures import Score
-from tasks.score.task import score_release
+from tasks.score.task import decide_at_look, score_release
 
 
 def list_attempt_parts(_: ReleaseSpec) -> tuple[str, ...]:
@@ -58,14 +62,53 @@ def make_table(job: ReleaseJob) -> MadeRelease:
 
 def attack_table(job: ReleaseJob, _: MadeRelease) -> AttackResults:
     """What linkage finds, what the attacks say that infer who is in the file, and what follows with earlier releases."""
-    found, members, inferred = run_attacks(job), run_membership_attacks(job), run_inference_attacks(job)
-    isolated = run_singling_out(job)
-    return AttackResults(found, members, reconstruction=reconstruct(job), inferred=inferred, isolated=isolated)
+    found, look = attack_in_looks(job)
+    members, inferred, isolated = run_membership_attacks(job), run_inference_attacks(job), run_singling_out(job)
+    return AttackResults(found, members, reconstruction=reconstruct(job), inferred=inferred, isolated=isolated, look=look)
 
 
-def run_attacks(job: ReleaseJob) -> list[AttackOutputs]:
+def attack_in_looks(job: ReleaseJob) -> tuple[list[AttackOutputs], TargetLook | None]:
+    """What linkage finds: at the first planned look after which more targets cannot decide more; where no looks are planned,
+    of the share of the targets.
+
+    Every look attacks its targets anew, those of the look before among them, so that its results are those of a plain share.
+    Attacks in which all records take part are carried out in full at each look.
+    """
+    planned = plan_looks(job.release.intruder.targets)
+    if not planned:
+        return run_attacks(job), None
+    for look in planned:
+        results = run_attacks(job, look)
+        outcome = decide_after_look(job, results, look)
+        listener.get().tell(describe_look(outcome))
+        if outcome.state != "open":
+            return results, look
+    raise RuntimeError("the last look leaves nothing open")
+
+
+def decide_after_look(job: ReleaseJob, results: list[AttackOutputs], look: TargetLook) -> LookOutcome:
+    """What the figures of a look decide, and whether the next one can decide more."""
+    table = job.masked.require_table()
+    call = decide_at_look.bind(
+        data=job.masked.data,
+        masked=table["masked"],
+        alignment=table["alignment"],
+        schema=job.masked.schema,
+        mechanisms=job.masked.mechanisms,
+        results=results,
+        policy=store_part(job.release.policy, tuple),
+        omit=store_part(job.release.omit, tuple),
+        earlier=list(job.earlier),
+        look=store_part(look),
+        held=job.release.intruder.records,
+    )
+    return Store().record(job.runner.run(look.name, call)["outcome"], LookOutcome)
+
+
+def run_attacks(job: ReleaseJob, look: TargetLook | None = None) -> list[AttackOutputs]:
     """Every attack by every intruder, side by side; the order of the results is the order of the plan.
 
+    look: the planned look whose targets are attacked; None: those of the release's one share.
     Where insiders know so much that not all sets of columns are tried, those with the worst set so far attack in rounds after.
     """
     store, release, masked, table = Store(), job.release, job.masked, job.masked.require_table()
@@ -75,11 +118,12 @@ def run_attacks(job: ReleaseJob) -> list[AttackOutputs]:
     attackers: list[tuple[Intruder, TableRef | None]] = [(one, None) for one in intruders(release.intruder, schema, released)]
     attackers += job.files
     results: list[AttackOutputs] = []
+    share, at_look = find_share(job, look), name_look(look)
     rates: dict[str, float] = {}
     while attackers:
         jobs = [(intruder, file, attack) for intruder, file in attackers for attack in release.attacks_to_run]
         calls = {
-            f"attack {attack.attack_id} ({intruder.name})": attack_release.bind(
+            f"attack {attack.attack_id} ({intruder.name}){at_look}": attack_release.bind(
                 data=masked.data,
                 masked=table["masked"],
                 alignment=table["alignment"],
@@ -87,14 +131,14 @@ def run_attacks(job: ReleaseJob) -> list[AttackOutputs]:
                 mechanisms=masked.mechanisms,
                 plan=store_part(attack),
                 intruder=store_part(intruder),
-                share=release.intruder.targets,
+                share=share,
                 draw=masked.draw,
                 file=file,
             )
             for intruder, file, attack in jobs
         }
-        calls |= bind_earlier_attacks(job, [one for one, file in attackers if file is None])
-        outputs = job.runner.run_all("attack", calls)
+        calls |= bind_earlier_attacks(job, [one for one, file in attackers if file is None], look)
+        outputs = job.runner.run_all(f"attack{at_look}", calls)
         results += outputs
         if release.intruder.insiders is not None:
             for (intruder, _, _), one in zip(
@@ -107,7 +151,14 @@ def run_attacks(job: ReleaseJob) -> list[AttackOutputs]:
     return results
 
 
-def bind_earlier_attacks(job: ReleaseJob, intruders: list[Intruder]) -> dict[str, StageCall[AttackOutputs]]:
+def find_share(job: ReleaseJob, look: TargetLook | None) -> float:
+    """The share of the records that is attacked: of a look, or of the release."""
+    return find_largest_share(job.release.intruder.targets) if look is None else look.share
+
+
+def bind_earlier_attacks(
+    job: ReleaseJob, intruders: list[Intruder], look: TargetLook | None = None
+) -> dict[str, StageCall[AttackOutputs]]:
     """The attacks that join the release with the earlier ones that count: on its own rows, and on those of each of these.
 
     Who knows only some of the declared intruder's attributes finds less, and is not asked.
@@ -119,14 +170,14 @@ def bind_earlier_attacks(job: ReleaseJob, intruders: list[Intruder]) -> dict[str
     usable = any(release.tables is not None for _, release in releases)
     attacked = [(None, method)] if usable else []
     return {
-        f"attack {name} ({intruder.name})": attack_with_earlier_releases.bind(
+        f"attack {name} ({intruder.name}){name_look(look)}": attack_with_earlier_releases.bind(
             data=job.masked.data,
             masked=table["masked"],
             alignment=table["alignment"],
             schema=job.masked.schema,
             mechanisms=job.masked.mechanisms,
             intruder=store_part(intruder),
-            share=job.release.intruder.targets,
+            share=find_share(job, look),
             draw=job.masked.draw,
             series=job.release.series_name,
             earlier=list(job.earlier),
@@ -254,6 +305,7 @@ def score_table(job: ReleaseJob, found: AttackResults) -> RecordRef[Score]:
         reconstruction=found.reconstruction,
         inferred=found.inferred,
         isolated=found.isolated,
+        look=None if found.look is None else store_part(found.look),
     )
     return job.runner.run("score", call)["score"]
 

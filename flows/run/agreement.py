@@ -10,7 +10,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from flows.release import ReleaseSpec
+from flows.run.looks import find_look_of_stage, went_as_planned
 from flows.run.stage_runner import ReleaseArtifacts
+from tasks.attack.target_looks import TargetLook
 from tasks.audit.series.past_releases import KEEP_RELEASED
 from tasks.microdata.errors import InputError
 from tasks.report.content import Content
@@ -44,14 +46,20 @@ def refuse_disagreement(
     )
     if not same or tuple(content.policy) != tuple(release.policy):
         raise _create_disagreement_error("the report in the store does not show these figures, this verdict and this policy")
-    if not _follow(made, stages, inputs):
+    if not went_as_planned(release.intruder.targets, measured.look, stages) or content.look != measured.look:
+        raise _create_disagreement_error("the looks at the targets are not those that the release file plans")
+    if not _follow(made, measured.look, stages, inputs):
         raise _create_disagreement_error("a stage of this run was not given what the stages before it made")
 
 
-def _follow(made: ReleaseArtifacts, stages: dict[str, Any], inputs: dict[str, list[Any]]) -> bool:
-    """Was the report written of the score of the attacks on the very table (or model) that is released?"""
+def _follow(made: ReleaseArtifacts, look: TargetLook | None, stages: dict[str, Any], inputs: dict[str, list[Any]]) -> bool:
+    """Was the report written of the score of the attacks on the very table (or model) that is released?
+
+    look: of planned looks the last that was taken, whose attacks are scored. Those of each look were given to its decision.
+    """
     scored, reported = set(_flatten_texts(inputs["score"])), set(_flatten_texts(inputs["report"]))
-    attacks = [name for name in stages if name.startswith(ATTACKS)]
+    every = {name: find_look_of_stage(name) for name in stages if name.startswith(ATTACKS)}
+    attacks = [name for name, at in every.items() if at is None or (look is not None and at == look.name)]
     results = {address for name in attacks for address in stages[name]["produced"].values()}
     attacked = {address for name in attacks if name.startswith("attack ") for address in inputs[name][:5]}
     return (
@@ -60,7 +68,13 @@ def _follow(made: ReleaseArtifacts, stages: dict[str, Any], inputs: dict[str, li
         and {_digest_records(made, stages, inputs), made.score, made.described_by} <= reported
         and results <= scored & reported
         and attacked <= scored
+        and all(_was_decided(name, at, stages, inputs) for name, at in every.items() if at is not None)
     )
+
+
+def _was_decided(attack: str, look: str, stages: dict[str, Any], inputs: dict[str, list[Any]]) -> bool:
+    """Was what an attack of a look made given to the decision after that look?"""
+    return look in stages and set(stages[attack]["produced"].values()) <= set(_flatten_texts(inputs[look]))
 
 
 def _digest_records(made: ReleaseArtifacts, stages: dict[str, Any], inputs: dict[str, list[Any]]) -> str:

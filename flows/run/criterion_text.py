@@ -7,8 +7,11 @@ from typing import Any
 
 def describe_criterion(line: dict[str, Any]) -> str:
     """`reidentification 0.082 (limit at most 0.15), by transparency`; a lower bound: `reidentification at least 0.37; ...`"""
+    from tasks.microdata.estimate import BOUND_CONFIDENCE, name_bound
+
     value = "has no figure" if line["deciding_value"] is None else f"{line['deciding_value']:.4g}"
-    end = " (one-sided 95 % bound)" if line["deciding_bound"] in ("low", "high") else ""
+    sure = name_bound(line.get("bound_confidence") or BOUND_CONFIDENCE)
+    end = f" ({sure})" if line["deciding_bound"] in ("low", "high") else ""
     if line.get("lower_bound"):
         value, end = f"at least {value}", ""
     of = f" of {line['attribute']}" if line["attribute"] else ""

@@ -28,6 +28,7 @@ from tasks.report.page import Stamp, stamp_page
 from tasks.report.predicate import DocumentClaim
 from tasks.report.views.exceptions import summarise_for_terminal
 from tasks.report.views.insider_curve import serialise_curve
+from tasks.report.views.planned_looks import create_looks_claim, describe_looks_claim
 from tasks.runtime.artifacts import Store, create_adapter
 from tasks.runtime.draws import read_seed
 from tasks.runtime.files import write_whole
@@ -66,13 +67,14 @@ def issue(
     )
     excepted = tuple(name for name, _ in content.exceptions)
     scorecard = create_scorecard(release.name, recorder.run_id, verdict, excepted, content.estimates, content.verdict.criteria)
-    scorecard |= _serialise_insider_curve(content)
+    scorecard |= _serialise_insider_curve(content) | _serialise_looks(content)
     documents = {
         "report.html": stamp_page(store.page(made.page["page"]), stamp).encode(),
         "scorecard.json": as_json(scorecard),
     }
     private = create_scorecard(release.name, recorder.run_id, verdict, excepted, measured.estimates, measured.verdict.criteria)
     private |= _serialise_insider_curve(replace(content, estimates=measured.estimates, edition="internal"))
+    private |= _serialise_looks(content)
     private |= {"epsilon_over_releases": made.epsilon_over_releases}
     write_whole(recorder.folder / "scorecard.json", as_json(private))
     write_whole(recorder.folder / "report-internal.html", stamp_page(store.page(made.page["internal"]), stamp).encode())
@@ -167,6 +169,12 @@ def _serialise_insider_curve(content: Content) -> dict[str, Any]:
     return {} if curve is None else {"insider_curve": curve}
 
 
+def _serialise_looks(content: Content) -> dict[str, Any]:
+    """`looks`: at which planned look at the targets it ended, and how sure each bound is, where looks were planned."""
+    claim = create_looks_claim(content)
+    return {} if claim is None else {"looks": claim.model_dump(mode="json")}
+
+
 def _serialise_record(record: Estimate | Criterion) -> dict[str, Any]:
     plain: dict[str, Any] = json.loads(create_adapter(type(record)).dump_json(record))
     if isinstance(record, Estimate):
@@ -182,6 +190,9 @@ def _track(recorder: RunRecorder, content: Content, folder: Path, released: str,
     worst = find_worst_insider(content)
     if worst is not None:
         tracking.tag("sdcert.worst_insider", worst.intruder)
+    looks = create_looks_claim(content)
+    if looks is not None:
+        tracking.tag("sdcert.looks", describe_looks_claim(looks))
     tracking.tag("sdcert.verdict", content.verdict.verdict)
     tracking.tag("sdcert.verdict_word", content.word)
     tracking.tag("sdcert.released", released)

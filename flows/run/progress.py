@@ -21,6 +21,10 @@ class ProgressListener(Protocol):
 
     def end_step(self, step: str, seconds: float, how: str) -> None: ...
 
+    def tell(self, text: str) -> None:
+        """Hear what came of a part of the work, in a sentence."""
+        ...
+
 
 class Silent:
     """Nobody listens (a worker, a test)."""
@@ -32,6 +36,9 @@ class Silent:
         return
 
     def end_step(self, step: str, seconds: float, how: str) -> None:
+        return
+
+    def tell(self, text: str) -> None:
         return
 
 
@@ -75,6 +82,9 @@ class Lines:
 
     def end_step(self, step: str, seconds: float, how: str) -> None:
         self._console.print(f"{step:<34} {how:<9} {seconds:6.1f} s")
+
+    def tell(self, text: str) -> None:
+        self._console.print(text)
 
     def close(self) -> None:
         if self._status is not None:

@@ -159,8 +159,9 @@ class RunRecorder:
         return Store().digest(read_file(self.folder / MANIFEST))
 
     def reopen(self) -> None:
-        """The manifest is not final after all: the stages run again."""
+        """The manifest is not final after all: the stages run again, and those that do not come again are not of this run."""
         self._final = False
+        self._manifest |= {"inputs": {}, "stages": {}}
         self.note(status="running")
 
     def warn(self, notes: tuple[str, ...]) -> None:

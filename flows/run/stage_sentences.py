@@ -23,6 +23,7 @@ BEGINNINGS = {
     "membership ": "Infer who is in the release by {}",
     "inference ": "Infer values by {}",
     "shadow models ": "Train shadow models: {}",
+    "look ": "Decide after look {}",
 }
 
 

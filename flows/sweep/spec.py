@@ -17,6 +17,7 @@ from flows.sweep.file import SweepDefinition as Sweep
 from flows.sweep.file import SweepSpec as SweepSpec
 from flows.sweep.file import Template as Template
 from flows.sweep.variants import refuse_if_no_sampled_point_fits, refuse_unfit_value
+from tasks.attack.target_looks import TargetLooks
 from tasks.microdata.document import EXAMPLE, Document, format_dotted_path, read_document, validate_document
 from tasks.microdata.errors import InputError
 from tasks.microdata.public_paths import SpecPath
@@ -92,6 +93,13 @@ def _load_base(spec: SweepSpec, document: Document) -> tuple[Document, ReleaseSp
         raise _create_sweep_error(
             document, ("base",), what, "a base that releases a table", "certify that model by itself", spec.base
         )
+    if isinstance(base.intruder.targets, TargetLooks):
+        what = "the base release takes its targets in looks, and a sweep attacks one share of the records"
+        allowed, remedy = (
+            "a base with one share, such as `targets: 0.01`",
+            "write one; the release that is promoted may take looks",
+        )
+        raise _create_sweep_error(document, ("base",), what, allowed, remedy, spec.base)
     if base.control is not None or base.membership_attacks:
         does = "sets a control aside" if base.control is not None else "rehearses its masking on halves"
         what = f"the base release {does} to ask who is in the file, and a sweep masks and attacks the whole table"

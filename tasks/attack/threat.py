@@ -20,6 +20,7 @@ from tasks.attack.insiders import (
 from tasks.attack.linkage.combined_files import CombinedFilesSpec, name_combined_files
 from tasks.attack.linkage.external_files import FileSpec, FileUse, check_published, create_file_use, name_files
 from tasks.attack.linkage.holding import Holding, Holdings
+from tasks.attack.target_looks import TargetLooks
 from tasks.microdata.codes import joint_codes, row_codes
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Role, Schema
@@ -37,7 +38,8 @@ class IntruderSpec(Spec):
     """What the declared intruder knows.
 
     knows: attributes whose original values they know of every record; default: all quasi-identifiers.
-    targets: the share of the records whose linkage is scored, a simple random sample.
+    targets: the share of the records whose linkage is scored, a simple random sample; or planned looks, of which as many are
+        taken as the policy needs: `{first: 0.001, last: 0.1, looks: 4}`.
     participation_known: do they know that their records are in the release?
     records: the share of the source's records that they hold, drawn at random: the targets are among these, and what takes all
         records, such as repeating a partition, they cannot do. Somebody who has an external file holds that instead.
@@ -52,7 +54,7 @@ class IntruderSpec(Spec):
     """
 
     knows: Public[Names | None] = None
-    targets: Public[Share] = 1.0
+    targets: Public[Share | TargetLooks] = 1.0
     records: Public[Share] = 1.0
     participation_known: Public[bool] = True
     holds: Holdings = ()

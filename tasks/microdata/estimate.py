@@ -8,10 +8,11 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field
 
-Basis = Literal["exact", "sampled_targets", "control_group", "simulation"]
+Basis = Literal["exact", "sampled_targets", "sequential_targets", "control_group", "simulation"]
 Status = Literal["ok", "not_applicable", "not_followed", "failed"]
 ChanceKind = Literal["uniform_guess", "all_pairs", "majority", "permutation", "independent_columns"]
 CONFIDENCE = 0.90  # two-sided; so each end alone is the one-sided 95 % bound that a policy decides on
+BOUND_CONFIDENCE = (1 + CONFIDENCE) / 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,6 +20,7 @@ class Estimate:
     """One figure about a release.
 
     measure: name of the measure (`sdcert methods score` lists them).
+    basis: `sequential_targets` for a sample of targets that was taken at one of several planned looks.
     attack, intruder: id of the attack and of the intruder (`declared`, `insider:<attribute>`); None: no attack measured it.
     attribute: the attribute (or pair `a,b`) that the figure is about; None: the whole table.
     parameters: what else identifies the figure, e.g. (("p_percent", 5.0),).
@@ -56,6 +58,11 @@ class Estimate:
     counts: Literal["records", "persons"] = "records"
 
     @property
+    def bound_confidence(self) -> float:
+        """Of each end of the interval alone: 0.95 of a two-sided interval of 0.9."""
+        return (1 + self.confidence) / 2
+
+    @property
     def is_lower_bound(self) -> bool:
         """Is the value only what a part of an attack found that could not be followed whole, so that it finds at least this?"""
         return self.status == "not_followed" and self.value is not None
@@ -68,6 +75,11 @@ class Estimate:
         given = [f"{name}={_format_shortest(number)}" for name, number in self.parameters]
         part = [] if self.subgroup is None else [self.subgroup]
         return "|".join(one.replace("~", "~0").replace("|", "~1") for one in (self.measure, *by, *of, *part, *given))
+
+
+def name_bound(confidence: float) -> str:
+    """`one-sided 98.75 % bound`. confidence: of this bound alone."""
+    return f"one-sided {100 * confidence:.4g} % bound"
 
 
 def join_attributes(names: Iterable[str]) -> str:

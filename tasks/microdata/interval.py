@@ -1,8 +1,8 @@
 """Confidence intervals for a mean over a finite population of targets of which a simple random sample was scored.
 
 Both intervals are design-based: the population is fixed, the draw of the sample is the only chance. `low` and `high` are each
-a one-sided 95 % bound (together 90 %, `CONFIDENCE`), because a policy decides on one of them. Nothing here draws numbers: the
-same sample in the same order gives the same interval.
+a one-sided 95 % bound (together 90 %, `CONFIDENCE`), because a policy decides on one of them; `error` asks for other bounds.
+Nothing here draws numbers: the same sample in the same order gives the same interval.
 """
 
 from __future__ import annotations
@@ -32,22 +32,23 @@ _HEDGES: Floats = np.exp(-(ndtri(_PRICES) ** 2) / 2.0) / np.sqrt(2.0 * np.pi)
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """Two one-sided 95 % bounds."""
+    """Two one-sided bounds, of 95 % where nothing else was asked for."""
 
     low: float
     high: float
 
 
-def hypergeometric_interval(successes: int, n: int, population: int) -> Interval:
+def hypergeometric_interval(successes: int, n: int, population: int, error: float = ERROR) -> Interval:
     """Exact bounds for the share of successes in a population of which n were drawn without replacement.
 
     The number of successes drawn is hypergeometric. The lower bound is the smallest number of successes K in the population
     under which so many or more are drawn with probability of at least 5 %; the upper bound mirrors it. K is found by bisection.
     SciPy and statsmodels have only binomial intervals, which are wider: 3 times where 90 % was drawn, 10 times at 99 %.
 
-    successes: in the sample, 0..n. n: sample size, 1..population. population: up to some 1e7.
+    successes: in the sample, 0..n. n: sample size, 1..population. population: up to some 1e7. error: of each bound; 5 %, unless
+    another level is given.
 
-    Returns shares in [0, 1]; each bound errs in at most 5 % of the samples. n = population gives the share itself.
+    Returns shares in [0, 1]; each bound errs in at most `error` of the samples. n = population gives the share itself.
     Raises ValueError where the counts contradict each other.
     Cost: log2(population) tail probabilities, about a millisecond.
     Source: Clopper and Pearson's inversion for sampling without replacement (Wang 2015 states both bounds).
@@ -57,12 +58,12 @@ def hypergeometric_interval(successes: int, n: int, population: int) -> Interval
     _check_counts(n, population)
     if not 0 <= successes <= n:
         raise ValueError("the successes are some of those drawn")
-    fewest = _find_fewest_successes(successes, n, population)
-    fewest_failures = _find_fewest_successes(n - successes, n, population)
+    fewest = _find_fewest_successes(successes, n, population, error)
+    fewest_failures = _find_fewest_successes(n - successes, n, population, error)
     return Interval(low=fewest / population, high=(population - fewest_failures) / population)
 
 
-def compute_bounded_mean_interval(values: Floats, population: int) -> Interval:
+def compute_bounded_mean_interval(values: Floats, population: int, error: float = ERROR) -> Interval:
     """Bounds for the mean of a population of numbers in [0, 1] of which n were drawn without replacement.
 
     Valid for every population and every n, however skewed, and yet nearly as narrow as the normal law allows: on shared
@@ -76,7 +77,7 @@ def compute_bounded_mean_interval(values: Floats, population: int) -> Interval:
 
     values: shape (n,), the sample in the order of the draw. A fixed permutation of the places is applied first: an order of
     the draw stays an order of the draw, and a sample that came sorted is mixed.
-    population: N >= n.
+    population: N >= n. error: of each bound, instead of 5 %: the capital has to reach 1/error times the start.
 
     Returns bounds within [sum/N, (sum + N - n)/N], what is possible whatever the unseen values are, around the sample's mean.
     n = N gives the mean itself.
@@ -95,8 +96,8 @@ def compute_bounded_mean_interval(values: Floats, population: int) -> Interval:
     if n == population:
         return Interval(low=mean, high=mean)
     mixed = values[stream(bytes(SEED_BYTES), "order of a sample", str(n)).permutation(n)]
-    low = _lower_bound(mixed, mean, population)
-    high = 1 - _lower_bound(1 - mixed, 1 - mean, population)
+    low = _lower_bound(mixed, mean, population, error)
+    high = 1 - _lower_bound(1 - mixed, 1 - mean, population, error)
     return Interval(low=min(low, mean), high=max(high, mean))
 
 
@@ -111,20 +112,20 @@ def _check_counts(n: int, population: int) -> None:
         raise ValueError("a sample has 1 to N members")
 
 
-def _find_fewest_successes(successes: int, n: int, population: int) -> int:
+def _find_fewest_successes(successes: int, n: int, population: int, error: float) -> int:
     if n == population:  # nothing was sampled, and the import takes a second
         return successes
     from scipy.stats import hypergeom
 
     def credible(k: int) -> bool:
         return bool(
-            hypergeom.sf(successes - 1, population, k, n) > ERROR * (1 - 1e-9)
-        )  # exactly 5 % is credible, as computed too
+            hypergeom.sf(successes - 1, population, k, n) > error * (1 - 1e-9)
+        )  # exactly the error is credible, as computed too
 
     return successes + bisect_left(range(successes, population - n + successes), True, key=credible)
 
 
-def _lower_bound(values: Floats, mean: float, population: int) -> float:
+def _lower_bound(values: Floats, mean: float, population: int, error: float) -> float:
     deviations = _predict_deviations(values)
     weights = 1.0 / (population - 1.0 - np.arange(len(values)))
     spread_left = np.sqrt(np.cumsum(weights[::-1] ** 2)[::-1])
@@ -132,7 +133,7 @@ def _lower_bound(values: Floats, mean: float, population: int) -> float:
     rejected, kept = math.fsum(values) / population, mean
     for _ in range(_HALVINGS):
         middle = (rejected + kept) / 2
-        if _compute_price(values, middle, population, scale, _PRICES, _HEDGES) >= 1 / _GOAL:
+        if _compute_price(values, middle, population, scale, _PRICES, _HEDGES, error) >= 1 / _GOAL:
             rejected = middle
         else:
             kept = middle
@@ -148,9 +149,11 @@ def _predict_deviations(values: Floats) -> Floats:
 
 
 @njit
-def _compute_price(values: Floats, mean: float, population: int, scale: Floats, prices: Floats, hedges: Floats) -> float:
+def _compute_price(
+    values: Floats, mean: float, population: int, scale: Floats, prices: Floats, hedges: Floats, error: float
+) -> float:
     """The final capital as a share of what the option pays; the gambler stops once it is 1 / _GOAL, which rejects `mean`."""
-    price = ERROR / _GOAL
+    price = error / _GOAL
     total = 0.0
     cell_width = -_LEAST_LOG_PRICE / _CELLS
     for position in range(len(values)):

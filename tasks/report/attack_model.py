@@ -8,6 +8,7 @@ from tasks.microdata.estimate import Estimate
 from tasks.report.content import Content, extract_extra_knowledge
 from tasks.report.predicate import NOT_ASSESSED, AttackModel, InsiderClaim, NotAssessed, Texts
 from tasks.report.views.insider_curve import find_complete_size
+from tasks.report.views.planned_looks import create_looks_claim
 from tasks.score.catalogue import MEASURES
 from tasks.score.measures.linkage import MAX_RECORD_RISK, REIDENTIFICATION
 
@@ -20,7 +21,8 @@ def build_attack_model(content: Content) -> AttackModel:
     return AttackModel(
         declared_knows=content.intruder_knowledge,
         participation_known=content.kind.is_table and content.intruder.participation_known,
-        targets=content.intruder.targets,
+        targets=content.share_of_targets,
+        looks=create_looks_claim(content),
         records=content.intruder.records,
         insiders=tuple(name for name in insiders if name),
         maximum_risk=_read_value(most),

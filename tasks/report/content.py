@@ -5,12 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from typing import Annotated
+
+from pydantic import Field
 
 from tasks.attack.inference.outcomes import InferenceResult
 from tasks.attack.membership.methods import MembershipResult
 from tasks.attack.omissions import Omission
 from tasks.attack.outcomes.outcome import AttackResult
 from tasks.attack.singling_out.outcomes import SinglingOutResult
+from tasks.attack.target_looks import TargetLook, find_largest_share
 from tasks.attack.threat import IntruderSpec
 from tasks.ingest.methods import IngestReport
 from tasks.mask.categories.original_shares import EstimatedShares
@@ -62,6 +66,7 @@ class Content:
     that they drew. epsilon_over_releases: of somebody who is in this release and in the earlier ones that count; private.
     estimated_shares: what the released table tells of original frequencies, if there is one to be read.
     not_limited: the reasons for kinds of disclosure that no line limits.
+    look: of planned looks at targets the one at which they ended; None: none were planned.
     edition: `internal` has figures at full precision and must stay private. charts: of the same edition; None: not computed.
     """
 
@@ -97,6 +102,7 @@ class Content:
     model: ModelCard | None = None
     tool: str | None = None
     keep_row_order: str | None = None
+    look: Annotated[TargetLook | None, Field(exclude_if=lambda look: look is None)] = None
     edition: Edition = "internal"
     charts: ChartData | None = None
 
@@ -114,6 +120,11 @@ class Content:
         if self.model is not None:
             return MODEL
         return SYNTHETIC_TABLE if self.of_nobody else MASKED_TABLE
+
+    @property
+    def share_of_targets(self) -> float:
+        """The share of the intruder's records that was attacked."""
+        return find_largest_share(self.intruder.targets) if self.look is None else self.look.share
 
     @property
     def unit(self) -> str:

@@ -32,6 +32,7 @@ from tasks.report.views import (
     model,
     origin,
     overview,
+    planned_looks,
     policy_lines,
     residual,
     singling_out,
@@ -80,6 +81,7 @@ def render_report(content: Content) -> str:
     rooms = {
         "overview": overview,
         "policy": policy_lines,
+        "looks": planned_looks,
         "attacks": attacks,
         "cell_members": cell_members,
         "concluded_rules": concluded_rules,

@@ -91,6 +91,11 @@ class CriterionClaim(Spec):
     subgroup: str | None = None
     false_positive_rate: float | None = None
     lower_bound: bool = Field(default=False, description=AT_LEAST)
+    bound_confidence: float | None = Field(
+        default=None,
+        exclude_if=lambda given: given is None,
+        description="of the one-sided bound that decided, where that is another than 0.95",
+    )
 
 
 class Claim(Spec):
@@ -228,6 +233,21 @@ class DataClaim(Spec):
     source: KeyedDigest
 
 
+class LooksClaim(Spec):
+    """Targets that were taken in planned looks, each with the targets of the one before and more.
+
+    planned_shares: of the records that the intruder holds, at each planned look. ended_at: the look whose figures decided; the
+    looks after it were not taken. planned: how many there were. bound_confidence: of each one-sided bound at each look; the
+    bounds of all looks together leave it at 0.95 (Bonferroni).
+    """
+
+    basis: Literal["sequential_targets"] = "sequential_targets"
+    planned_shares: tuple[float, ...]
+    ended_at: int
+    planned: int
+    bound_confidence: float
+
+
 class AttackModel(Spec):
     """How risk was measured.
 
@@ -240,7 +260,8 @@ class AttackModel(Spec):
 
     declared_knows: Texts
     participation_known: bool
-    targets: float
+    targets: float = Field(description="the share of the intruder's records that were attacked")
+    looks: LooksClaim | None = Field(default=None, exclude_if=lambda given: given is None)
     records: float = Field(default=1.0, description="of the source's, the share that the intruder holds, at random")
     insiders: Texts
     maximum_risk: float | NotAssessed = Field(description="worst `max_record_risk`, by the declared intruder; no insider's")

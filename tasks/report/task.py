@@ -141,6 +141,7 @@ def _create_content(
         attacks=(),
         estimates=measured.estimates,
         verdict=measured.verdict,
+        look=measured.look,
         membership=tuple(store.record(produced["result"], MembershipResult) for produced in members),
         control=None if plan.control_table else outside,
         outside=outside if plan.control_table else None,

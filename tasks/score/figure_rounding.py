@@ -183,7 +183,7 @@ def _round_people_share(estimate: Estimate, n: int, significant: int | None, lin
         return replace(estimate, value=value, low=value, high=value)
     if estimate.is_lower_bound and estimate.low == estimate.value:
         return replace(estimate, value=value, low=value)
-    lowest, highest = classes.interval(position)
+    lowest, highest = classes.interval(position, (1 - estimate.confidence) / 2)
     low = classes.lowest if estimate.low <= classes.lowest else min(finish(lowest), value)
     high = 1.0 if estimate.high >= 1 else max(finish(highest), value)
     return replace(

@@ -11,6 +11,7 @@ from tasks.attack.insiders import list_columns
 from tasks.attack.linkage.assertable_links import compute_assertion_shares
 from tasks.attack.methods import ATTACKS
 from tasks.attack.outcomes.outcome import AttackResult
+from tasks.attack.target_looks import TargetLook
 from tasks.attack.threat import is_on_knowledge_curve
 from tasks.microdata.alignment import ROWS_OF_NOBODY, NoAlignment
 from tasks.microdata.estimate import Estimate
@@ -21,8 +22,8 @@ from tasks.microdata.table import Booleans, encode_jointly
 from tasks.score.catalogue import LINKAGE, MEASURES
 from tasks.score.measures import linkage
 from tasks.score.policy import DECLARED
-from tasks.score.scored_targets import ScoredTargets
-from tasks.score.subgroups import FEWEST, Subgroup
+from tasks.score.scored_targets import SAMPLED_MARGINS, ScoredTargets
+from tasks.score.subgroups import Subgroup
 
 EXPOSED_FROM = 0.5 - 1e-12  # the mean credit of a person's rows may miss one half in the last bits
 WITH_PROBABILITIES = {name for name, kind in ATTACKS.items() if kind.about.has_probabilities}
@@ -30,7 +31,11 @@ OF_THE_CURVE = ("reidentification", "records_exposed")
 
 
 def linkage_estimates(
-    result: AttackResult, truth: GroundTruth, schema: Schema, subgroups: tuple[Subgroup, ...] = ()
+    result: AttackResult,
+    truth: GroundTruth,
+    schema: Schema,
+    subgroups: tuple[Subgroup, ...] = (),
+    look: TargetLook | None = None,
 ) -> tuple[Estimate, ...]:
     """The figures of one attack: those of the `estimate_...` functions of this file, whose docstrings say what each means.
 
@@ -38,6 +43,7 @@ def linkage_estimates(
     intruder of the knowledge curve there are `reidentification` and `records_exposed` alone.
 
     result: one row of `outcomes` per scored target: all units of the scene, or a simple random sample in the order of its draw.
+    look: the planned look at which the sample was taken; its bounds are surer than 95 % then (`TargetLook.error`).
 
     Returns exact estimates (low = high = value) where all targets were scored, else two one-sided 95 % bounds: hypergeometric
     for counts of targets, a bounded-mean interval for shared credit; for the present, the absent and a subgroup given how many
@@ -59,8 +65,9 @@ def linkage_estimates(
     if result.outcomes is None or result.status not in ("ok", "not_followed"):
         return tuple(_create_blank_estimates(result, file))
     if result.status == "not_followed":
-        return tuple(_lower_bounds(result, linkage_estimates(replace(result, status="ok"), truth, schema, subgroups), file))
-    sample = ScoredTargets(result, result.outcomes, truth.units.n_units, truth)
+        followed = linkage_estimates(replace(result, status="ok"), truth, schema, subgroups, look)
+        return tuple(_lower_bounds(result, followed, file))
+    sample = ScoredTargets(result, result.outcomes, truth.units.n_units, truth, look)
     if isinstance(truth.belonging, NoAlignment):
         unknown = _create_blank_estimates(replace(result, status="not_applicable", reason=ROWS_OF_NOBODY), file)
         return (*(one for one in unknown if not MEASURES[one.measure].of_nobody), *estimate_disclosed_values(sample, file))
@@ -76,7 +83,9 @@ def linkage_estimates(
     return (*(one for some in figures for one in some), *estimate_disclosed_values(sample, file))
 
 
-def estimate_changed_people(result: AttackResult, truth: GroundTruth, changes: tuple[Subgroup, ...]) -> Iterator[Estimate]:
+def estimate_changed_people(
+    result: AttackResult, truth: GroundTruth, changes: tuple[Subgroup, ...], look: TargetLook | None = None
+) -> Iterator[Estimate]:
     """`reidentification` of those who are in one release alone, or whose confidential values changed since an earlier one.
 
     They are few, so that the mean over everybody hides them. The figures are of an attack by earlier releases, for each
@@ -84,11 +93,11 @@ def estimate_changed_people(result: AttackResult, truth: GroundTruth, changes: t
     """
     if result.outcomes is None or result.status != "ok" or is_on_knowledge_curve(result.intruder):
         return
-    sample = ScoredTargets(result, result.outcomes, truth.units.n_units, truth)
+    sample = ScoredTargets(result, result.outcomes, truth.units.n_units, truth, look)
     targets = sample.targets()
     for change in changes:
         members = change.members[targets]
-        if members.any():
+        if change.members.any():
             part = sample.part(members, int(change.members.sum()))
             rate = part.mean(linkage.REIDENTIFICATION, part.floats("credit"), subgroup=change.name)
             yield replace(rate, chance=_compute_chance(sample, truth, change.members), chance_kind="uniform_guess")
@@ -111,7 +120,6 @@ LINKED_TO_OTHERS = (
     "read off the records of other people, as they stand in the source, because no released row is the target's own: what "
     "follows of such people from what the intruder knows"
 )
-_SAMPLED_MARGINS = "whose margin is large enough is found on all targets, and only a sample of them was scored"
 
 
 def estimate_linkage_rates(sample: ScoredTargets) -> Iterator[Estimate]:
@@ -199,7 +207,7 @@ def estimate_known_links(sample: ScoredTargets) -> Iterator[Estimate]:
         yield sample.share(linkage.KNOWN_REIDENTIFICATION, sample.truths("known"))
     elif "margin" in sample.outcomes.names and not sample.exact:
         yield from (
-            sample.nothing(measure, _SAMPLED_MARGINS) for measure in (linkage.KNOWN_LINKS, linkage.KNOWN_REIDENTIFICATION)
+            sample.nothing(measure, SAMPLED_MARGINS) for measure in (linkage.KNOWN_LINKS, linkage.KNOWN_REIDENTIFICATION)
         )
     elif "margin" in sample.outcomes.names:
         right = sample.truths("named_right")
@@ -253,19 +261,20 @@ def estimate_group_exposure(sample: ScoredTargets, file: _File) -> Iterator[Esti
 
 
 def estimate_subgroup_rates(sample: ScoredTargets, file: _File) -> Iterator[Estimate]:
-    """`subgroup_reidentification`: the mean credit of the targets of each subgroup, for the declared intruder."""
+    """`subgroup_reidentification`: the mean credit of the targets of each subgroup, for the declared intruder.
+
+    Of a sample that has few targets of a subgroup the interval is wide, and of one that has none nothing is known.
+    """
     targets = sample.targets()
     for subgroup in _select_subgroups(sample.result, file):
-        members = subgroup.members[targets]
-        if members.sum() >= FEWEST:
-            part = sample.part(members, int(subgroup.members.sum()))
-            credit = part.floats("credit")
-            rate = part.mean(linkage.SUBGROUP_REIDENTIFICATION, credit, attribute=subgroup.attribute, subgroup=subgroup.name)
-            if sample.result.chance_kind == "permutation":
-                yield rate  # what a learner finds by luck in one part of the targets was not measured
-                continue
-            chance = _compute_chance(sample, file.truth, subgroup.members)
-            yield replace(rate, chance=chance, chance_kind="uniform_guess")
+        part = sample.part(subgroup.members[targets], int(subgroup.members.sum()))
+        credit = part.floats("credit")
+        rate = part.mean(linkage.SUBGROUP_REIDENTIFICATION, credit, attribute=subgroup.attribute, subgroup=subgroup.name)
+        if sample.result.chance_kind == "permutation":
+            yield rate  # what a learner finds by luck in one part of the targets was not measured
+            continue
+        chance = _compute_chance(sample, file.truth, subgroup.members)
+        yield replace(rate, chance=chance, chance_kind="uniform_guess")
 
 
 def estimate_disclosed_values(sample: ScoredTargets, file: _File) -> Iterator[Estimate]:

@@ -8,6 +8,7 @@ from typing import Annotated, assert_never
 from pydantic import Field
 
 from tasks.attack.outcomes.outcome import AttackResult
+from tasks.attack.target_looks import TargetLook
 from tasks.mask.methods import Mechanism
 from tasks.microdata.alignment import NoAlignment, RowAlignment
 from tasks.microdata.errors import InputError
@@ -52,6 +53,7 @@ def score(
     n_targets: int,
     files: Mapping[str, GroundTruth] | None = None,
     joined: Mapping[str | None, JoinedTruth] | None = None,
+    look: TargetLook | None = None,
 ) -> tuple[Estimate, ...]:
     """All figures of one release.
 
@@ -63,6 +65,7 @@ def score(
     n_targets: the population of targets: all records, or all persons where the schema names a person key.
     files: the ground truth of the results of somebody who has an external file, by the intruder's name.
     joined: of results about earlier releases, by the earlier release whose rows were linked; None: those of this one.
+    look: the planned look at which the targets were taken; None: there is one sample of them, or all.
 
     Returns the figures in a fixed order: the attacks in the order given, disclosure, loss; no two have one id. Linkage is about
     all targets; disclosure and loss are about the released records, and `records_absent` says how many are not. Where the rows
@@ -73,17 +76,7 @@ def score(
     truth = GroundTruth.create_from_tables(original, masked, schema, alignment)
     if n_targets != truth.units.n_units:
         raise ValueError(f"there are {truth.units.n_units} {truth.units.counts}, not {n_targets} targets")
-    subgroups = find_subgroups(original, schema, truth.units)
-    truths = files or {}
-    by_attack = tuple(
-        estimate
-        for result in results
-        for estimate in (
-            _estimate_joined(result, {None: JoinedTruth(truth, schema, ()), **(joined or {})}, subgroups)
-            if result.method == EARLIER
-            else linkage_estimates(result, truths.get(result.intruder, truth), schema, subgroups)
-        )
-    )
+    by_attack = estimate_attacks(truth, schema, results, files=files or {}, joined=joined or {}, look=look)
     if isinstance(alignment, NoAlignment):
         return refuse_repeated_figures(
             (*by_attack, *compute_synthetic_figures(TablePair(original, masked, schema, mechanisms), measures))
@@ -94,13 +87,38 @@ def score(
     return refuse_repeated_figures((*by_attack, *dict.fromkeys(chosen), *compute_family(MEASURES.values(), tables)))
 
 
+def estimate_attacks(
+    truth: GroundTruth,
+    schema: Schema,
+    results: tuple[AttackResult, ...],
+    *,
+    files: Mapping[str, GroundTruth],
+    joined: Mapping[str | None, JoinedTruth],
+    look: TargetLook | None = None,
+) -> tuple[Estimate, ...]:
+    """The figures of the linkage attacks, in their order; other arguments as of `score`."""
+    subgroups = find_subgroups(truth.original, schema, truth.units)
+    return tuple(
+        estimate
+        for result in results
+        for estimate in (
+            _estimate_joined(result, {None: JoinedTruth(truth, schema, ()), **joined}, subgroups, look)
+            if result.method == EARLIER
+            else linkage_estimates(result, files.get(result.intruder, truth), schema, subgroups, look)
+        )
+    )
+
+
 def _estimate_joined(
-    result: AttackResult, joined: Mapping[str | None, JoinedTruth], subgroups: tuple[Subgroup, ...]
+    result: AttackResult,
+    joined: Mapping[str | None, JoinedTruth],
+    subgroups: tuple[Subgroup, ...],
+    look: TargetLook | None,
 ) -> Iterator[Estimate]:
     """The figures of an attack by earlier releases. Of an earlier release that cannot be attacked nothing is known but that."""
     of = joined.get(result.earlier) or joined[None]
-    yield from linkage_estimates(result, of.truth, of.schema, subgroups if result.earlier is None else ())
-    yield from estimate_changed_people(result, of.truth, of.changes)
+    yield from linkage_estimates(result, of.truth, of.schema, subgroups if result.earlier is None else (), look)
+    yield from estimate_changed_people(result, of.truth, of.changes, look)
 
 
 def describe() -> tuple[dict[str, str], ...]:

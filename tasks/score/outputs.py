@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TypedDict
 
 from tasks.microdata.refs import RecordRef
+from tasks.score.look_decisions import LookOutcome
 from tasks.score.release_figures import Score
 
 
@@ -12,3 +13,9 @@ class ScoreOutputs(TypedDict):
     """All figures and the verdict."""
 
     score: RecordRef[Score]
+
+
+class LookOutputs(TypedDict):
+    """What one planned look at the targets came to."""
+
+    outcome: RecordRef[LookOutcome]

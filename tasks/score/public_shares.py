@@ -73,12 +73,15 @@ class ShareClasses:
         """The smallest share of a class: what a lower bound in it is shown as."""
         return self._share(0 if position == 0 else self.thresholds[position - 1])
 
-    def interval(self, position: int) -> tuple[float, float]:
-        """95 % bounds (Clopper and Pearson's) that hold for every count of the class, had each of the n been drawn."""
+    def interval(self, position: int, error: float = ERROR) -> tuple[float, float]:
+        """Bounds (Clopper and Pearson's) that hold for every count of the class, had each of the n been drawn.
+
+        error: of each bound; 5 %, unless another level is given.
+        """
         ends = (0, *self.thresholds, self.n + 1)
         first, last = ends[position], ends[position + 1] - 1
-        low = 0.0 if first == 0 else float(betaincinv(first, self.n - first + 1, ERROR))
-        high = 1.0 if last == self.n else float(betainccinv(last + 1, self.n - last, ERROR))
+        low = 0.0 if first == 0 else float(betaincinv(first, self.n - first + 1, error))
+        high = 1.0 if last == self.n else float(betainccinv(last + 1, self.n - last, error))
         return self._share(low * self.n), self._share(high * self.n)
 
     def choose_public_share(

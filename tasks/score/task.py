@@ -14,6 +14,7 @@ from tasks.attack.omissions import Omission
 from tasks.attack.outcomes.outcome import AttackResult
 from tasks.attack.outputs import AnswerOutputs, AttackOutputs, MembershipOutputs, PeopleOutputs
 from tasks.attack.singling_out.outcomes import SinglingOutOutputs, SinglingOutResult
+from tasks.attack.target_looks import TargetLook
 from tasks.attack.threat import Intruder
 from tasks.attack.together.earlier_release import EarlierRelease, read_earlier_view
 from tasks.attack.together.value_reconstruction import ReconstructionResult
@@ -30,10 +31,11 @@ from tasks.runtime.stages import stage
 from tasks.score.attack_coverage import find_unfollowed
 from tasks.score.inference import inference_figures
 from tasks.score.joined_releases import JoinedTruth, judge_releases
+from tasks.score.look_decisions import SampledPopulation, judge_look
 from tasks.score.membership.membership_figures import MembershipOutcome, membership_figures, withdraw_unlike_figures
-from tasks.score.methods import SelectedMeasure, score
+from tasks.score.methods import SelectedMeasure, estimate_attacks, score
 from tasks.score.model_accuracy import create_unmeasured_accuracy, model_accuracy
-from tasks.score.outputs import ScoreOutputs
+from tasks.score.outputs import LookOutputs, ScoreOutputs
 from tasks.score.policy import Policy
 from tasks.score.reconstructed_values import estimate_reconstruction
 from tasks.score.release_figures import Score
@@ -60,12 +62,14 @@ def score_release(
     reconstruction: RecordRef[ReconstructionResult] | None = None,
     inferred: list[InferenceOutputs] | None = None,
     isolated: list[SinglingOutOutputs] | None = None,
+    look: RecordRef[TargetLook] | None = None,
 ) -> ScoreOutputs:
     """Measure risk and loss, and decide.
 
     members: what the membership attacks said of the people. earlier: the earlier releases that count. reconstruction: what
     follows from this release and earlier ones together; None: no earlier release counts. inferred: what the inference attacks
-    found; None: none ran. isolated: whom predicates single out; None: no line asks.
+    found; None: none ran. isolated: whom predicates single out; None: no line asks. look: the planned look whose targets the
+    results are about; None: no looks were planned.
     """
     store = Store()
     original, attributes = store.table(data), store.record(schema, Schema)
@@ -73,6 +77,7 @@ def score_release(
     steps = store.record(mechanisms, Mechanisms)
     attacked = tuple(_result(store, produced) for produced in results)
     truth = GroundTruth.create_from_tables(original, shown, attributes, rows)
+    at_look = None if look is None else store.record(look, TargetLook)
     estimates = score(
         original,
         shown,
@@ -84,6 +89,7 @@ def score_release(
         n_targets=find_units(original, attributes).n_units,
         files=_create_file_truths(store, truth, attributes, results),
         joined=_create_joined_truths(store, truth, attributes, earlier),
+        look=at_look,
     )
     estimates += _estimate_membership(store, members, people, original, attributes)
     outcomes = tuple(_read_inference(store, one) for one in inferred or ())
@@ -95,7 +101,40 @@ def score_release(
     estimates += estimate_reconstruction(together, lines, original.n)
     unfollowed = find_unfollowed(attacked, store.record(omit, tuple[Omission, ...]), steps)
     verdict = decide(lines, estimates, unfollowed)
-    return {"score": store.put_record(Score(estimates, verdict))}
+    return {"score": store.put_record(Score(estimates, verdict, at_look))}
+
+
+@stage("look", rooms=ROOMS)
+def decide_at_look(
+    data: TableRef,
+    masked: TableRef,
+    alignment: TableRef,
+    schema: RecordRef[Schema],
+    mechanisms: RecordRef[Mechanisms],
+    results: list[AttackOutputs],
+    policy: RecordRef[Policy],
+    omit: RecordRef[tuple[Omission, ...]],
+    earlier: list[RecordRef[EarlierRelease]],
+    look: RecordRef[TargetLook],
+    held: float,
+) -> LookOutputs:
+    """Measure what the linkage attacks found at one planned look, and say whether the next one can decide more.
+
+    held: the share of the records that the intruder holds. Other arguments: as `score_release`.
+    """
+    store = Store()
+    original, attributes = store.table(data), store.record(schema, Schema)
+    rows, at_look = read_alignment(store.table(alignment), original.n), store.record(look, TargetLook)
+    steps = store.record(mechanisms, Mechanisms)
+    attacked = tuple(_result(store, produced) for produced in results)
+    truth = GroundTruth.create_from_tables(original, store.table(masked), attributes, rows)
+    files = _create_file_truths(store, truth, attributes, results)
+    joined = _create_joined_truths(store, truth, attributes, earlier)
+    estimates = estimate_attacks(truth, attributes, attacked, files=files, joined=joined, look=at_look)
+    unfollowed = find_unfollowed(attacked, store.record(omit, tuple[Omission, ...]), steps)
+    population = SampledPopulation(truth.units.n_units, truth.units.counts, held)
+    outcome = judge_look(store.record(policy, Policy), estimates, unfollowed, at_look, population)
+    return {"outcome": store.put_record(outcome)}
 
 
 @stage("score model", rooms=ROOMS)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 import sys
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Annotated, Literal
+
+from pydantic import Field
 
 from tasks.attack.base import NEEDS_ORIGINALS
-from tasks.microdata.estimate import Estimate
+from tasks.microdata.estimate import CONFIDENCE, Estimate, name_bound
 from tasks.score.attack_coverage import Unfollowed
 from tasks.score.catalogue import MEASURES
 from tasks.score.known_release import Known
@@ -24,7 +26,7 @@ from tasks.score.policy import (
     is_by,
     is_within,
 )
-from tasks.score.scored_targets import ONE_SHARE
+from tasks.score.scored_targets import ONE_SHARE, UNKNOWN_IN_SAMPLE
 
 Decision = Literal["pass", "fail", "undecided"]
 DecidingBound = Literal["low", "high", "value"]
@@ -43,7 +45,8 @@ class Criterion:
     is its id), or those the line asks for where no figure did. deciding_bound, deciding_value: which end of the interval was
     compared with the limit; `value` where the figure has no interval or the interval is a point. caution: what the figure that
     decided is not about, as it says itself. false_positive_rate: at which the line is decided, of a measure that has rates.
-    lower_bound: is the deciding value a lower bound, of an attack that was not followed?
+    lower_bound: is the deciding value a lower bound, of an attack that was not followed? bound_confidence: of the one-sided
+    bound that decided, where that is another than 95 %.
     """
 
     line: int
@@ -63,6 +66,7 @@ class Criterion:
     caution: str | None = None
     false_positive_rate: float | None = None
     lower_bound: bool = False
+    bound_confidence: Annotated[float | None, Field(exclude_if=lambda given: given is None)] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,11 +99,12 @@ def decide(policy: tuple[PolicyLine, ...], estimates: tuple[Estimate, ...], unfo
     A figure passes if its one-sided 95 % bound is within the limit (equal is within), fails if the other bound is outside, and
     is undecided in between, or if it was rehearsed and is about membership. Figures without an interval (losses) decide by
     their value.
-    A line without `attack` covers all attacks: those that are not applicable do not count, one that failed leaves the line
-    undecided unless another fails it. A line that names an attack is undecided where that attack does not apply, and answers
-    for the others too, unless `accept_other_attacks` says why not: another attack beyond the limit fails it, one that might be
-    beyond it, or failed, leaves it undecided. An epsilon that is infinite fails. Of who holds an external file, an attack that
-    is not applicable does not count in a line that names no intruder: it is about who can carry the attack out.
+    A line without `attack` covers all attacks: those that are not applicable do not count, one that failed, or of which a
+    sample of targets does not give the figure, leaves the line undecided unless another fails it. A line that names an attack
+    is undecided where that attack does not apply, and answers for the others too, unless `accept_other_attacks` says why not:
+    another attack beyond the limit fails it, one that might be beyond it, or failed, leaves it undecided. An epsilon that is
+    infinite fails. Of who holds an external file, an attack that is not applicable does not count in a line that names no
+    intruder: it is about who can carry the attack out.
     The release passes if every line does: an intersection-union test, which needs no correction for the number of lines.
 
     Returns the verdict and one criterion per line, in the order of the policy.
@@ -109,6 +114,7 @@ def decide(policy: tuple[PolicyLine, ...], estimates: tuple[Estimate, ...], unfo
     attack on membership (inference) that was not followed leaves the lines on that undecided. Where an attack that was not
     followed has a bound (`low`, or `high` of a figure that is to be large), a bound beyond the limit fails the
     line, whether omitted or not.
+    Of targets that were taken in planned looks the bounds are surer (`TargetLook.error`), and the same rule holds.
     Source: docs/SCIENCE.md section 3. Example: the 95 % bound is exactly the limit: the line passes.
     """
     check_policy(policy, Known())
@@ -159,6 +165,7 @@ def _judge_line(position: int, line: PolicyLine, estimates: tuple[Estimate, ...]
         caution=figure.reason if figure.reason in (REHEARSED, ONE_SHARE) else None,
         false_positive_rate=find_rate(line),
         lower_bound=figure.is_lower_bound and found.compared is not None,
+        bound_confidence=_find_other_confidence(found),
     )
 
 
@@ -204,7 +211,7 @@ def _counts(found: _Finding, unfollowed: Unfollowed) -> bool:
     if figure.attack is None or figure.status in ("ok", "failed"):
         return True
     if figure.status == "not_applicable":
-        return False
+        return figure.reason in UNKNOWN_IN_SAMPLE
     if MEASURES[figure.measure].of_membership or MEASURES[figure.measure].compares_people:
         return True
     return found.decision == "fail" or (figure.measure in IDENTITY and (figure.attack, figure.intruder) in unfollowed)
@@ -280,7 +287,7 @@ def _decide_by_end(estimate: Estimate, line: PolicyLine, decision: Decision, com
     at_most = line.direction == "at_most"
     upper = at_most != (decision == "fail")
     bound: DecidingBound = "value" if point else "high" if upper else "low"
-    which = "value" if point else "one-sided 95 % bound"
+    which = "value" if point else name_bound(estimate.bound_confidence)
     ends = {
         "pass": f"the {which} is within the limit",
         "fail": f"the {which} is beyond the limit",
@@ -288,6 +295,12 @@ def _decide_by_end(estimate: Estimate, line: PolicyLine, decision: Decision, com
     }
     excess = compared - line.limit if at_most else line.limit - compared
     return _Finding(estimate, decision, ends[decision], bound, compared, excess)
+
+
+def _find_other_confidence(found: _Finding) -> float | None:
+    """How sure the bound is that decided; None for 95 %, and where no bound did."""
+    of_a_bound = found.bound in ("low", "high") and found.estimate.confidence != CONFIDENCE
+    return found.estimate.bound_confidence if of_a_bound else None
 
 
 def _create_unanswered_criterion(position: int, line: PolicyLine, covered: list[Estimate]) -> Criterion:

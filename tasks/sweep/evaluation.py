@@ -14,6 +14,7 @@ import numpy as np
 from tasks.attack.insiders import compute_rate
 from tasks.attack.methods import Attack, attack_records, resolve_ground_truth, sample_for_part
 from tasks.attack.outcomes.outcome import AttackResult, sample_targets, sample_unit_rows
+from tasks.attack.target_looks import require_one_share
 from tasks.attack.threat import Intruder, IntruderSpec, find_larger_insiders, intruders
 from tasks.mask.methods import Masking, MaskResult, mask
 from tasks.microdata.alignment import Alignment
@@ -196,24 +197,26 @@ class _TrialRunner:
 
     def results(self, trial: Trial) -> Iterator[AttackResult]:
         """Every attack by every intruder, in the order of a release's plan."""
-        share = trial.intruder.targets
+        share = require_one_share(trial.intruder.targets, "a sweep")
         rates: dict[str, float] = {}
-        yield from self._run_attacks(intruders(trial.intruder, self.schema), trial, rates)
+        yield from self._run_attacks(intruders(trial.intruder, self.schema), trial, rates, share)
         for holder in trial.holders:
             for spec in trial.attacks:
                 yield self._run_attack(spec, holder.intruder, share, holder)
         while larger := find_larger_insiders(trial.intruder, self.schema, rates):
-            yield from self._run_attacks(larger, trial, rates)
+            yield from self._run_attacks(larger, trial, rates, share)
 
-    def _run_attacks(self, who: tuple[Intruder, ...], trial: Trial, rates: dict[str, float]) -> Iterator[AttackResult]:
+    def _run_attacks(
+        self, who: tuple[Intruder, ...], trial: Trial, rates: dict[str, float], share: float
+    ) -> Iterator[AttackResult]:
         """Every attack by these intruders; `rates` then has the largest re-identification rate of each."""
         for intruder in who:
             for spec in trial.attacks:
-                result = self._run_attack(spec, intruder, trial.intruder.targets)
+                result = self._run_attack(spec, intruder, share)
                 rates[intruder.name] = max(compute_rate(result.outcomes), rates.get(intruder.name, 0.0))
                 yield result
             if self.joint is not None:  # insiders are chosen by what this release tells alone
-                yield from self.joint.attack(intruder, trial.intruder.targets)
+                yield from self.joint.attack(intruder, share)
 
     def figures(self, results: tuple[AttackResult, ...], trial: Trial) -> dict[str, StoredFigure]:
         masked, mechanisms = self.done.data, self.done.mechanisms

@@ -7,7 +7,9 @@ from release_files import RELEASE, survey, write_release
 
 from flows.cli.check import print_plan
 from tasks.microdata.errors import InputError
+from tasks.microdata.interval import ERROR
 from tasks.score.inference import compute_smallest_excess_limit
+from tasks.score.look_decisions import compute_smallest_bound
 from tasks.score.singling_out import compute_smallest_singling_out_limits
 
 VOTES = {"vote": {"coarser": {"yes": "any", "no": "any"}}}
@@ -19,6 +21,7 @@ SYNTHETIC = {
     "attributes": {**RELEASE["attributes"], "town": {"role": "withheld"}},
     "policy": [{"measure": "linked_value_disclosed", "attribute": "vote", "at_most": 0.9}],
 }
+LOOKS = {"first": 0.1, "last": 0.5, "looks": 2}
 EXTRA = [
     {"method": "distance_linkage"},
     {"method": "transparency"},
@@ -102,6 +105,8 @@ def test_an_attack_that_needs_all_records_is_warned_of_where_a_share_is_held(tol
     [
         ({"records": 0.5}, 0.5, "`intruder.records: 0.5`"),
         ({"records": 0.5, "targets": 0.2}, 0.5, "`intruder.records: 0.5` and `intruder.targets: 0.2`"),
+        ({"targets": LOOKS}, 0.5, "`intruder.targets.last: 0.5`"),
+        ({"targets": {**LOOKS, "last": 1.0}}, 0.5, None),
         ({"records": 0.5}, 1.0, None),
         ({}, 0.5, None),
     ],
@@ -116,6 +121,38 @@ def test_the_largest_risk_of_a_share_of_the_records_passes_no_limit(told, intrud
             f"policy[0] (max_record_risk) can only fail or stay undecided, so that the release is never certified: with {named}"
             in warning
         )
+
+
+@pytest.mark.parametrize(("targets", "field"), [(0.5, "targets"), (LOOKS, "targets.last"), ({**LOOKS, "last": 1.0}, None)])
+def test_links_that_are_asserted_by_their_margins_are_not_known_of_a_sample(told, targets, field):
+    policy = [{"measure": "known_links", "at_most": 0.3}]
+    found = warnings(told({"intruder": {"targets": targets, "curve": False}, "policy": policy}))
+    if field is None:
+        assert found == []
+    else:
+        (warning,) = found
+        assert "policy[0] (known_links) can only fail or stay undecided: which links of distance_linkage" in warning
+        assert f"with `intruder.{field}` below 1" in warning
+    other = [{**policy[0], "attack": "transparency", "accept_other_attacks": "its margins are not known"}]
+    assert warnings(told({"intruder": {"targets": targets, "curve": False}, "policy": other})) == []
+
+
+@pytest.mark.parametrize(
+    ("targets", "bound", "field"),
+    [(0.5, 4 / 80, "intruder.targets"), (LOOKS, 5 / 80, "intruder.targets.last")],  # none of 40 of 80, at 5 and at 2.5 %
+)
+def test_a_limit_below_what_a_sample_can_show_is_warned_of(told, targets, bound, field):
+    def lines(measure, limit):
+        policy = [{"measure": measure, "at_most": limit}, {"measure": "reidentification", "at_most": 0.5}]
+        return warnings(told({"intruder": {"targets": targets, "curve": False}, "policy": policy}))
+
+    assert compute_smallest_bound(40, 80, ERROR if field.endswith("targets") else ERROR / 2) == bound
+    for measure in ("records_exposed", "reidentification"):
+        (warning,) = [line for line in lines(measure, bound - 0.001) if "policy[0]" in line]
+        assert f"policy[0] ({measure}) can only fail or stay undecided" in warning
+        assert f"40 of 80 are attacked at most, and if nobody of them is found the bound is {bound:.2g}" in warning
+        assert f"raise `{field}`, or the limit" in warning
+        assert not any("policy[0]" in line for line in lines(measure, bound))
 
 
 def test_who_holds_a_file_holds_all_of_it_whatever_share_the_others_hold(told, tmp_path):

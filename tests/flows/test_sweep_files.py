@@ -49,6 +49,7 @@ def axis(path, **one):
 
 
 K = "masking[0].k"
+LOOKS = "intruder: {targets: {first: 0.1, last: 0.5, looks: 2}}"
 GAMMA = "masking[0].gamma"
 PLAIN = {"masking[0].partition": None, GAMMA: None}
 CASES = {
@@ -181,6 +182,7 @@ def test_the_line_is_that_of_the_wrong_value(load, tmp_path):
         (("k: 5", "k: 1"), "base.yaml, line 6: masking[0].k", "greater than or equal to 2"),
         (("masking:", "maskng:"), "base.yaml, line 6: maskng", "did you mean `masking`?"),
         (("masking: [{method: microaggregation, k: 5}]", "released: {table: m.csv}"), "sweep.yaml, line 3: base", "elsewhere"),
+        (("masking:", f"{LOOKS}\nmasking:"), "sweep.yaml, line 3: base", "takes its targets in looks"),
     ],
 )
 def test_a_base_that_cannot_be_swept_is_refused(load, change, where, words):

@@ -228,6 +228,21 @@ def test_a_lower_bound_is_told_as_one(verify, release):
     assert "reidentification at least 0.37; limit at most 0.5" in out
 
 
+def test_planned_looks_and_their_bounds_are_told(verify, release):
+    def mark(value):
+        said = value["predicate"]
+        looks = {"basis": "sequential_targets", "planned_shares": [0.01, 0.1], "ended_at": 1, "planned": 2}
+        said["attack_model"]["looks"] = looks | {"bound_confidence": 0.975}
+        bound = {"deciding_bound": "high", "deciding_value": 0.2, "bound_confidence": 0.975}
+        said["claim"]["criteria"].append(said["claim"]["criteria"][0] | {"measure": "reidentification", **bound})
+
+    key = signed_release(release, mark)
+    code, out, _ = verify(release / "released.csv", "--key", key, *WHEN)
+    assert code == 0
+    assert "Targets were taken in planned looks, which ended at look 1 of 2" in out
+    assert "reidentification 0.2 (one-sided 97.5 % bound)" in out
+
+
 @pytest.mark.parametrize(("status", "word"), [("ok", "not omitted after all"), ("not_followed", "omitted")])
 def test_an_omission_of_an_attack_that_gave_a_figure_is_none(verify, release, status, word):
     def attack(value):

@@ -218,6 +218,7 @@ WRONG = [
     (lambda: sc.adopt(FRAME, FRAME.head(3), declare=ROLES), "rows-do-not-align", "released.align"),
     (lambda: sc.adopt(FRAME, FRAME[["age"]], declare=ROLES), "released-lacks-column", "released"),
     (lambda: sc.attack(FRAME, FRAME, files=[]), "not-rehearsed", "sdcert.attack: files"),
+    (lambda: sc.attack(FRAME, FRAME, targets={"first": 0.1, "last": 0.5, "looks": 2}), "no-looks", "sdcert.attack: targets"),
 ]
 
 

@@ -125,7 +125,7 @@ def price(sample: np.ndarray, mean: float, population: int) -> float:
     deviations = module._predict_deviations(sample)
     weights = 1.0 / (population - 1.0 - np.arange(len(sample)))
     scale = weights / (deviations * np.sqrt(np.cumsum(weights[::-1] ** 2)[::-1]))
-    return module._compute_price(sample, mean, population, scale, module._PRICES, module._HEDGES)
+    return module._compute_price(sample, mean, population, scale, module._PRICES, module._HEDGES, ERROR)
 
 
 @pytest.mark.parametrize("population", [(0.0, 0.0, 0.2, 1.0, 1.0, 0.5), (0.0, 0.0, 0.0, 0.0, 1 / 3, 1.0), (0.1,) * 6])

@@ -233,6 +233,7 @@ def test_a_bound_is_named_and_its_figure_stands_beside_it(certified):
     whole, sampled = (create_policy_rows(content)[place] for content in (certified, other))
     assert whole.who.id == "policy.source"
     assert (sampled.who.id, sampled.who.facts) == (
-        "policy.source_of_bound", {"value": found.value, "unit": unit_of(found), "source": whole.who}
-    )  # fmt: skip
+        "policy.source_of_bound",
+        {"value": found.value, "unit": unit_of(found), "source": whole.who, "bound": "one-sided 95 % bound"},
+    )
     assert format_with_unit(found.value, unit_of(found)) in sampled.who

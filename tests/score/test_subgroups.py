@@ -23,6 +23,7 @@ from tasks.score.figure_rounding import round_criteria, round_for_publication
 from tasks.score.known_release import Known
 from tasks.score.methods import score
 from tasks.score.policy import PolicyLine, check_policy
+from tasks.score.scored_targets import NONE_DRAWN
 from tasks.score.subgroups import find_subgroups
 from tasks.score.verdict import decide
 
@@ -158,7 +159,10 @@ def test_samples_of_subgroups(release):
     bounds = compute_bounded_mean_interval(np.full(inside, 0.5), 20)
     assert (lowest.low, lowest.high) == (bounds.low, bounds.high)
     few = [e for e in scored(release, np.arange(100)) if e.subgroup]
-    assert [(e.attribute, e.subgroup) for e in few] == [("a", "lowest values")]  # nobody of the others was drawn
+    assert [(e.attribute, e.subgroup) for e in few if e.status == "ok"] == [("a", "lowest values")]
+    assert {(e.reason, e.n_targets) for e in few[1:]} == {(NONE_DRAWN, 0)}, "nobody of the others was drawn"
+    (criterion,) = decide((PolicyLine(measure="subgroup_reidentification", at_most=0.9),), tuple(few)).criteria
+    assert (criterion.decision, NONE_DRAWN in criterion.reason) == ("undecided", True)
 
 
 def test_policy_lines_about_subgroups(release):

@@ -6,11 +6,17 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from tasks.attack.inference.model_answers import FEWEST_OF_SUBGROUP
+from tasks.attack.linkage.distance_linkage import DistanceLinkage
+from tasks.attack.outcomes.outcome import count_sampled_units
+from tasks.attack.target_looks import TargetLooks, find_largest_share, plan_looks
 from tasks.mask.methods import resolve_steps
 from tasks.microdata.alignment import ROWS_OF_NOBODY
+from tasks.microdata.interval import ERROR
 from tasks.microdata.schema import Role, Scale
 from tasks.score.inference import compute_smallest_excess_limit
+from tasks.score.look_decisions import BOUNDED_BY_GROUPS, BOUNDED_FROM_BELOW, compute_smallest_bound, is_beyond_samples
 from tasks.score.measures.inference import INFERENCE_EXCESS, OF_CELLS, SUBGROUP_INFERENCE_EXCESS
+from tasks.score.measures.linkage import KNOWN_LINKS, KNOWN_REIDENTIFICATION
 from tasks.score.measures.singling_out import SINGLING_OUT
 from tasks.score.membership.membership_estimates import others_needed
 from tasks.score.membership.sample_size import GUESSES, compute_guess_bound, find_sample_size
@@ -21,7 +27,13 @@ if TYPE_CHECKING:
     from flows.release import ReleaseSpec
     from tasks.microdata.schema import Schema
 
-BOUNDED_FROM_BELOW = ("max_record_risk", "plausible_deniability", "groups_exposed")  # a share of the targets bounds one side
+OF_MARGINS = (KNOWN_LINKS.name, KNOWN_REIDENTIFICATION.name)
+
+
+BUT_OF_GROUPS = (
+    " (unless so many released rows are equal in all that the intruder knows that they bound it for everybody, as after "
+    "microaggregation of all of it together)"
+)
 
 
 def list_release_warnings(
@@ -30,16 +42,20 @@ def list_release_warnings(
     asked: int | None = None,
     inferred: tuple[int, int] | None = None,
     isolated: tuple[int, int] | None = None,
+    units: int | None = None,
 ) -> list[str]:
     """Warnings on attacks that are asked for and cannot answer, on policy lines that no release could keep, on odd classes.
 
     asked: members and others whom attacks on membership ask about, so many of each; None: there are no such attacks.
     inferred: members and others whose values are inferred; None: nobody's are. isolated: those on whom predicates are tried.
+    units: the records, or persons, that are masked; None: not known.
     Pure: nothing is read. Each names its location in the release file.
     """
     return [
         *_find_silent_attacks(release),
         *_find_lines_on_a_share(release),
+        *_find_lines_on_sampled_margins(release),
+        *_find_lines_beyond_samples(release, units),
         *_find_lines_on_few_people(release, asked),
         *_find_narrow_inference_lines(release, inferred),
         *_find_narrow_singling_out_lines(release, isolated),
@@ -81,11 +97,41 @@ def _find_lines_on_a_share(release: ReleaseSpec) -> Iterator[str]:
     for i, line in enumerate(release.policy):
         fields = _list_fields_that_leave_out(release, line)
         if line.measure in BOUNDED_FROM_BELOW and fields and not cannot_fail(line):
-            given = " and ".join(f"`intruder.{name}: {getattr(release.intruder, name):g}`" for name in fields)
+            given = " and ".join(f"`intruder.{name}: {share:g}`" for name, share in fields.items())
             yield (
                 f"policy[{i}] ({line.measure}) can only fail or stay undecided, so that the release is never certified: with "
-                f"{given} not every record is looked at, and the others may be found more easily; write 1.0 there, or limit "
-                "another measure"
+                f"{given} not every record is looked at, and the others may be found more easily"
+                f"{BUT_OF_GROUPS if line.measure in BOUNDED_BY_GROUPS else ''}; write 1.0 there, or limit another measure"
+            )
+
+
+def _find_lines_on_sampled_margins(release: ReleaseSpec) -> Iterator[str]:
+    """Lines on links that are asserted by their margins, which all targets together set."""
+    nearest = [attack.attack_id for attack in release.attacks_to_run if isinstance(attack, DistanceLinkage)]
+    for i, line in enumerate(release.policy):
+        fields = _list_fields_that_leave_out(release, line)
+        if nearest and fields and line.measure in OF_MARGINS and line.accept_other_attacks is None and not cannot_fail(line):
+            yield (
+                f"policy[{i}] ({line.measure}) can only fail or stay undecided: which links of {', '.join(nearest)} can be "
+                f"asserted is found on all targets, and with `intruder.{next(iter(fields))}` below 1 only some are scored; "
+                "write 1.0 there, or limit another measure"
+            )
+
+
+def _find_lines_beyond_samples(release: ReleaseSpec, units: int | None) -> Iterator[str]:
+    """Limits on a share of the targets that are below what the sample can show, however few of them are found."""
+    attacked = find_largest_share(release.intruder.targets) * release.intruder.records
+    if units is None or attacked >= 1 or not release.kind.is_table:
+        return
+    planned, sample = plan_looks(release.intruder.targets), count_sampled_units(units, attacked)
+    bound = compute_smallest_bound(sample, units, planned[-1].error if planned else ERROR)
+    for i, line in enumerate(release.policy):
+        of_file = (line.intruder or "").startswith(FILE)
+        if line.measure not in BOUNDED_FROM_BELOW and not of_file and is_beyond_samples(line, bound):
+            yield (
+                f"policy[{i}] ({line.measure}) can only fail or stay undecided, so that the release is never certified: "
+                f"{sample:,} of {units:,} are attacked at most, and if nobody of them is found the bound is {bound:.2g}, "
+                f"beyond {line.limit:g}{BUT_OF_GROUPS if line.measure in BOUNDED_BY_GROUPS else ''}; raise `{'intruder.targets.last' if planned else 'intruder.targets'}`, or the limit"
             )
 
 
@@ -162,11 +208,13 @@ def _find_lines_without_cells(release: ReleaseSpec, schema: Schema) -> Iterator[
         )
 
 
-def _list_fields_that_leave_out(release: ReleaseSpec, line: PolicyLine) -> list[str]:
-    """The fields of the intruder that leave records out of what a line is about.
+def _list_fields_that_leave_out(release: ReleaseSpec, line: PolicyLine) -> dict[str, float]:
+    """The fields of the intruder that leave records out of what a line is about, with their shares.
 
     Somebody who has an external file holds that, whatever share of the source's records the others hold.
     """
     of_files = (line.intruder or "").startswith(FILE)
-    shares = {"records": 1.0 if of_files else release.intruder.records, "targets": release.intruder.targets}
-    return [name for name, share in shares.items() if share < 1]
+    targets = release.intruder.targets
+    last = "targets.last" if isinstance(targets, TargetLooks) else "targets"
+    shares = {"records": 1.0 if of_files else release.intruder.records, last: find_largest_share(targets)}
+    return {name: share for name, share in shares.items() if share < 1}

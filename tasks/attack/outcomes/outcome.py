@@ -132,9 +132,17 @@ def sample_targets(original: Microdata, schema: Schema, share: float, rng: np.ra
 
 
 def sample_unit_rows(units: Units, share: float, rng: np.random.Generator) -> Integers:
-    """The rows of a simple random sample of the units without replacement, in random order."""
-    drawn = rng.permutation(units.n_units)[: max(1, round(share * units.n_units))].astype(np.int64)
+    """The rows of a simple random sample of the units without replacement, in random order.
+
+    Samples of several shares by generators in the same state are nested: the smaller one begins the larger one.
+    """
+    drawn = rng.permutation(units.n_units)[: count_sampled_units(units.n_units, share)].astype(np.int64)
     return units.rows().find_rows(drawn)[0]
+
+
+def count_sampled_units(n_units: int, share: float) -> int:
+    """How many records or persons a share of them is: at least one."""
+    return n_units if share >= 1 else max(1, round(share * n_units))
 
 
 def searching_records(units: Units, targets: Integers) -> Integers:

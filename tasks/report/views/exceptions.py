@@ -8,6 +8,7 @@ from tasks.report.content import Content
 from tasks.report.views.cell_members import describe_worst_cell_members
 from tasks.report.views.inference import describe_worst_inference
 from tasks.report.views.membership import worst_of_membership
+from tasks.report.views.planned_looks import describe_looks
 from tasks.report.views.residual import summary
 from tasks.report.views.table_risks import (
     describe_declared_intruder,
@@ -23,10 +24,13 @@ from tasks.score.measure import DisclosureKind
 
 
 def summarise_for_terminal(content: Content) -> tuple[str, ...]:
-    """The sentences on a terminal: what was found, the worst insider always among it, and what the verdict excepts."""
+    """The sentences on a terminal: what was found, the worst insider always among it, how targets were taken, and what the
+    verdict excepts.
+    """
     found = summary(content)
     insider = [one for one in insiders_in_words(content) if content.kind.is_table][:1]
-    return (*found, *(one for one in insider if one not in found), *exceptions_in_words(content))
+    unsaid = (one for one in insider if one not in found)
+    return (*found, *unsaid, *describe_looks(content), *exceptions_in_words(content))
 
 
 def exceptions_in_words(content: Content) -> tuple[str, ...]:

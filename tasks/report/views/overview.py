@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tasks.ingest.methods import ColumnReport
 from tasks.microdata.alignment import ROWS_OF_NOBODY
-from tasks.microdata.estimate import Estimate
+from tasks.microdata.estimate import BOUND_CONFIDENCE, Estimate
 from tasks.microdata.numbers import SPACE, count, format_against_limit, format_share, format_with_unit, number
 from tasks.microdata.schema import Attribute, Role
 from tasks.microdata.words import join_with_and
@@ -63,6 +63,7 @@ class Tile:
     who: str
     limit: str
     bound: str
+    bound_percent: str
     chance: str
     note: str
     bar: Bar | None
@@ -111,7 +112,7 @@ def create_tiles(content: Content) -> tuple[Tile, ...]:
 def are_all_exact(content: Content) -> bool:
     """Were all records attacked, so that no figure of the policy is estimated from a sample?"""
     bounds = {criterion.deciding_bound for criterion in content.verdict.criteria}
-    return content.intruder.targets == content.intruder.records == 1.0 and bounds == {"value"}
+    return content.share_of_targets == content.intruder.records == 1.0 and bounds == {"value"}
 
 
 def _is_on_insiders(line: PolicyLine) -> bool:
@@ -297,6 +298,7 @@ def _create_tile(content: Content, line: PolicyLine, criterion: Criterion) -> Ti
         who=_name_figure_source(line, criterion),
         limit=describe_demand(line, counts),
         bound=describe_deciding_bound(criterion, estimate),
+        bound_percent=f"{100 * (criterion.bound_confidence or BOUND_CONFIDENCE):.4g}",
         chance=_chance(estimate),
         note=describe_caution(content, criterion),
         bar=_limit_bar(estimate, line.limit, unit),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from tasks.microdata.estimate import Estimate
+from tasks.microdata.estimate import BOUND_CONFIDENCE, Estimate, name_bound
 from tasks.microdata.numbers import format_against_limit
 from tasks.microdata.units import Counts
 from tasks.report.content import Content
@@ -66,11 +66,12 @@ def describe_bound_source(content: Content, criterion: Criterion) -> Sentence:
         return whose
     if figure.is_lower_bound and figure.low == figure.value:  # nothing was sampled: the bound is the figure itself
         return whose
-    return say("policy.source_of_bound", value=figure.value, unit=unit_of(figure), source=whose)
+    return say("policy.source_of_bound", value=figure.value, unit=unit_of(figure), source=whose,
+               bound=name_bound(figure.bound_confidence))  # fmt: skip
 
 
 def describe_deciding_bound(criterion: Criterion, estimate: Estimate | None) -> str:
-    """The one-sided 95 % bound that was held against the limit, and its sample; empty where the figure itself was."""
+    """The one-sided bound that was held against the limit, and its sample; empty where the figure itself was."""
     if criterion.deciding_bound in (None, "value"):
         return ""
     counts = "records" if estimate is None else estimate.counts
@@ -81,6 +82,7 @@ def describe_deciding_bound(criterion: Criterion, estimate: Estimate | None) -> 
 def explain_decision(line: PolicyLine, criterion: Criterion, counts: Counts = "records") -> Sentence:
     """Why a line is kept, broken or not decided, and what the figure is not about."""
     return say("policy.reason", line=line, criterion=criterion, found=format_deciding_figure(criterion, counts),
+               bound=name_bound(criterion.bound_confidence or BOUND_CONFIDENCE),
                limit=describe_demand(line, counts), counts=counts, more_targets=criterion.caution != ONE_SHARE,
                is_rehearsed=criterion.caution == REHEARSED and MEASURES[criterion.measure].of_membership,
                other_attack=line.attack is not None and criterion.attack not in (None, line.attack))  # fmt: skip
