@@ -131,7 +131,8 @@ def _find_lines_beyond_samples(release: ReleaseSpec, units: int | None) -> Itera
             yield (
                 f"policy[{i}] ({line.measure}) can only fail or stay undecided, so that the release is never certified: "
                 f"{sample:,} of {units:,} are attacked at most, and if nobody of them is found the bound is {bound:.2g}, "
-                f"beyond {line.limit:g}{BUT_OF_GROUPS if line.measure in BOUNDED_BY_GROUPS else ''}; raise `{'intruder.targets.last' if planned else 'intruder.targets'}`, or the limit"
+                f"beyond {line.limit:g}{BUT_OF_GROUPS if line.measure in BOUNDED_BY_GROUPS else ''}; raise "
+                f"`{'intruder.targets.last' if planned else 'intruder.targets'}`, or the limit"
             )
 
 
