@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from pydantic import Field, model_validator
+from pydantic import Discriminator, Field, Tag, model_validator
 
 from tasks.microdata.errors import InputError
 from tasks.microdata.estimate import CONFIDENCE
@@ -30,6 +30,16 @@ class TargetLooks(Spec):
         if self.first >= self.last:
             raise ValueError("`first` is a smaller share than `last`; for one look write the share itself, `targets: 0.01`")
         return self
+
+
+def _name_form(given: object) -> str:
+    """How targets are given; so an error is told of the form that was meant."""
+    return "planned looks" if isinstance(given, dict | TargetLooks) else "one share"
+
+
+Targets = Annotated[
+    Annotated[Share, Tag("one share")] | Annotated[TargetLooks, Tag("planned looks")], Discriminator(_name_form)
+]
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from tasks.attack.insiders import (
 from tasks.attack.linkage.combined_files import CombinedFilesSpec, name_combined_files
 from tasks.attack.linkage.external_files import FileSpec, FileUse, check_published, create_file_use, name_files
 from tasks.attack.linkage.holding import Holding, Holdings
-from tasks.attack.target_looks import TargetLooks
+from tasks.attack.target_looks import Targets
 from tasks.microdata.codes import joint_codes, row_codes
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Role, Schema
@@ -54,7 +54,7 @@ class IntruderSpec(Spec):
     """
 
     knows: Public[Names | None] = None
-    targets: Public[Share | TargetLooks] = 1.0
+    targets: Public[Targets] = 1.0
     records: Public[Share] = 1.0
     participation_known: Public[bool] = True
     holds: Holdings = ()

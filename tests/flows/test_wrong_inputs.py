@@ -41,6 +41,8 @@ CASES = {
     "source is a folder": ({"source": {"table": "."}}, "source"),
     "intruder knows an unknown attribute": ({"intruder": {"knows": ["agee"]}}, "age"),
     "targets of 0": ({"intruder": {"targets": 0.0}}, "intruder.targets"),
+    "looks that shrink": ({"intruder": {"targets": {"first": 0.2, "last": 0.1, "looks": 2}}}, "intruder.targets"),
+    "one look": ({"intruder": {"targets": {"first": 0.1, "last": 0.2, "looks": 1}}}, "intruder.targets.looks"),
     "required attack missing": ({"attacks": [{"method": "distance_linkage"}]}, "transparency"),
     "omitted without reason": ({"omit": [{"attack": "transparency"}]}, "reason"),
     "two attacks of one name": (
