@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from flows.release import ReleaseSpec
     from tasks.attack.threat import Intruder
     from tasks.audit.series.past_releases import PastRelease
+    from tasks.ingest.table_size import TableSize
     from tasks.mask.methods import Masking, Mechanism
     from tasks.microdata.schema import Attribute, Schema
     from tasks.microdata.table import Microdata
@@ -78,7 +79,9 @@ def print_plan(path: Path, *, as_json: bool = False) -> int:
 
     # isort: split
     from flows.cli.advice.compared_people import describe_decidable_limits
+    from flows.cli.advice.cost_text import describe_cost, describe_cost_fields, list_cost_warnings
     from flows.cli.advice.release_warnings import list_release_warnings
+    from flows.cost.run_cost import estimate_run
     from flows.questions import extract_questions
     from flows.release_file import load_draft, locate_error
     from tasks.microdata.document import read_document
@@ -100,6 +103,7 @@ def print_plan(path: Path, *, as_json: bool = False) -> int:
             _say_open(say, path, questions)
         raise
 
+    cost = estimate_run(release, examined.size, tuple(len(intruder.knows) for intruder in examined.intruders))
     source, *rest = describe_plan(release, examined.intruders)
     plan = (
         source,
@@ -108,6 +112,7 @@ def print_plan(path: Path, *, as_json: bool = False) -> int:
         *_describe_insiders(release, examined),
         *describe_decidable_limits(examined.inferred, examined.isolated),
         *describe_earlier_releases(release, examined.earlier),
+        *describe_cost(cost),
     )
     fates = {one.name: _describe_treatment(one, examined, release) for one in examined.schema.attributes}
     warnings = (
@@ -115,6 +120,7 @@ def print_plan(path: Path, *, as_json: bool = False) -> int:
         *(_warn_unmasked_keys(examined) if release.kind.is_table else ()),
         *warn_of_denial(release, examined.earlier),
         *list_release_warnings(release, examined.schema, examined.asked, examined.inferred, examined.isolated),
+        *list_cost_warnings(release, cost),
     )
     if as_json:
         shown = [
@@ -125,15 +131,16 @@ def print_plan(path: Path, *, as_json: bool = False) -> int:
             {
                 "release": release.name,
                 "series": release.series_name,
-                "rows": examined.rows,
+                "rows": examined.size.rows,
                 "plan": [{"stage": stage, "what": what} for stage, what in plan],
+                "cost": describe_cost_fields(cost),
                 "attributes": shown,
                 "warnings": list(warnings),
                 "open_questions": [{"about": one.about, "question": one.question} for one in questions],
             }
         )
         return 0
-    say(f"Plan of release {release.name} (series {release.series_name}), {examined.rows:,} rows from {examined.source}")
+    say(f"Plan of release {release.name} (series {release.series_name}), {examined.size.rows:,} rows from {examined.source}")
     say("")
     for stage, what in plan:
         say(f"  {stage:<9} {what}")
@@ -175,7 +182,7 @@ class _Examination:
     """What reading the tables of a release file told."""
 
     source: str
-    rows: int
+    size: TableSize
     schema: Schema
     masked: frozenset[str]
     pseudonymised: frozenset[str]
@@ -228,6 +235,7 @@ def _examine_tables(release: ReleaseSpec, questions: tuple[OpenQuestion, ...]) -
     from tasks.ingest.methods import ingest_raw_table
     from tasks.ingest.released_table import ingest_released_table
     from tasks.ingest.sources import read
+    from tasks.ingest.table_size import TableSize
     from tasks.mask.categories.matrix_advice import better_matrices
     from tasks.mask.external_release.adoption import adopt
     from tasks.mask.methods import refuse_unfit, resolve_steps
@@ -282,7 +290,7 @@ def _examine_tables(release: ReleaseSpec, questions: tuple[OpenQuestion, ...]) -
     isolated = count_people_singled_out(release, found.data, schema, outside)
     return _Examination(
         source=found.report.source,
-        rows=found.data.n,
+        size=TableSize(found.data.n, len(found.data.names), raw.as_text),
         schema=schema,
         masked=masked,
         pseudonymised=replaced,
