@@ -59,7 +59,7 @@ from tasks.score.methods import score
 
 Kind = Literal["numeric", "nominal", "gaps"]
 StageName = tuple[str, str, str]  # kind of table, mask, stage
-WARM_UP = 3_000
+WARM_UP = 2_000
 MOST_TARGETS = 10_000
 FIRST_EXPONENT = 1.5  # before two sizes are known
 GAPS = 0.02

@@ -17,7 +17,7 @@ from tasks.mask.methods import Masking, Mechanism
 from tasks.microdata.schema import Role
 
 SIDE_BY_SIDE = 2  # attacks
-FASTEST, SLOWEST = 0.6, 2.0  # times what was estimated
+FASTEST, SLOWEST = 0.6, 2.5  # times what was estimated
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ def _list_making(release: ReleaseSpec, size: TableSize) -> Iterator[StageCost]:
         columns = len(step.explicit_attributes or ()) or size.columns
         rate = _find_mask_rate(step)
         seconds = rate.compute_seconds(size.rows, columns)
-        yield StageCost(f"mask ({step.method})", seconds, _hold(size) + rate.cell_bytes * size.rows * columns)
+        yield StageCost(f"mask ({step.method})", seconds, _hold(size) + rate.compute_bytes(size.rows, columns))
 
 
 def _find_mask_rate(step: Mechanism) -> Rate:
@@ -108,16 +108,17 @@ def _find_mask_rate(step: Mechanism) -> Rate:
 
 def _list_attacks(release: ReleaseSpec, size: TableSize, known: tuple[int, ...], targets: int) -> Iterator[StageCost]:
     for attack in release.attacks_to_run:
-        each = [_find_attack_rate(attack, release.steps) for _ in known]
+        rate = _find_attack_rate(attack, release.steps)
         asked = size.rows if attack.traits.depends_on_others else targets
-        seconds = sum(rate.compute_seconds(size.rows, columns, asked) for rate, columns in zip(each, known, strict=True))
-        peaks = sorted((rate.cell_bytes * columns * size.rows for rate, columns in zip(each, known, strict=True)), reverse=True)
+        seconds = sum(rate.compute_seconds(size.rows, columns, asked) for columns in known)
+        peaks = sorted((rate.compute_bytes(size.rows, columns) for columns in known), reverse=True)
         yield StageCost(f"attack ({attack.attack_id})", seconds, _hold(size) + sum(peaks[:SIDE_BY_SIDE]))
 
 
 def _find_attack_rate(attack: Attack, steps: Iterable[Masking | Mechanism]) -> Rate:
     """That of the step that costs most."""
-    known: Mapping[str, Rate] = rates.ATTACKS.get(attack.method, rates.ATTACKS[""])
+    weighed = f"{attack.method}:{getattr(attack, 'matching', '')}"
+    known: Mapping[str, Rate] = rates.ATTACKS.get(weighed) or rates.ATTACKS.get(attack.method) or rates.ATTACKS[""]
     found = [known[step.method] for step in steps if step.method in known] or [known[""]]
     return max(found, key=lambda rate: rate.compute_seconds(rates.ROWS, rates.COLUMNS, rates.TARGETS))
 

@@ -64,7 +64,11 @@ def test_fewer_targets_and_fewer_intruders_cost_less(releases):
     sampled = release.model_copy(update={"intruder": release.intruder.model_copy(update={"targets": 0.01})})
     whole, part = estimate_run(release, size), estimate_run(sampled, size)
     assert (whole.targets, part.targets) == (100_000, 1_000)
-    assert part.seconds < whole.seconds / 2
+    assert part.seconds < whole.seconds
+    searching = {"distance_linkage", "transparency"}  # the marginals are of all records
+    saved = [one.seconds - other.seconds for one, other in zip(whole.stages, part.stages, strict=True)]
+    names = [stage.name for stage, less in zip(whole.stages, saved, strict=True) if less > 0]
+    assert set(names) == {f"attack ({name})" for name in searching}
     alone = estimate_run(release, size, (3,))
     assert alone.attacks == len(release.attacks_to_run)
     assert alone.seconds < estimate_run(release, size, (3, 4, 4)).seconds
@@ -76,13 +80,29 @@ def test_the_intruders_are_judged_by_what_the_release_file_declares():
     assert sorted(count_known_attributes(release, 11)) == sorted([keys, *[keys + 1] * opinions, 1, 2, 3])
 
 
+@pytest.mark.parametrize(
+    ("steps", "rows", "columns", "is_text", "peak"),
+    [  # the peak of the process that certified, and of the server of the home, with 10,000 targets at most (1: anes96)
+        (None, 944, 11, False, 0.80e9 + 0.38e9),
+        ("groups", 100_000, 8, True, 0.92e9 + 0.35e9),
+        ("swap", 100_000, 8, True, 0.92e9 + 0.35e9),
+        ("groups", 1_000_000, 20, True, 3.70e9 + 0.35e9),
+    ],
+)
+def test_the_memory_of_runs_that_were_measured(releases, steps, rows, columns, is_text, peak):
+    release = load_release(ANES96) if steps is None else releases[steps]
+    targets = min(1.0, 10_000 / rows)
+    sampled = release.model_copy(update={"intruder": release.intruder.model_copy(update={"targets": targets})})
+    assert peak / 2 < estimate_run(sampled, TableSize(rows, columns, is_text)).memory_bytes < 2 * peak
+
+
 def test_attacks_alone_run_side_by_side():
     cost = RunCost(
         size_of(10), 10, 2, (StageCost("mask (noise)", 100.0, 1e9), StageCost("attack (distance_linkage)", 60.0, 2e9))
     )
     (least, most), (alone, same) = cost.find_bounds(2), cost.find_bounds(1)
     assert alone - least == pytest.approx(0.6 * 30)
-    assert most == same == pytest.approx(2 * cost.seconds)
+    assert most == same == pytest.approx(2.5 * cost.seconds)
     assert cost.slowest.name == "mask (noise)"
     assert cost.find_bounds(2, pace=2.0) == (2 * least, 2 * most)
 
