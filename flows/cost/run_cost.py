@@ -31,12 +31,17 @@ class StageCost:
 
 @dataclass(frozen=True, slots=True)
 class RunCost:
-    """Of one run on a table of this size, of which `targets` records are attacked by `attacks` attacks and intruders."""
+    """Of one run on a table of this size, of which `targets` records are attacked by `attacks` attacks and intruders.
+
+    lacks: what comes on top, because no rate of it is known. knows: as `estimate_run` was given it.
+    """
 
     size: TableSize
     targets: int
     attacks: int
     stages: tuple[StageCost, ...]
+    lacks: tuple[str, ...] = ()
+    knows: tuple[int, ...] | None = None
 
     @property
     def memory_bytes(self) -> float:
@@ -66,7 +71,7 @@ def estimate_run(release: ReleaseSpec, size: TableSize, knows: tuple[int, ...] |
     """The cost of a release of a table.
 
     knows: of each intruder, how many attributes they know; None: judged by what the release file declares. Releases that came
-    before, external files and a control table are left out: they cost more.
+    before cost more.
     """
     known = (count_known_attributes(release, size.columns) if knows is None else knows) if release.kind.is_table else ()
     targets = round(size.rows * release.intruder.targets * release.intruder.records)
@@ -77,7 +82,7 @@ def estimate_run(release: ReleaseSpec, size: TableSize, knows: tuple[int, ...] |
         *_list_other_attacks(release, size),
         *_list_describing(size, targets, len(plan) * len(known)),
     )
-    return RunCost(size, targets, len(plan) * len(known), stages)
+    return RunCost(size, targets, len(plan) * len(known), stages, tuple(_list_unknown(release)), knows)
 
 
 def count_known_attributes(release: ReleaseSpec, columns: int) -> tuple[int, ...]:
@@ -87,6 +92,19 @@ def count_known_attributes(release: ReleaseSpec, columns: int) -> tuple[int, ...
     declared = max(keys if release.intruder.knows is None else len(release.intruder.knows), 1)
     insiders = sum(roles[role] for role in INSIDER_ROLES)
     return (declared, *[keys + 1] * insiders, *(range(1, declared) if release.intruder.curve else ()))
+
+
+def _list_unknown(release: ReleaseSpec) -> Iterator[str]:
+    """What costs time or memory for which there is no rate."""
+    if not release.kind.is_table:
+        yield "the training of models"
+    if release.control_plan is not None:
+        yield "the control table"
+    if release.intruder.files:
+        yield "external files"
+    if release.limits_singling_out:
+        yield "singling out"
+    yield from (attack.attack_id for attack in release.attacks_to_run if attack.method not in rates.ATTACKS)
 
 
 def _list_making(release: ReleaseSpec, size: TableSize) -> Iterator[StageCost]:

@@ -148,7 +148,7 @@ def test_memory_has_two_digits():
 def test_the_plan_says_what_a_run_needs(tmp_path, capsys):
     assert print_plan(write_release(tmp_path, {"intruder": {"targets": 0.5, "curve": False}})) == 0
     lines = {line.split()[0]: line for line in capsys.readouterr().out.splitlines() if line.startswith("  ")}
-    assert f"{ROWS // 2} of {ROWS} records are attacked, 4 times" in lines["targets"]
+    assert f"{ROWS // 2} of {ROWS} records are attacked, in 4 combinations" in lines["targets"]
     assert "on this machine" in lines["cost"]
     assert "GB of memory" in lines["cost"]
 
@@ -160,6 +160,17 @@ def test_the_plan_as_json_holds_the_figures(tmp_path, capsys):
     least, most = cost["seconds"]
     assert 0 < least < most
     assert cost["memory_bytes"] > 5e8
+
+
+def test_what_no_rate_is_known_of_is_named(tmp_path):
+    attacks = [{"method": "distance_linkage"}, {"method": "transparency"}, {"method": "probabilistic_linkage"}]
+    release = load_release(write_release(tmp_path, {"attacks": attacks}))
+    cost = estimate_run(release, size_of(1_000))
+    assert cost.lacks == ("probabilistic_linkage",)
+    assert describe_cost(cost, pace=1.0)[-1][1].endswith("; not counted: probabilistic_linkage")
+    model = load_release(ROOT / "params" / "releases" / "anes96-vote.yaml")
+    assert estimate_run(model, size_of(1_000)).lacks == ("the training of models",)
+    assert estimate_run(load_release(ANES96), size_of(1_000)).lacks == ()
 
 
 def test_hours_are_warned_of_with_what_makes_them_shorter(releases):
@@ -221,7 +232,7 @@ def test_only_what_is_clearly_too_large_is_refused(tmp_path, monkeypatch, there,
             refuse_too_large(release, path, None)
         assert error.value.code == "too-little-memory"
         assert format_memory(needed) in error.value.what
-        assert "a table of about 80 rows and 5 columns" in error.value.what
+        assert "for a table of 80 rows and 5 columns" in error.value.what
         assert refuse_too_large(release, path, "100GB") is None
     else:
         assert (refuse_too_large(release, path, None) is not None) == warned

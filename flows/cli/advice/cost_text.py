@@ -11,14 +11,16 @@ import numpy as np
 
 from flows.cost.measured_rates import COMPILING_SECONDS
 from flows.cost.memory_left import find_memory_left
-from flows.cost.run_cost import RunCost
+from flows.cost.run_cost import RunCost, estimate_run
 from flows.release import ReleaseSpec
 from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.microdata.compiled import CACHE
+from tasks.microdata.words import join_with_and
 
 LONG_SECONDS = 2 * 3600.0
 ENOUGH_TARGETS = 10_000
 RECORDS_PER_PART = 100_000
+WORTH = 0.9  # of the cost: what saves less is not advised
 SORT_SECONDS = 0.0095  # of 200,000 numbers, where the rates were measured
 _SORTED_NUMBERS, _TIMES = 200_000, 5
 
@@ -28,13 +30,14 @@ def describe_cost(cost: RunCost, pace: float | None = None) -> list[tuple[str, s
     rows = []
     if cost.attacks:
         whom = f"all {cost.targets:,}" if cost.targets >= cost.size.rows else f"{cost.targets:,} of {cost.size.rows:,}"
-        rows.append(("targets", f"{whom} records are attacked, {cost.attacks} times (attacks and intruders)"))
+        rows.append(("targets", f"{whom} records are attacked, in {cost.attacks} combinations of attack and intruder"))
     bounds = cost.find_bounds(os.cpu_count() or 1, compare_machine() if pace is None else pace)
     compiling = "" if any(CACHE.glob("*")) else f"; compiling machine code takes {format_duration(COMPILING_SECONDS)} more"
     share = cost.slowest.seconds / cost.seconds
     most = f"most of it for {cost.slowest.name}" if share > 0.5 else f"{cost.slowest.name} takes longest"
     text = f"about {format_bounds(*bounds)} on this machine, {most}; about {format_memory(cost.memory_bytes)} of memory"
-    return [*rows, ("cost", f"{text}, both estimated{compiling}")]
+    lacks = f"; not counted: {join_with_and(cost.lacks)}" if cost.lacks else ""
+    return [*rows, ("cost", f"{text}, both estimated{compiling}{lacks}")]
 
 
 def list_cost_warnings(release: ReleaseSpec, cost: RunCost) -> Iterator[str]:
@@ -51,16 +54,27 @@ def warn_of_memory(cost: RunCost, left: float) -> str:
 
 
 def advise_less(release: ReleaseSpec, cost: RunCost) -> str:
-    """What would make the run smaller or shorter."""
+    """What would make the run smaller or shorter, and how much so."""
     ways = []
+    for what, changed in _list_changes(release, cost):
+        less = estimate_run(changed, cost.size, cost.knows)
+        if less.seconds < WORTH * cost.seconds or less.memory_bytes < WORTH * cost.memory_bytes:
+            ways.append(f"{what} (then about {format_duration(less.seconds)} and {format_memory(less.memory_bytes)})")
+    return "; ".join([*ways, "fewer published columns, and so fewer insiders, make it smaller and shorter"])
+
+
+def _list_changes(release: ReleaseSpec, cost: RunCost) -> Iterator[tuple[str, ReleaseSpec]]:
+    """Changes of a release file that keep what it masks and who attacks."""
     if cost.targets > ENOUGH_TARGETS:
         share = float(f"{ENOUGH_TARGETS / cost.size.rows:.1g}")
-        ways.append(f"`intruder.targets: {share:g}` attacks {share * cost.size.rows:,.0f} records instead of {cost.targets:,}")
-    groups = [step for step in release.masking or () if isinstance(step, Microaggregation)]
-    if cost.size.rows > 2 * RECORDS_PER_PART and any(step.records_per_part is None for step in groups):
-        ways.append(f"`records_per_part: {RECORDS_PER_PART}` of microaggregation groups large tables in parts")
-    ways.append("fewer published columns, or fewer insiders, make it smaller")
-    return "; ".join(ways)
+        what = f"`intruder.targets: {share:g}` attacks {share * cost.size.rows:,.0f} records instead of {cost.targets:,}"
+        yield what, release.model_copy(update={"intruder": release.intruder.model_copy(update={"targets": share})})
+    groups = [one for one in release.masking or () if isinstance(one, Microaggregation) and one.records_per_part is None]
+    if groups and cost.size.rows > 2 * RECORDS_PER_PART:
+        parts = {"records_per_part": RECORDS_PER_PART}
+        steps = tuple(one.model_copy(update=parts) if one in groups else one for one in release.masking or ())
+        what = f"`records_per_part: {RECORDS_PER_PART}` of microaggregation groups a large table in parts"
+        yield what, release.model_copy(update={"masking": steps})
 
 
 def describe_cost_fields(cost: RunCost, pace: float | None = None) -> dict[str, Any]:
@@ -73,6 +87,7 @@ def describe_cost_fields(cost: RunCost, pace: float | None = None) -> dict[str, 
         "memory_bytes": round(cost.memory_bytes),
         "seconds": [round(least), round(most)],
         "slowest": cost.slowest.name,
+        "not_counted": list(cost.lacks),
     }
 
 

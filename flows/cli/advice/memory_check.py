@@ -30,9 +30,13 @@ def refuse_too_large(release: ReleaseSpec, path: Path, memory: str | None) -> st
         return None
     if cost.memory_bytes <= CLEARLY_MORE * there:
         return warn_of_memory(cost, there)
-    what = f"the run needs about {format_memory(cost.memory_bytes)} of memory, and {format_memory(there)} "
-    what += "are there" if memory is None else "are allowed (`--memory`)"
-    of = "" if size is None else f" (a table of about {size.rows:,} rows and {size.columns} columns)"
+    of = "" if size is None else f" for a table of {_describe_rows(size)} and {size.columns} columns"
+    given = "are there" if memory is None else "are allowed (`--memory`)"
+    what = f"the run needs about {format_memory(cost.memory_bytes)} of memory{of}, and {format_memory(there)} {given}"
     more = "if more can be used, say so by `--memory`; else use a machine with more"
     remedy = f"{more}, or {advise_less(release, cost)}"
-    raise InputError("too-little-memory", str(path), what + of, f"at least {format_memory(cost.memory_bytes)}", remedy)
+    raise InputError("too-little-memory", str(path), what, f"at least {format_memory(cost.memory_bytes)}", remedy)
+
+
+def _describe_rows(size: TableSize) -> str:
+    return f"{size.rows:,} rows" if size.is_exact else f"about {float(f'{size.rows:.2g}'):,.0f} rows"
