@@ -1,7 +1,8 @@
 """What the stages of a run cost, measured: the table from which the cost of other runs is judged.
 
-Written by hand from `benchmarks/scale.py` (numbers and categories, 10,000 targets) and from the peaks of whole runs of
-`sdcert certify`; docs/BENCHMARKS.md shows both. Measure again and change it when a stage becomes much faster or smaller.
+Written by hand from `benchmarks/scale.py` (10,000 targets; where kinds of tables differ, of the dearer one mostly) and from the peaks
+and CPU seconds of whole runs of `sdcert certify`; docs/BENCHMARKS.md shows both ("A release as its table grows"). Write it anew
+when a stage becomes much faster or smaller. What is not in these tables (the report, inference, membership) is from whole runs.
 """
 
 from __future__ import annotations
@@ -82,6 +83,7 @@ ATTACKS = {
     "consistency": {"": Rate(2.2, 1.2, 240)},
     "": {"": Rate(2.0, 1.2, 150, 1.0, 0.5)},
 }
+ATTACK_CALL = Rate(0.9, 1.1)  # by whole runs: what an attack by an intruder costs there beyond the attack itself
 INFERENCE_SECONDS = 2.0  # for each attribute that is inferred, with so many people or more
 INFERRED_PEOPLE = 3_000
 MEMBERSHIP = Rate(8.0, 1.1, 60)

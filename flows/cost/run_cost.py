@@ -128,7 +128,8 @@ def _list_attacks(release: ReleaseSpec, size: TableSize, known: tuple[int, ...],
     for attack in release.attacks_to_run:
         rate = _find_attack_rate(attack, release.steps)
         asked = size.rows if attack.traits.depends_on_others else targets
-        seconds = sum(rate.compute_seconds(size.rows, columns, asked) for columns in known)
+        calls = len(known) * rates.ATTACK_CALL.compute_seconds(size.rows, rates.COLUMNS)
+        seconds = calls + sum(rate.compute_seconds(size.rows, columns, asked) for columns in known)
         peaks = sorted((rate.compute_bytes(size.rows, columns) for columns in known), reverse=True)
         yield StageCost(f"attack ({attack.attack_id})", seconds, _hold(size) + sum(peaks[:SIDE_BY_SIDE]))
 

@@ -86,6 +86,7 @@ def test_the_intruders_are_judged_by_what_the_release_file_declares():
         (None, 944, 11, False, 0.80e9 + 0.38e9),
         ("groups", 100_000, 8, True, 0.92e9 + 0.35e9),
         ("swap", 100_000, 8, True, 0.92e9 + 0.35e9),
+        ("groups", 1_000_000, 8, False, 2.36e9 + 0.35e9),
         ("groups", 1_000_000, 20, True, 3.70e9 + 0.35e9),
     ],
 )
