@@ -1,8 +1,8 @@
 """What the stages of a run cost, measured: the table from which the cost of other runs is judged.
 
-Written by hand from `benchmarks/scale.py` (10,000 targets; where kinds of tables differ, of the dearer one mostly) and from the peaks
-and CPU seconds of whole runs of `sdcert certify`; docs/BENCHMARKS.md shows both ("A release as its table grows"). Write it anew
-when a stage becomes much faster or smaller. What is not in these tables (the report, inference, membership) is from whole runs.
+Written by hand from `benchmarks/scale.py` (10,000 targets; where kinds of tables differ, of the dearer one mostly) and from the
+peaks and CPU seconds of whole runs of `sdcert certify`; docs/BENCHMARKS.md shows both ("A release as its table grows"). Write
+it anew when a stage becomes much faster or smaller. Report, inference and membership are judged by whole runs alone.
 """
 
 from __future__ import annotations
