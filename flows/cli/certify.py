@@ -34,9 +34,13 @@ def certify(
     as_json: Annotated[bool, typer.Option("--json", help="print the scorecard on stdout; messages stay on stderr")] = False,
     refresh: Annotated[bool, typer.Option(help="compute every stage again, with the same seed")] = False,
     new_draw: Annotated[bool, typer.Option(help="draw a new seed: a new attempt, counted as one in the statement")] = False,
+    memory: Annotated[
+        str | None,
+        typer.Option(help="how much memory the run may take, as 12GB; default: what the machine has left", metavar="SIZE"),
+    ] = None,
 ) -> int:
     """Certify a release: mask, attack, score, decide, report. Exit code 0 certified, 1 not certified."""
-    done = certify_file(release, output, refresh=refresh, new_draw=new_draw)
+    done = certify_file(release, output, refresh=refresh, new_draw=new_draw, memory=memory)
     scorecard = json.loads(read_text_file(Path(done["folder"]) / "scorecard.json"))
     if as_json:
         sys.stdout.write(json.dumps(scorecard, indent=1, sort_keys=True, ensure_ascii=False) + "\n")
@@ -44,13 +48,23 @@ def certify(
     return 0 if scorecard["verdict"] == "certified" else 1
 
 
-def certify_file(path: Path, output: Path, *, refresh: bool = False, new_draw: bool = False) -> dict[str, str]:
-    """Run the flow on a release file; returns the run, its verdict and its folder. InputError has the line of the file."""
+def certify_file(
+    path: Path, output: Path, *, refresh: bool = False, new_draw: bool = False, memory: str | None = None
+) -> dict[str, str]:
+    """Run the flow on a release file; returns the run, its verdict and its folder. InputError has the line of the file.
+
+    memory: what the run may take, as `12GB`; None: what the machine has left. A run that would clearly take more is refused.
+    """
+    from flows.cli.advice.memory_check import refuse_too_large
     from flows.release_file import load_release, locate_error
     from tasks.runtime.failures import StageFailure
 
+    release = load_release(path)
+    warning = refuse_too_large(release, path, memory)
+    if warning is not None:
+        terminal(stderr=True, soft_wrap=True).print(f"warning: {warning}")
     try:
-        return certify_loaded(load_release(path), path, output, refresh=refresh, new_draw=new_draw)
+        return certify_loaded(release, path, output, refresh=refresh, new_draw=new_draw)
     except StageFailure as failure:
         raise (locate_error(failure.cause, path) if isinstance(failure.cause, InputError) else failure) from None
 

@@ -83,6 +83,15 @@ def _detect_delimiter(text: str) -> str:
     return max(DELIMITERS, key=lambda delimiter: scores[delimiter])
 
 
+def count_columns(text: str, delimiter: str | None = None) -> int:
+    """How many columns the header of a text table has, given its beginning; 0 where that cannot be parsed."""
+    rows = csv.reader(io.StringIO(text.lstrip("\ufeff\r\n"), newline=""), delimiter=delimiter or _detect_delimiter(text))
+    try:
+        return len(next(rows, []))
+    except csv.Error:
+        return 0
+
+
 def _score(sample: str, delimiter: str, *, cut: bool) -> tuple[bool, float, int]:
     """Does it split the header; in what share of rows as often as in the header; into how many columns."""
     rows = csv.reader(io.StringIO(sample, newline=""), delimiter=delimiter)

@@ -1,0 +1,315 @@
+"""What a release costs by stage as its table grows: `python benchmarks/scale.py [--most ROWS] [--full] [--kind K] [--mask M]`.
+
+Six correlated numbers (`numeric`); besides them 16 regions and a vote (`nominal`); the six numbers with 2 % missing in each, no
+record missing two (`gaps`). Each family of masks that fits the kind, every attack that its default plan runs, by somebody who
+knows all quasi-identifiers, with at most 10,000 targets, and the score of these attacks. Each measurement has a process of its
+own, after a first call on a small table that loads the machine code: CPU seconds, and the memory at the peak beyond what the
+process held before (the table, and what the stages before made of it). The exponent is that of the time since the number of
+rows before. A stage that would take more than `--seconds` by its exponent (the first time by 1.5) is left out, and said so; so
+is one that has not ended after three times as long. The report needs a private folder, and is not measured.
+
+Below are the peers that do the same work on the same columns, each once: pandas, polars and Arrow that read the files and take
+the size of the smallest class, the k-d trees of scipy and scikit-learn and faiss that find the nearest row of the targets.
+polars and faiss are none of our dependencies (`pip install polars faiss-cpu`): without them their lines are missing.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from pathlib import Path
+from resource import RUSAGE_SELF, getrusage
+from typing import Annotated, Any, Literal
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+import typer
+from scale_peers import describe_missing, measure_peers
+from score import CATEGORIES, NUMBERS, make_table
+
+from tasks.attack.methods import Attack, attack, sample_for_part
+from tasks.attack.outcomes.outcome import AttackResult
+from tasks.attack.plan import default_attacks
+from tasks.attack.threat import Intruder
+from tasks.classify.methods import ClassifyPlan, classify
+from tasks.ingest.methods import IngestPlan, ingest_raw_table
+from tasks.ingest.sources import SourceSpec, read
+from tasks.mask.categories.pram import Pram
+from tasks.mask.groups.microaggregation import Microaggregation
+from tasks.mask.methods import Masking, MaskResult, mask
+from tasks.mask.noise.noise import Noise
+from tasks.mask.ranks.rank_swapping import RankSwapping
+from tasks.microdata.alignment import Alignment
+from tasks.microdata.schema import Role, Schema
+from tasks.microdata.table import Integers, Microdata
+from tasks.microdata.units import find_units
+from tasks.score.methods import score
+
+Kind = Literal["numeric", "nominal", "gaps"]
+StageName = tuple[str, str, str]  # kind of table, mask, stage
+WARM_UP = 2_000
+MOST_TARGETS = 10_000
+FIRST_EXPONENT = 1.5  # before two sizes are known
+GAPS = 0.02
+CONFIDENTIAL = "vote"
+COLUMNS: dict[Kind, tuple[str, ...]] = {"numeric": NUMBERS, "nominal": (*NUMBERS, *CATEGORIES), "gaps": NUMBERS}
+GROUPS = Microaggregation(method="microaggregation", attributes=NUMBERS, k=10)
+MASKS: dict[str, Masking] = {
+    "microaggregation": GROUPS,
+    "microaggregation, parts": GROUPS.model_copy(update={"records_per_part": 100_000}),
+    "rank swapping": RankSwapping(method="rank_swapping", attributes=NUMBERS, window_percent=10.0),
+    "noise": Noise(method="noise", attributes=NUMBERS, kind="independent", sd_percent=20.0),
+    "PRAM": Pram(method="pram", attributes=("region",), retention=0.8),  # of the kind `nominal` alone
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """CPU seconds, and the bytes at the peak beyond what was held before; None of both: left out."""
+
+    seconds: float | None
+    peak_bytes: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Masked:
+    """A table, what a mask made of it, and who is attacked."""
+
+    source: Microdata
+    schema: Schema
+    done: MaskResult
+    targets: Integers
+
+    @property
+    def alignment(self) -> Alignment:
+        return Alignment(self.done.record, np.argsort(self.done.order), self.source.n)
+
+
+def make_source(n: int, kind: Kind) -> Microdata:
+    table = make_table(n).arrow.select(COLUMNS[kind])
+    if kind != "gaps":
+        return Microdata(table)
+    gap = np.random.default_rng(1).random(n)
+    for j, name in enumerate(NUMBERS):
+        missing = (j * GAPS <= gap) & (gap < (j + 1) * GAPS)
+        values = pa.array(table.column(name).to_numpy(), table.schema.field(name).type, mask=missing)
+        table = table.set_column(j, name, values)
+    return Microdata(table)
+
+
+def write_files(n: int, kind: Kind, folder: Path) -> tuple[SourceSpec, SourceSpec]:
+    """The table as CSV and as Parquet."""
+    paths = (folder / f"{kind}{n}.csv", folder / f"{kind}{n}.parquet")
+    table = make_source(n, kind).arrow
+    pyarrow.csv.write_csv(table, paths[0])
+    pyarrow.parquet.write_table(table, paths[1])
+    return SourceSpec(table=str(paths[0])), SourceSpec(table=str(paths[1]))
+
+
+def ingest(source: SourceSpec) -> None:
+    ingest_raw_table(read(source), IngestPlan(source=source))
+
+
+def find_schema(source: Microdata) -> Schema:
+    declared = [
+        {
+            "name": name,
+            "role": Role.CONFIDENTIAL if name == CONFIDENTIAL else Role.QUASI_IDENTIFIER,
+            "scale": "nominal" if name in CATEGORIES else "numeric",
+        }
+        for name in source.names
+    ]
+    return classify(source, ClassifyPlan.model_validate({"attributes": declared}))
+
+
+def mask_source(source: Microdata, schema: Schema, step: Masking) -> Masked:
+    done = mask(source, schema, (step,), seed=bytes(32), path=("benchmark",))
+    drawn = np.random.default_rng(2).permutation(source.n)[:MOST_TARGETS]
+    return Masked(source, schema, done, np.sort(drawn))
+
+
+def attack_masked(masked: Masked, spec: Attack) -> AttackResult:
+    source, schema, done, targets = masked.source, masked.schema, masked.done, masked.targets
+    who = Intruder("declared", schema.find_by_role(Role.QUASI_IDENTIFIER))
+    sample = sample_for_part(spec, find_units(source, schema), targets, np.random.default_rng(3))
+    tables = (source, done.data, schema, done.mechanisms)
+    return attack(*tables, spec, who, alignment=masked.alignment, targets=targets, sample=sample)
+
+
+def score_masked(masked: Masked, results: tuple[AttackResult, ...]) -> None:
+    done, n = masked.done, masked.source.n
+    score(masked.source, done.data, masked.schema, done.mechanisms, results, (), alignment=masked.alignment, n_targets=n)
+
+
+def warm_up(kind: Kind, step: Masking, spec: Attack | None, *, scores: bool = False) -> None:
+    """Mask a small table, attack it if an attack is to be measured, and compute its score."""
+    parts = {"records_per_part": WARM_UP // 3} if getattr(step, "records_per_part", None) else {}
+    source = make_source(WARM_UP, kind)
+    masked = mask_source(source, find_schema(source), step.model_copy(update=parts))
+    results = () if spec is None else (attack_masked(masked, spec),)
+    if scores:
+        score_masked(masked, results)
+
+
+def measure_alone(work: Callable[..., Any], first: Callable[[], object], *inputs: Any, seconds: float) -> tuple[Cost, Any]:
+    """The cost of some work in a process of its own, and what it returned. first: what warms up.
+
+    A process that has not ended after so many seconds on the clock is ended: both are None then.
+    """
+    context = get_context("forkserver")  # whose server has imported all this
+    receiver, sender = context.Pipe(duplex=False)
+    process = context.Process(target=_measure, args=(sender, work, first, inputs))
+    process.start()
+    sender.close()
+    try:
+        found: tuple[Cost, Any] = receiver.recv() if receiver.poll(seconds) else (Cost(None), None)
+    except EOFError:
+        raise RuntimeError(f"{work} ended with an error") from None
+    finally:
+        process.kill()
+        process.join()
+    return found
+
+
+def _measure(sender: Connection, work: Callable[..., Any], first: Callable[[], object], inputs: tuple[Any, ...]) -> None:
+    first()
+    before, begin = _begin_peak(), time.process_time()
+    made = work(*inputs)
+    seconds, peak = time.process_time() - begin, _read_memory("VmHWM")
+    sender.send((Cost(seconds, peak - before), made))
+
+
+def _begin_peak() -> float:
+    """Give back what is free, and let the peak begin anew (Linux; elsewhere it is that of the process until now)."""
+    with suppress(AttributeError, OSError):
+        ctypes.CDLL(None).malloc_trim(0)
+    pa.default_memory_pool().release_unused()
+    with suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")
+    return _read_memory("VmRSS")
+
+
+def _read_memory(name: str) -> float:
+    with suppress(OSError):
+        line = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith(name))
+        return float(line.split()[1]) * 1024
+    return getrusage(RUSAGE_SELF).ru_maxrss  # bytes on macOS
+
+
+@dataclass(slots=True)
+class Growth:
+    """The costs that were measured, by kind, mask and stage, each by rows."""
+
+    most_seconds: float
+    costs: dict[StageName, dict[int, Cost]] = field(default_factory=dict)
+    peers: defaultdict[str, dict[str, tuple[int, float]]] = field(default_factory=lambda: defaultdict(dict))
+
+    def measure(self, name: StageName, n: int, work: Callable[..., Any], first: Callable[[], object], *inputs: Any) -> Any:
+        """Measure a stage unless it would take too long; returns what it made, or None."""
+        known = self.costs.setdefault(name, {})
+        if self.predict_seconds(known, n) > self.most_seconds:
+            known[n] = Cost(None)
+            return None
+        known[n], made = measure_alone(work, first, *inputs, seconds=3 * self.most_seconds)
+        print(*name, f"{n:,}", known[n], file=sys.stderr, flush=True)
+        return made
+
+    def predict_seconds(self, known: dict[int, Cost], n: int) -> float:
+        measured = {rows: cost.seconds for rows, cost in known.items() if cost.seconds is not None}
+        if not measured:
+            return float("inf") if known else 0.0
+        last, exponent = max(measured), compute_exponent(measured)
+        return measured[last] * (n / last) ** (FIRST_EXPONENT if exponent is None else max(exponent, 1.0))
+
+    def list_lines(self) -> Iterator[dict[str, object]]:
+        for (kind, step, stage), known in self.costs.items():
+            measured: dict[int, float] = {}
+            for n, cost in known.items():
+                line: dict[str, object] = {"table": kind, "mask": step, "stage": stage, "rows": n}
+                if cost.seconds is None or cost.peak_bytes is None:
+                    yield {**line, "note": "left out: too long"}
+                    continue
+                measured[n] = cost.seconds
+                cells = n * len(COLUMNS[kind])  # type: ignore[index]
+                shown = {"CPU seconds": cost.seconds, "exponent": compute_exponent(measured)}
+                yield {**line, **shown, "peak MB": cost.peak_bytes / 1e6, "bytes a cell": cost.peak_bytes / cells}
+
+
+def compute_exponent(measured: dict[int, float]) -> float | None:
+    """That of the time between the last two numbers of rows; None: there is one alone."""
+    if len(measured) < 2:
+        return None
+    (rows, seconds), (more, longer) = sorted(measured.items())[-2:]
+    return float(np.log(max(longer, 1e-3) / max(seconds, 1e-3)) / np.log(more / rows))
+
+
+def measure_release(growth: Growth, kind: Kind, n: int, masks: list[str], folder: Path) -> list[dict[str, object]]:
+    """Measure all stages on one table; returns the lines of the peers."""
+    files, small = write_files(n, kind, folder), write_files(WARM_UP, kind, folder)
+    for file, little, name in zip(files, small, ("ingest CSV", "ingest Parquet"), strict=True):
+        growth.measure((kind, "", name), n, ingest, partial(ingest, little), file)
+    source = make_source(n, kind)
+    schema = growth.measure((kind, "", "classify"), n, find_schema, partial(_classify_small, kind), source)
+    for name in masks:
+        if schema is not None and set(MASKS[name].attributes or ()) <= set(source.names):
+            measure_mask(growth, kind, name, source, schema)
+    ours = {stage: cost[n].seconds for (table, _, stage), cost in growth.costs.items() if table == kind and n in cost}
+    paths = (str(files[0].table), str(files[1].table))
+    return [{"table": kind, **line} for line in measure_peers(source, paths, MOST_TARGETS, ours, growth.peers[kind])]
+
+
+def _classify_small(kind: Kind) -> None:
+    find_schema(make_source(WARM_UP, kind))
+
+
+def measure_mask(growth: Growth, kind: Kind, name: str, source: Microdata, schema: Schema) -> None:
+    step, n = MASKS[name], source.n
+    warm, plan = partial(warm_up, kind, step), default_attacks((step,))
+    masked = growth.measure((kind, name, "mask"), n, mask_source, partial(warm, None), source, schema, step)
+    results = []
+    for spec in plan:
+        stage = (kind, name, spec.attack_id)
+        if masked is None:
+            growth.costs.setdefault(stage, {})[n] = Cost(None)
+        else:
+            results.append(growth.measure(stage, n, attack_masked, partial(warm, spec), masked, spec))
+    made = tuple(result for result in results if result is not None)
+    if made:
+        growth.measure((kind, name, "score"), n, score_masked, partial(warm, plan[0], scores=True), masked, made)
+
+
+def main(
+    rows: Annotated[list[int] | None, typer.Option(help="numbers of rows, in ascending order")] = None,
+    most: Annotated[int, typer.Option(help="the largest of the tables of 10^4, 10^5, ... rows")] = 100_000,
+    full: Annotated[bool, typer.Option(help="as --most 10000000")] = False,
+    kind: Annotated[list[str] | None, typer.Option(help=f"of {', '.join(COLUMNS)}")] = None,
+    mask_name: Annotated[list[str] | None, typer.Option("--mask", help=f"of {', '.join(MASKS)}")] = None,
+    seconds: Annotated[float, typer.Option(help="a stage that would take longer is left out")] = 120.0,
+) -> None:
+    """Print one row for each kind of table, mask, stage and number of rows, and then the peers."""
+    sizes = rows or [n for n in (10**4, 10**5, 10**6, 10**7) if n <= (10**7 if full else most)]
+    growth, peers = Growth(seconds), []
+    with tempfile.TemporaryDirectory() as folder:
+        for n in sizes:
+            for one in COLUMNS:
+                if kind is None or one in kind:
+                    peers += measure_release(growth, one, n, mask_name or list(MASKS), Path(folder))
+    print(pd.DataFrame(growth.list_lines()).round(3).to_string(index=False, na_rep=""))
+    print(f"\npeers ({describe_missing()})")
+    print(pd.DataFrame(peers).round(3).to_string(index=False, na_rep=""))
+
+
+if __name__ == "__main__":
+    typer.run(main)

@@ -1,0 +1,1 @@
+"""What a run will cost, before it begins: memory, time, and how many records are attacked."""

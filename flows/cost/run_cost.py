@@ -1,0 +1,173 @@
+"""What a run of a release will cost: CPU time and memory by stage, judged by rates that were measured."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from flows.cost import measured_rates as rates
+from flows.cost.measured_rates import Rate
+from flows.release import ReleaseSpec
+from tasks.attack.methods import Attack
+from tasks.attack.target_looks import find_largest_share
+from tasks.attack.threat import INSIDER_ROLES
+from tasks.ingest.table_size import TableSize
+from tasks.mask.groups.microaggregation import Microaggregation
+from tasks.mask.methods import Masking, Mechanism
+from tasks.microdata.schema import Role
+
+SIDE_BY_SIDE = 2  # attacks
+FASTEST, SLOWEST = 0.6, 2.5  # times what was estimated
+
+
+@dataclass(frozen=True, slots=True)
+class StageCost:
+    """One stage, or one attack by all its intruders. peak_bytes: of the whole process while it runs."""
+
+    name: str
+    seconds: float
+    peak_bytes: float
+
+
+@dataclass(frozen=True, slots=True)
+class RunCost:
+    """Of one run on a table of this size, of which `targets` records are attacked by `attacks` attacks and intruders.
+
+    lacks: what comes on top, because no rate of it is known. knows: as `estimate_run` was given it.
+    """
+
+    size: TableSize
+    targets: int
+    attacks: int
+    stages: tuple[StageCost, ...]
+    lacks: tuple[str, ...] = ()
+    knows: tuple[int, ...] | None = None
+
+    @property
+    def memory_bytes(self) -> float:
+        """Of the run and the server of the home, at the peak."""
+        return max(stage.peak_bytes for stage in self.stages) + rates.SERVER_BYTES
+
+    @property
+    def seconds(self) -> float:
+        """CPU seconds, without the compilation of machine code."""
+        return rates.START_SECONDS + sum(stage.seconds for stage in self.stages)
+
+    @property
+    def slowest(self) -> StageCost:
+        return max(self.stages, key=lambda stage: stage.seconds)
+
+    def find_bounds(self, cores: int, pace: float = 1.0) -> tuple[float, float]:
+        """The least and the most seconds that the run may take; only attacks run side by side.
+
+        pace: how many times as long as where the rates were measured this machine takes for the same work.
+        """
+        attacks = sum(stage.seconds for stage in self.stages if stage.name.startswith("attack"))
+        least = self.seconds - attacks * (1 - 1 / min(SIDE_BY_SIDE, max(cores, 1)))
+        return FASTEST * pace * least, SLOWEST * pace * self.seconds
+
+
+def estimate_run(release: ReleaseSpec, size: TableSize, knows: tuple[int, ...] | None = None) -> RunCost:
+    """The cost of a release of a table.
+
+    knows: of each intruder, how many attributes they know; None: judged by what the release file declares. Releases that came
+    before cost more.
+    """
+    known = (count_known_attributes(release, size.columns) if knows is None else knows) if release.kind.is_table else ()
+    targets = round(size.rows * find_largest_share(release.intruder.targets) * release.intruder.records)
+    plan = release.attacks_to_run
+    stages = (
+        *_list_making(release, size),
+        *_list_attacks(release, size, known, targets),
+        *_list_other_attacks(release, size),
+        *_list_describing(size, targets, len(plan) * len(known)),
+    )
+    return RunCost(size, targets, len(plan) * len(known), stages, tuple(_list_unknown(release)), knows)
+
+
+def count_known_attributes(release: ReleaseSpec, columns: int) -> tuple[int, ...]:
+    """How many attributes each intruder knows, as far as the release file says: what it does not declare counts as known."""
+    roles = Counter(attribute.role for attribute in release.attributes)
+    keys = roles[Role.QUASI_IDENTIFIER] + max(columns - len(release.attributes), 0) + roles[None]
+    declared = max(keys if release.intruder.knows is None else len(release.intruder.knows), 1)
+    insiders = sum(roles[role] for role in INSIDER_ROLES)
+    return (declared, *[keys + 1] * insiders, *(range(1, declared) if release.intruder.curve else ()))
+
+
+def _list_unknown(release: ReleaseSpec) -> Iterator[str]:
+    """What costs time or memory for which there is no rate."""
+    if not release.kind.is_table:
+        yield "the training of models"
+    if release.control_plan is not None:
+        yield "the control table"
+    if release.intruder.files:
+        yield "external files"
+    if release.limits_singling_out:
+        yield "singling out"
+    yield from (attack.attack_id for attack in release.attacks_to_run if attack.method not in rates.ATTACKS)
+
+
+def _list_making(release: ReleaseSpec, size: TableSize) -> Iterator[StageCost]:
+    read = rates.INGEST_TEXT if size.is_text else rates.INGEST_TYPED
+    held = rates.START_BYTES + size.cells * rates.TABLE_BYTES
+    yield StageCost("ingest", read.compute_seconds(size.rows, size.columns), held + size.cells * read.cell_bytes)
+    yield _create_stage("classify", rates.CLASSIFY, size, 1)
+    for step in release.masking or ():
+        columns = len(step.explicit_attributes or ()) or size.columns
+        rate = _find_mask_rate(step)
+        seconds = rate.compute_seconds(size.rows, columns)
+        yield StageCost(f"mask ({step.method})", seconds, _hold(size) + rate.compute_bytes(size.rows, columns))
+
+
+def _find_mask_rate(step: Mechanism) -> Rate:
+    in_parts = isinstance(step, Microaggregation) and step.records_per_part is not None
+    return rates.MASKS.get(rates.GROUPS_IN_PARTS if in_parts else step.method, rates.OTHER_MASK)
+
+
+def _list_attacks(release: ReleaseSpec, size: TableSize, known: tuple[int, ...], targets: int) -> Iterator[StageCost]:
+    for attack in release.attacks_to_run:
+        rate = _find_attack_rate(attack, release.steps)
+        asked = size.rows if attack.traits.depends_on_others else targets
+        calls = len(known) * rates.ATTACK_CALL.compute_seconds(size.rows, rates.COLUMNS)
+        seconds = calls + sum(rate.compute_seconds(size.rows, columns, asked) for columns in known)
+        peaks = sorted((rate.compute_bytes(size.rows, columns) for columns in known), reverse=True)
+        yield StageCost(f"attack ({attack.attack_id})", seconds, _hold(size) + sum(peaks[:SIDE_BY_SIDE]))
+
+
+def _find_attack_rate(attack: Attack, steps: Iterable[Masking | Mechanism]) -> Rate:
+    """That of the step that costs most."""
+    weighed = f"{attack.method}:{getattr(attack, 'matching', '')}"
+    known: Mapping[str, Rate] = rates.ATTACKS.get(weighed) or rates.ATTACKS.get(attack.method) or rates.ATTACKS[""]
+    found = [known[step.method] for step in steps if step.method in known] or [known[""]]
+    return max(found, key=lambda rate: rate.compute_seconds(rates.ROWS, rates.COLUMNS, rates.TARGETS))
+
+
+def _list_other_attacks(release: ReleaseSpec, size: TableSize) -> Iterator[StageCost]:
+    share = min(size.rows / rates.INFERRED_PEOPLE, 1.0)
+    secrets = sum(attribute.role == Role.CONFIDENTIAL for attribute in release.attributes)
+    rehearsed = 1 if release.control is not None else 2
+    if release.inference_attacks and secrets:
+        seconds = rates.INFERENCE_SECONDS * secrets * rehearsed * share * len(release.inference_attacks)
+        yield StageCost("attack (inference)", seconds, _hold(size))
+    for attack in release.membership_attacks:
+        yield _create_stage(f"attack ({attack.method})", rates.MEMBERSHIP, size, 1)
+
+
+def _list_describing(size: TableSize, targets: int, attacks: int) -> Iterator[StageCost]:
+    outcomes = targets * attacks * rates.OUTCOME_BYTES
+    score = _create_stage("score", rates.SCORE, size, 1)
+    more = attacks * rates.SCORE_OF_ATTACK.compute_seconds(size.rows, rates.COLUMNS)
+    yield StageCost("score", score.seconds + more, score.peak_bytes + outcomes)
+    report = _create_stage("report", rates.REPORT, size, 1)
+    yield StageCost("report", report.seconds, report.peak_bytes + outcomes)
+
+
+def _create_stage(name: str, rate: Rate, size: TableSize, calls: int) -> StageCost:
+    seconds = calls * rate.compute_seconds(size.rows, size.columns)
+    return StageCost(name, seconds, _hold(size) + rate.cell_bytes * size.cells)
+
+
+def _hold(size: TableSize) -> float:
+    """What a process holds when the source is read: the source, the masked and the released table."""
+    return rates.BASE_BYTES + 3 * rates.TABLE_BYTES * size.cells
