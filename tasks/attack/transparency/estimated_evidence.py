@@ -35,7 +35,7 @@ def describe_estimates(levels: Integers | None) -> str:
     best, others = (f"{100 * error:.0f} %" for error in (ERRORS[-1], ERRORS[0]))
     return (
         f"; with more than {MOST_SUMMED_EXACTLY:,} records, how probable a row is as anybody's is estimated over samples of "
-        f"the records, with a relative standard error of at most {best} for rows that can be the likeliest, and {others} for others"
+        f"the records, with a relative standard error of at most {best} for rows that can be the likeliest, {others} for others"
     )
 
 
