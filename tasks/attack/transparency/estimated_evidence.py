@@ -13,7 +13,7 @@ from tasks.attack.transparency.image_trees import (
 )
 from tasks.attack.transparency.intersection import ArrangedConditions
 from tasks.attack.transparency.sampled_sums import RowLaw, bound_evidence, estimate_best, estimate_evidence
-from tasks.attack.transparency.sampled_tree import build_sampled_tree, find_largest
+from tasks.attack.transparency.sampled_tree import SampledTree, build_sampled_tree, find_largest
 from tasks.microdata.table import Booleans, Floats, Integers
 
 MOST_SUMMED_EXACTLY = 30_000  # records; of more the sums are estimated
@@ -49,7 +49,9 @@ def estimate_rows(
     them. records: shape (r,), how many there are of each kind. searching: shape (r,).
     Cost: O(n log n) for the bounds, and for each row that is estimated that of `sampled_sums`.
     """
-    law, shown = _arrange_law(conditions, records), _arrange_rows(conditions)
+    law, rows = _arrange_law(conditions, records), _arrange_rows(conditions)
+    shown = rows.places
+    most = find_largest(conditions.log_probability, conditions.own_at, conditions.shown_at)
     evidence, levels = np.zeros(len(conditions.shown_at)), np.full(len(conditions.shown_at), BOUND)
     order = shown.tree.records
     bound_evidence(law, order, evidence)
@@ -57,7 +59,7 @@ def estimate_rows(
     targets = law.own.places.tree.records
     targets = targets[searching[targets]]  # in the order of the tree: what one has looked at is at hand for the next
     for level, (error, margin) in enumerate(zip(ERRORS, _MARGINS, strict=True), start=1):
-        estimate_best(targets, law, shown, error, margin, level, levels)
+        estimate_best(targets, law, rows._replace(places=shown), most, error, margin, level, levels)
     evidence[order] = np.where(np.isinf(shown.price), -np.inf, shown.price)
     return evidence, levels, set_prices(shown, evidence)
 
@@ -93,7 +95,7 @@ def _arrange_law(conditions: ArrangedConditions, records: Floats) -> RowLaw:
     return RowLaw(conditions, own, is_grouped, most, compute_reach(int(records.sum())))
 
 
-def _arrange_rows(conditions: ArrangedConditions) -> SearchedPlaces:
+def _arrange_rows(conditions: ArrangedConditions) -> SampledTree:
     everybody = np.arange(len(conditions.shown_at))
     return build_sampled_tree(
         conditions.shown_coordinates,
@@ -104,4 +106,4 @@ def _arrange_rows(conditions: ArrangedConditions) -> SearchedPlaces:
         conditions.log_probability,
         np.ones(len(everybody)),
         "rows",
-    ).places
+    )

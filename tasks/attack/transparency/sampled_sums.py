@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tasks.attack.transparency.image_trees import BLOCK, SearchedPlaces, misses_records, misses_rows, push, write_scores
+from tasks.attack.transparency.image_trees import BLOCK, misses_records, misses_rows, push, write_scores
 from tasks.attack.transparency.intersection import (
     MISSING_POSITIONS,
     UNBOUNDED_CONDITIONS,
@@ -40,10 +40,11 @@ _INFINITE = {
     **dict.fromkeys(("law.own.places.tree.low", "law.own.places.tree.high"), _BOX),
     "law.most": "-inf where no record can show the row; it is only compared with",
 }
-_MISSING_OF_ROWS = {"shown.tree.rows": _NODES}
+_MISSING_OF_ROWS = {"rows.places.tree.rows": _NODES}
 _INFINITE_OF_ROWS = {
-    **dict.fromkeys(("shown.tree.low", "shown.tree.high"), _BOX),
-    **dict.fromkeys(("shown.price", "shown.least"), _NOBODY),
+    **dict.fromkeys(("rows.places.tree.low", "rows.places.tree.high"), _BOX),
+    "most": "-inf where no row can show the record; it is only compared with",
+    **dict.fromkeys(("rows.places.price", "rows.places.least"), _NOBODY),
 }
 
 
@@ -81,14 +82,16 @@ def estimate_evidence(law: RowLaw, rows: Integers, error: float, evidence: Float
 
 @njit(missing=_MISSING | _MISSING_OF_ROWS, infinite=_INFINITE | _INFINITE_OF_ROWS)
 def estimate_best(
-    targets: Integers, law: RowLaw, shown: SearchedPlaces, error: float, margin: float, level: int, levels: Integers
+    targets: Integers, law: RowLaw, rows: SampledTree, most: Floats, error: float, margin: float, level: int, levels: Integers
 ) -> None:
     """Estimate log q of each row that can be the likeliest of a target, or has a log P / q of at most `margin` less.
 
-    targets: places of distinct records. shown: the rows; their prices, and with them `levels`, shape (c,), are changed in
-    place: a price was a lower bound or an estimate before, and never falls.
+    targets: places of distinct records. rows: the released rows; their prices, and with them `levels`, shape (c,), are changed
+    in place: a price was a lower bound or an estimate before, and never falls. most: shape (r, L), of each record and law the
+    largest logarithm of a probability.
     """
-    conditions, tree = law.conditions, shown.tree
+    conditions, shown, tree = law.conditions, rows.places, rows.places.tree
+    low_of, high_of, shared, log_probability = tree.low, tree.high, rows.shared, law.conditions.log_probability
     room = tree.low.shape[1] + (conditions.own_at.shape[1] + 1) * HALVINGS
     stack, bounds, block = np.empty(room, dtype=np.int64), np.empty(room), np.empty(BLOCK)
     for i in targets:
@@ -107,9 +110,11 @@ def estimate_best(
                     near, far = node + 1, tree.right[node]
                     of_near = of_far = -np.inf
                     if not misses_rows(tree, near, low, high):
-                        of_near = _bound(tree.low, tree.high, near, point) + shown.most - shown.least[near]
+                        of_near = _bound(low_of, high_of, near, point) - shown.least[near]
+                        of_near += _bound_laws(shared, near, at, most[i], log_probability)
                     if not misses_rows(tree, far, low, high):
-                        of_far = _bound(tree.low, tree.high, far, point) + shown.most - shown.least[far]
+                        of_far = _bound(low_of, high_of, far, point) - shown.least[far]
+                        of_far += _bound_laws(shared, far, at, most[i], log_probability)
                     height = push(stack, bounds, height, near, far, of_near, of_far, best - margin)
                     continue
                 for begin in range(tree.start[node], tree.stop[node], BLOCK):
