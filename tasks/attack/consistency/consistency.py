@@ -36,6 +36,7 @@ from tasks.attack.neighbours.record_comparison import Comparison
 from tasks.attack.outcomes.bounded import OnlyBounded
 from tasks.attack.outcomes.links import Links
 from tasks.attack.outcomes.outcome import searching_records
+from tasks.attack.transparency.estimated_evidence import describe_estimates
 from tasks.attack.transparency.intersection import Conditions, is_ruled_out
 from tasks.attack.transparency.transparency import link_by_mechanism
 from tasks.mask.intruder_belief import Belief
@@ -126,7 +127,8 @@ class Consistency(MechanismAttack):
     def run(self, context: AttackContext) -> AttackFindings:
         sample = None if context.sample is None else searching_records(context.truth.units, context.sample)
         links, names = _link_known_sample(context.files, prepare_following(context), sample)
-        return AttackFindings(links, describe_exchanges(names) + describe_soundness(context))
+        estimates = describe_estimates(None if links.image_scores is None else links.image_scores.levels)
+        return AttackFindings(links, describe_exchanges(names) + estimates + describe_soundness(context))
 
 
 def _link_known_sample(files: Files, how: Following, sample: Integers | None) -> tuple[Links, tuple[str, ...]]:

@@ -62,4 +62,5 @@ def score_by_law_ratio(
     source = np.flatnonzero(~frame.control[frame.units.of_row])
     found = compare_with_absence(original, released, schema, mechanisms, knows, source=source, members=frame.member_rows)
     scores = np.maximum(found.values[frame.target_rows], LEAST)
-    return MembershipScores(scores, None, "calibration", lost=found.lost, remark=REMARK if found.is_simulated else "")
+    remark = REMARK if found.is_simulated else found.estimates
+    return MembershipScores(scores, None, "calibration", lost=found.lost, remark=remark)

@@ -283,7 +283,7 @@ def _split(values: Floats, records: Integers, terms: ColumnTerms) -> int:
         if high > low and _weigh(high - low, terms, j) > width:
             widest, width = j, _weigh(high - low, terms, j)
     if of_gaps >= 0:
-        return _part_by_gap(values[:, of_gaps], records)
+        return part_by_gap(values[:, of_gaps], records)
     if widest < 0:
         return 0
     select_smallest(values[:, widest][records], records, len(records) // 2)
@@ -291,7 +291,8 @@ def _split(values: Floats, records: Integers, terms: ColumnTerms) -> int:
 
 
 @njit
-def _part_by_gap(column: Floats, records: Integers) -> int:
+def part_by_gap(column: Floats, records: Integers) -> int:
+    """Put the records with a value before those with a gap; returns where these begin."""
     present = 0
     for e in range(len(records)):
         if not np.isnan(column[records[e]]):

@@ -9,7 +9,15 @@ import numpy as np
 from tasks.attack.neighbours.distances import compute_record_distance
 from tasks.attack.neighbours.record_comparison import Comparison, create_comparison
 from tasks.attack.neighbours.ties import ensure_capacity
-from tasks.attack.transparency.scores import MISSING, UNBOUNDED, ImageScores, find_images, find_likely_images, score_images
+from tasks.attack.transparency.scores import (
+    MISSING,
+    UNBOUNDED,
+    ImageScores,
+    complete_scores,
+    find_images,
+    find_likely_images,
+    score_images,
+)
 from tasks.attack.transparency.transparency import link_by_mechanism
 from tasks.mask.methods import Mechanism
 from tasks.microdata.compiled import njit
@@ -76,6 +84,7 @@ def list_images(
     assert links.conditions is not None  # noqa: S101  these links always follow from conditions
     by_law = links.conditions.likelihoods.any
     whole = score_images(links.conditions) if links.image_scores is None else links.image_scores
+    whole = complete_scores(whole, links.conditions.likelihoods.records)
     starts, kinds, score, cut = _list_images(whole, by_law, most, MOST_IMAGES)
     if cut < 0:
         raise NotFollowed(f"more than {MOST_IMAGES:,} rows can be the images of the records: too many to join releases by")

@@ -9,7 +9,15 @@ import numpy as np
 from tasks.attack.outcomes.links import Links
 from tasks.attack.transparency.image_trees import compute_reach
 from tasks.attack.transparency.intersection import keep_likely, meets_conditions
-from tasks.attack.transparency.scores import MISSING, UNBOUNDED, ImageScores, find_images, find_likely_images, score_images
+from tasks.attack.transparency.scores import (
+    MISSING,
+    UNBOUNDED,
+    ImageScores,
+    complete_scores,
+    find_images,
+    find_likely_images,
+    score_images,
+)
 from tasks.microdata.compiled import njit
 from tasks.microdata.table import Booleans, Floats, Integers
 
@@ -64,6 +72,7 @@ def posterior(links: Links, searching: Integers | None = None) -> ImagePosterior
     if conditions is None:
         raise ValueError("the links follow from no masking steps")
     whole = score_images(conditions) if links.image_scores is None else links.image_scores
+    whole = complete_scores(whole, conditions.likelihoods.records)
     wanted = np.full(len(whole.conditions.own_at) + 1, searching is None)
     wanted[links.search_class[searching] if searching is not None else []] = True
     by_likelihood = conditions.likelihoods.any

@@ -30,7 +30,7 @@ from tasks.microdata.table import Floats, Integers
 
 BLOCK = 32  # records or rows of which all are looked at together
 LEFT_OUT = 1e-12  # the share of a sum that is left out at most
-_REACH = 9.0  # standard deviations of the noise, for the shape of the boxes
+REACH = 9.0  # standard deviations of the noise, for the shape of the boxes
 _HALVINGS = 64  # of a tree; it is split once more for each column with gaps
 _NARROWEST = 1e-6  # an interval, relative to all positions, for the shape of the boxes
 
@@ -60,13 +60,12 @@ def compute_reach(n: int) -> float:
 
 def arrange_rows(conditions: ArrangedConditions, evidence: Floats) -> SearchedPlaces:
     """The rows as records search them. evidence: shape (c,), log q of each row."""
-    positions, everybody = conditions.positions, np.arange(len(conditions.shown_at))
-    widths = _measure_widths(conditions)
+    everybody = np.arange(len(conditions.shown_at))
     price = np.where(np.isneginf(evidence), np.inf, evidence)
     return _arrange(
         conditions.shown_coordinates,
         conditions.shown_at,
-        (positions, widths),
+        measure_intervals(conditions, of_records=False),
         (everybody, conditions.group_starts),
         price,
         conditions.log_probability,
@@ -75,27 +74,36 @@ def arrange_rows(conditions: ArrangedConditions, evidence: Floats) -> SearchedPl
 
 def arrange_records(conditions: ArrangedConditions) -> tuple[SearchedPlaces, bool]:
     """The records as rows search them, and whether they are grouped by their code in the first list: where each has but one."""
-    r = len(conditions.own_at)
-    begins, ends = conditions.begins[0], conditions.ends[0]
-    is_grouped = bool((ends - begins == 1).all())
-    codes = conditions.allowed[begins] if is_grouped else np.zeros(r, dtype=np.int64)
-    grouped, n_groups = np.argsort(codes, kind="stable"), len(conditions.group_starts) - 1 if is_grouped else 1
-    groups = np.searchsorted(codes[grouped], np.arange(n_groups + 1))
-    widths = _measure_widths(conditions)
-    # An interval without an end asks for nothing that a row does not have: its end may as well be the outermost position.
-    least, most = _find_ends(conditions.positions)
-    bounds = np.column_stack([np.clip(conditions.low, least, most), np.clip(conditions.high, least, most)])
-    of_intervals = bounds, np.concatenate([widths, widths])
-    nothing = np.zeros(r)
+    is_grouped, groups = group_records(conditions)
     places = _arrange(
         conditions.own_coordinates,
         conditions.own_at,
-        of_intervals,
-        (grouped, groups),
-        nothing,
+        measure_intervals(conditions, of_records=True),
+        groups,
+        np.zeros(len(conditions.own_at)),
         conditions.log_probability,
     )
     return places, is_grouped
+
+
+def group_records(conditions: ArrangedConditions) -> tuple[bool, tuple[Integers, Integers]]:
+    """Whether records are grouped by their code in the first list, and the records group by group and where each begins."""
+    begins, ends = conditions.begins[0], conditions.ends[0]
+    is_grouped = bool((ends - begins == 1).all())
+    codes = conditions.allowed[begins] if is_grouped else np.zeros(len(begins), dtype=np.int64)
+    grouped, n_groups = np.argsort(codes, kind="stable"), len(conditions.group_starts) - 1 if is_grouped else 1
+    return is_grouped, (grouped, np.searchsorted(codes[grouped], np.arange(n_groups + 1)))
+
+
+def measure_intervals(conditions: ArrangedConditions, *, of_records: bool) -> tuple[Floats, Floats]:
+    """What intervals ask for, as columns, and how wide the intervals of each column are."""
+    widths = _measure_widths(conditions)
+    if not of_records:
+        return conditions.positions, widths
+    # An interval without an end asks for nothing that a row does not have: its end may as well be the outermost position.
+    least, most = _find_ends(conditions.positions)
+    bounds = np.column_stack([np.clip(conditions.low, least, most), np.clip(conditions.high, least, most)])
+    return bounds, np.concatenate([widths, widths])
 
 
 def arrange_nothing() -> SearchedPlaces:
@@ -114,7 +122,7 @@ def _arrange(
     log_probability: Floats,
 ) -> SearchedPlaces:
     values = np.ascontiguousarray(np.column_stack([coordinates, of_intervals[0]]))
-    root = np.concatenate([np.ones(coordinates.shape[1]), _REACH / of_intervals[1]])
+    root = np.concatenate([np.ones(coordinates.shape[1]), REACH / of_intervals[1]])
     nothing, ones = np.zeros(len(root)), np.ones(len(root))
     terms = ColumnTerms(np.zeros(len(root), dtype=bool), root**2, root, ones, nothing, nothing, True)
     tree = build_record_tree(values, *groups, terms)
@@ -124,7 +132,7 @@ def _arrange(
         np.ascontiguousarray(coordinates[order].T),
         np.ascontiguousarray(codes[order].T),
         price[order],
-        _find_least(tree.start, tree.stop, price[order]),
+        find_least(tree.start, tree.stop, price[order]),
         codes.shape[1] * max(float(log_probability.max(initial=0.0)), 0.0),
     )
 
@@ -149,7 +157,7 @@ def _find_ends(positions: Floats) -> tuple[Floats, Floats]:
 
 
 @njit(infinite={"price": "infinite: a row that is nobody's; it only compares"})
-def _find_least(start: Integers, stop: Integers, price: Floats) -> Floats:
+def find_least(start: Integers, stop: Integers, price: Floats) -> Floats:
     least = np.empty(len(start))
     for node in range(len(start)):
         least[node] = price[start[node] : stop[node]].min()
@@ -181,13 +189,13 @@ def write_images_in_reach(
             start, stop = tree.start[node], tree.stop[node]
             if tree.right[node] and stop - start > BLOCK:
                 near, far = node + 1, tree.right[node]
-                of_near = -np.inf if _misses_rows(tree, near, low, high) else _compute_bound(shown, near, point)
-                of_far = -np.inf if _misses_rows(tree, far, low, high) else _compute_bound(shown, far, point)
-                height = _push(stack, bounds, height, near, far, of_near, of_far, best - reach)
+                of_near = -np.inf if misses_rows(tree, near, low, high) else _compute_bound(shown, near, point)
+                of_far = -np.inf if misses_rows(tree, far, low, high) else _compute_bound(shown, far, point)
+                height = push(stack, bounds, height, near, far, of_near, of_far, best - reach)
                 continue
             for begin in range(start, stop, BLOCK):
                 end = min(begin + BLOCK, stop)
-                _write_scores(point, at, shown, begin, end, conditions.log_probability, block)
+                write_scores(point, at, shown, begin, end, conditions.log_probability, block)
                 for e in range(begin, end):
                     score = block[e - begin]
                     if score == -np.inf or score < best - reach:
@@ -201,9 +209,7 @@ def write_images_in_reach(
 
 
 @njit
-def _push(
-    stack: Integers, bounds: Floats, height: int, near: int, far: int, of_near: float, of_far: float, least: float
-) -> int:
+def push(stack: Integers, bounds: Floats, height: int, near: int, far: int, of_near: float, of_far: float, least: float) -> int:
     """Put the children of a node that can hold at least `least` on the stack, the better on top; returns the new height."""
     if of_far > of_near:
         near, far, of_near, of_far = far, near, of_far, of_near
@@ -257,13 +263,13 @@ def sum_by_tree(conditions: ArrangedConditions, own: SearchedPlaces, is_grouped:
             start, stop = tree.start[node], tree.stop[node]
             if tree.right[node] and stop - start > BLOCK:
                 near, far = node + 1, tree.right[node]
-                of_near = -np.inf if _misses_records(tree, near, positions) else _compute_bound(own, near, point)
-                of_far = -np.inf if _misses_records(tree, far, positions) else _compute_bound(own, far, point)
-                height = _push(stack, bounds, height, near, far, of_near, of_far, least)
+                of_near = -np.inf if misses_records(tree, near, positions) else _compute_bound(own, near, point)
+                of_far = -np.inf if misses_records(tree, far, positions) else _compute_bound(own, far, point)
+                height = push(stack, bounds, height, near, far, of_near, of_far, least)
                 continue
             for begin in range(start, stop, BLOCK):
                 end = min(begin + BLOCK, stop)
-                _write_scores(point, at, own, begin, end, conditions.log_probability, block)
+                write_scores(point, at, own, begin, end, conditions.log_probability, block)
                 top = -np.inf
                 for e in range(end - begin):
                     record = tree.records[begin + e]
@@ -284,7 +290,7 @@ def sum_by_tree(conditions: ArrangedConditions, own: SearchedPlaces, is_grouped:
 
 
 @njit
-def _write_scores(
+def write_scores(
     point: Floats, at: Integers, places: SearchedPlaces, begin: int, end: int, log_probability: Floats, scores: Floats
 ) -> None:
     """Write the logarithms of the probabilities of a point and the places from `begin` to `end`, less their prices.
@@ -320,7 +326,7 @@ def _compute_bound(places: SearchedPlaces, node: int, point: Floats) -> float:
 
 
 @njit
-def _misses_rows(tree: RecordTree, node: int, low: Floats, high: Floats) -> bool:
+def misses_rows(tree: RecordTree, node: int, low: Floats, high: Floats) -> bool:
     """Is each row below a node outside one of the intervals of a record?"""
     first = tree.low.shape[1] - len(low)
     for j in range(len(low)):
@@ -333,7 +339,7 @@ def _misses_rows(tree: RecordTree, node: int, low: Floats, high: Floats) -> bool
 
 
 @njit
-def _misses_records(tree: RecordTree, node: int, positions: Floats) -> bool:
+def misses_records(tree: RecordTree, node: int, positions: Floats) -> bool:
     """Is a row outside one of the intervals of each record below a node?"""
     q = len(positions)
     first = tree.low.shape[1] - 2 * q

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tasks.attack.simulated.presence import compare_by_simulation
+from tasks.attack.transparency.estimated_evidence import describe_estimates
 from tasks.attack.transparency.image_posterior import sum_weights
 from tasks.attack.transparency.image_trees import compute_reach
 from tasks.attack.transparency.scores import score_images
@@ -23,12 +24,14 @@ class PresenceRatios:
     """Log-likelihood ratios. values: shape (n,), finite, or -inf where no released row can be the record's image.
 
     lost: of which attributes the law was lost, as a reason; the ratios are then those of a part of the attack. None: of none.
-    is_simulated: by a law learned from simulated maskings, which is heuristic.
+    is_simulated: by a law learned from simulated maskings, which is heuristic. estimates: what is to be said of sums that were
+    estimated (`describe_estimates`).
     """
 
     values: Floats
     lost: str | None
     is_simulated: bool = False
+    estimates: str = ""
 
 
 def compare_with_absence(
@@ -86,7 +89,8 @@ def compare_with_absence(
     both, conditions = arrange_knowledge(held, released, schema, followed, belief)
     whole = score_images(conditions, without_laws=True)
     totals, _, _ = sum_weights(whole, True, np.ones(len(both.own), dtype=bool), compute_reach(released.n))
-    return PresenceRatios(totals[both.own_of_record] + np.log((held.n - 1) / released.n), reason)
+    ratios = totals[both.own_of_record] + np.log((held.n - 1) / released.n)
+    return PresenceRatios(ratios, reason, estimates=describe_estimates(whole.levels))
 
 
 def _find_lost(

@@ -6,6 +6,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tasks.attack.transparency.estimated_evidence import (
+    BOUND,
+    EXACT,
+    estimate_remaining,
+    estimate_rows,
+    is_estimated,
+    set_prices,
+)
 from tasks.attack.transparency.image_trees import (
     SearchedPlaces,
     arrange_nothing,
@@ -22,19 +30,21 @@ from tasks.attack.transparency.intersection import (
 from tasks.attack.transparency.likelihood import weigh
 from tasks.attack.transparency.row_evidence import sum_evidence
 from tasks.microdata.compiled import njit
-from tasks.microdata.table import Floats, Integers
+from tasks.microdata.table import Booleans, Floats, Integers
 
 
 class ImageScores(NamedTuple):
     """The conditions as compiled functions take them, and what is known of the c distinct rows in their order.
 
-    evidence: shape (c,): log q of each row, 0 without laws. sizes: shape (c,). position: shape (c,): where each row stands
-    here. rows: shape (c,): the row at each place. places: the rows as they are searched where noise was added; else empty.
+    evidence: shape (c,): log q of each row, 0 without laws. levels: shape (c,): how well it is known (`estimated_evidence`).
+    sizes: shape (c,). position: shape (c,): where each row stands here. rows: shape (c,): the row at each place. places: the
+    rows as they are searched where noise was added; else empty.
     """
 
     conditions: ArrangedConditions
     sizes: Integers
     evidence: Floats
+    levels: Integers
     rows: Integers
     position: Integers
     places: SearchedPlaces
@@ -55,18 +65,34 @@ UNBOUNDED = {
 }
 
 
-def score_images(conditions: Conditions, *, without_laws: bool = False) -> ImageScores:
+def score_images(conditions: Conditions, *, without_laws: bool = False, searching: Booleans | None = None) -> ImageScores:
     """Put the conditions in order, and sum what speaks for each row over all records.
 
-    without_laws: also where no law is known, by the number of records that can show the row.
+    without_laws: also where no law is known, by the number of records that can show the row. searching: shape (r,), the
+    records whose likeliest images are wanted; default: all that is asked of the rows must hold for every row.
+    Of more than 30,000 records with noise the sums are estimated (`estimated_evidence`).
     """
     arranged, rows = arrange_conditions(conditions)
+    sizes, position = conditions.sizes[rows], np.empty_like(rows)
+    position[rows] = np.arange(len(rows))
+    records = conditions.likelihoods.records
+    if is_estimated(arranged, records):
+        wanted = np.zeros(len(records), dtype=bool) if searching is None else searching
+        evidence, levels, places = estimate_rows(arranged, records, wanted)
+        whole = ImageScores(arranged, sizes, evidence, levels, rows, position, places)
+        return complete_scores(whole, records) if searching is None else whole
     is_weighed = without_laws or conditions.likelihoods.any
     evidence = sum_evidence(conditions, arranged, rows) if is_weighed else np.zeros(len(rows))
     places = arrange_rows(arranged, evidence) if arranged.own_coordinates.shape[1] else arrange_nothing()
-    position = np.empty_like(rows)
-    position[rows] = np.arange(len(rows))
-    return ImageScores(arranged, conditions.sizes[rows], evidence, rows, position, places)
+    return ImageScores(arranged, sizes, evidence, np.full(len(rows), EXACT), rows, position, places)
+
+
+def complete_scores(whole: ImageScores, records: Floats) -> ImageScores:
+    """The same with an estimate for each row of which there was but a bound. records: shape (r,), how many of each kind."""
+    if (whole.levels > BOUND).all():
+        return whole
+    evidence, levels = estimate_remaining(whole.conditions, records, whole.evidence, whole.levels, whole.places.tree.records)
+    return whole._replace(evidence=evidence, levels=levels, places=set_prices(whole.places, evidence))
 
 
 @njit

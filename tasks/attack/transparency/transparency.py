@@ -17,6 +17,7 @@ from tasks.attack.neighbours.record_comparison import Comparison, create_compari
 from tasks.attack.outcomes.bounded import OnlyBounded
 from tasks.attack.outcomes.links import Links
 from tasks.attack.transparency.best_images import intersect_conditions
+from tasks.attack.transparency.estimated_evidence import describe_estimates
 from tasks.attack.transparency.global_matching import assign_likeliest_rows
 from tasks.attack.transparency.image_marginals import Marginals, compute_marginals
 from tasks.attack.transparency.image_posterior import posterior
@@ -140,7 +141,8 @@ class Transparency(MechanismAttack):
         links, knowledge = link_by_mechanism(*context.files, **how, matching=self.matching, window_at_most=self.window_at_most)
         conclusions = self.probabilities and context.held is None and certain and (complete or how["present"] is not None)
         links = replace(links, posterior=(links.posterior or posterior(links, how["searching"])) if conclusions else None)
-        remark = describe_unclear_attributes(knowledge) + describe_soundness(context)
+        estimates = describe_estimates(None if links.image_scores is None else links.image_scores.levels)
+        remark = describe_unclear_attributes(knowledge) + estimates + describe_soundness(context)
         if knowledge.lost:
             raise OnlyBounded(why_lost(context.mechanisms, knowledge.lost), links, remark=remark)
         return AttackFindings(links, remark)
@@ -212,8 +214,9 @@ def link_by_mechanism(
     Cost: O(n log n) where an attribute is predicted to the value, O(n * rows within the window) for swaps alone, n being
     the wanted records. Where there are laws, what speaks for a row is summed over all records, however few are wanted: for
     PRAM over kinds of records and rows; for noise over the records within nine of its standard deviations, a share of all
-    that does not shrink as the table grows, so that this stays quadratic (`image_trees`; the sums are right to 1e-12). Memory
-    is linear. Source: Nin, Herranz and Torra (2008); Torra (2016). Done otherwise than there: ranks of the released column
+    that does not shrink as the table grows (`image_trees`; the sums are right to 1e-12). Of more than 30,000 records with
+    noise the sums are estimated, and only for rows that can be somebody's likeliest (`estimated_evidence`). Memory is linear.
+    Source: Nin, Herranz and Torra (2008); Torra (2016). Done otherwise than there: ranks of the released column
     with ties widening the window, and a partition that is repeated instead of estimated from the centroids.
     Example: after joint microaggregation with distinct records each intersection is exactly the record's group.
     """
@@ -239,7 +242,7 @@ def link_by_mechanism(
     sought = np.isin(followed, who if searching is None else np.intersect1d(who, searching))
     kinds = both.own_of_record[sought]
     wanted = np.bincount(kinds, minlength=len(both.own)) > 0
-    whole = score_images(conditions)
+    whole = score_images(conditions, searching=wanted if matching == "likeliest" else None)
     starts, classes, sizes, small = intersect_conditions(both, conditions, whole, searching=wanted, few=few)
     without_image = (sizes == 0)[both.own_of_record][wanted[both.own_of_record]]
     n_absent = n_records - masked.n if original.n == n else 0  # at most so many of their records can be

@@ -1,0 +1,109 @@
+"""What speaks for each released row of a large table with noise, estimated where it can decide a link."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tasks.attack.transparency.image_trees import (
+    SearchedPlaces,
+    compute_reach,
+    find_least,
+    group_records,
+    measure_intervals,
+)
+from tasks.attack.transparency.intersection import ArrangedConditions
+from tasks.attack.transparency.sampled_sums import RowLaw, bound_evidence, estimate_best, estimate_evidence
+from tasks.attack.transparency.sampled_tree import SampledTree, build_sampled_tree, find_largest
+from tasks.microdata.table import Booleans, Floats, Integers
+
+MOST_SUMMED_EXACTLY = 30_000  # records; of more the sums are estimated
+# Relative standard errors at most, and by how much less of log P / q a row may still be the likeliest.
+ERRORS = (0.5, 0.2, 0.1)
+_MARGINS = (0.4, 0.4, 0.1)
+BOUND, EXACT = 0, 9  # levels of what is known of a row: a lower bound, an estimate with one of the errors, or the sum
+
+
+def is_estimated(conditions: ArrangedConditions, records: Floats) -> bool:
+    """Is what speaks for a row estimated? Where noise was added, and there are more than 30,000 records."""
+    return bool(conditions.own_coordinates.shape[1] and records.sum() > MOST_SUMMED_EXACTLY)
+
+
+def describe_estimates(levels: Integers | None) -> str:
+    """What is said of links for which sums were estimated; nothing where they were not. levels: of the rows."""
+    if levels is None or (levels == EXACT).all():
+        return ""
+    best, others = (f"{100 * error:.0f} %" for error in (ERRORS[-1], ERRORS[0]))
+    return (
+        f"; with more than {MOST_SUMMED_EXACTLY:,} records, how probable a row is as anybody's is estimated over samples of "
+        f"the records, with a relative standard error of at most {best} for rows that can be the likeliest, {others} for others"
+    )
+
+
+def estimate_rows(
+    conditions: ArrangedConditions, records: Floats, searching: Booleans
+) -> tuple[Floats, Integers, SearchedPlaces]:
+    """Shape (c,): log q of each row, estimated where the row can be the likeliest image of a record that searches; shape (c,):
+    how well it is known; and the rows as records search them.
+
+    Of all other rows there is a lower bound, with which they are still less likely. conditions: as `arrange_conditions` gives
+    them. records: shape (r,), how many there are of each kind. searching: shape (r,).
+    Cost: O(n log n) for the bounds, and for each row that is estimated that of `sampled_sums`.
+    """
+    law, rows = _arrange_law(conditions, records), _arrange_rows(conditions)
+    shown = rows.places
+    most = find_largest(conditions.log_probability, conditions.own_at, conditions.shown_at)
+    evidence, levels = np.zeros(len(conditions.shown_at)), np.full(len(conditions.shown_at), BOUND)
+    order = shown.tree.records
+    bound_evidence(law, order, evidence)
+    shown = set_prices(shown, evidence)
+    targets = law.own.places.tree.records
+    targets = targets[searching[targets]]  # in the order of the tree: what one has looked at is at hand for the next
+    for level, (error, margin) in enumerate(zip(ERRORS, _MARGINS, strict=True), start=1):
+        estimate_best(targets, law, rows._replace(places=shown), most, error, margin, level, levels)
+    evidence[order] = np.where(np.isinf(shown.price), -np.inf, shown.price)
+    return evidence, levels, set_prices(shown, evidence)
+
+
+def estimate_remaining(
+    conditions: ArrangedConditions, records: Floats, evidence: Floats, levels: Integers, order: Integers
+) -> tuple[Floats, Integers]:
+    """Evidence and levels when the rows of which there is but a bound are estimated too. order: of all rows."""
+    evidence, rest = evidence.copy(), order[levels[order] == BOUND]
+    estimate_evidence(_arrange_law(conditions, records), rest, ERRORS[0], evidence)
+    return evidence, np.maximum(levels, 1)
+
+
+def set_prices(shown: SearchedPlaces, evidence: Floats) -> SearchedPlaces:
+    """The rows with other prices. evidence: shape (c,), log q of each row."""
+    price = np.where(np.isneginf(evidence), np.inf, evidence)[shown.tree.records]
+    return shown._replace(price=price, least=find_least(shown.tree.start, shown.tree.stop, price))
+
+
+def _arrange_law(conditions: ArrangedConditions, records: Floats) -> RowLaw:
+    is_grouped, groups = group_records(conditions)
+    own = build_sampled_tree(
+        conditions.own_coordinates,
+        conditions.own_at,
+        measure_intervals(conditions, of_records=True),
+        groups,
+        np.zeros(len(records)),
+        conditions.log_probability,
+        records,
+        "records",
+    )
+    most = find_largest(conditions.log_probability, conditions.shown_at, conditions.own_at)
+    return RowLaw(conditions, own, is_grouped, most, compute_reach(int(records.sum())))
+
+
+def _arrange_rows(conditions: ArrangedConditions) -> SampledTree:
+    everybody = np.arange(len(conditions.shown_at))
+    return build_sampled_tree(
+        conditions.shown_coordinates,
+        conditions.shown_at,
+        measure_intervals(conditions, of_records=False),
+        (everybody, conditions.group_starts),
+        np.zeros(len(everybody)),
+        conditions.log_probability,
+        np.ones(len(everybody)),
+        "rows",
+    )
