@@ -52,6 +52,7 @@ from tasks.microdata.table import Integers, Microdata
 from tasks.microdata.units import Units, find_units
 from tasks.runtime.artifacts import Store, content_address
 from tasks.runtime.draws import read_seed
+from tasks.runtime.memory_gate import memory_gate
 from tasks.runtime.stages import stage
 from tasks.train.examples import ExampleEncoder, Examples
 from tasks.train.skops_file import read_model
@@ -61,6 +62,7 @@ from tasks.train.training import coding_for, create_predictor, learn_like, learn
 WithStatus = TypeVar("WithStatus", PeopleOutputs, AnswerOutputs, ShadowOutputs)
 ControlOrigin = Literal["source", "another table"]
 ROOMS = ("attack", "train", "mask", "classify", "ingest")
+BYTES_OF_A_CELL = 240.0  # at the peak of the attack that takes most, for each record and attribute that the intruder knows
 
 
 @stage("attack", rooms=ROOMS)
@@ -80,6 +82,7 @@ def attack_release(
 
     alignment: which of its rows is whose. share: the share of the records, or persons, whose linkage is scored; `draw` chooses
     which, the same ones for every attack. file: the table that the intruder has, if they have an external file.
+    Attacks run side by side as far as the memory goes.
     """
     store = Store()
     original, attributes = store.table(data), store.record(schema, Schema)
@@ -88,16 +91,19 @@ def attack_release(
     truth = resolve_ground_truth(GroundTruth.create_from_tables(original, shown, attributes, rows), attributes, who, held)
     part, spec = who.records if file is None else 1.0, store.record(plan, Attack)
     targets = scored_targets(truth.original, attributes, share * part, draw, truth.units)
-    found = attack_records(
-        truth,
-        attributes,
-        store.record(mechanisms, Mechanisms),
-        spec,
-        who,
-        targets=targets,
-        held=scored_targets(truth.original, attributes, part, draw, truth.units) if part < 1 else None,
-        sample=None if spec.traits.sample_size is None else sample_for_part(spec, truth.units, targets, _orbits(draw, truth)),
-    )
+    with memory_gate.hold(BYTES_OF_A_CELL * truth.original.n * len(who.knows)):
+        found = attack_records(
+            truth,
+            attributes,
+            store.record(mechanisms, Mechanisms),
+            spec,
+            who,
+            targets=targets,
+            held=scored_targets(truth.original, attributes, part, draw, truth.units) if part < 1 else None,
+            sample=None
+            if spec.traits.sample_size is None
+            else sample_for_part(spec, truth.units, targets, _orbits(draw, truth)),
+        )
     produced: AttackOutputs = {"result": store.put_record(dataclasses.replace(found, outcomes=None))}
     if file is not None:
         produced |= {"file": file, "holder": intruder}

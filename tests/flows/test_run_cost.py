@@ -19,13 +19,13 @@ from flows.cli.advice import memory_check
 from flows.cli.advice.cost_text import describe_cost, format_bounds, format_memory, list_cost_warnings
 from flows.cli.advice.memory_check import refuse_too_large
 from flows.cli.check import print_plan
-from flows.cost import memory_left
-from flows.cost.memory_left import find_memory_left, parse_memory
 from flows.cost.run_cost import RunCost, StageCost, count_known_attributes, estimate_run
 from flows.release_file import load_release
 from tasks.ingest.sources import SourceSpec
 from tasks.ingest.table_size import TableSize, find_table_size
 from tasks.microdata.errors import InputError
+from tasks.runtime import memory_left
+from tasks.runtime.memory_left import find_memory_left, parse_memory
 
 ANES96 = ROOT / "params" / "releases" / "anes96.yaml"
 NOISE = [{"method": "noise", "kind": "independent", "attributes": ["age", "income", "town"], "sd_percent": 20}]

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from flows.cost.measured_rates import COMPILING_SECONDS
-from flows.cost.memory_left import find_memory_left
 from flows.cost.run_cost import RunCost, estimate_run
 from flows.release import ReleaseSpec
 from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.microdata.compiled import CACHE
 from tasks.microdata.words import join_with_and
+from tasks.runtime.memory_left import find_memory_left
 
 LONG_SECONDS = 2 * 3600.0
 ENOUGH_TARGETS = 10_000

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from flows.cli.advice.cost_text import advise_less, format_memory, warn_of_memory
-from flows.cost.memory_left import find_memory_left, parse_memory
 from flows.cost.run_cost import estimate_run
 from flows.release import ReleaseSpec
 from tasks.ingest.table_size import TableSize, find_table_size
 from tasks.microdata.errors import InputError
+from tasks.runtime.memory_left import find_memory_left, parse_memory
 
 CLEARLY_MORE = 1.5  # times what there is: an estimate is no measurement, and a wrong refusal is worse than none
 

@@ -1,0 +1,48 @@
+"""Let work run side by side only as far as the memory goes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import Condition
+
+from tasks.runtime.memory_left import find_memory_left
+
+SHARE = 0.8  # of what is left; an estimate may be wrong
+
+
+class MemoryGate:
+    """Holds threads back that would together take more memory than there is. Whoever is alone is let in, whatever it needs."""
+
+    def __init__(self, find_left: Callable[[], int | None]) -> None:
+        self._find_left = find_left
+        self._changed = Condition()
+        self._held: list[float] = []
+        self._budget = 0.0
+
+    @contextmanager
+    def hold(self, needed_bytes: float) -> Iterator[None]:
+        """Wait until so much is free beside what others hold, and hold it meanwhile.
+
+        What is left is looked up when nobody holds anything: later on nobody knows how much of it those will still take who
+        have begun.
+        """
+        with self._changed:
+            self._changed.wait_for(lambda: self._is_free(needed_bytes))
+            self._held.append(needed_bytes)
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._held.remove(needed_bytes)
+                self._changed.notify_all()
+
+    def _is_free(self, needed_bytes: float) -> bool:
+        if not self._held:
+            left = self._find_left()
+            self._budget = float("inf") if left is None else SHARE * left
+            return True
+        return sum(self._held) + needed_bytes <= self._budget
+
+
+memory_gate = MemoryGate(find_memory_left)
