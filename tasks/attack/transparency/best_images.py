@@ -34,7 +34,8 @@ def intersect_conditions(
     """For each searching distinct record the rows that meet all conditions: the best of them, and the size of the whole set.
 
     whole: as `score_images` makes it of the conditions.
-    searching: shape (r,); the sets of the other records are left empty, and what is found for these depends on none of them.
+    searching: shape (r,); the sets of the other records are left empty, and what is found for these depends on none of them,
+    but where the law of noise is estimated: there a row that is looked at more closely for one record is so for all.
 
     The best are first those that are the record's image with the largest probability (`likelihood`; without randomised
     attributes all are equally likely), and of these the nearest.

@@ -189,7 +189,8 @@ def link_by_mechanism(
     original, masked: the intruder's n records and the m released rows; the order of their rows is not used.
     mechanisms: the masking steps in order, with their attributes. knows: the attributes the intruder knows.
     few: sound sets of at most so many rows are written out in the links.
-    searching: the records whose links are wanted; default: all. The intruder still holds all, and nothing found changes.
+    searching: the records whose links are wanted; default: all. The intruder still holds all, and nothing found changes, but
+        for the better estimate of one row or another where the law of noise is estimated.
     matching: `one_to_one`: all records are given to the rows together (`assign_likeliest_rows`); `marginals`: each is
     linked to the
         row of the largest probability that no row is two records' (`marginals`).
