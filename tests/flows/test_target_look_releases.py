@@ -23,7 +23,7 @@ NOISE = {"method": "noise", "kind": "independent", "attributes": ["age", "income
 
 def release(limit, looks=LOOKS, **change):
     policy = [{"measure": "reidentification", "at_most": limit}]
-    drawn = {"seed": 3, "not_for_publication": True}
+    drawn = {"seed": 5, "not_for_publication": True}
     return {"masking": [NOISE], "intruder": {"curve": False, "targets": looks}, "policy": policy, **drawn, **change}
 
 
@@ -55,7 +55,7 @@ def test_a_risk_far_from_its_limit_is_decided_at_the_first_look_by_the_figures_o
 
 
 def test_a_risk_near_its_limit_takes_another_look_and_a_replay_takes_the_same(certify, sdcert, tmp_path):
-    ran, manifest = certify(release(0.285), text=TABLE)
+    ran, manifest = certify(release(0.3), text=TABLE)
     assert ran.code == 0, ran.err
     told = [line for line in ran.err.splitlines() if "attacked" in line]
     assert told == [
@@ -63,7 +63,7 @@ def test_a_risk_near_its_limit_takes_another_look_and_a_replay_takes_the_same(ce
         "look 2 of 3: 141 records attacked: every line on targets is decided, ends here",
     ]
     taken = [find_look_of_stage(name) for name in attacks_of(manifest)]
-    assert {name: taken.count(name) for name in taken} == {"look 1 of 3": 4, "look 2 of 3": 4}
+    assert {name: taken.count(name) for name in taken} == {"look 1 of 3": 6, "look 2 of 3": 6}
     assert "They ended at look 2 of 3" in " ".join(ran.out.split())
 
     claim = {"basis": "sequential_targets", "ended_at": 2, "planned": 3, "bound_confidence": SURE}
@@ -73,7 +73,7 @@ def test_a_risk_near_its_limit_takes_another_look_and_a_replay_takes_the_same(ce
         found = figure_of(scorecard)
         assert (found["basis"], found["n_targets"]) == ("sequential_targets", 141)
         assert scorecard["criteria"][0]["bound_confidence"] == SURE
-        assert found["high"] == scorecard["criteria"][0]["deciding_value"] <= 0.285
+        assert found["high"] == scorecard["criteria"][0]["deciding_value"] <= 0.3
     predicate = statement_in(folder_of(tmp_path, manifest))["predicate"]
     assert predicate["attack_model"]["looks"] == claim
     assert predicate["attack_model"]["targets"] == claim["planned_shares"][1]
@@ -103,7 +103,7 @@ def test_a_risk_near_its_limit_takes_another_look_and_a_replay_takes_the_same(ce
     assert {one["outcome"] for one in told["results"]} == {"identical"}
     assert {"look 1 of 3", "look 2 of 3"} <= {one["stage"] for one in told["results"]}
 
-    ran, again = certify(release(0.285), text=TABLE)
+    ran, again = certify(release(0.3), text=TABLE)
     assert ran.code == 0, ran.err
     assert not any("look" in name for name in computed(again)), "what was stopped goes on from the cache"
 
@@ -187,6 +187,6 @@ def test_rows_of_nobody_are_looked_at_too(certify, tmp_path):
 
 
 def test_check_names_the_sizes_of_the_looks(sdcert, tmp_path):
-    out = sdcert("check", write_release(tmp_path / "project", release(0.285), text=TABLE)).out
+    out = sdcert("check", write_release(tmp_path / "project", release(0.3), text=TABLE)).out
     assert "looks     at 50, 141 and 400 of 500 records, until the policy is decided; each bound one-sided 98.33 %" in out
     assert "10 % to 80 % of these records are scored, in up to 3 looks" in out
