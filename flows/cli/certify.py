@@ -58,11 +58,14 @@ def certify_file(
     from flows.cli.advice.memory_check import refuse_too_large
     from flows.release_file import load_release, locate_error
     from tasks.runtime.failures import StageFailure
+    from tasks.runtime.memory_gate import memory_gate
+    from tasks.runtime.memory_left import parse_memory
 
     release = load_release(path)
     warning = refuse_too_large(release, path, memory)
     if warning is not None:
         terminal(stderr=True, soft_wrap=True).print(f"warning: {warning}")
+    memory_gate.allow(None if memory is None else parse_memory(memory))
     try:
         return certify_loaded(release, path, output, refresh=refresh, new_draw=new_draw)
     except StageFailure as failure:

@@ -23,11 +23,16 @@ FASTEST, SLOWEST = 0.6, 2.5  # times what was estimated
 
 @dataclass(frozen=True, slots=True)
 class StageCost:
-    """One stage, or one attack by all its intruders. peak_bytes: of the whole process while it runs."""
+    """One stage, or one attack by all its intruders.
+
+    peak_bytes: of the whole process while it runs. alone_bytes: where memory is short, so that attacks run one after the other;
+    default: as much.
+    """
 
     name: str
     seconds: float
     peak_bytes: float
+    alone_bytes: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +51,14 @@ class RunCost:
 
     @property
     def memory_bytes(self) -> float:
-        """Of the run and the server of the home, at the peak."""
+        """Of the run and the server of the home, at the peak, where attacks run side by side."""
         return max(stage.peak_bytes for stage in self.stages) + rates.SERVER_BYTES
+
+    @property
+    def least_memory_bytes(self) -> float:
+        """The same where attacks run one after the other, as they do where memory is short (`tasks.runtime.memory_gate`)."""
+        peaks = (stage.peak_bytes if stage.alone_bytes is None else stage.alone_bytes for stage in self.stages)
+        return max(peaks) + rates.SERVER_BYTES
 
     @property
     def seconds(self) -> float:
@@ -132,7 +143,8 @@ def _list_attacks(release: ReleaseSpec, size: TableSize, known: tuple[int, ...],
         calls = len(known) * rates.ATTACK_CALL.compute_seconds(size.rows, rates.COLUMNS)
         seconds = calls + sum(rate.compute_seconds(size.rows, columns, asked) for columns in known)
         peaks = sorted((rate.compute_bytes(size.rows, columns) for columns in known), reverse=True)
-        yield StageCost(f"attack ({attack.attack_id})", seconds, _hold(size) + sum(peaks[:SIDE_BY_SIDE]))
+        held = _hold(size)
+        yield StageCost(f"attack ({attack.attack_id})", seconds, held + sum(peaks[:SIDE_BY_SIDE]), held + sum(peaks[:1]))
 
 
 def _find_attack_rate(attack: Attack, steps: Iterable[Masking | Mechanism]) -> Rate:

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Condition
 
+import psutil
+
 from tasks.runtime.memory_left import find_memory_left
 
 SHARE = 0.8  # of what is left; an estimate may be wrong
@@ -19,6 +21,11 @@ class MemoryGate:
         self._changed = Condition()
         self._held: list[float] = []
         self._budget = 0.0
+        self._allowed: int | None = None
+
+    def allow(self, process_bytes: int | None) -> None:
+        """From now on the process may take so much in all; None: what is left."""
+        self._allowed = process_bytes
 
     @contextmanager
     def hold(self, needed_bytes: float) -> Iterator[None]:
@@ -41,6 +48,8 @@ class MemoryGate:
         if not self._held:
             left = self._find_left()
             self._budget = float("inf") if left is None else SHARE * left
+            if self._allowed is not None:
+                self._budget = min(self._budget, self._allowed - psutil.Process().memory_info().rss)
             return True
         return sum(self._held) + needed_bytes <= self._budget
 

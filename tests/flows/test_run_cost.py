@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -105,6 +106,11 @@ def test_attacks_alone_run_side_by_side():
     assert alone - least == pytest.approx(0.6 * 30)
     assert most == same == pytest.approx(2.5 * cost.seconds)
     assert cost.slowest.name == "mask (noise)"
+    by_turns = replace(cost, stages=(cost.stages[0], replace(cost.stages[1], alone_bytes=1.5e9)))
+    assert by_turns.memory_bytes == cost.memory_bytes == cost.least_memory_bytes
+    assert by_turns.least_memory_bytes == cost.memory_bytes - 0.5e9
+    (said,) = (text for name, text in describe_cost(by_turns, pace=1.0) if name == "cost")
+    assert "about 2.4 GB, or 1.9 GB if attacks wait for each other, of memory" in said
     assert cost.find_bounds(2, pace=2.0) == (2 * least, 2 * most)
 
 
@@ -226,7 +232,7 @@ def test_only_what_is_clearly_too_large_is_refused(tmp_path, monkeypatch, there,
     release = load_release(path)
     size = find_table_size(release.source)
     assert size is not None
-    needed = estimate_run(release, size).memory_bytes
+    needed = estimate_run(release, size).least_memory_bytes
     monkeypatch.setattr(memory_check, "find_memory_left", lambda: round(there * needed))
     if refused:
         with pytest.raises(InputError) as error:

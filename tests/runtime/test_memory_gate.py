@@ -3,6 +3,7 @@ from __future__ import annotations
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
+import psutil
 import pytest
 
 from tasks.runtime.memory_gate import MemoryGate
@@ -54,6 +55,16 @@ def test_what_fails_gives_its_room_back() -> None:
         raise ValueError("broken")
     with gate.hold(40), ThreadPoolExecutor(1) as pool:
         pool.submit(lambda: gate.hold(40).__enter__()).result(WAIT)
+
+
+def test_who_allows_less_than_is_left_has_less_held_at_once() -> None:
+    gate = MemoryGate(lambda: 1 << 50)
+    gate.allow(psutil.Process().memory_info().rss - 1)  # nothing is left of it
+    with gate.hold(1):
+        assert not gate._is_free(1)
+    gate.allow(None)
+    with gate.hold(1):
+        assert gate._is_free(1)
 
 
 def test_what_is_left_is_looked_up_when_nobody_holds_anything() -> None:

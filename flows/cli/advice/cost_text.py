@@ -35,7 +35,7 @@ def describe_cost(cost: RunCost, pace: float | None = None) -> list[tuple[str, s
     compiling = "" if any(CACHE.glob("*")) else f"; compiling machine code takes {format_duration(COMPILING_SECONDS)} more"
     share = cost.slowest.seconds / cost.seconds
     most = f"most of it for {cost.slowest.name}" if share > 0.5 else f"{cost.slowest.name} takes longest"
-    text = f"about {format_bounds(*bounds)} on this machine, {most}; about {format_memory(cost.memory_bytes)} of memory"
+    text = f"about {format_bounds(*bounds)} on this machine, {most}; about {_describe_memory(cost)} of memory"
     lacks = f"; not counted: {join_with_and(cost.lacks)}" if cost.lacks else ""
     return [*rows, ("cost", f"{text}, both estimated{compiling}{lacks}")]
 
@@ -43,14 +43,19 @@ def describe_cost(cost: RunCost, pace: float | None = None) -> list[tuple[str, s
 def list_cost_warnings(release: ReleaseSpec, cost: RunCost) -> Iterator[str]:
     """Warnings of `sdcert check`: too little memory on this machine, or hours."""
     left = find_memory_left()
-    if left is not None and cost.memory_bytes > left:
+    if left is not None and cost.least_memory_bytes > left:
         yield warn_of_memory(cost, left)
     if cost.seconds > LONG_SECONDS:
         yield f"the run may take {format_duration(cost.seconds)} or more; {advise_less(release, cost)}"
 
 
+def _describe_memory(cost: RunCost) -> str:
+    least, most = format_memory(cost.least_memory_bytes), format_memory(cost.memory_bytes)
+    return most if least == most else f"{most}, or {least} if attacks wait for each other,"
+
+
 def warn_of_memory(cost: RunCost, left: float) -> str:
-    return f"the run may need about {format_memory(cost.memory_bytes)} of memory, and {format_memory(left)} are there"
+    return f"the run may need about {format_memory(cost.least_memory_bytes)} of memory, and {format_memory(left)} are there"
 
 
 def advise_less(release: ReleaseSpec, cost: RunCost) -> str:

@@ -26,16 +26,16 @@ def refuse_too_large(release: ReleaseSpec, path: Path, memory: str | None) -> st
         return None
     size = find_table_size(release.source)
     cost = estimate_run(release, size or TableSize(0, 1, is_text=False))
-    if cost.memory_bytes <= there:
+    if cost.least_memory_bytes <= there:
         return None
-    if cost.memory_bytes <= CLEARLY_MORE * there:
+    if cost.least_memory_bytes <= CLEARLY_MORE * there:
         return warn_of_memory(cost, there)
     of = "" if size is None else f" for a table of {_describe_rows(size)} and {size.columns} columns"
     given = "are there" if memory is None else "are allowed (`--memory`)"
-    what = f"the run needs about {format_memory(cost.memory_bytes)} of memory{of}, and {format_memory(there)} {given}"
+    what = f"the run needs about {format_memory(cost.least_memory_bytes)} of memory{of}, and {format_memory(there)} {given}"
     more = "if more can be used, say so by `--memory`; else use a machine with more"
     remedy = f"{more}, or {advise_less(release, cost)}"
-    raise InputError("too-little-memory", str(path), what, f"at least {format_memory(cost.memory_bytes)}", remedy)
+    raise InputError("too-little-memory", str(path), what, f"at least {format_memory(cost.least_memory_bytes)}", remedy)
 
 
 def _describe_rows(size: TableSize) -> str:
