@@ -93,7 +93,8 @@ def plan_looks(targets: float | TargetLooks) -> tuple[TargetLook, ...]:
         return ()
     first, last, planned = targets.first, targets.last, targets.looks
     between = (first * (last / first) ** (i / (planned - 1)) for i in range(1, planned - 1))
-    shares = (first, *(float(f"{share:.6g}") for share in between), last)  # the same on every platform
+    rounded = (min(float(f"{share:.6g}"), last) for share in between)  # the same on every platform, and none beyond the last
+    shares = (first, *rounded, last)
     return tuple(TargetLook(i, planned, share, last) for i, share in enumerate(shares, 1))
 
 

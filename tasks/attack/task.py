@@ -62,7 +62,7 @@ from tasks.train.training import coding_for, create_predictor, learn_like, learn
 WithStatus = TypeVar("WithStatus", PeopleOutputs, AnswerOutputs, ShadowOutputs)
 ControlOrigin = Literal["source", "another table"]
 ROOMS = ("attack", "train", "mask", "classify", "ingest")
-BYTES_OF_A_CELL = 240.0  # at the peak of the attack that takes most, for each record and attribute that the intruder knows
+BYTES_OF_A_CELL = 240.0  # at the peak of the dearest attack, per known attribute of a record, or of a row if there are more
 
 
 @stage("attack", rooms=ROOMS)
@@ -91,7 +91,7 @@ def attack_release(
     truth = resolve_ground_truth(GroundTruth.create_from_tables(original, shown, attributes, rows), attributes, who, held)
     part, spec = who.records if file is None else 1.0, store.record(plan, Attack)
     targets = scored_targets(truth.original, attributes, share * part, draw, truth.units)
-    with memory_gate.hold(BYTES_OF_A_CELL * truth.original.n * len(who.knows)):
+    with memory_gate.hold(BYTES_OF_A_CELL * max(truth.original.n, shown.n) * len(who.knows)):
         found = attack_records(
             truth,
             attributes,

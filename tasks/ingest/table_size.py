@@ -78,4 +78,5 @@ def _judge_text(sample: bytes, whole: int, delimiter: str | None) -> TableSize |
         return None
     is_exact = len(sample) == whole
     rows = lines - 1 + (not sample.endswith((b"\n", b"\r"))) if is_exact else round(whole * lines / len(sample)) - 1
-    return TableSize(max(rows, 0), count_columns(sample.decode("latin-1"), delimiter), is_text=True, is_exact=is_exact)
+    columns = count_columns(sample.decode("latin-1"), delimiter)
+    return TableSize(max(rows, 0), columns, is_text=True, is_exact=is_exact) if columns else None

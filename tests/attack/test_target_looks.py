@@ -46,6 +46,13 @@ def test_worked_example_three_looks_of_a_million():
     assert (1 + planned[0].confidence) / 2 == pytest.approx(1 - 0.05 / 3)
 
 
+@pytest.mark.parametrize(("first", "last"), [(1e-320, 0.5), (0.12345678, 0.12345679)])
+def test_no_look_attacks_more_than_the_last_one(first, last):
+    # last / first is infinite; and what lies between, to six digits, is more than both
+    shares = [one.share for one in plan_looks(looks(first, last, 5))]
+    assert shares == sorted(shares) and (shares[0], shares[-1]) == (first, last)
+
+
 def test_a_plain_share_has_no_looks():
     assert plan_looks(0.2) == ()
     assert find_largest_share(0.2) == require_one_share(0.2, "a sweep") == 0.2

@@ -221,7 +221,8 @@ def test_nothing_is_said_of_a_source_that_only_reading_would_tell(tmp_path):
     (tmp_path / "packed.csv.gz").write_bytes(b"\x1f\x8b\x08packed")
     (tmp_path / "wide.csv").write_text("a,b\n1,2\n", encoding="utf-16")
     (tmp_path / "damaged.parquet").write_bytes(b"PAR1damaged")
-    for name in ("packed.csv.gz", "wide.csv", "damaged.parquet", "absent.csv"):
+    (tmp_path / "blank.csv").write_bytes(b"\n\r\n\n")
+    for name in ("packed.csv.gz", "wide.csv", "damaged.parquet", "blank.csv", "absent.csv"):
         assert find_table_size(SourceSpec(table=str(tmp_path / name))) is None, name
     assert find_table_size(SourceSpec(sql="select 1", url_env="DB")) is None
 

@@ -99,6 +99,8 @@ def _score(sample: str, delimiter: str, *, cut: bool) -> tuple[bool, float, int]
         lengths = [len(row) for row in islice(rows, _SAMPLE_ROWS) if row]
     except csv.Error:
         return False, 0.0, 0
+    if not lengths:
+        return False, 0.0, 0
     width, body = lengths[0], lengths[1 : -1 if cut and len(lengths) > 2 else None]
     return width > 1, sum(length == width for length in body) / max(len(body), 1), width
 

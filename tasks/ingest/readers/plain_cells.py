@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import codecs
+
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -18,7 +20,8 @@ def parse_plain_cells(body: bytes, names: list[str], delimiter: str, longest_cel
     body: UTF-8, without the header line. names: at least two. delimiter: one character of ASCII. longest_cell: in bytes.
 
     None is returned for quotes inside a cell that has none around it, quotes that are not closed or are followed by anything
-    but the end of the cell, a carriage return alone, two line ends in a row, rows of another length and too long cells.
+    but the end of the cell, a carriage return alone, two line ends in a row, rows of another length, too long cells, and a
+    byte order mark before the first cell, which Arrow would drop.
     What is returned equals what the module `csv` reads in its strict mode. Cost: 1 s for 20 million cells.
     """
     body = body.rstrip(b"\r\n")
@@ -26,7 +29,7 @@ def parse_plain_cells(body: bytes, names: list[str], delimiter: str, longest_cel
         return None
     if body.count(b"\r") != body.count(b"\r\n"):
         return None
-    if body.startswith((b"\n", b"\r")) or b"\n\n" in body or b"\n\r" in body or b"\0" in body:
+    if body.startswith((b"\n", b"\r", codecs.BOM_UTF8)) or b"\n\n" in body or b"\n\r" in body or b"\0" in body:
         return None
     quoted = _QUOTE in body
     if quoted and not _encloses_whole_cells(body, ord(delimiter)):
