@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 
 from tasks.attack.outputs import AttackOutputs, ReconstructionOutputs
-from tasks.attack.task import ROOMS, scored_targets
+from tasks.attack.task import BYTES_OF_A_CELL, ROOMS, scored_targets
 from tasks.attack.threat import Intruder
 from tasks.attack.together.earlier_release import EarlierRelease, EarlierView, read_earlier_view
 from tasks.attack.together.earlier_releases import create_spec, create_unfollowed_result
@@ -18,6 +18,7 @@ from tasks.microdata.alignment import read_alignment, require_alignment
 from tasks.microdata.refs import RecordRef, TableRef
 from tasks.microdata.schema import Schema
 from tasks.runtime.artifacts import Store
+from tasks.runtime.memory_gate import memory_gate
 from tasks.runtime.stages import stage
 
 
@@ -59,16 +60,17 @@ def attack_with_earlier_releases(
         record=np.arange(original.n, dtype=np.int64),
         series=series,
     )
-    found = attack_together(
-        newest,
-        tuple(read_earlier_view(store, one, tables) for one, tables in usable),
-        spec,
-        who,
-        of=None if attacked is None else attacked.name,
-        names={one.name: one.release for one in releases},
-        choose_targets=lambda truth, about, part: scored_targets(truth.original, about, part, draw, truth.units),
-        share=share,
-    )
+    with memory_gate.hold(BYTES_OF_A_CELL * original.n * len(who.knows) * (len(usable) + 1)):
+        found = attack_together(
+            newest,
+            tuple(read_earlier_view(store, one, tables) for one, tables in usable),
+            spec,
+            who,
+            of=None if attacked is None else attacked.name,
+            names={one.name: one.release for one in releases},
+            choose_targets=lambda truth, about, part: scored_targets(truth.original, about, part, draw, truth.units),
+            share=share,
+        )
     produced: AttackOutputs = {"result": store.put_record(dataclasses.replace(found, outcomes=None))}
     if of is not None:
         produced["earlier"] = of

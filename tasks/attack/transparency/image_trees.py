@@ -173,7 +173,7 @@ def write_images_in_reach(
     """
     point, at, tree = conditions.own_coordinates[i], conditions.own_at[i], shown.tree
     low, high = conditions.low[i], conditions.high[i]
-    most = tree.low.shape[1] + _HALVINGS
+    most = tree.low.shape[1] + (len(at) + 1) * _HALVINGS  # a sampled tree is split by each law as well
     stack, bounds, block = np.empty(most, dtype=np.int64), np.empty(most), np.empty(BLOCK)
     asks = len(conditions.shown) > 1 or len(low) > 0
     best, n = -np.inf, 0
