@@ -48,7 +48,7 @@ OUTCOME_BYTES = 60.0  # of a target in the outcomes of one attack by one intrude
 START_SECONDS = 12.0  # imports, and the server of the home
 COMPILING_SECONDS = 40.0  # where no machine code is kept
 
-INGEST_TEXT = Rate(1.1, 1.0, 150)
+INGEST_TEXT = Rate(0.22, 1.0, 70)
 INGEST_TYPED = Rate(0.08, 1.0, 45)
 CLASSIFY = Rate(0.1, 1.15, 47)
 SCORE = Rate(0.5, 1.0, 90)

@@ -69,10 +69,11 @@ class Store:
     def table(self, ref: TableRef) -> Microdata:
         """The table of an address; the one that is in use, if another thread has read and checked it and still holds it.
 
+        A file that is gone is missed, one that was damaged meanwhile is not: what is in use was checked.
         Raises Damaged where the file is missing, unreadable, or not what the address says.
         """
         held = _tables_in_use.get((self.key, ref))
-        if held is not None:
+        if held is not None and self.exists(ref):
             return Microdata(held)
         table = self._read_table(ref)
         _tables_in_use[self.key, ref] = table.arrow

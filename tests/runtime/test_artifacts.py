@@ -117,10 +117,15 @@ def test_the_address_of_a_private_table_depends_on_the_key_of_the_store(home, tm
 def test_a_table_in_use_is_read_once_and_its_file_is_still_looked_at(home):
     store = Store()
     ref = store.put_table(TABLE)
-    held = store.table(ref)
-    store._path(ref).unlink()
+    held, path = store.table(ref), store._path(ref)
+    path.chmod(0o600)
+    path.write_bytes(b"damaged")
     assert Store().table(ref).arrow is held.arrow
     assert not store.intact(ref)
+    path.unlink()
+    with pytest.raises(Damaged):
+        store.table(ref)
+    path.write_bytes(b"damaged")
     del held
     with pytest.raises(Damaged):
         store.table(ref)
