@@ -242,7 +242,7 @@ class Growth:
                     yield {**line, "note": "left out: too long"}
                     continue
                 measured[n] = cost.seconds
-                cells = n * len(COLUMNS[kind])  # type: ignore[index]
+                cells = n * len(COLUMNS[kind])  # type: ignore[index]  # a kind that was asked for is a key
                 shown = {"CPU seconds": cost.seconds, "exponent": compute_exponent(measured)}
                 yield {**line, **shown, "peak MB": cost.peak_bytes / 1e6, "bytes a cell": cost.peak_bytes / cells}
 

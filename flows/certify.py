@@ -40,10 +40,10 @@ from tasks.microdata.schema import Schema
 from tasks.runtime.artifacts import Store
 from tasks.runtime.draws import find_or_create_draw, keep_chosen_seed
 from tasks.runtime.failures import hide_exceptions
+from tasks.runtime.memory_gate import ATTACKS_AT_ONCE
 from tasks.score.release_figures import Score
 from tasks.score.synthetic.propensity import refuse_limits_that_cannot_fail
 
-ATTACKS_AT_ONCE = 2
 NAMES = {"certified": "Completed", "refused": "Refused", "undecided": "Undecided"}
 CountAttempt = Callable[[TableRef, str, str], str]  # source, digest of its file, masking -> draw
 ExamineSource = Callable[[Schema, TableRef], None]

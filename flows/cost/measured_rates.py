@@ -72,12 +72,12 @@ ATTACKS = {
     "transparency": {
         "microaggregation": Rate(0.85, 1.1, 120, 0.05, 0.1),
         "rank_swapping": Rate(1.6, 1.05, 134, 0.1, 0.1),
-        "noise": Rate(15.0, 1.0, 215, 0.5, 1.0),  # of 10 % half of it, of 30 % twice; less where a category narrows the search
+        "noise": Rate(30.0, 1.0, 215, 0.5, 1.0),  # of 20 %; 7 where a category that stays as it is narrows the search
         "pram": Rate(0.6, 1.2, 122, 0.06, 0.1),
         "": Rate(0.8, 1.1, 134, 0.1, 0.1),
     },
     "transparency:marginals": {
-        "noise": Rate(50.0, 1.8, 120, pairs=12_000_000),  # 8 where a category narrows the search
+        "noise": Rate(9.0, 1.0, 120, pairs=12_000_000),
         "": Rate(8.0, 1.0, 120, pairs=12_000_000),
     },
     "consistency": {"": Rate(2.2, 1.2, 240)},

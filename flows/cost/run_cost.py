@@ -16,8 +16,8 @@ from tasks.ingest.table_size import TableSize
 from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.mask.methods import Masking, Mechanism
 from tasks.microdata.schema import Role
+from tasks.runtime.memory_gate import ATTACKS_AT_ONCE
 
-SIDE_BY_SIDE = 2  # attacks
 FASTEST, SLOWEST = 0.6, 2.5  # times what was estimated
 
 
@@ -75,7 +75,7 @@ class RunCost:
         pace: how many times as long as where the rates were measured this machine takes for the same work.
         """
         attacks = sum(stage.seconds for stage in self.stages if stage.name.startswith("attack"))
-        least = self.seconds - attacks * (1 - 1 / min(SIDE_BY_SIDE, max(cores, 1)))
+        least = self.seconds - attacks * (1 - 1 / min(ATTACKS_AT_ONCE, max(cores, 1)))
         return FASTEST * pace * least, SLOWEST * pace * self.seconds
 
 
@@ -144,7 +144,7 @@ def _list_attacks(release: ReleaseSpec, size: TableSize, known: tuple[int, ...],
         seconds = calls + sum(rate.compute_seconds(size.rows, columns, asked) for columns in known)
         peaks = sorted((rate.compute_bytes(size.rows, columns) for columns in known), reverse=True)
         held = _hold(size)
-        yield StageCost(f"attack ({attack.attack_id})", seconds, held + sum(peaks[:SIDE_BY_SIDE]), held + sum(peaks[:1]))
+        yield StageCost(f"attack ({attack.attack_id})", seconds, held + sum(peaks[:ATTACKS_AT_ONCE]), held + sum(peaks[:1]))
 
 
 def _find_attack_rate(attack: Attack, steps: Iterable[Masking | Mechanism]) -> Rate:

@@ -30,11 +30,11 @@ from tasks.ingest.sources import SourceSpec, reachable
 from tasks.microdata.errors import InputError
 from tasks.microdata.suggestion import did_you_mean
 from tasks.runtime.failures import StageFailure
+from tasks.runtime.memory_gate import ATTACKS_AT_ONCE
 from tasks.runtime.records import Produced
 from tasks.runtime.settings import Home
 from tasks.runtime.stages import StageCall
 
-ATTACKS_AT_ONCE = 2
 ONCE_WITHIN = {RELEASED_TABLE: "mask"}  # stages that earlier versions carried out within another one
 Outputs = TypeVar("Outputs", bound=Mapping[str, object])
 _TOKEN = re.compile(r"(, line \d+)? \([0-9a-f]{16}\)")  # of a failure that keeps its traceback apart

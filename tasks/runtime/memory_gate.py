@@ -10,6 +10,7 @@ import psutil
 
 from tasks.runtime.memory_left import find_memory_left
 
+ATTACKS_AT_ONCE = 2  # where there is memory for so many
 SHARE = 0.8  # of what is left; an estimate may be wrong
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Examination:
-    """What reading the tables of a release file told."""
+    """What reading the tables of a release file told. units, counts: how many records, or persons, are masked, and which."""
 
     source: str
     size: TableSize
@@ -55,6 +55,7 @@ def _set_control_aside(data: Microdata, schema: Schema, control: float | None) -
 
 
 def examine_tables(release: ReleaseSpec, questions: tuple[OpenQuestion, ...]) -> Examination:
+    """Read the tables and classify the source; InputError as a run raises it when it has read them. Masks nothing."""
     from flows.cli.advice.compared_people import count_inferred_people, count_people_singled_out
     from flows.cli.earlier_text import find_earlier_releases
     from flows.limits import refuse_silence
@@ -94,7 +95,8 @@ def examine_tables(release: ReleaseSpec, questions: tuple[OpenQuestion, ...]) ->
         refuse_silence(release.model_copy(update={NOT_LIMITED: answered}), schema, found.data)
     published, notes = found.data.select(schema.release_columns), found.report.notes
     steps = resolve_steps(release.masking or (), schema, "masking")
-    refuse_unfit(_set_control_aside(found.data, schema, release.control_share), schema, steps)
+    to_be_masked = _set_control_aside(found.data, schema, release.control_share)
+    refuse_unfit(to_be_masked, schema, steps)
     notes = (*notes, *better_matrices(found.data, schema, steps))
     mechanisms: tuple[Mechanism, ...] = steps
     if release.adoption_plan is not None:
@@ -121,7 +123,7 @@ def examine_tables(release: ReleaseSpec, questions: tuple[OpenQuestion, ...]) ->
     notes = (*notes, *text)
     inferred = count_inferred_people(release, found.data, schema, outside)
     isolated = count_people_singled_out(release, found.data, schema, outside)
-    units = find_units(_set_control_aside(found.data, schema, release.control_share), schema)
+    units = find_units(to_be_masked, schema)
     return Examination(
         source=found.report.source,
         size=TableSize(found.data.n, len(found.data.names), raw.as_text),
