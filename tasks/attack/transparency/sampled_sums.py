@@ -5,7 +5,8 @@ tree of the records is searched, the near side first. A node whose n records add
 records drawn from it answer for all: so many that n b is at most 2 * draws * error^2 times what was summed before. So what adds
 much is never left to chance: a record's own part in the sum of its row is exact wherever it counts.
 
-The estimate is unbiased, and its standard error at most `error` of the sum, without any assumption on the values: whether a
+An estimate is unbiased, though the larger of it and the bound before is what is kept, and its standard error at most `error` of
+the sum, without any assumption on the values: whether a
 node is opened depends on what was drawn outside it alone, so that the errors of the nodes add up as variances; values between 0
 and b with mean m have a variance of at most m b (Bhatia and Davis 2000); so the whole variance is at most 2 error^2 times the
 sum of the products of each node's part with those before it, which is at most half the square of the sum.
