@@ -114,7 +114,7 @@ def find_bounds(view: IntruderView, name: str) -> ValueBounds | None:
         return None
     column = np.sort(own[~np.isnan(own)]) if knowledge.complete else None
     low, high = own, own
-    if not part.certain:
+    if part.twins is not None:
         n_twins, missing = int(part.twins.max(initial=-1)) + 1, np.isnan(own)
         lowest, highest = np.full(n_twins, np.inf), np.full(n_twins, -np.inf)
         np.minimum.at(lowest, part.twins[~missing], own[~missing])

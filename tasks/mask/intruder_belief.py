@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from tasks.mask.value_bounds import ValueBounds
-from tasks.microdata.codes import row_codes
 from tasks.microdata.table import Floats, Integers, Microdata
 
 
@@ -21,13 +22,18 @@ class EqualTo:
     """The row of record i equals, in all of `names` together, the believed values of one of its twins.
 
     twins: shape (n,); records with the same number were equal in everything that the step looked at: it could not tell them
-        apart.
-    certain: all twins are believed to show the same, so that the image of each record has exactly one possible value.
+        apart. None: all twins are believed to show the same, so that the image of each record has exactly one possible value.
     """
 
     names: tuple[str, ...]
-    twins: Integers
-    certain: bool
+    twins: Integers | None = None
+
+    @property
+    def certain(self) -> bool:
+        return self.twins is None
+
+    def select_records(self, rows: Integers) -> EqualTo:
+        return self if self.twins is None else replace(self, twins=self.twins[rows])
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +160,7 @@ class Belief:
         return replace(
             self,
             believed=self.believed.take(rows),
-            shown=tuple(replace(part, twins=part.twins[rows]) for part in self.shown),
+            shown=tuple(part.select_records(rows) for part in self.shown),
             between=tuple(replace(part, low=part.low[rows], high=part.high[rows]) for part in self.between),
             likelihoods=tuple(
                 replace(likelihood, own=likelihood.own[rows], shown=likelihood.shown[released], begins=None)
@@ -163,6 +169,12 @@ class Belief:
             blurred=tuple(part.select_rows(rows, released) for part in self.blurred),
             bounds=tuple(part.select_rows(rows) for part in self.bounds),
         )
+
+    def drop_records(self) -> Belief:
+        """What is known of which attributes, without the records and rows, which fill the memory where tables are large."""
+        nobody = np.empty(0, dtype=np.int64)
+        likelihoods = tuple(replace(likelihood, own=nobody, shown=nobody) for likelihood in self.likelihoods)
+        return replace(self.select_rows(nobody, nobody), likelihoods=likelihoods)
 
     def forget(self, names: Iterable[str]) -> Belief:
         """`drop_attributes` of those of `names` that the intruder knows, which are then unclear."""
@@ -173,5 +185,4 @@ class Belief:
 
 def create_initial_belief(originals: Microdata, *, complete: bool = True) -> Belief:
     """What is known before the first step: each row shows the record's own values (a missing one is shown as missing)."""
-    shown = (EqualTo((name,), row_codes(originals, (name,)), certain=True) for name in originals.names)
-    return Belief(originals, tuple(shown), complete=complete)
+    return Belief(originals, tuple(EqualTo((name,)) for name in originals.names), complete=complete)

@@ -38,7 +38,7 @@ def infer_by_repeating_step(
     images = joint_codes([twins, row_codes(believed, names)], believed.n)
     certain = int(images.max(initial=0)) == int(twins.max(initial=0))
     rest = replace(knowledge.drop_attributes(names), believed=believed)
-    return replace(rest, shown=(*rest.shown, EqualTo(names, twins, certain)))
+    return replace(rest, shown=(*rest.shown, EqualTo(names, None if certain else twins)))
 
 
 def can_repeat_rule(knowledge: Belief, name: str) -> bool:
@@ -61,7 +61,7 @@ def infer_by_value_rule(view: IntruderView, name: str, masked: Callable[[MaskCon
         return knowledge.forget((name,)) if likelihood is None else _recode_likelihood(view, likelihood, masked)
     believed = masked(create_mask_context(view))
     rest = replace(knowledge.drop_attributes((name,)), believed=believed)
-    return replace(rest, shown=(*rest.shown, EqualTo((name,), row_codes(believed, (name,)), certain=True)))
+    return replace(rest, shown=(*rest.shown, EqualTo((name,))))
 
 
 def _recode_likelihood(

@@ -108,7 +108,7 @@ def _join_beliefs(
     return replace(
         rest,
         believed=Microdata(pa.concat_tables([part.believed.arrow for part in parts])).take(back),
-        shown=(*rest.shown, *(_join_equalities(group, back) for group in _same([part.shown for part in parts], masked))),
+        shown=(*rest.shown, *(_join_equalities(group, strata) for group in _same([part.shown for part in parts], masked))),
         between=(*rest.between, *(_join_intervals(group, back) for group in _same([part.between for part in parts], masked))),
         likelihoods=(
             *rest.likelihoods,
@@ -134,10 +134,14 @@ def _n_cells(likelihoods: Sequence[tuple[DiscreteLikelihood, ...]], masked: froz
     return max((sum(len(part.probability) for part in group) ** 2 for group in _same(likelihoods, masked)), default=0)
 
 
-def _join_equalities(parts: tuple[EqualTo, ...], back: Integers) -> EqualTo:
-    offsets = np.cumsum([0, *(int(part.twins.max(initial=-1)) + 1 for part in parts)])
-    twins = np.concatenate([part.twins + offset for part, offset in zip(parts, offsets, strict=False)])
-    return EqualTo(parts[0].names, twins[back], all(part.certain for part in parts))
+def _join_equalities(parts: tuple[EqualTo, ...], rows: Sequence[Integers]) -> EqualTo:
+    """rows: of each stratum. Where all twins show the same, each record stands for itself."""
+    if all(part.certain for part in parts):
+        return EqualTo(parts[0].names)
+    of_strata = [np.arange(len(one)) if part.twins is None else part.twins for part, one in zip(parts, rows, strict=True)]
+    offsets = np.cumsum([0, *(int(twins.max(initial=-1)) + 1 for twins in of_strata)])
+    twins = np.concatenate([twins + offset for twins, offset in zip(of_strata, offsets, strict=False)])
+    return EqualTo(parts[0].names, twins[np.argsort(np.concatenate(rows), kind="stable")])
 
 
 def _join_intervals(parts: tuple[InInterval, ...], back: Integers) -> InInterval:

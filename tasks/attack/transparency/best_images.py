@@ -44,7 +44,7 @@ def intersect_conditions(
     the number of released rows in the set, shape (r,); where it is 0 there is no nearest row either. Last, starts and distinct
     rows of the whole sets that hold at most `few` released rows; the others stand empty in it.
     """
-    compared = _Compared(both.own, both.shown[whole.rows], both.nominal, both.weight)
+    compared = _Compared(both.own, both.shown, both.nominal, both.weight)
     by_likelihood = conditions.likelihoods.any
     counted = count_images(conditions, searching) if by_likelihood else np.zeros(len(searching), dtype=np.int64)
     starts, found, sizes, few_starts, members = _intersect(compared, searching, whole, by_likelihood, counted, few)
@@ -55,7 +55,7 @@ def intersect_conditions(
 def _intersect(
     both: _Compared, searching: Booleans, whole: ImageScores, by_likelihood: bool, counted: Integers, few: int
 ) -> tuple[Integers, Integers, Integers, Integers, Integers]:
-    n, n_rows = len(both.own), len(both.shown)
+    n, n_rows = len(both.own), len(whole.rows)
     starts = np.zeros(n + 1, dtype=np.int64)
     few_starts, members = np.zeros(n + 1, dtype=np.int64), np.empty(16, dtype=np.int64)
     found = np.empty(n + 16, dtype=np.int64)
@@ -77,7 +77,8 @@ def _intersect(
                 sizes[i] += whole.sizes[row]
         # One pass with a shrinking bound writes a few rows too many, and spares a second look at the distances.
         for row in possible[:n_images]:
-            distance = compute_record_distance(both.own[i], both.shown[row], both.nominal, both.weight, least * TIE)
+            shown = both.shown[whole.rows[row]]
+            distance = compute_record_distance(both.own[i], shown, both.nominal, both.weight, least * TIE)
             if distance <= least * TIE:
                 found, distances = ensure_capacity(found, used), ensure_capacity(distances, used)
                 found[used], distances[used] = row, distance

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import chain
 
 import numpy as np
 
@@ -38,11 +40,10 @@ class ConditionKinds:
 def find_kinds(conditions: Conditions) -> ConditionKinds:
     """Group the distinct records and rows by what the conditions and discrete laws ask of them. Cost: O(n log n)."""
     laws = conditions.likelihoods
-    lists = [_code_list(*one) for one in zip(conditions.begins, conditions.ends, conditions.allowed, strict=True)]
-    of_record = joint_codes(
-        [*lists, *_rank(conditions.low), *_rank(conditions.high), *laws.own_at.T], conditions.begins.shape[1]
-    )
-    of_row = joint_codes([*conditions.shown, *_rank(conditions.positions), *laws.shown_at.T], conditions.shown.shape[1])
+    lists = (_code_list(*one) for one in zip(conditions.begins, conditions.ends, conditions.allowed, strict=True))
+    asked = chain(lists, _rank(conditions.low), _rank(conditions.high), laws.own_at.T)
+    of_record = joint_codes(asked, conditions.begins.shape[1])
+    of_row = joint_codes(chain(conditions.shown, _rank(conditions.positions), laws.shown_at.T), conditions.shown.shape[1])
     record, row = find_first_rows(of_record), find_first_rows(of_row)
     likelihoods = replace(
         laws,
@@ -73,8 +74,8 @@ def _code_list(begins: Integers, ends: Integers, allowed: Integers) -> Integers:
     return codes
 
 
-def _rank(columns: Floats) -> list[Integers]:
-    return [rank_values(column)[0] for column in columns.T]
+def _rank(columns: Floats) -> Iterator[Integers]:
+    return (rank_values(column)[0] for column in columns.T)
 
 
 def count_images(conditions: Conditions, searching: Booleans) -> Integers:

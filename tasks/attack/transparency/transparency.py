@@ -237,10 +237,11 @@ def link_by_mechanism(
         raise NotApplicable("what the intruder knows does not suffice to conclude anything from the masking steps")
     who = everybody if present is None else present
     followed = who if knowledge.believed.n < n else everybody
-    original = original.take(followed)
+    original = original if len(followed) == n else original.take(followed)
     both, conditions = arrange_knowledge(original, masked, schema, knows, knowledge)
     conditions = conditions if narrow is None else narrow(both, conditions, knowledge)
-    sought = np.isin(followed, who if searching is None else np.intersect1d(who, searching))
+    knowledge = knowledge.drop_records()
+    sought = np.isin(followed, who) & (True if searching is None else np.isin(followed, searching))
     kinds = both.own_of_record[sought]
     wanted = np.bincount(kinds, minlength=len(both.own)) > 0
     whole = score_images(conditions, searching=wanted if matching == "likeliest" else None)
@@ -360,13 +361,15 @@ def _together(knowledge: Belief) -> list[EqualTo]:
     uncertain = [part for part in knowledge.shown if not part.certain]
     if uncertain and not certain:
         return uncertain
-    return [EqualTo(certain, np.arange(knowledge.believed.n), certain=True), *uncertain]
+    return [EqualTo(certain), *uncertain]
 
 
 def _options(part: EqualTo, believed: Microdata, masked: Microdata) -> tuple[Integers, Integers, Integers, Integers]:
     """Where the codes allowed for each record begin and end, those codes, and the code of each released row."""
-    coded = [encode_jointly(believed.column(name), masked.column(name)) for name in part.names]
-    codes = joint_codes([np.concatenate(pair) for pair in coded], believed.n + masked.n)
+    coded = (encode_jointly(believed.column(name), masked.column(name)) for name in part.names)
+    codes = joint_codes((np.concatenate(pair) for pair in coded), believed.n + masked.n)
+    if part.twins is None:
+        return codes[: believed.n], codes[: believed.n] + 1, np.arange(int(codes.max(initial=-1)) + 1), codes[believed.n :]
     pairs = find_first_rows(joint_codes([part.twins, codes[: believed.n]], believed.n))  # each once, in their order
     ends = np.cumsum(np.bincount(part.twins[pairs], minlength=int(part.twins.max(initial=-1)) + 1))
     begins = np.concatenate([[0], ends[:-1]])
