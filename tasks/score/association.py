@@ -24,7 +24,7 @@ from tasks.score.measures.loss import (
     LARGEST_CORRELATION_DIFFERENCE,
     RANK_CORRELATION_DIFFERENCE,
 )
-from tasks.score.sorted_columns import SortedColumn
+from tasks.score.sorted_columns import ColumnPair, SortedColumn
 from tasks.score.table_pair import TablePair
 
 UNDEFINED = "an attribute is constant, or has too few values, in the original or in the release"
@@ -55,7 +55,7 @@ class NumericColumn:
         return self if rows.all() else NumericColumn(self.values[rows])
 
 
-NumericColumns = tuple[NumericColumn, NumericColumn]  # of one attribute: the original and the masked values
+AttributePair = tuple[Attribute, Attribute]
 
 
 def covariance_difference(tables: TablePair) -> Estimate:
@@ -72,10 +72,17 @@ def covariance_difference(tables: TablePair) -> Estimate:
 
     Example: one masked attribute whose values were all replaced by the mean: its variance is lost, the figure is 1.
     """
-    columns = {attribute.name: _read_columns(tables, attribute) for attribute in _varying(tables, *MEASURED)}
-    pairs = combinations_with_replacement(columns, 2)
-    changes = [_covariance_change(columns[j], columns[k]) for j, k in _select_masked_pairs(tables, pairs)]
-    return _summary(COVARIANCE_DIFFERENCE, changes, np.mean)
+    attributes = _varying(tables, *MEASURED)
+    pairs = _select_masked_pairs(tables, combinations_with_replacement(attributes, 2))
+    before, after = _relate(_covariance, tables, [*((one, one) for one in attributes), *pairs])
+    spread = dict(zip((one.name for one in attributes), before, strict=False))
+    changes = np.abs(np.subtract(after, before))[len(attributes) :].tolist()
+    products = [spread[one.name] * spread[other.name] for one, other in pairs]
+    relative = [
+        change / float(np.sqrt(product)) if product > 0 else float("nan")
+        for change, product in zip(changes, products, strict=True)
+    ]
+    return _summary(COVARIANCE_DIFFERENCE, relative, np.mean)
 
 
 def correlation_differences(tables: TablePair) -> tuple[Estimate, Estimate]:
@@ -91,9 +98,8 @@ def correlation_differences(tables: TablePair) -> tuple[Estimate, Estimate]:
 
     Example: each attribute permuted by itself: the release's correlations are near 0, and the figure is near the mean |r|.
     """
-    columns = {attribute.name: _read_columns(tables, attribute) for attribute in _varying(tables, *MEASURED)}
-    pairs = _select_masked_pairs(tables, combinations(columns, 2))
-    changes = [_change(_correlation, columns[j], columns[k]) for j, k in pairs]
+    pairs = _select_masked_pairs(tables, combinations(_varying(tables, *MEASURED), 2))
+    changes = np.abs(np.subtract(*_relate(_correlation, tables, pairs))).tolist()
     return (
         _summary(CORRELATION_DIFFERENCE, changes, np.mean),
         _summary(LARGEST_CORRELATION_DIFFERENCE, changes, np.max),
@@ -110,9 +116,8 @@ def rank_correlation_difference(tables: TablePair) -> Estimate:
 
     Example: a masked attribute that kept its order, ties included, changed nothing: 0.
     """
-    columns = {attribute.name: _rank_column(tables, attribute) for attribute in _varying(tables, *MEASURED, Scale.ORDINAL)}
-    pairs = _select_masked_pairs(tables, combinations(columns, 2))
-    changes = [_change(_rank_correlation, columns[j], columns[k]) for j, k in pairs]
+    pairs = _select_masked_pairs(tables, combinations(_varying(tables, *MEASURED, Scale.ORDINAL), 2))
+    changes = np.abs(np.subtract(*_relate(_rank_correlation, tables, pairs, lambda column: column.compute_ranks()))).tolist()
     return _summary(RANK_CORRELATION_DIFFERENCE, changes, np.mean)
 
 
@@ -121,32 +126,32 @@ def _varying(tables: TablePair, *scales: Scale) -> list[Attribute]:
     return [
         one
         for one in tables.select_published_attributes(*scales)
-        if not all(column.is_constant for column in _list_columns(tables, one))
+        if not all(column.is_constant for column in (tables.pair_columns(one).original, tables.pair_columns(one).masked))
     ]
 
 
-def _list_columns(tables: TablePair, attribute: Attribute) -> tuple[SortedColumn, SortedColumn]:
-    pair = tables.pair_columns(attribute)
-    return pair.original, pair.masked
-
-
-def _select_masked_pairs(tables: TablePair, pairs: Iterator[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+def _select_masked_pairs(tables: TablePair, pairs: Iterator[AttributePair]) -> list[AttributePair]:
     masked = {attribute.name for attribute in tables.select_masked_attributes(*Scale)}
-    return (pair for pair in pairs if masked & set(pair))
+    return [pair for pair in pairs if masked & {one.name for one in pair}]
 
 
-def _covariance_change(one: NumericColumns, other: NumericColumns) -> float:
-    spreads = [original.variance for original, _ in (one, other)]
-    if not min(spreads) > 0:
-        return float("nan")
-    return _change(_covariance, one, other) / float(np.sqrt(spreads[0] * spreads[1]))
+def _relate(
+    relation: Callable[[NumericColumn, NumericColumn], float],
+    tables: TablePair,
+    pairs: list[AttributePair],
+    read: Callable[[SortedColumn], Floats] = lambda column: column.values,
+) -> tuple[list[float], list[float]]:
+    """The relation of each pair of attributes in the original, and in the release: first all of one, to hold less at once."""
+    attributes = list(dict.fromkeys(attribute for pair in pairs for attribute in pair))
+
+    def relate_in(choose: Callable[[ColumnPair], SortedColumn]) -> list[float]:
+        columns = {one.name: NumericColumn(read(choose(tables.pair_columns(one)))) for one in attributes}
+        return [relation(columns[one.name], columns[other.name]) for one, other in pairs]
+
+    return relate_in(lambda pair: pair.original), relate_in(lambda pair: pair.masked)
 
 
-def _change(relation: Callable[[NumericColumn, NumericColumn], float], one: NumericColumns, other: NumericColumns) -> float:
-    return abs(relation(one[1], other[1]) - relation(one[0], other[0]))
-
-
-def _select_present(a: NumericColumn, b: NumericColumn) -> NumericColumns:
+def _select_present(a: NumericColumn, b: NumericColumn) -> tuple[NumericColumn, NumericColumn]:
     """Both columns over the records where both are present."""
     if a.is_complete and b.is_complete:
         return a, b
@@ -174,18 +179,6 @@ def _rank_correlation(a: NumericColumn, b: NumericColumn) -> float:
     if a.is_complete and b.is_complete:
         return _correlation(a, b)
     return _correlation(*(NumericColumn(SortedColumn(one.values).compute_ranks()) for one in _select_present(a, b)))
-
-
-def _read_columns(tables: TablePair, attribute: Attribute) -> NumericColumns:
-    original, masked = _list_columns(tables, attribute)
-    column = NumericColumn(original.values)
-    return column, column if masked is original else NumericColumn(masked.values)
-
-
-def _rank_column(tables: TablePair, attribute: Attribute) -> NumericColumns:
-    original, masked = _list_columns(tables, attribute)
-    ranks = NumericColumn(original.compute_ranks())
-    return ranks, ranks if masked is original else NumericColumn(masked.compute_ranks())
 
 
 def _summary(measure: Measure, changes: list[float], of: Callable[[list[float]], np.floating]) -> Estimate:

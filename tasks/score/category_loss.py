@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import math
 from itertools import combinations
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from tasks.microdata.estimate import Estimate
 from tasks.microdata.schema import CATEGORICAL, MEASURED, Attribute, Scale
@@ -24,7 +26,8 @@ MOST_CATEGORIES = 50  # of one attribute in a relation; the rarer ones count as 
 NO_CATEGORIES = "no categorical attribute was masked"
 NO_PAIR = "no pair of published attributes with a categorical one was masked, or varies"
 
-CodedColumn = tuple[Integers, Integers]  # of one attribute: classes of the original and of the released rows, 0 and up
+Classes = npt.NDArray[np.unsignedinteger[Any]]  # of rows, 0 and up: few, and so held in few bytes
+CodedColumn = tuple[Classes, Classes]  # of one attribute: of the original and of the released rows
 
 
 def categories_lost(tables: RowwiseTablePair) -> tuple[Estimate, ...]:
@@ -96,17 +99,18 @@ def _classes(tables: RowwiseTablePair, attribute: Attribute) -> CodedColumn:
         return _cut(before, limits), _cut(after, limits)
     codes = [values + 1 for values in tables.codes(attribute.name)]
     sizes = np.bincount(codes[0], minlength=int(max(map(np.max, codes))) + 1)
-    if np.count_nonzero(sizes) <= MOST_CATEGORIES:
-        return codes[0], codes[1]
-    frequent = np.argsort(-sizes, kind="stable")[: MOST_CATEGORIES - 1]
-    position = np.full(len(sizes), MOST_CATEGORIES - 1, dtype=np.int64)
-    position[frequent] = np.arange(MOST_CATEGORIES - 1)
+    position = np.arange(len(sizes))
+    if np.count_nonzero(sizes) > MOST_CATEGORIES:
+        frequent = np.argsort(-sizes, kind="stable")[: MOST_CATEGORIES - 1]
+        position = np.full(len(sizes), MOST_CATEGORIES - 1)
+        position[frequent] = np.arange(MOST_CATEGORIES - 1)
+    position = position.astype(np.min_scalar_type(int(position.max())))
     return position[codes[0]], position[codes[1]]
 
 
-def _cut(values: Floats, limits: Floats) -> Integers:
+def _cut(values: Floats, limits: Floats) -> Classes:
     """The class of each value: at or below the first limit, and so on; the missing have one of their own."""
-    found = np.zeros(len(values), dtype=np.int64)
+    found = np.zeros(len(values), dtype=np.uint8)
     for limit in limits:  # fewer than CLASSES
         found += values > limit
     found[np.isnan(values)] = len(limits) + 1
@@ -120,9 +124,11 @@ def _strengths(one: CodedColumn, other: CodedColumn, weights: tuple[Floats | Non
     return math.sqrt(min(before / degrees, 1.0)), math.sqrt(min(after / degrees, 1.0))
 
 
-def _phi_squared(one: Integers, other: Integers, weights: Floats | None) -> float:
+def _phi_squared(one: Classes, other: Classes, weights: Floats | None) -> float:
     columns = int(other.max()) + 1
-    table = np.bincount(one * columns + other, weights=weights, minlength=(int(one.max()) + 1) * columns).reshape(-1, columns)
+    table = np.bincount(
+        one.astype(np.int64) * columns + other, weights=weights, minlength=(int(one.max()) + 1) * columns
+    ).reshape(-1, columns)
     total = table.sum()
     if not total > 0:
         return 0.0
