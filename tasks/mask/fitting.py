@@ -63,12 +63,13 @@ def extract_varying_positions(data: Microdata, schema: Schema, name: str, where:
         what = f"`{name}` holds whole numbers of 16 digits and more, of which not all can be told apart in calculations"
         remedy = "declare it a code if it numbers something; else record it in larger units"
         raise InputError("too-large", location, what, "whole numbers between -2^53 and 2^53", remedy)
-    refuse_constant(len(np.unique(positions[~np.isnan(positions)])), name, location)
+    present = positions[~np.isnan(positions)]
+    refuse_constant(name, location, varies=len(present) > 0 and bool(present.min() < present.max()))
     return positions
 
 
-def refuse_constant(n_different: int, name: str, location: str) -> None:
+def refuse_constant(name: str, location: str, *, varies: bool) -> None:
     """InputError where an attribute to be masked shows fewer than two different values."""
-    if n_different < 2:
+    if not varies:
         what = f"all present values of `{name}` are equal: masking it would change nothing"
         raise InputError("constant-attribute", location, what, "at least two different values", "take it out of the step")

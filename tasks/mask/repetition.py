@@ -35,8 +35,8 @@ def infer_by_repeating_step(
     if also is not None:
         twins = joint_codes([twins, also], len(twins))
     believed = masked(create_mask_context(view))
-    images = joint_codes([twins, row_codes(believed, names)], believed.n)
-    certain = int(images.max(initial=0)) == int(twins.max(initial=0))
+    last = int(twins.max(initial=0))
+    certain = last == len(twins) - 1 or last == int(joint_codes([twins, row_codes(believed, names)], len(twins)).max(initial=0))
     rest = replace(knowledge.drop_attributes(names), believed=believed)
     return replace(rest, shown=(*rest.shown, EqualTo(names, None if certain else twins)))
 

@@ -6,10 +6,11 @@ import numpy as np
 from scipy.special import logsumexp
 
 from tasks.attack.neighbours.distances import compute_record_distance
+from tasks.attack.transparency.belief_conditions import arrange_knowledge
 from tasks.attack.transparency.best_images import intersect_conditions
 from tasks.attack.transparency.image_posterior import posterior
 from tasks.attack.transparency.scores import score_images
-from tasks.attack.transparency.transparency import arrange_knowledge, follow_steps, link_by_mechanism
+from tasks.attack.transparency.transparency import follow_steps, link_by_mechanism
 from tasks.mask.categories.pram import Pram
 from tasks.mask.methods import mask
 from tasks.mask.noise.noise import Noise

@@ -13,9 +13,10 @@ from scipy.stats import ttest_1samp
 from tasks.attack.methods import attack
 from tasks.attack.threat import Intruder
 from tasks.attack.transparency import estimated_evidence, sampled_tree
+from tasks.attack.transparency.belief_conditions import arrange_knowledge
 from tasks.attack.transparency.image_posterior import posterior
 from tasks.attack.transparency.intersection import arrange_conditions
-from tasks.attack.transparency.transparency import Transparency, arrange_knowledge, follow_steps, link_by_mechanism
+from tasks.attack.transparency.transparency import Transparency, follow_steps, link_by_mechanism
 from tasks.mask.categories.pram import Pram
 from tasks.mask.methods import mask
 from tasks.mask.noise.noise import Noise

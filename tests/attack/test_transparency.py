@@ -144,6 +144,16 @@ def test_joint_microaggregation_leaves_exactly_the_group(census):
         assert knowledge.unclear == ()
 
 
+def test_a_zero_below_zero_is_a_zero(table):
+    # 0.0 and -0.0 stand in one column: the records are not told apart by them, and nobody's own row is ruled out
+    zeros = np.array([0.0, -0.0, 0.0, -0.0, 1.5, 1.5])
+    original, schema = table({"x": [1.0, 2.0, 3.0, 7.0, 8.0, 9.0], "z": zeros})
+    done = mask(original, schema, (micro("x", k=3),), seed=SEED, path=())
+    links, _ = link_by_mechanism(original, done.data, schema, done.mechanisms, ("z",))
+    assert links.guesses(np.arange(6)).tie_sizes().tolist() == [4, 4, 4, 4, 2, 2]
+    assert not links.rules_out(np.arange(6), np.arange(6)).any()
+
+
 @pytest.mark.parametrize("partition", ["mdav", "v_mdav", "refined", "projection", "individual_ranking"])
 def test_every_partition_that_draws_nothing_is_repeated(table, partition):
     # row i is that of record i: the images are exactly the rows that show what row i shows

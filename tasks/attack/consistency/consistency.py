@@ -127,7 +127,7 @@ class Consistency(MechanismAttack):
     def run(self, context: AttackContext) -> AttackFindings:
         sample = None if context.sample is None else searching_records(context.truth.units, context.sample)
         links, names = _link_known_sample(context.files, prepare_following(context), sample)
-        estimates = describe_estimates(None if links.image_scores is None else links.image_scores.levels)
+        estimates = describe_estimates(links.evidence_levels)
         return AttackFindings(links, describe_exchanges(names) + estimates + describe_soundness(context))
 
 

@@ -61,7 +61,8 @@ class Links:
     small_sets: starts and found classes of the sound sets that hold few rows (as many as the attack was asked to write out);
         the others stand empty in it.
     conditions: what the sound sets follow from, by search and found class. image_scores: where laws are known, what speaks for
-        each found class by these conditions. listed_sets: the whole sound sets, starts and found
+        each found class by these conditions. evidence_levels: how well that is known of the rows that were looked at
+        (`transparency.estimated_evidence`). listed_sets: the whole sound sets, starts and found
         classes, where they are written out and follow from more than conditions.
     least, runner_up: shape (number of search classes,): the squared distance of what each is linked to, and that of the nearest
         found class it is not linked to (infinite where there is none); None where the links are not to the nearest.
@@ -78,6 +79,7 @@ class Links:
     small_sets: tuple[Integers, Integers] | None = None
     conditions: Conditions | None = None
     image_scores: ImageScores | None = None
+    evidence_levels: Integers | None = None
     listed_sets: tuple[Integers, Integers] | None = None
     least: Floats | None = None
     runner_up: Floats | None = None

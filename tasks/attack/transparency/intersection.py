@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -38,6 +38,20 @@ class Conditions:
     positions: Floats
     likelihoods: LikelihoodTables
     sizes: Integers
+
+    def select(self, records: Integers, rows: Integers) -> Conditions:
+        """The same for some of the distinct records and rows."""
+        return replace(
+            self,
+            begins=self.begins.take(records, axis=1),
+            ends=self.ends.take(records, axis=1),
+            shown=self.shown.take(rows, axis=1),
+            low=self.low[records],
+            high=self.high[records],
+            positions=self.positions[rows],
+            likelihoods=self.likelihoods.select(records, rows),
+            sizes=self.sizes[rows],
+        )
 
 
 class ArrangedConditions(NamedTuple):

@@ -8,7 +8,7 @@ the record's own.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -42,6 +42,17 @@ class LikelihoodTables:
     def any(self) -> bool:
         """Is the law of any attribute known?"""
         return bool(self.own_at.shape[1] + self.own_coordinates.shape[1])
+
+    def select(self, records: Integers, rows: Integers) -> LikelihoodTables:
+        """The same for some of the distinct records and rows."""
+        return replace(
+            self,
+            own_at=self.own_at[records],
+            shown_at=self.shown_at[rows],
+            records=self.records[records],
+            own_coordinates=self.own_coordinates[records],
+            shown_coordinates=self.shown_coordinates[rows],
+        )
 
 
 def create_likelihoods(

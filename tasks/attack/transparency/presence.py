@@ -7,11 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from tasks.attack.simulated.presence import compare_by_simulation
+from tasks.attack.transparency.belief_conditions import arrange_knowledge
 from tasks.attack.transparency.estimated_evidence import describe_estimates
 from tasks.attack.transparency.image_posterior import sum_weights
 from tasks.attack.transparency.image_trees import compute_reach
 from tasks.attack.transparency.scores import score_images
-from tasks.attack.transparency.transparency import arrange_knowledge, follow_steps, why_lost
+from tasks.attack.transparency.transparency import follow_steps, why_lost
 from tasks.mask.methods import Mechanism
 from tasks.microdata.errors import NotApplicable, NotFollowed
 from tasks.microdata.schema import Schema

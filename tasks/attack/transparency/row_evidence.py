@@ -45,26 +45,15 @@ def find_kinds(conditions: Conditions) -> ConditionKinds:
     of_record = joint_codes(asked, conditions.begins.shape[1])
     of_row = joint_codes(chain(conditions.shown, _rank(conditions.positions), laws.shown_at.T), conditions.shown.shape[1])
     record, row = find_first_rows(of_record), find_first_rows(of_row)
+    reduced = conditions.select(record, row)
     likelihoods = replace(
-        laws,
-        own_at=np.ascontiguousarray(laws.own_at[record]),
-        shown_at=np.ascontiguousarray(laws.shown_at[row]),
+        reduced.likelihoods,
         records=np.bincount(of_record, weights=laws.records).astype(np.float64),
         own_coordinates=np.empty((len(record), 0)),
         shown_coordinates=np.empty((len(row), 0)),
     )
-    reduced = replace(
-        conditions,
-        begins=conditions.begins[:, record],
-        ends=conditions.ends[:, record],
-        shown=conditions.shown[:, row],
-        low=conditions.low[record],
-        high=conditions.high[record],
-        positions=conditions.positions[row],
-        likelihoods=likelihoods,
-        sizes=np.bincount(of_row, weights=conditions.sizes).astype(np.int64),
-    )
-    return ConditionKinds(reduced, of_record, of_row)
+    sizes = np.bincount(of_row, weights=conditions.sizes).astype(np.int64)
+    return ConditionKinds(replace(reduced, likelihoods=likelihoods, sizes=sizes), of_record, of_row)
 
 
 def _code_list(begins: Integers, ends: Integers, allowed: Integers) -> Integers:

@@ -13,28 +13,27 @@ from pydantic import Field
 from tasks.attack.base import AttackContext, AttackDescription, AttackFindings, AttackTraits, Files, Gaps
 from tasks.attack.descriptions import DataKnowledge, describe_unclear_attributes
 from tasks.attack.mechanism_attack import MechanismAttack, describe_soundness, prepare_following
-from tasks.attack.neighbours.record_comparison import Comparison, create_comparison
+from tasks.attack.neighbours.record_comparison import Comparison
 from tasks.attack.outcomes.bounded import OnlyBounded
 from tasks.attack.outcomes.links import Links
+from tasks.attack.transparency.belief_conditions import arrange_knowledge
 from tasks.attack.transparency.best_images import intersect_conditions
 from tasks.attack.transparency.estimated_evidence import describe_estimates
 from tasks.attack.transparency.global_matching import assign_likeliest_rows
 from tasks.attack.transparency.image_marginals import Marginals, compute_marginals
 from tasks.attack.transparency.image_posterior import posterior
 from tasks.attack.transparency.intersection import Conditions
-from tasks.attack.transparency.likelihood import create_likelihoods
 from tasks.attack.transparency.scores import score_images
-from tasks.attack.transparency.whitening import as_if_blurred, whiten_positions
+from tasks.attack.transparency.searched_part import FoundImages, find_searched_part
 from tasks.mask.external_release.released import Undeclared
-from tasks.mask.intruder_belief import Belief, EqualTo, InInterval
+from tasks.mask.intruder_belief import Belief
 from tasks.mask.methods import Mechanism, infer_belief
 from tasks.mask.ranks.rank_jitter import RankJitter
 from tasks.mask.ranks.rank_swapping import RankSwapping
-from tasks.microdata.codes import find_first_rows, joint_codes
 from tasks.microdata.errors import AttackFailed, InputError, NotApplicable, NotFollowed
 from tasks.microdata.schema import Schema
 from tasks.microdata.spec import Percent, Public
-from tasks.microdata.table import Floats, Integers, Microdata, encode_jointly
+from tasks.microdata.table import Booleans, Integers, Microdata
 from tasks.microdata.units import person_key
 from tasks.microdata.words import join_with_and
 
@@ -138,10 +137,12 @@ class Transparency(MechanismAttack):
         )
         if self.matching != "likeliest" and not (complete and certain):
             raise NotApplicable("one to one, they have to know that all their records are in the release")
-        links, knowledge = link_by_mechanism(*context.files, **how, matching=self.matching, window_at_most=self.window_at_most)
+        links, knowledge = link_by_mechanism(
+            *context.files, **how, matching=self.matching, window_at_most=self.window_at_most, only_links=not self.probabilities
+        )
         conclusions = self.probabilities and context.held is None and certain and (complete or how["present"] is not None)
         links = replace(links, posterior=(links.posterior or posterior(links, how["searching"])) if conclusions else None)
-        estimates = describe_estimates(None if links.image_scores is None else links.image_scores.levels)
+        estimates = describe_estimates(links.evidence_levels)
         remark = describe_unclear_attributes(knowledge) + estimates + describe_soundness(context)
         if knowledge.lost:
             raise OnlyBounded(why_lost(context.mechanisms, knowledge.lost), links, remark=remark)
@@ -171,6 +172,7 @@ def link_by_mechanism(
     narrow: Narrow | None = None,
     n_records: int | None = None,
     window_at_most: float | None = None,
+    only_links: bool = False,
 ) -> tuple[Links, Belief]:
     """Link each record to the likeliest rows among those that can be its image, and of these to the nearest.
 
@@ -200,6 +202,8 @@ def link_by_mechanism(
     window_at_most: as in `Transparency`; the windows of the steps are then not used.
     n_records: of the source, m at least; default: they hold all of them. Somebody who has a share repeats nothing that depends
     on all.
+    only_links: nothing is asked of the image scores. Of a large table then only the rows are looked at that can have to do with
+    the wanted records (`find_searched_part`).
 
     Returns the links, with the sizes of the intersections (sound: the true row is never left out if every record is in the
     release and the steps are those that were applied), and what was concluded of each attribute, with those of which nobody
@@ -244,25 +248,45 @@ def link_by_mechanism(
     sought = np.isin(followed, who) & (True if searching is None else np.isin(followed, searching))
     kinds = both.own_of_record[sought]
     wanted = np.bincount(kinds, minlength=len(both.own)) > 0
-    whole = score_images(conditions, searching=wanted if matching == "likeliest" else None)
-    starts, classes, sizes, small = intersect_conditions(both, conditions, whole, searching=wanted, few=few)
-    without_image = (sizes == 0)[both.own_of_record][wanted[both.own_of_record]]
+    in_part = only_links and narrow is None and matching != "one_to_one"
+    part = find_searched_part(both, conditions, wanted) if in_part else None
+    if part is None:
+        found = _find_images(both, conditions, wanted, few, matching)
+    else:
+        found = part.expand_images(_find_images(part.both, part.conditions, wanted[part.records], few, matching), both)
+    without_image = (found.sizes == 0)[both.own_of_record][wanted[both.own_of_record]]
     n_absent = n_records - masked.n if original.n == n else 0  # at most so many of their records can be
     if without_image.sum() > n_absent:
         share = float(without_image.mean())
         raise AttackFailed(
             f"no released row can be the image of {share:.2%} of the records: the stated steps are not those that were applied"
         )
-    held: Marginals | None = None
+    by_law = conditions.likelihoods.any
+    links = Links(
+        both.shown_of_row,
+        both.own_of_record if len(followed) == len(who) else both.own_of_record[who],
+        found.starts,
+        found.classes,
+        found.sizes,
+        found.small,
+        conditions,
+        found.scores if by_law and part is None else None,
+        evidence_levels=found.scores.levels if by_law else None,
+        posterior=found.marginals,
+    )
+    return (links if present is None else links.expand_links(present, n)), knowledge
+
+
+def _find_images(both: Comparison, conditions: Conditions, searching: Booleans, few: int, matching: Matching) -> FoundImages:
+    whole = score_images(conditions, searching=searching if matching == "likeliest" else None)
+    starts, classes, sizes, small = intersect_conditions(both, conditions, whole, searching=searching, few=few)
+    marginals: Marginals | None = None
     if matching == "one_to_one":
         starts, classes = assign_likeliest_rows(both, conditions, whole)
     elif matching == "marginals":
-        held = compute_marginals(both, whole)
-        starts, classes = held.likeliest(both)
-    weighed = whole if conditions.likelihoods.any else None
-    own = both.own_of_record if len(followed) == len(who) else both.own_of_record[who]
-    links = Links(both.shown_of_row, own, starts, classes, sizes, small, conditions, weighed, posterior=held)
-    return (links if present is None else links.expand_links(present, n)), knowledge
+        marginals = compute_marginals(both, whole)
+        starts, classes = marginals.likeliest(both)
+    return FoundImages(starts, classes, sizes, small, whole, marginals)
 
 
 def follow_steps(
@@ -287,14 +311,6 @@ def follow_steps(
         raise AttackFailed(f"a masking step cannot be repeated on the intruder's records ({error.code})") from error
 
 
-def arrange_knowledge(
-    original: Microdata, masked: Microdata, schema: Schema, knows: tuple[str, ...], knowledge: Belief
-) -> tuple[Comparison, Conditions]:
-    """What was concluded of the records, as conditions on the distinct released rows."""
-    both = _ignore_randomised_attributes(create_comparison(original, masked, schema, knows, "release"), knowledge, knows)
-    return both, _conditions(knowledge, masked, schema, both)
-
-
 def why_lost(mechanisms: tuple[Mechanism, ...], lost: tuple[str, ...]) -> str:
     """Why nobody can follow what the steps did to some attributes."""
     undeclared = {name for step in mechanisms if isinstance(step, Undeclared) for name in step.target_attributes}
@@ -303,78 +319,3 @@ def why_lost(mechanisms: tuple[Mechanism, ...], lost: tuple[str, ...]) -> str:
     conclusions = [f"nobody declared how the table was masked in {join_with_and(unknown)}"] if unknown else []
     conclusions += [f"what the steps did to {join_with_and(hidden)} cannot be followed: {steps}"] if hidden else []
     return "; ".join(conclusions)
-
-
-def _ignore_randomised_attributes(both: Comparison, knowledge: Belief, knows: tuple[str, ...]) -> Comparison:
-    """The comparison without the attributes of which a law is known: their distance adds nothing to it."""
-    randomised = {name for likelihood in knowledge.likelihoods for name in likelihood.names}
-    randomised |= {name for part in knowledge.blurred for name in part.names}
-    weight = np.where([name in randomised for name in knows], 0.0, both.weight)
-    return replace(both, columns=replace(both.columns, weight=weight))
-
-
-def _conditions(knowledge: Belief, masked: Microdata, schema: Schema, both: Comparison) -> Conditions:
-    """What is concluded, for the distinct records and the distinct released rows of the comparison."""
-    record, row = find_first_rows(both.own_of_record), find_first_rows(both.shown_of_row)
-    options = [_options(part, knowledge.believed, masked) for part in _together(knowledge)]
-    between = [part for part in knowledge.between if _excludes(part, masked.positions(schema[part.name]))]
-    return Conditions(
-        begins=np.stack([begins[record] for begins, _, _, _ in options]),
-        ends=np.stack([ends[record] for _, ends, _, _ in options]),
-        allowed=tuple(allowed for _, _, allowed, _ in options),
-        shown=np.stack([codes[row] for _, _, _, codes in options]),
-        low=_columns([part.low[record] for part in between], len(record)),
-        high=_columns([part.high[record] for part in between], len(record)),
-        positions=_columns([masked.positions(schema[part.name])[row] for part in between], len(row)),
-        likelihoods=create_likelihoods(
-            knowledge.likelihoods, _places(knowledge, both), record, row, np.bincount(both.own_of_record)
-        ),
-        sizes=np.bincount(both.shown_of_row),
-    )
-
-
-def _excludes(part: InInterval, positions: Floats) -> bool:
-    """Is any row outside the interval of any record? Else looking at it would only take time."""
-    if np.isnan(part.low).any() or np.isnan(positions).any():
-        return True
-    ends = positions.min(initial=np.inf), positions.max(initial=-np.inf)
-    return bool((part.low > ends[0]).any() or (part.high < ends[1]).any())
-
-
-def _places(knowledge: Belief, both: Comparison) -> tuple[Floats, Floats]:
-    """Where all records and all released rows stand, in coordinates in which all noise is independent with variance 1."""
-    if not knowledge.blurred:
-        return np.empty((len(both.own_of_record), 0)), np.empty((len(both.shown_of_row), 0))
-    lawful = {name for likelihood in knowledge.likelihoods for name in likelihood.names} | {
-        name for part in knowledge.blurred for name in part.names
-    }
-    lawless = {*knowledge.unclear, *(part.name for part in knowledge.bounds)} - lawful
-    beside = [j for j, name in enumerate(knowledge.believed.names) if name in lawless]
-    parts = [*(whiten_positions(part) for part in knowledge.blurred), as_if_blurred(both, beside)]
-    own, shown = (np.column_stack(of_all) for of_all in zip(*parts, strict=True))
-    return own, shown
-
-
-def _together(knowledge: Belief) -> list[EqualTo]:
-    """The parts of what is shown, all that is certain joined into one; the first part is what rows are looked up by."""
-    certain = tuple(name for part in knowledge.shown if part.certain for name in part.names)
-    uncertain = [part for part in knowledge.shown if not part.certain]
-    if uncertain and not certain:
-        return uncertain
-    return [EqualTo(certain), *uncertain]
-
-
-def _options(part: EqualTo, believed: Microdata, masked: Microdata) -> tuple[Integers, Integers, Integers, Integers]:
-    """Where the codes allowed for each record begin and end, those codes, and the code of each released row."""
-    coded = (encode_jointly(believed.column(name), masked.column(name)) for name in part.names)
-    codes = joint_codes((np.concatenate(pair) for pair in coded), believed.n + masked.n)
-    if part.twins is None:
-        return codes[: believed.n], codes[: believed.n] + 1, np.arange(int(codes.max(initial=-1)) + 1), codes[believed.n :]
-    pairs = find_first_rows(joint_codes([part.twins, codes[: believed.n]], believed.n))  # each once, in their order
-    ends = np.cumsum(np.bincount(part.twins[pairs], minlength=int(part.twins.max(initial=-1)) + 1))
-    begins = np.concatenate([[0], ends[:-1]])
-    return begins[part.twins], ends[part.twins], codes[pairs], codes[believed.n :]
-
-
-def _columns(columns: list[Floats], n: int) -> Floats:
-    return np.ascontiguousarray(np.column_stack(columns)) if columns else np.empty((n, 0))

@@ -43,7 +43,8 @@ def stack_tables(originals: Microdata, released: Microdata) -> Microdata:
 
 
 def _nearest_shown(values: Floats, released: Floats) -> Floats:
-    shown = np.unique(released[~np.isnan(released)])
+    ascending = np.sort(released[~np.isnan(released)])
+    shown = ascending[np.append(True, ascending[1:] != ascending[:-1])[: len(ascending)]]
     if len(shown) == 0:
         return values
     position = np.searchsorted(shown, values)

@@ -92,7 +92,7 @@ def _nominal(site: MaskContext, attribute: Attribute, aggregate: Aggregate, *, s
     (codes,) = encode_jointly(site.data.column(name))
     found = pc.unique(site.data.column(name).drop_null())
     categories = found.take(pc.sort_indices(found))
-    refuse_constant(len(categories), name, location)
+    refuse_constant(name, location, varies=len(categories) > 1)
     if len(categories) > MOST_CATEGORIES:
         what = f"`{name}` has {len(categories):,} categories"
         remedy = "group its categories before (recoding), or take it out of the step"

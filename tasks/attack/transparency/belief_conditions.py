@@ -1,0 +1,106 @@
+"""What was concluded of the records, as conditions on the released rows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tasks.attack.neighbours.record_comparison import Comparison, create_comparison
+from tasks.attack.transparency.intersection import Conditions
+from tasks.attack.transparency.likelihood import create_likelihoods
+from tasks.attack.transparency.whitening import as_if_blurred, whiten_positions
+from tasks.mask.intruder_belief import Belief, EqualTo, InInterval
+from tasks.microdata.codes import find_first_rows, joint_codes
+from tasks.microdata.schema import Schema
+from tasks.microdata.table import Floats, Integers, Microdata, encode_jointly
+
+
+def arrange_knowledge(
+    original: Microdata, masked: Microdata, schema: Schema, knows: tuple[str, ...], knowledge: Belief
+) -> tuple[Comparison, Conditions]:
+    """What was concluded of the records, as conditions on the distinct released rows."""
+    both = _ignore_randomised_attributes(create_comparison(original, masked, schema, knows, "release"), knowledge, knows)
+    return both, _conditions(knowledge, masked, schema, both)
+
+
+def _ignore_randomised_attributes(both: Comparison, knowledge: Belief, knows: tuple[str, ...]) -> Comparison:
+    """The comparison without the attributes of which a law is known: their distance adds nothing to it."""
+    randomised = {name for likelihood in knowledge.likelihoods for name in likelihood.names}
+    randomised |= {name for part in knowledge.blurred for name in part.names}
+    weight = np.where([name in randomised for name in knows], 0.0, both.weight)
+    return replace(both, columns=replace(both.columns, weight=weight))
+
+
+def _conditions(knowledge: Belief, masked: Microdata, schema: Schema, both: Comparison) -> Conditions:
+    """What is concluded, for the distinct records and the distinct released rows of the comparison."""
+    record, row = find_first_rows(both.own_of_record), find_first_rows(both.shown_of_row)
+    options = [_options(part, knowledge.believed, masked) for part in _together(knowledge)]
+    between = [part for part in knowledge.between if _excludes(part, masked.positions(schema[part.name]))]
+    return Conditions(
+        begins=np.stack([begins[record] for begins, _, _, _ in options]),
+        ends=np.stack([ends[record] for _, ends, _, _ in options]),
+        allowed=tuple(allowed for _, _, allowed, _ in options),
+        shown=np.stack([codes[row] for _, _, _, codes in options]),
+        low=_columns([part.low[record] for part in between], len(record)),
+        high=_columns([part.high[record] for part in between], len(record)),
+        positions=_columns([masked.positions(schema[part.name])[row] for part in between], len(row)),
+        likelihoods=create_likelihoods(
+            knowledge.likelihoods, _places(knowledge, both), record, row, np.bincount(both.own_of_record)
+        ),
+        sizes=np.bincount(both.shown_of_row),
+    )
+
+
+def _excludes(part: InInterval, positions: Floats) -> bool:
+    """Is any row outside the interval of any record? Else looking at it would only take time."""
+    if np.isnan(part.low).any() or np.isnan(positions).any():
+        return True
+    ends = positions.min(initial=np.inf), positions.max(initial=-np.inf)
+    return bool((part.low > ends[0]).any() or (part.high < ends[1]).any())
+
+
+def _places(knowledge: Belief, both: Comparison) -> tuple[Floats, Floats]:
+    """Where all records and all released rows stand, in coordinates in which all noise is independent with variance 1."""
+    if not knowledge.blurred:
+        return np.empty((len(both.own_of_record), 0)), np.empty((len(both.shown_of_row), 0))
+    lawful = {name for likelihood in knowledge.likelihoods for name in likelihood.names} | {
+        name for part in knowledge.blurred for name in part.names
+    }
+    lawless = {*knowledge.unclear, *(part.name for part in knowledge.bounds)} - lawful
+    beside = [j for j, name in enumerate(knowledge.believed.names) if name in lawless]
+    parts = [*(whiten_positions(part) for part in knowledge.blurred), as_if_blurred(both, beside)]
+    own, shown = (np.column_stack(of_all) for of_all in zip(*parts, strict=True))
+    return own, shown
+
+
+def _together(knowledge: Belief) -> list[EqualTo]:
+    """The parts of what is shown, all that is certain joined into one; the first part is what rows are looked up by."""
+    certain = tuple(name for part in knowledge.shown if part.certain for name in part.names)
+    uncertain = [part for part in knowledge.shown if not part.certain]
+    if uncertain and not certain:
+        return uncertain
+    return [EqualTo(certain), *uncertain]
+
+
+def _options(part: EqualTo, believed: Microdata, masked: Microdata) -> tuple[Integers, Integers, Integers, Integers]:
+    """Where the codes allowed for each record begin and end, those codes, and the code of each released row."""
+    coded = (encode_jointly(*(_merge_zeros(table.column(name)) for table in (believed, masked))) for name in part.names)
+    codes = joint_codes((np.concatenate(pair) for pair in coded), believed.n + masked.n)
+    if part.twins is None:
+        return codes[: believed.n], codes[: believed.n] + 1, np.arange(int(codes.max(initial=-1)) + 1), codes[believed.n :]
+    pairs = find_first_rows(joint_codes([part.twins, codes[: believed.n]], believed.n))  # each once, in their order
+    ends = np.cumsum(np.bincount(part.twins[pairs], minlength=int(part.twins.max(initial=-1)) + 1))
+    begins = np.concatenate([[0], ends[:-1]])
+    return begins[part.twins], ends[part.twins], codes[pairs], codes[believed.n :]
+
+
+def _merge_zeros(column: pa.Array) -> pa.Array:
+    """0.0 in place of -0.0, which numbers that were computed can differ in."""
+    return pc.add(column, 0.0) if pa.types.is_floating(column.type) else column
+
+
+def _columns(columns: list[Floats], n: int) -> Floats:
+    return np.ascontiguousarray(np.column_stack(columns)) if columns else np.empty((n, 0))
