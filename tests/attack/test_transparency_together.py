@@ -14,6 +14,7 @@ from scipy.stats import norm
 from tasks.attack.methods import attack
 from tasks.attack.plan import check_attacks, default_attacks
 from tasks.attack.threat import Intruder
+from tasks.attack.transparency import image_marginals
 from tasks.attack.transparency.transparency import Transparency, link_by_mechanism
 from tasks.mask.categories.pram import Pram
 from tasks.mask.methods import mask
@@ -21,7 +22,7 @@ from tasks.mask.noise.noise import Noise
 from tasks.mask.ranks.rank_swapping import RankSwapping
 from tasks.mask.sampling import Sampling
 from tasks.microdata.alignment import Alignment
-from tasks.microdata.errors import InputError, NotApplicable
+from tasks.microdata.errors import InputError, NotApplicable, NotFollowed
 from tasks.microdata.schema import Scale
 from tasks.microdata.table import Microdata
 
@@ -193,3 +194,15 @@ def test_beyond_the_size_of_a_full_matrix_it_is_still_the_likeliest(table):
     guesses = linked(original, done.data, schema, done.mechanisms).guesses(np.arange(n))
     found = np.argsort(guesses.class_of_row)[guesses.classes]
     assert log[np.arange(n), found].sum() == pytest.approx(best, rel=1e-6)
+
+
+def test_too_many_pairs_are_refused_before_all_rows_are_weighed(monkeypatch, table):
+    rng = np.random.default_rng(2)
+    original, schema = table({"a": rng.normal(size=40_000)})
+    done = mask(original, schema, (noise("a", percent=100.0),), seed=SEED, path=())
+    estimated = []
+    monkeypatch.setattr(image_marginals, "MANY", 1_000)
+    monkeypatch.setattr("tasks.attack.transparency.scores.complete_scores", lambda whole, records: estimated.append(whole))
+    with pytest.raises(NotFollowed, match="12,000,000 pairs of records and rows are possible"):
+        linked(original, done.data, schema, done.mechanisms, matching="marginals")
+    assert not estimated

@@ -11,11 +11,16 @@ from tasks.attack.linkage.pair_marginals import compute_pair_marginals as jointl
 from tasks.attack.neighbours.distances import compute_record_distance
 from tasks.attack.neighbours.record_comparison import Comparison
 from tasks.attack.neighbours.ties import TIE, ensure_capacity
-from tasks.attack.transparency.scores import MISSING, UNBOUNDED, ImageScores, find_likely_images
+from tasks.attack.transparency.intersection import Conditions
+from tasks.attack.transparency.scores import MISSING, UNBOUNDED, ImageScores, find_likely_images, score_images
 from tasks.microdata.compiled import njit
 from tasks.microdata.errors import NotFollowed
-from tasks.microdata.table import Floats, Integers
+from tasks.microdata.table import Booleans, Floats, Integers
 
+MANY = 100_000  # distinct records, of which some are looked at before all
+LOOKED_AT = 1_000
+_CLEARLY = 4  # times as many pairs as can be weighed
+TOO_MANY_PAIRS = f"more than {MOST_PAIRS_JOINTLY:,} pairs of records and rows are possible: too many to weigh together"
 _LOST = 30.0  # a row e^-30 times as probable as a record's likeliest is left out
 _EQUAL = 1 - 1e-6
 
@@ -70,11 +75,9 @@ def compute_marginals(both: Comparison, whole: ImageScores) -> Marginals:
     Cost: that of the attack, and of up to 100 rounds over the pairs. Source: as of `linkage.pair_marginals`.
     Example: records that can be rows {1}, {1, 2}: the second is row 2 for certain.
     """
-    starts, positions, weight = _pairs(whole, MOST_PAIRS_JOINTLY)
+    starts, positions, weight = _pairs(whole, MOST_PAIRS_JOINTLY, np.ones(len(both.own), dtype=bool))
     if len(starts) == 0:
-        raise NotFollowed(
-            f"more than {MOST_PAIRS_JOINTLY:,} pairs of records and rows are possible: too many to weigh together"
-        )
+        raise NotFollowed(TOO_MANY_PAIRS)
     rows, n = whole.rows[positions], len(both.own_of_record)
     order = np.lexsort((rows, np.repeat(np.arange(len(starts) - 1), np.diff(starts))))
     pairs = WeighedPairs(starts, rows[order], weight[order])
@@ -83,14 +86,35 @@ def compute_marginals(both: Comparison, whole: ImageScores) -> Marginals:
     return Marginals(pairs, chance, both.own_of_record, both.shown_of_row, largest)
 
 
+def refuse_too_many_pairs(conditions: Conditions) -> None:
+    """Raises NotFollowed where 1,000 of the records have so many possible images that `compute_marginals` would raise it.
+
+    What speaks for the rows of a large table with noise is estimated, here for the images of these records alone: that of all
+    rows would take long, and in vain. Whether a few times the number of pairs is too many is left to `compute_marginals`.
+    """
+    records = conditions.likelihoods.records
+    if len(records) <= MANY or not conditions.likelihoods.own_coordinates.shape[1]:
+        return
+    some = np.zeros(len(records), dtype=bool)
+    some[np.arange(LOOKED_AT) * len(records) // LOOKED_AT] = True
+    starts, _, _ = _pairs(score_images(conditions, searching=some), np.iinfo(np.int64).max, some)
+    if starts[-1] / LOOKED_AT * len(records) > _CLEARLY * MOST_PAIRS_JOINTLY:
+        raise NotFollowed(TOO_MANY_PAIRS)
+
+
 @njit(missing=MISSING, infinite=UNBOUNDED)
-def _pairs(whole: ImageScores, most: int) -> tuple[Integers, Integers, Floats]:
-    """The possible images of each record that are not hopeless, and what speaks for each, at most 1; empty for too many."""
+def _pairs(whole: ImageScores, most: int, searching: Booleans) -> tuple[Integers, Integers, Floats]:
+    """The possible images of each record that searches and that are not hopeless, and what speaks for each, at most 1; empty
+    for too many.
+    """
     r = len(whole.conditions.own_at)
     starts, used = np.zeros(r + 1, dtype=np.int64), 0
     positions, weight = np.empty(16, dtype=np.int64), np.empty(16)
     possible, scores = np.empty(len(whole.sizes), dtype=np.int64), np.zeros(len(whole.sizes))
     for i in range(r):
+        starts[i + 1] = used
+        if not searching[i]:
+            continue
         n = find_likely_images(i, whole, _LOST, possible, scores)
         top = scores[:n].max() if n > 0 else 0.0
         for e in range(n):

@@ -20,7 +20,7 @@ from tasks.attack.transparency.belief_conditions import arrange_knowledge
 from tasks.attack.transparency.best_images import intersect_conditions
 from tasks.attack.transparency.estimated_evidence import describe_estimates
 from tasks.attack.transparency.global_matching import assign_likeliest_rows
-from tasks.attack.transparency.image_marginals import Marginals, compute_marginals
+from tasks.attack.transparency.image_marginals import Marginals, compute_marginals, refuse_too_many_pairs
 from tasks.attack.transparency.image_posterior import posterior
 from tasks.attack.transparency.intersection import Conditions
 from tasks.attack.transparency.scores import score_images
@@ -278,6 +278,8 @@ def link_by_mechanism(
 
 
 def _find_images(both: Comparison, conditions: Conditions, searching: Booleans, few: int, matching: Matching) -> FoundImages:
+    if matching == "marginals":
+        refuse_too_many_pairs(conditions)
     whole = score_images(conditions, searching=searching if matching == "likeliest" else None)
     starts, classes, sizes, small = intersect_conditions(both, conditions, whole, searching=searching, few=few)
     marginals: Marginals | None = None
