@@ -30,11 +30,11 @@ from tasks.mask.intruder_belief import Belief, EqualTo, InInterval
 from tasks.mask.methods import Mechanism, infer_belief
 from tasks.mask.ranks.rank_jitter import RankJitter
 from tasks.mask.ranks.rank_swapping import RankSwapping
-from tasks.microdata.codes import find_first_rows, joint_codes
+from tasks.microdata.codes import find_first_rows, joint_codes, row_codes
 from tasks.microdata.errors import AttackFailed, InputError, NotApplicable, NotFollowed
 from tasks.microdata.schema import Schema
 from tasks.microdata.spec import Percent, Public
-from tasks.microdata.table import Floats, Integers, Microdata, encode_jointly
+from tasks.microdata.table import Floats, Integers, Microdata, encode_jointly, holds_same_values
 from tasks.microdata.units import person_key
 from tasks.microdata.words import join_with_and
 
@@ -240,7 +240,10 @@ def link_by_mechanism(
     original = original.take(followed)
     both, conditions = arrange_knowledge(original, masked, schema, knows, knowledge)
     conditions = conditions if narrow is None else narrow(both, conditions, knowledge)
-    sought = np.isin(followed, who if searching is None else np.intersect1d(who, searching))
+    is_held, is_wanted = np.zeros(n, dtype=bool), np.full(n, searching is None)
+    is_held[who] = True
+    is_wanted[searching if searching is not None else who] = True
+    sought = (is_held & is_wanted)[followed]
     kinds = both.own_of_record[sought]
     wanted = np.bincount(kinds, minlength=len(both.own)) > 0
     whole = score_images(conditions, searching=wanted if matching == "likeliest" else None)
@@ -365,12 +368,21 @@ def _together(knowledge: Belief) -> list[EqualTo]:
 
 def _options(part: EqualTo, believed: Microdata, masked: Microdata) -> tuple[Integers, Integers, Integers, Integers]:
     """Where the codes allowed for each record begin and end, those codes, and the code of each released row."""
-    coded = [encode_jointly(believed.column(name), masked.column(name)) for name in part.names]
-    codes = joint_codes([np.concatenate(pair) for pair in coded], believed.n + masked.n)
-    pairs = find_first_rows(joint_codes([part.twins, codes[: believed.n]], believed.n))  # each once, in their order
+    own, shown = _encode_rows(part.names, believed, masked)
+    pairs = find_first_rows(joint_codes([part.twins, own], believed.n))  # each once, in their order
     ends = np.cumsum(np.bincount(part.twins[pairs], minlength=int(part.twins.max(initial=-1)) + 1))
     begins = np.concatenate([[0], ends[:-1]])
-    return begins[part.twins], ends[part.twins], codes[pairs], codes[believed.n :]
+    return begins[part.twins], ends[part.twins], own[pairs], shown
+
+
+def _encode_rows(names: tuple[str, ...], believed: Microdata, masked: Microdata) -> tuple[Integers, Integers]:
+    """Equal numbers for rows of either table that are equal in all of `names`, in the order of the rows."""
+    if names and all(holds_same_values(believed.column(name), masked.column(name)) for name in names):
+        codes = row_codes(masked, names)
+        return codes, codes
+    coded = [encode_jointly(believed.column(name), masked.column(name)) for name in names]
+    codes = joint_codes([np.concatenate(pair) for pair in coded], believed.n + masked.n)
+    return codes[: believed.n], codes[believed.n :]
 
 
 def _columns(columns: list[Floats], n: int) -> Floats:
