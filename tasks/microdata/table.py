@@ -196,8 +196,7 @@ def holds_same_values(column: pa.Array, other: pa.Array) -> bool:
         return bool(column.equals(other))
     if column.null_count or other.null_count:
         return False
-    numbers = (np.asarray(one).view(np.int64) for one in (column, other))
-    return bool(np.array_equal(*numbers))
+    return np.array_equal(np.asarray(column).view(np.int64), np.asarray(other).view(np.int64))
 
 
 def _create_array(values: Sequence[object] | npt.NDArray[np.generic] | pa.Array) -> pa.Array:

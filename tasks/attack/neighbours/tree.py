@@ -43,7 +43,8 @@ def find_embedding(queries: Floats, searched: Floats, columns: ComparedColumns, 
     root = form.square_root[of_signed]
     root = root[:, root.any(axis=0)]
     numbers = [of if signed.all() else of[:, signed] for of in (queries, searched)]
-    scale = numbers[1].mean(axis=0), np.sqrt(columns.weight[signed]), root
+    centre = np.array([column.mean() for column in numbers[1].T])  # one by one: rounded alike however the numbers are stored
+    scale = centre, np.sqrt(columns.weight[signed]), root
     points, coordinates = ([_transform(of, *scale)] for of in numbers)
     if signed.all():
         return points[0], coordinates[0]
