@@ -51,7 +51,7 @@ from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.mask.methods import Masking, MaskResult, mask
 from tasks.mask.noise.noise import Noise
 from tasks.mask.ranks.rank_swapping import RankSwapping
-from tasks.microdata.alignment import Alignment
+from tasks.microdata.alignment import Alignment, invert_permutation
 from tasks.microdata.schema import Role, Schema
 from tasks.microdata.table import Integers, Microdata
 from tasks.microdata.units import find_units
@@ -94,7 +94,7 @@ class Masked:
 
     @property
     def alignment(self) -> Alignment:
-        return Alignment(self.done.record, np.argsort(self.done.order), self.source.n)
+        return Alignment(self.done.record, invert_permutation(self.done.order), self.source.n)
 
 
 def make_source(n: int, kind: Kind) -> Microdata:

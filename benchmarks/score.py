@@ -31,7 +31,7 @@ from tasks.mask.categories.pram import Pram
 from tasks.mask.methods import mask
 from tasks.mask.noise.noise import Noise
 from tasks.mask.outputs import Mechanisms
-from tasks.microdata.alignment import Alignment
+from tasks.microdata.alignment import Alignment, invert_permutation
 from tasks.microdata.estimate import Estimate
 from tasks.microdata.schema import Attribute, Role, Scale, Schema
 from tasks.microdata.table import Microdata
@@ -76,7 +76,7 @@ def make_table(n: int) -> Microdata:
 def make_release(n: int) -> tuple[Microdata, Microdata, Mechanisms, tuple[AttackResult, ...], Alignment]:
     table = make_table(n)
     masked = mask(table, SCHEMA, STEPS, seed=bytes(32), path=("benchmark",))
-    rows = Alignment(masked.record, np.argsort(masked.order), n)
+    rows = Alignment(masked.record, invert_permutation(masked.order), n)
     spec, everybody = DistanceLinkage(method="distance_linkage"), np.arange(n)
     knowing = Intruder("declared", (*NUMBERS[:5], "region")), Intruder("insider:spend", (*NUMBERS, "region"))
     results = (

@@ -38,7 +38,7 @@ from tasks.mask.strata import apply_in_strata, infer_in_strata, refuse_unfit_str
 from tasks.mask.value_bounds import ValueBounds
 from tasks.microdata.randomness import SEED_BYTES, stream
 from tasks.microdata.schema import Role, Schema
-from tasks.microdata.table import Integers, Microdata
+from tasks.microdata.table import Integers, Microdata, holds_same_values
 
 _AnyStep = (
     Microaggregation
@@ -253,11 +253,20 @@ def _view_before_masking(
     window_at_most: float | None,
 ) -> IntruderView:
     originals = match_column_types(originals, released)
-    precision = find_precision(stack_tables(originals, released.select(originals.names)), originals.names)
+    precision = _find_precision_of_both(originals, released)
     known = create_initial_belief(originals, complete=n_records == originals.n)
     for key in schema.find_by_role(Role.PERSON) if persons is not None else ():
         originals = Microdata(originals.arrow.append_column(key, persons))
     return IntruderView(known, originals, originals, released, schema, precision, released.n == n_records, window_at_most)
+
+
+def _find_precision_of_both(originals: Microdata, released: Microdata) -> PrecisionGrids:
+    """The precision of what either table shows of an attribute; of one that is equal in both that of one."""
+    same = tuple(name for name in originals.names if holds_same_values(originals.column(name), released.column(name)))
+    others = tuple(name for name in originals.names if name not in same)
+    both = stack_tables(originals.select(others), released.select(others)) if others else originals
+    grids = {**find_precision(originals, same), **find_precision(both, others)}
+    return {name: grids[name] for name in originals.names if name in grids}
 
 
 def describe() -> tuple[dict[str, str], ...]:

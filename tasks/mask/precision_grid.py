@@ -13,6 +13,7 @@ import numpy as np
 from tasks.microdata.table import DATE, MOMENT, SECONDS_OF_A_DAY, TIME, Floats, Microdata, to_stored_integers
 
 MOST_DECIMALS = 15
+_LOOKED_AT = 1024  # values first
 _WHOLE_IN_FLOAT = 2.0**53
 
 
@@ -44,7 +45,9 @@ def source_decimals(values: Floats) -> int:
     Cost: at most 16 passes over the column. Example: (1.0, 2.5, 10.25) shows 2; an empty column shows 0.
     """
     present = values[~np.isnan(values)]
-    return next((d for d in range(MOST_DECIMALS) if np.array_equal(round_to_decimals(present, d), present)), MOST_DECIMALS)
+    few = present[:_LOOKED_AT]  # mostly tell that decimals are too few
+    shows = (d for d in range(MOST_DECIMALS) if np.array_equal(round_to_decimals(few, d), few))
+    return next((d for d in shows if np.array_equal(round_to_decimals(present, d), present)), MOST_DECIMALS)
 
 
 def round_to_decimals(values: Floats, decimals: int) -> Floats:

@@ -15,7 +15,7 @@ from tasks.mask.methods import Masking, mask, resolve_steps
 from tasks.mask.outputs import ControlOutputs, KeptGroupsOutputs, MaskOutputs, Mechanisms, SetAsideOutputs
 from tasks.mask.personal_laws import is_personal, keep_laws
 from tasks.mask.pseudonyms import Stable, add_pseudonyms, derive_key
-from tasks.microdata.alignment import Alignment, RowAlignment
+from tasks.microdata.alignment import Alignment, RowAlignment, invert_permutation
 from tasks.microdata.randomness import stream
 from tasks.microdata.refs import RecordRef, TableRef
 from tasks.microdata.schema import Schema
@@ -60,7 +60,7 @@ def mask_table(
         keys["series"] = derive_key(pseudonym_secret(pseudonym_key), "series")
     identified = source.take(done.record[order])
     released = add_pseudonyms(done.data.take(order), identified, attributes, done.mechanisms, keys)
-    alignment = Alignment(done.record, np.argsort(order), source.n)
+    alignment = Alignment(done.record, invert_permutation(order), source.n)
     return _store_outputs(store, done.data, released, alignment, done.mechanisms, tuple(notes))
 
 

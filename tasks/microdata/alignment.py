@@ -39,9 +39,7 @@ class Alignment:
     @classmethod
     def complete_in(cls, order: Integers) -> Alignment:
         """Every record is released; `order[i]` is the record in row i of the released file."""
-        position = np.empty(len(order), dtype=np.int64)
-        position[order] = np.arange(len(order))
-        return cls(np.arange(len(order), dtype=np.int64), position, len(order))
+        return cls(np.arange(len(order), dtype=np.int64), invert_permutation(order), len(order))
 
     @classmethod
     def from_table(cls, table: Microdata, n_records: int) -> Alignment:
@@ -79,7 +77,7 @@ class Alignment:
     @property
     def order(self) -> Integers:
         """Shape (m,): the masked row that stands in each row of the released file."""
-        return np.argsort(self.position)
+        return invert_permutation(self.position)
 
 
 @dataclass(frozen=True)
@@ -107,7 +105,7 @@ class NoAlignment:
     @property
     def order(self) -> Integers:
         """Shape (m,): the row that stands in each row of the released file."""
-        return np.argsort(self.position)
+        return invert_permutation(self.position)
 
 
 RowAlignment = Alignment | NoAlignment
@@ -127,6 +125,17 @@ def require_alignment(belonging: RowAlignment) -> Alignment:
     return belonging
 
 
+def invert_permutation(order: Integers) -> Integers:
+    """Shape (n,): where each of the numbers 0..n-1 stands in a permutation of them."""
+    position = np.empty(len(order), dtype=np.int64)
+    position[order] = np.arange(len(order))
+    return position
+
+
 def _check_places(position: Integers) -> None:
-    if not np.array_equal(np.sort(position), np.arange(len(position))):
+    n = len(position)
+    present = np.zeros(n, dtype=bool)
+    if n and position.min() >= 0 and position.max() < n:
+        present[position] = True
+    if not present.all():
         raise ValueError("the places are a permutation of the released rows")

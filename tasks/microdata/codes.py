@@ -67,6 +67,26 @@ def rank_codes(codes: Integers, size: int) -> Integers:
     return _rank(codes, size)[0]
 
 
+def code_rows(columns: Iterable[Floats], n: int) -> Integers:
+    """Shape (n,): codes 0..c-1 of the distinct rows of several columns of numbers, in the order of the rows; NaN is the last.
+
+    Once a column or two have made many classes, a column that is constant in each is not sorted, of another one only the rows
+    that are not alone in their class, and of those after the last class of two rows none.
+    Cost: O(n) a column, and a sort of the rows that the columns before leave alike.
+    """
+    codes, n_classes = np.zeros(n, dtype=np.int64), 1
+    for column in columns if n else ():
+        if n_classes == n:
+            break
+        if n_classes == 1:
+            codes, n_classes = rank_values(column)
+        elif n_classes <= n // _MANY:
+            codes, n_classes = _refine(codes, n_classes, column)
+        elif not _is_same_within(column, codes):
+            codes, n_classes = _refine_shared(codes, n_classes, column)
+    return codes
+
+
 def find_first_rows(codes: Integers) -> Integers:
     """The first row of each of the codes 0..c-1, all of which occur."""
     first = np.empty(int(codes.max(initial=-1)) + 1, dtype=np.int64)
@@ -84,13 +104,13 @@ def count_units(codes: Integers, units: Units) -> Integers:
 
 def find_distinct_rows(values: Floats) -> tuple[Floats, Integers]:
     """The distinct rows in ascending order, and which of them each row is; NaN equals NaN."""
-    codes = joint_codes((rank_values(column)[0] for column in values.T), len(values))
+    codes = code_rows(values.T, len(values))
     return np.ascontiguousarray(values[find_first_rows(codes)]), codes
 
 
 def stack_distinct_rows(columns: list[Floats]) -> tuple[Floats, Integers]:
     """`find_distinct_rows` of the rows of columns, at least one, which are let go: those of large tables fill the memory."""
-    codes = joint_codes((rank_values(column)[0] for column in columns), len(columns[0]))
+    codes = code_rows(columns, len(columns[0]))
     first = find_first_rows(codes)
     distinct = np.empty((len(first), len(columns)))
     for j in reversed(range(len(columns))):
@@ -102,10 +122,32 @@ def _is_constant_within(column: pa.Array, classes: Integers) -> bool:
     """Has a column of numbers without gaps one value in each of the classes, bit for bit? Of other columns it is not asked."""
     if column.null_count or not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
         return False
-    values = column.to_numpy().view(np.int64)
+    return _is_same_within(column.to_numpy().view(np.int64), classes)
+
+
+def _is_same_within(values: Floats | Integers, classes: Integers) -> bool:
+    """Do numbers equal each other within each of the classes? A NaN equals nothing."""
     first = find_first_rows(classes)
     some = slice(0, _LOOKED_AT)
     return bool((values[first[classes[some]]] == values[some]).all()) and bool((values[first][classes] == values).all())
+
+
+def _refine(codes: Integers, n_classes: int, column: Floats) -> tuple[Integers, int]:
+    """Codes of the rows that are equal in a column too, and how many there are."""
+    ranks, n_ranks = rank_values(column)
+    return _rank(codes * n_ranks + ranks, n_classes * n_ranks)
+
+
+def _refine_shared(codes: Integers, n_classes: int, column: Floats) -> tuple[Integers, int]:
+    """`_refine`, which looks only at the rows that are not alone in their class."""
+    shared = np.flatnonzero((np.bincount(codes, minlength=n_classes) > 1)[codes])
+    own = codes[shared]
+    finer, _ = _refine(own, n_classes, column[shared])
+    parts = np.bincount(own[find_first_rows(finer)], minlength=n_classes)  # 0 of who is alone
+    width = np.maximum(parts, 1)
+    refined = (np.cumsum(width) - width)[codes]
+    refined[shared] += finer - (np.cumsum(parts) - parts)[own]
+    return refined, int(width.sum())
 
 
 def _rank(codes: Integers, size: int) -> tuple[Integers, int]:

@@ -188,6 +188,17 @@ def encode_jointly(*columns: pa.Array) -> tuple[Integers, ...]:
     return tuple(np.split(codes, np.cumsum([len(column) for column in columns[:-1]])))
 
 
+def holds_same_values(column: pa.Array, other: pa.Array) -> bool:
+    """Do two columns hold the same values in the same order, numbers bit for bit? Of numbers with gaps it is not asked."""
+    if column.type != other.type or len(column) != len(other):
+        return False
+    if not pa.types.is_floating(column.type):
+        return bool(column.equals(other))
+    if column.null_count or other.null_count:
+        return False
+    return np.array_equal(np.asarray(column).view(np.int64), np.asarray(other).view(np.int64))
+
+
 def _create_array(values: Sequence[object] | npt.NDArray[np.generic] | pa.Array) -> pa.Array:
     array = values if isinstance(values, pa.Array) else pa.array(values, from_pandas=True)
     return array if array.type in LOGICAL_TYPES else array.cast(_choose_logical_type(array.type))

@@ -17,7 +17,7 @@ from tasks.attack.outcomes.outcome import AttackResult, sample_targets, sample_u
 from tasks.attack.target_looks import require_one_share
 from tasks.attack.threat import Intruder, IntruderSpec, find_larger_insiders, intruders
 from tasks.mask.methods import Masking, MaskResult, mask
-from tasks.microdata.alignment import Alignment
+from tasks.microdata.alignment import Alignment, invert_permutation
 from tasks.microdata.errors import InputError
 from tasks.microdata.ground_truth import GroundTruth
 from tasks.microdata.randomness import stream
@@ -184,7 +184,7 @@ class _TrialRunner:
         seed, secret = derive_seed(group.seed), None if before is None else before.secret
         done = mask(table, schema, group.masking, seed=seed, path=("mask", source), secret=secret)
         order = np.arange(done.data.n, dtype=np.int64) if group.keeps_row_order else done.order
-        alignment = Alignment(done.record, np.argsort(order), table.n)
+        alignment = Alignment(done.record, invert_permutation(order), table.n)
         joint = None
         if before is not None:
             others = before.earlier.select_others(source, done.data)

@@ -14,6 +14,7 @@ import scipy
 
 from tasks.attack.linkage.transport import (
     Lists,
+    State,
     auction,
     compute_exclusion_costs,
     create_workspace,
@@ -33,6 +34,7 @@ MOST_COPIES = 64  # of a released row in an auction
 CAREFUL = 3  # rounds of paths that keep to what is proven, before one that does not
 LOOKED_AT = 64  # records in the first round; twice as many in the next
 AROUND = 64  # records that are looked at for the next best assignment without a link
+MOST_LISTED_IN_FULL = 1 / 8  # of the row classes, to see whether the assignment is the only one
 ROUNDING = 1e-9  # of the largest that a record pays
 STRAY = 1e-12
 
@@ -95,8 +97,9 @@ def solve_assignment(
     Cost: memory is linear. Prices make the assignment exact over all pairs though only near ones are listed (`transport`):
     where the prices leave it open whether a pair that is not listed would be better, the list grows, by a search tree over
     distances less prices (a coordinate more than `Search.nearest`), or by looking at all rows where there is no tree.
-    Up to `full` records in each file scipy's linear_sum_assignment over all pairs says which of the least assignments it is.
-    SciPy's solvers give no prices, so they prove nothing of pairs that are not listed, and have no runners-up.
+    Up to `full` records in each file scipy's linear_sum_assignment over all pairs says which of the least assignments it is,
+    where the prices do not prove that there is one alone. SciPy's solvers give no prices, so they prove nothing of pairs that
+    are not listed, and have no runners-up.
     """
     queries = np.bincount(of_query, minlength=len(search.queries))
     searched = np.bincount(of_searched, minlength=len(search.searched))
@@ -192,27 +195,75 @@ class _Work:
         self.wide[short] *= 2
 
     def settle(self) -> None:
-        """Of all least assignments take that of scipy's solver over all pairs."""
-        row = self.state.of_unit
-        columns = np.repeat(np.arange(len(self.capacity)), self.capacity)
+        """Of several least assignments take that of scipy's solver over all pairs."""
+        everybody, given = np.arange(len(self.state.given)), self.state.given.copy()
+        self._give_anew(everybody, given)
+        if self._is_only_assignment():
+            return
+        row, columns = self.state.of_unit, np.repeat(np.arange(len(self.capacity)), self.capacity)
         distances = self.search.matrix(np.arange(len(self.units)))
-        _, chosen = scipy.optimize.linear_sum_assignment(distances[row][:, columns])
+        if len(row) > len(self.units) or len(columns) > len(self.capacity):
+            distances = distances[np.ix_(row, columns)]
+        _, chosen = scipy.optimize.linear_sum_assignment(distances)
+        self._give_anew(everybody, columns[chosen])
+
+    def _is_only_assignment(self) -> bool:
+        """`is_only_assignment`; False also where many row classes have bounds on the others as low as what they pay."""
+        lists, short = self.lists, np.flatnonzero(self.lists.low - self.state.pays <= self.slack)
+        if len(short) > MOST_LISTED_IN_FULL * len(self.units):
+            return False
+        if len(short):
+            columns, beyond = np.tile(np.arange(len(self.capacity)), (len(short), 1)), np.full(len(short), np.inf)
+            lists = _extend_lists(lists, short, columns, self.search.matrix(short), beyond)
+        return is_only_assignment(lists, self.state, self.slack)
+
+    def _give_anew(self, units: Integers, columns: Integers) -> None:
         take_back(np.ones(len(self.units), dtype=bool), self.state)
-        hand_over(np.arange(len(row)), columns[chosen], self.state)
+        hand_over(units, columns, self.state)
 
     def answer(self, *, turned: bool) -> Assignment:
         row, column = self.state.of_unit, self.state.given
         apart = self.search.apart(row, column)
         bound = float(self.units @ self.state.pays + self.capacity @ self.state.price)
         alone = np.flatnonzero((self.units[row] == 1) & (self.capacity[column] == 1))
-        dearer = compute_exclusion_costs(
-            alone, self.lists, self.state, create_workspace(self.lists, len(self.capacity)), AROUND
-        )
+        room = create_workspace(self.lists, len(self.capacity))
+        dearer = compute_exclusion_costs(alone, self.lists, self.state, room, AROUND)
         queries, searched = (column, row) if turned else (row, column)
         least, runner_up = (np.zeros(len(self.capacity if turned else self.units)) for _ in range(2))
         typical = float(apart.sum()) / max(len(apart), 1)
         least[queries[alone]], runner_up[queries[alone]] = typical, typical + dearer
         return Assignment(*_links(queries, searched, len(least)), float(apart.sum()), bound, least, runner_up)
+
+
+def is_only_assignment(lists: Lists, state: State, slack: float) -> bool:
+    """Is every other assignment of the classes dearer by more than `slack`, by the prices? False where that is not known.
+
+    lists: with all columns that are within `slack` of what their row class pays.
+
+    Another assignment hands columns on round a circle of units, or from one that is left to one with room. It is dearer by the
+    sum of what the links on its way cost above the prices, and by the price of what is left. So the links within `slack` must
+    form no circle. Equal units with different columns do, and so it is not known of them. Cost: O(listed columns).
+    """
+    row = np.repeat(np.arange(len(lists.low)), np.diff(lists.starts))
+    tight = np.flatnonzero(lists.costs - state.pays[row] - state.price[lists.columns] <= slack)
+    starts, columns = np.searchsorted(row[tight], np.arange(len(lists.low) + 1)), lists.columns[tight]
+    sizes = np.diff(starts)[state.of_unit]
+    unit = np.repeat(np.arange(len(sizes)), sizes)
+    column = columns[np.arange(len(unit)) + np.repeat(starts[state.of_unit] - (np.cumsum(sizes) - sizes), sizes)]
+    unit, column = (of[column != state.given[unit]] for of in (unit, column))
+    n_units, n = len(sizes), len(state.price)
+    reached, left, outside = n_units + np.arange(n), n_units + n + np.arange(n), n_units + 2 * n
+    roomy, free = state.room > 0, -state.price <= slack
+    links = [
+        (unit, reached[column]),
+        (reached, left),
+        (left[state.given], np.arange(n_units)),
+        (reached[roomy], np.full(int(roomy.sum()), outside)),
+        (np.full(int(free.sum()), outside), left[free]),
+    ]
+    begins, ends = (np.concatenate(side) for side in zip(*links, strict=True))
+    graph = scipy.sparse.coo_array((np.ones(len(begins), dtype=np.int8), (begins, ends)), shape=(outside + 1, outside + 1))
+    return int(scipy.sparse.csgraph.connected_components(graph, connection="strong")[0]) == outside + 1
 
 
 def _extend_lists(lists: Lists, rows: Integers, near: Integers, apart: Floats, low: Floats) -> Lists:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -12,8 +11,16 @@ from pydantic import Field
 from tasks.attack.base import AttackContext, AttackDescription, AttackFindings, AttackTraits, DataAttack
 from tasks.attack.descriptions import DataKnowledge
 from tasks.attack.linkage.assignment import solve_assignment
-from tasks.attack.linkage.specs import Distance, Euclidean, Gower, Mahalanobis, create_distance_form, list_named_attributes
-from tasks.attack.neighbours.nearest import Nearest, Search
+from tasks.attack.linkage.specs import (
+    Distance,
+    Euclidean,
+    Gower,
+    Kernel,
+    Mahalanobis,
+    create_distance_form,
+    list_named_attributes,
+)
+from tasks.attack.neighbours.nearest import Search
 from tasks.attack.neighbours.record_comparison import (
     ORDERED,
     SQUARED,
@@ -169,19 +176,35 @@ def link_by_distance(
     """
     if not knows:
         raise NotApplicable("the intruder knows no published attribute")
-    return link_prepared_files(*prepare_files(original, masked, schema, spec, knows), spec, pairs, searching)
+    if searching is None or spec.direction == "to_original":
+        return link_prepared_files(*prepare_files(original, masked, schema, spec, knows), spec, pairs)
+    of_all = isinstance(spec.distance, Mahalanobis) and spec.scale_by == "original"  # its covariance is that of all records
+    files, named = prepare_files(original, masked, schema, spec, knows, wanted=None if of_all else searching)
+    links = link_prepared_files(files, named, spec, pairs, searching if of_all else None)
+    return links.expand_links(searching, original.n)
 
 
 def prepare_files(
-    original: Microdata, masked: Microdata, schema: Schema, spec: DistanceLinkage, knows: tuple[str, ...]
+    original: Microdata,
+    masked: Microdata,
+    schema: Schema,
+    spec: DistanceLinkage,
+    knows: tuple[str, ...],
+    *,
+    wanted: Integers | None = None,
 ) -> tuple[Comparison, tuple[str, ...]]:
-    """Both files in the columns of the distance, and the attributes that it is about, which stand first in them."""
+    """Both files in the columns of the distance, and the attributes that it is about, which stand first in them.
+
+    wanted: the records that are compared; default: all.
+    """
     compared = (name for name, _ in spec.compare or ())
     check_names((*list_named_attributes(spec.distance), *compared), schema, "attacks: distance_linkage")
     named = _own(spec, schema, knows)
     arranged = (*named, *(name for name in knows if name not in named))
-    shares = isinstance(spec.distance, Gower)
-    return create_comparison(original, masked, schema, arranged, spec.scale_by, spec.compare or (), shares=shares), named
+    both, shares = (original, masked, schema, arranged, spec.scale_by, spec.compare or ()), isinstance(spec.distance, Gower)
+    # an assignment takes one of several by the order, and sums over all records are rounded by it
+    sorts = spec.matching == "one_to_one" or isinstance(spec.distance, (Mahalanobis, Kernel))
+    return create_comparison(*both, shares=shares, wanted=wanted, sorts=sorts), named
 
 
 def check_names(names: Iterable[str], schema: Schema, where: str) -> None:
@@ -200,8 +223,12 @@ def link_prepared_files(
     pairs: RecordPairs | None,
     wanted: Integers | None = None,
 ) -> Links:
-    """The links by a distance of the family, between files that were prepared for it; of all records, or of those wanted."""
+    """The links by a distance of the family, between files that were prepared for it; of all records, or of those wanted alone.
+
+    Those wanted stand in their order, and search for their rows.
+    """
     covariance = _covariance(files, len(named), spec, pairs) if isinstance(spec.distance, Mahalanobis) else None
+    files = files if wanted is None else files.select_records(wanted)
     form = create_distance_form(spec.distance, named, files.columns.n_attributes - len(named), covariance)
     if spec.direction == "to_release":
         search = Search(files.own, files.shown, files.columns, form)
@@ -212,11 +239,8 @@ def link_prepared_files(
     if spec.matching == "one_to_one":
         given = solve_assignment(search, searching, found)
         return Links(found, searching, given.starts, given.classes, least=given.least, runner_up=given.runner_up)
-    if wanted is None or spec.direction == "to_original":
-        return _links(found, searching, search.nearest())
-    classes = np.unique(searching[wanted])
-    answer = replace(search, queries=search.queries[classes]).nearest()
-    return _links(found, searching, _spread_answer(answer, classes, len(search.queries)))
+    answer = search.nearest()
+    return Links(found, searching, answer.starts, answer.found, least=answer.least, runner_up=answer.runner_up)
 
 
 def compute_permutation_chance(
@@ -251,17 +275,6 @@ def _permute_pairs(rng: np.random.Generator, spec: DistanceLinkage, pairs: Recor
     if len(records) < n and (together or not to_release):
         records = rng.permutation(n)[: len(records)]
     return RecordPairs(records, rows)
-
-
-def _links(found: Integers, searching: Integers, answer: Nearest) -> Links:
-    return Links(found, searching, answer.starts, answer.found, least=answer.least, runner_up=answer.runner_up)
-
-
-def _spread_answer(answer: Nearest, classes: Integers, n: int) -> Nearest:
-    """The answer for some of n classes of records, among all; the others stand empty."""
-    sizes, least, runner_up = np.zeros(n, dtype=np.int64), np.full(n, np.inf), np.full(n, np.inf)
-    sizes[classes], least[classes], runner_up[classes] = np.diff(answer.starts), answer.least, answer.runner_up
-    return Nearest(np.append(0, np.cumsum(sizes)), answer.found, least, runner_up)
 
 
 def _own(spec: DistanceLinkage, schema: Schema, knows: tuple[str, ...]) -> tuple[str, ...]:

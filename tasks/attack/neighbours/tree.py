@@ -15,7 +15,8 @@ MOST_DIMENSIONS_OF_TREE = 16
 FEWEST_RECORDS_OF_TREE = 200
 _QUERIES_AT_A_TIME = 16384
 _NEIGHBOURS_AT_A_TIME = 1 << 21
-_FEW_QUERIES = 10_000  # fewer are searched by one thread
+_FEW_QUERIES = 10_000  # so many, or fewer, are searched by one thread
+_FEW_FOR_COMPACT_BOXES = 20  # times as many searched records: boxes drawn tight then cost more than the queries save by them
 _PAIRS_AT_A_TIME = 1 << 23
 _LEAF = 32  # of a tree over places with prices: they are near to each other
 
@@ -41,14 +42,27 @@ def find_embedding(queries: Floats, searched: Floats, columns: ComparedColumns, 
         return None
     root = form.square_root[of_signed]
     root = root[:, root.any(axis=0)]
-    weight = np.sqrt(columns.weight[signed])
-    centre = searched[:, signed].mean(axis=0)
-    points, coordinates = ([((of[:, signed] - centre) * weight) @ root] for of in (queries, searched))
+    numbers = [of if signed.all() else of[:, signed] for of in (queries, searched)]
+    centre = np.array([column.mean() for column in numbers[1].T])  # one by one: rounded alike however the numbers are stored
+    scale = centre, np.sqrt(columns.weight[signed]), root
+    points, coordinates = ([_transform(of, *scale)] for of in numbers)
+    if signed.all():
+        return points[0], coordinates[0]
     for j in np.flatnonzero(~signed):
         scale = np.sqrt(columns.weight[j] * matrix[columns.attribute[j], columns.attribute[j]] / 2)
         for of, coded in zip((points, coordinates), encode_one_hot(queries[:, j], searched[:, j]), strict=True):
             of.append(coded * scale)
     return np.hstack(points), np.hstack(coordinates)
+
+
+def _transform(values: Floats, centre: Floats, weight: Floats, root: Floats) -> Floats:
+    scaled = values - centre
+    scaled *= weight
+    diagonal = np.diag(root)
+    if root.shape != (len(diagonal), len(diagonal)) or np.count_nonzero(root) != np.count_nonzero(diagonal):
+        return scaled @ root
+    scaled *= diagonal
+    return scaled
 
 
 def encode_one_hot(queries: Floats, searched: Floats) -> tuple[Floats, Floats]:
@@ -64,11 +78,17 @@ def propose_by_tree(points: Floats, coordinates: Floats) -> Iterator[tuple[Integ
     points: shape (q, p), coordinates: shape (c, p), of `find_embedding`.
     Queries are asked in the order of a tree of their own, so that what one needs of the tree is still at hand for the next.
     """
-    tree = scipy.spatial.cKDTree(coordinates)
-    slack = 1e-12 * (1 + float(np.abs(coordinates).max(initial=0)) + float(np.abs(points).max(initial=0)))
-    order = scipy.spatial.cKDTree(points).indices if len(points) > _FEW_QUERIES else np.arange(len(points))
+    few = _FEW_FOR_COMPACT_BOXES * len(points) < len(coordinates)
+    tree = scipy.spatial.cKDTree(coordinates, compact_nodes=not few)
+    slack = 1e-12 * (1 + _find_largest(coordinates) + _find_largest(points))
+    order = scipy.spatial.cKDTree(points).indices
     for start in range(0, len(order), _QUERIES_AT_A_TIME):
         yield from _propose(tree, points, order[start : start + _QUERIES_AT_A_TIME], slack)
+
+
+def _find_largest(values: Floats) -> float:
+    """In size; without a copy of all."""
+    return float(max(values.max(initial=0.0), -values.min(initial=0.0)))
 
 
 def merge_decided(parts: list[tuple[Integers, Decided]], n: int) -> tuple[Integers, Integers, Floats, Floats]:
@@ -90,8 +110,9 @@ def find_cheapest_by_tree(points: Floats, coordinates: Floats, price: Floats, k:
     lifted = np.column_stack([coordinates, np.sqrt(top - price)])
     tree, order = scipy.spatial.cKDTree(lifted, leafsize=_LEAF), scipy.spatial.cKDTree(points).indices
     far, near = np.empty(len(points)), np.empty((len(points), k), dtype=np.int64)
+    workers = 1 if len(points) <= _FEW_QUERIES else -1
     for some in np.array_split(order, max(-(-len(order) * k // _PAIRS_AT_A_TIME), 1)):
-        distances, found = tree.query(np.column_stack([points[some], np.zeros(len(some))]), k=k, workers=-1)
+        distances, found = tree.query(np.column_stack([points[some], np.zeros(len(some))]), k=k, workers=workers)
         near[some], far[some] = np.reshape(found, (-1, k)), np.reshape(distances, (-1, k))[:, -1]
     rounding = 1e-12 * (1 + float(np.abs(lifted).max()) + float(np.abs(points).max(initial=0.0))) ** 2
     return near, far**2 - top - rounding

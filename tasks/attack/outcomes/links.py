@@ -136,8 +136,9 @@ class Links:
             None if sets is None else (np.append(sets[0], sets[0][-1:]), sets[1])
             for sets in (self.small_sets, self.listed_sets)
         )
+        least, runner_up = (None if of is None else np.append(of, np.inf) for of in (self.least, self.runner_up))
         longer = replace(self, search_class=search_class, starts=np.append(self.starts, last), sound_sizes=sizes)
-        return replace(longer, small_sets=small, listed_sets=listed)
+        return replace(longer, small_sets=small, listed_sets=listed, least=least, runner_up=runner_up)
 
     def expand_links_and_posterior(self, held: Integers, n: int) -> Links:
         """`expand_links` for those whose records the intruder holds, with their probabilities."""

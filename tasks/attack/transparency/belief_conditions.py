@@ -13,9 +13,9 @@ from tasks.attack.transparency.intersection import Conditions
 from tasks.attack.transparency.likelihood import create_likelihoods
 from tasks.attack.transparency.whitening import as_if_blurred, whiten_positions
 from tasks.mask.intruder_belief import Belief, EqualTo, InInterval
-from tasks.microdata.codes import find_first_rows, joint_codes
+from tasks.microdata.codes import find_first_rows, joint_codes, row_codes
 from tasks.microdata.schema import Schema
-from tasks.microdata.table import Floats, Integers, Microdata, encode_jointly
+from tasks.microdata.table import Floats, Integers, Microdata, encode_jointly, holds_same_values
 
 
 def arrange_knowledge(
@@ -87,14 +87,23 @@ def _together(knowledge: Belief) -> list[EqualTo]:
 
 def _options(part: EqualTo, believed: Microdata, masked: Microdata) -> tuple[Integers, Integers, Integers, Integers]:
     """Where the codes allowed for each record begin and end, those codes, and the code of each released row."""
-    coded = (encode_jointly(*(_merge_zeros(table.column(name)) for table in (believed, masked))) for name in part.names)
-    codes = joint_codes((np.concatenate(pair) for pair in coded), believed.n + masked.n)
+    own, shown = _encode_rows(part.names, believed, masked)
     if part.twins is None:
-        return codes[: believed.n], codes[: believed.n] + 1, np.arange(int(codes.max(initial=-1)) + 1), codes[believed.n :]
-    pairs = find_first_rows(joint_codes([part.twins, codes[: believed.n]], believed.n))  # each once, in their order
+        return own, own + 1, np.arange(int(max(own.max(initial=-1), shown.max(initial=-1))) + 1), shown
+    pairs = find_first_rows(joint_codes([part.twins, own], believed.n))  # each once, in their order
     ends = np.cumsum(np.bincount(part.twins[pairs], minlength=int(part.twins.max(initial=-1)) + 1))
     begins = np.concatenate([[0], ends[:-1]])
-    return begins[part.twins], ends[part.twins], codes[pairs], codes[believed.n :]
+    return begins[part.twins], ends[part.twins], own[pairs], shown
+
+
+def _encode_rows(names: tuple[str, ...], believed: Microdata, masked: Microdata) -> tuple[Integers, Integers]:
+    """Equal numbers for rows of either table that are equal in all of `names`, in the order of the rows."""
+    if names and all(holds_same_values(believed.column(name), masked.column(name)) for name in names):
+        codes = row_codes(masked, names)
+        return codes, codes
+    coded = (encode_jointly(*(_merge_zeros(table.column(name)) for table in (believed, masked))) for name in names)
+    codes = joint_codes((np.concatenate(pair) for pair in coded), believed.n + masked.n)
+    return codes[: believed.n], codes[believed.n :]
 
 
 def _merge_zeros(column: pa.Array) -> pa.Array:

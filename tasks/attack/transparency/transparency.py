@@ -245,7 +245,10 @@ def link_by_mechanism(
     both, conditions = arrange_knowledge(original, masked, schema, knows, knowledge)
     conditions = conditions if narrow is None else narrow(both, conditions, knowledge)
     knowledge = knowledge.drop_records()
-    sought = np.isin(followed, who) & (True if searching is None else np.isin(followed, searching))
+    is_held, is_wanted = np.zeros(n, dtype=bool), np.full(n, searching is None)
+    is_held[who] = True
+    is_wanted[searching if searching is not None else who] = True
+    sought = (is_held & is_wanted)[followed]
     kinds = both.own_of_record[sought]
     wanted = np.bincount(kinds, minlength=len(both.own)) > 0
     in_part = only_links and narrow is None and matching != "one_to_one"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from tasks.microdata.table import Floats, Microdata
+from tasks.microdata.table import Floats, Microdata, holds_same_values
 
 SAME_TO = 1e-6  # of the value: programs write 7 significant digits or more
 
@@ -22,7 +22,8 @@ def as_shown(believed: Microdata, released: Microdata) -> Microdata:
     precision is known, is compared exactly.
     """
     for name in believed.names:
-        if pa.types.is_floating(released.arrow.schema.field(name).type):
+        column = released.column(name)
+        if pa.types.is_floating(column.type) and not _is_shown_as_it_is(believed.column(name), column):
             shown = _nearest_shown(believed.floats(name), released.floats(name))
             believed = Microdata(believed.arrow.set_column(believed.names.index(name), name, pa.array(shown, from_pandas=True)))
     return believed
@@ -40,6 +41,14 @@ def match_column_types(originals: Microdata, released: Microdata) -> Microdata:
 def stack_tables(originals: Microdata, released: Microdata) -> Microdata:
     """The rows of both tables, whose columns are of the same kinds."""
     return Microdata(pa.concat_tables([originals.arrow, released.arrow.select(list(originals.names))]))
+
+
+def _is_shown_as_it_is(believed: pa.Array, released: pa.Array) -> bool:
+    """Are the two columns equal, without a zero below zero, which may be shown as zero?"""
+    if not holds_same_values(believed, released):
+        return False
+    numbers = np.asarray(believed)
+    return not np.signbit(numbers[numbers == 0]).any()
 
 
 def _nearest_shown(values: Floats, released: Floats) -> Floats:

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from tasks.mask.methods import Masking, MaskResult, Mechanism, mask
-from tasks.microdata.alignment import Alignment
+from tasks.microdata.alignment import Alignment, invert_permutation
 from tasks.microdata.randomness import SEED_BYTES
 from tasks.microdata.schema import Attribute, Role, Scale, Schema
 from tasks.microdata.table import Integers, Microdata
@@ -95,7 +95,7 @@ def make_masked_world(n: int, steps: Steps, rng: np.random.Generator) -> World:
     """A release as it is made, sampled records left out; its rows are whose they are."""
     original = draw_people(n, rng)
     done = mask_data(original, SCHEMA, steps, rng)
-    alignment = Alignment(done.record, np.argsort(done.order), n)
+    alignment = Alignment(done.record, invert_permutation(done.order), n)
     return World(original, done.data, SCHEMA, done.mechanisms, alignment, tuple(KNOWN))
 
 

@@ -1,0 +1,67 @@
+"""Equal rows of numbers by a hash table: the quickest way to group them where their order does not matter."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tasks.microdata.compiled import njit
+from tasks.microdata.table import Floats, Integers
+
+_MIX = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio, odd
+_SHIFT = np.uint64(29)
+_CLASS = np.uint64(0xFFFFFFFF)  # the half of an entry that numbers the class from 1 on; the other is a part of the hash
+_NAN = 0x7FF8000000000000
+
+
+def stack_unordered_rows(columns: list[Floats]) -> tuple[Floats, Integers]:
+    """The distinct rows of columns, at least one, in the order in which they occur first, and which of them each row is.
+
+    NaN equals NaN, and 0.0 equals -0.0. The columns are let go: those of large tables fill the memory.
+    Cost: O(n) for n < 2^31 rows; 0.15 s for 1,000,000 rows of six numbers, where `stack_distinct_rows` takes up to 0.5.
+    """
+    rows = np.empty((len(columns[0]), len(columns)))
+    for j in reversed(range(len(columns))):
+        rows[:, j] = columns.pop()
+    codes, first = _group_rows(rows)
+    return rows if len(first) == len(rows) else rows[first], codes
+
+
+@njit(missing={"rows": "all NaN are one value"}, infinite={"rows": "it only compares them"})
+def _group_rows(rows: Floats) -> tuple[Integers, Integers]:
+    """Shape (n,): the number of the class of each row; shape (c,): the first row of each class."""
+    n, d = rows.shape
+    size = 16
+    while size < 2 * n:
+        size *= 2
+    table, last = np.zeros(size, dtype=np.uint64), np.uint64(size - 1)
+    codes, first, n_classes = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64), 0
+    buffer = np.empty(d)
+    bits = buffer.view(np.uint64)
+    for i in range(n):
+        mixed = np.uint64(0)
+        for j in range(d):
+            buffer[j] = rows[i, j] + 0.0
+            mixed = (mixed ^ (np.uint64(_NAN) if np.isnan(buffer[j]) else bits[j])) * _MIX
+            mixed ^= mixed >> _SHIFT
+        slot, tag = (mixed * _MIX) >> np.uint64(32) & last, mixed & ~_CLASS
+        while True:
+            entry = table[slot]
+            if entry == 0:
+                first[n_classes] = i
+                n_classes += 1
+                table[slot] = tag | np.uint64(n_classes)
+                codes[i] = n_classes - 1
+                break
+            if entry & ~_CLASS == tag and _is_equal(rows[i], rows[first[np.int64(entry & _CLASS) - 1]]):
+                codes[i] = np.int64(entry & _CLASS) - 1
+                break
+            slot = (slot + np.uint64(1)) & last
+    return codes, first[:n_classes].copy()
+
+
+@njit
+def _is_equal(x: Floats, y: Floats) -> bool:
+    for j in range(len(x)):  # noqa: SIM110  compiled code has no generators
+        if x[j] != y[j] and not (np.isnan(x[j]) and np.isnan(y[j])):
+            return False
+    return True
