@@ -156,10 +156,13 @@ def find_differences(before: Found, after: Found) -> dict[str, list[str]]:
     """Of each kind of difference (what, which field) where it occurs and both texts."""
     found = defaultdict(list)
     for number, name in {**before, **after}:
-        one, other = before.get((number, name), {}), after.get((number, name), {})
+        one, other, part = before.get((number, name)), after.get((number, name)), re.sub("[|,].*", "", name)
+        if one is None or other is None:
+            found[f"{part}, {'now' if one is None else 'before'} alone"].append(f"release {number}, {name}")
+            continue
         for path in {**one, **other}:
             if one.get(path) != other.get(path):
-                kind = re.sub(r"\[\d+\]", "[...]", f"{re.sub('[|,].*', '', name)} {path}")
+                kind = re.sub(r"\[\d+\]", "[...]", f"{part} {path}")
                 found[kind].append(f"release {number}, {name}{path}: {one.get(path)} before, {other.get(path)} now")
     return dict(found)
 
