@@ -8,7 +8,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import TypeAdapter
 
+from tasks.attack.linkage.distance_linkage import DistanceLinkage, link_by_distance
+from tasks.attack.methods import attack
 from tasks.attack.neighbours.distances import (
     DistanceKind,
     append_plain_attributes,
@@ -24,8 +27,12 @@ from tasks.attack.neighbours.distances import (
     quadratic,
     two_additive,
 )
+from tasks.attack.neighbours.tree import FEWEST_RECORDS_OF_TREE
+from tasks.attack.threat import Intruder
+from tasks.microdata.alignment import Alignment
 
 SEEDS = st.integers(0, 2**32 - 1)
+SPEC = TypeAdapter(DistanceLinkage)
 DELTA = np.array([[2.0, -1.0, 0.0]])  # squared 4, 1, 0
 
 
@@ -213,3 +220,25 @@ def test_which_forms_are_euclidean():
 def test_every_kind_has_its_number():
     # the compiled function goes by these numbers
     assert [int(kind) for kind in DistanceKind] == list(range(7))
+
+
+@pytest.mark.parametrize("direction", ["to_release", "to_original"])
+@pytest.mark.parametrize("n", [5, FEWEST_RECORDS_OF_TREE + 10])
+def test_a_distance_of_unknown_attributes_alone_tells_nobody_apart(table, credits, direction, n):
+    # the intruder knows x, and the distance is about y alone
+    data, schema = table({"x": np.arange(n), "y": np.arange(n)})
+    weights = {"kind": "weighted_mean", "weights": {"x": 0.0, "y": 1.0}}
+    spec = SPEC.validate_python({"method": "distance_linkage", "distance": weights, "direction": direction}, strict=False)
+    np.testing.assert_array_equal(credits(link_by_distance(data, data, schema, spec, ("x",))), 1 / n)
+
+
+@pytest.mark.parametrize("n", [5, FEWEST_RECORDS_OF_TREE + 10])
+def test_differences_have_no_covariance_where_nothing_was_masked(table, n):
+    data, schema = table({"x": np.arange(n)})
+    fitted = {"kind": "mahalanobis", "covariance": "differences"}
+    spec = SPEC.validate_python({"method": "distance_linkage", "distance": fitted}, strict=False)
+    everybody = np.arange(n)
+    given = {"alignment": Alignment.complete_in(everybody), "targets": everybody}
+    found = attack(data, data, schema, (), spec, Intruder("declared", ("x",)), **given)
+    assert (found.status, found.outcomes) == ("not_applicable", None)
+    assert "all records differ alike from their own rows" in found.reason

@@ -19,6 +19,7 @@ NO_OBJECT = {
     "no attribute that the intruder knows was rank-swapped: nothing is known to be exchanged in pairs": 1,
     "no record is released from which a distance could be learned": 1,
     "fewer than two records have all attributes of the covariance": 1,
+    "all records differ alike from their own rows, so that the differences have no covariance": 1,
     "no row is released": 1,
     "no row is released, or no quasi-identifier is": 1,
     "after {} nobody knows in which cell somebody is: rows that look alike are of other people": 1,

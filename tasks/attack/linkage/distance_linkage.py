@@ -309,4 +309,7 @@ def _covariance(files: Comparison, d: int, spec: DistanceLinkage, pairs: RecordP
     complete = values[~np.isnan(values).any(axis=1)]
     if len(complete) < 2:
         raise NotApplicable("fewer than two records have all attributes of the covariance")
-    return np.atleast_2d(np.cov(complete, rowvar=False))
+    covariance = np.atleast_2d(np.cov(complete, rowvar=False))
+    if spec.is_fitted and not covariance.any():
+        raise NotApplicable("all records differ alike from their own rows, so that the differences have no covariance")
+    return covariance

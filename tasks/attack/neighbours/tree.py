@@ -28,8 +28,8 @@ def find_embedding(queries: Floats, searched: Floats, columns: ComparedColumns, 
 
     There are for weighted means with weights >= 0, and for semidefinite quadratic forms (Cholesky's L, or the root by
     eigenvalues: delta^T M delta = |delta L|^2) in which attributes without signed differences stand alone; categories take a
-    coordinate each. Not where a value is missing, attributes are compared by their absolute difference, or more than 16
-    coordinates are needed.
+    coordinate each. Not where a value is missing, attributes are compared by their absolute difference, more than 16
+    coordinates are needed, or all distances are 0.
     """
     if not form.is_euclidean or (columns.kind > EQUAL).any() or np.isnan(queries).any() or np.isnan(searched).any():
         return None
@@ -42,6 +42,8 @@ def find_embedding(queries: Floats, searched: Floats, columns: ComparedColumns, 
         return None
     root = form.square_root[of_signed]
     root = root[:, root.any(axis=0)]
+    if not len(unsigned) and not root.shape[1]:
+        return None
     numbers = [of if signed.all() else of[:, signed] for of in (queries, searched)]
     centre = np.array([column.mean() for column in numbers[1].T])  # one by one: rounded alike however the numbers are stored
     scale = centre, np.sqrt(columns.weight[signed]), root
