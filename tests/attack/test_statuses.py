@@ -80,7 +80,7 @@ TOO_LARGE = {
     "more than {} pairs of records and rows are too many to look at": 1,
     "{} pairs of records can be one person's, more than {}": 1,
     "more than {} pairs of records and rows contradict nothing: too many to go on with": 1,
-    "more than {} pairs of records and rows are possible: too many to weigh together": 1,
+    "TOO_MANY_PAIRS": 2,
     "more than {} pairs of records and rows are too many for a simulated law": 1,
     "more than {} pairs are equally likely: the law tells too few apart": 1,
     "more than {} rows can be the images of the records: too many to join releases by": 3,

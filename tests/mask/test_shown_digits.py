@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.attack.transparency import transparency
+from tasks.attack.transparency import belief_conditions
 from tasks.mask import methods
 from tasks.mask.external_release import shown_digits
 from tasks.mask.external_release.shown_digits import as_shown
@@ -59,17 +59,17 @@ def test_equal_columns_are_compared_once_with_the_same_result(rows):
     table, names = Microdata.from_columns(columns), ("x", "t", "y")
     found = [of(table) for of in _COMPARISONS]
     with pytest.MonkeyPatch.context() as patch:
-        for module in (shown_digits, methods, transparency):
+        for module in (shown_digits, methods):
             patch.setattr(module, "holds_same_values", lambda *_: False)
         whole = [of(table) for of in _COMPARISONS]
     for one, other in zip(found, whole, strict=True):
         assert one == other
-    codes, shown_codes = transparency._encode_rows(names, table, table)
+    codes, shown_codes = belief_conditions._encode_rows(names, table, table)
     assert codes.tolist() == shown_codes.tolist()
 
 
 _COMPARISONS = (
     lambda table: [np.signbit(as_shown(table, table).floats("x")).tolist(), as_shown(table, table).floats("x").tolist()],
     lambda table: methods._find_precision_of_both(table, table),
-    lambda table: [codes.tolist() for codes in transparency._encode_rows(("x", "t", "y"), table, table)],
+    lambda table: [codes.tolist() for codes in belief_conditions._encode_rows(("x", "t", "y"), table, table)],
 )

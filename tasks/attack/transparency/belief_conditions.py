@@ -12,10 +12,11 @@ from tasks.attack.neighbours.record_comparison import Comparison, create_compari
 from tasks.attack.transparency.intersection import Conditions
 from tasks.attack.transparency.likelihood import create_likelihoods
 from tasks.attack.transparency.whitening import as_if_blurred, whiten_positions
+from tasks.mask.external_release.shown_digits import is_shown_as_it_is
 from tasks.mask.intruder_belief import Belief, EqualTo, InInterval
 from tasks.microdata.codes import find_first_rows, joint_codes, row_codes
 from tasks.microdata.schema import Schema
-from tasks.microdata.table import Floats, Integers, Microdata, encode_jointly, holds_same_values
+from tasks.microdata.table import Floats, Integers, Microdata, encode_jointly
 
 
 def arrange_knowledge(
@@ -98,7 +99,7 @@ def _options(part: EqualTo, believed: Microdata, masked: Microdata) -> tuple[Int
 
 def _encode_rows(names: tuple[str, ...], believed: Microdata, masked: Microdata) -> tuple[Integers, Integers]:
     """Equal numbers for rows of either table that are equal in all of `names`, in the order of the rows."""
-    if names and all(holds_same_values(believed.column(name), masked.column(name)) for name in names):
+    if names and all(is_shown_as_it_is(believed.column(name), masked.column(name)) for name in names):
         codes = row_codes(masked, names)
         return codes, codes
     coded = (encode_jointly(*(_merge_zeros(table.column(name)) for table in (believed, masked))) for name in names)

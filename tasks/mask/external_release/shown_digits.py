@@ -23,7 +23,7 @@ def as_shown(believed: Microdata, released: Microdata) -> Microdata:
     """
     for name in believed.names:
         column = released.column(name)
-        if pa.types.is_floating(column.type) and not _is_shown_as_it_is(believed.column(name), column):
+        if pa.types.is_floating(column.type) and not is_shown_as_it_is(believed.column(name), column):
             shown = _nearest_shown(believed.floats(name), released.floats(name))
             believed = Microdata(believed.arrow.set_column(believed.names.index(name), name, pa.array(shown, from_pandas=True)))
     return believed
@@ -43,10 +43,12 @@ def stack_tables(originals: Microdata, released: Microdata) -> Microdata:
     return Microdata(pa.concat_tables([originals.arrow, released.arrow.select(list(originals.names))]))
 
 
-def _is_shown_as_it_is(believed: pa.Array, released: pa.Array) -> bool:
+def is_shown_as_it_is(believed: pa.Array, released: pa.Array) -> bool:
     """Are the two columns equal, without a zero below zero, which may be shown as zero?"""
     if not holds_same_values(believed, released):
         return False
+    if not pa.types.is_floating(believed.type):
+        return True
     numbers = np.asarray(believed)
     return not np.signbit(numbers[numbers == 0]).any()
 
