@@ -119,5 +119,5 @@ def _is_answered(release: ReleaseSpec, confidential: tuple[str, ...]) -> bool:
 
 def load_classified(release: ReleaseSpec) -> tuple[Schema, Microdata]:
     """The schema of a release's source, and the source itself, without a store. Raises InputError as a run would."""
-    data = ingest_raw_table(read(release.source), release.ingest_plan).data
+    data = ingest_raw_table(read(release.source, as_numbers=True), release.ingest_plan).data
     return classify(data, release.classify_plan), data

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -14,13 +15,15 @@ from tasks.ingest.checks.validation import ExpectationResult, validate
 from tasks.ingest.codebooks.codebook import Attributes, AttributeSpec, Documentation, index_by_name
 from tasks.ingest.codebooks.codebook_file import refuse_contradiction
 from tasks.ingest.columns.logical import from_typed
-from tasks.ingest.columns.typing_rules import from_text
+from tasks.ingest.columns.typing_rules import from_numbers, from_text
 from tasks.ingest.readers.raw import RawTable
 from tasks.ingest.sources import SourceSpec
 from tasks.microdata.errors import InputError
 from tasks.microdata.spec import Spec
 from tasks.microdata.suggestion import did_you_mean
 from tasks.microdata.table import Microdata
+
+_NEGATIVE_ZERO = -(2**63)  # the bits of -0.0
 
 
 class IngestPlan(Spec):
@@ -81,9 +84,9 @@ def ingest(plan: IngestPlan, *, confirm: bool = False) -> IngestResult:
     InputError: the source cannot be read; a declared attribute is no column; a cell contradicts its declaration; an
         expectation fails.
 
-    About 10 s for 1,000,000 rows of 6 text columns.
+    For 1,000,000 rows of 6 numbers 0.2 s from CSV and 0.1 s from Parquet.
     """
-    return ingest_raw_table(sources.read(plan.source), plan, confirm=confirm)
+    return ingest_raw_table(sources.read(plan.source, as_numbers=True), plan, confirm=confirm)
 
 
 def ingest_raw_table(raw: RawTable, plan: IngestPlan, *, confirm: bool = False) -> IngestResult:
@@ -98,18 +101,33 @@ def ingest_raw_table(raw: RawTable, plan: IngestPlan, *, confirm: bool = False) 
 
 
 def _type_columns(raw: RawTable, attributes: tuple[AttributeSpec, ...]) -> tuple[dict[str, pa.Array], tuple[ColumnReport, ...]]:
-    declared, read_column = index_by_name(attributes), from_text if raw.as_text else from_typed
+    declared = index_by_name(attributes)
     labels = raw.codebook.index_by_name() if raw.codebook is not None else {}
     columns: dict[str, pa.Array] = {}
     reports = []
     for name in raw.table.column_names:
         spec = declared.get(name) or AttributeSpec.model_construct(name=name)
         refuse_contradiction(spec, labels.get(name), raw.label)
-        read, notes = read_column(raw.table.column(name), spec, raw.label)
-        columns[name] = pc.add(read, 0.0) if pa.types.is_floating(read.type) else read  # -0.0 is 0.0
+        read, notes = _type_column(raw, name, spec)
+        columns[name] = _clear_negative_zeros(read) if pa.types.is_floating(read.type) else read
         found = tuple(note for column, note in raw.column_notes if column == name)
         reports.append(_report_column(name, columns[name], (*found, *notes), spec, labels.get(name)))
     return columns, tuple(reports)
+
+
+def _type_column(raw: RawTable, name: str, spec: AttributeSpec) -> tuple[pa.Array, tuple[str, ...]]:
+    column = raw.table.column(name)
+    if not raw.as_text:
+        return from_typed(column, spec, raw.label)
+    if pa.types.is_string(column.type):
+        return from_text(column, spec, raw.label)
+    return from_numbers(column, spec, raw.label, partial(raw.read_cells, name))
+
+
+def _clear_negative_zeros(doubles: pa.Array) -> pa.Array:
+    """-0.0 is 0.0; a column without any stays where it is."""
+    is_there = pc.any(pc.equal(doubles.view(pa.int64()), _NEGATIVE_ZERO)).as_py()
+    return pc.add(doubles, 0.0) if is_there else doubles
 
 
 def _report_column(

@@ -104,8 +104,10 @@ def reachable(source: SourceSpec) -> None:
     files(source)
 
 
-def read(source: SourceSpec) -> RawTable:
+def read(source: SourceSpec, *, as_numbers: bool = False) -> RawTable:
     """The table as its source holds it: text cells of a text table, typed columns otherwise. No declaration is applied yet.
+
+    as_numbers: columns of a large text table may be numbers already, where its cells are plain ones (`number_columns`).
 
     A file is known by its first bytes, whatever its name is; compressed ones are unpacked first.
 
@@ -120,33 +122,36 @@ def read(source: SourceSpec) -> RawTable:
         return sql.read(source.sql, source.url_env, source.label)
     path = Path(str(source.table))
     contents = [(name, _content(file, source.label)) for name, file in list_source_files(source)]
-    return folder.read(contents, source.label) if _is_folder(path) else _read_file(contents[0][1], path, source)
+    return folder.read(contents, source.label) if _is_folder(path) else _read_file(contents.pop()[1], path, source, as_numbers)
 
 
 def read_content(content: bytes, name: str) -> RawTable:
     """The table in the bytes of one file, known as in `read`; `name` is the file's name. Raises InputError."""
-    return _read_file(content, Path(name), SourceSpec(table=name))
+    return _read_file(content, Path(name), SourceSpec(table=name), as_numbers=False)
 
 
-def _read_file(content: bytes, path: Path, source: SourceSpec) -> RawTable:
+def _read_file(content: bytes, path: Path, source: SourceSpec, as_numbers: bool) -> RawTable:
     label, suffix = source.label, path.suffix.lower()
     if compressed.is_compressed(content):
         content, kind = compressed.decompress_content(content, label)
         suffix = "" if suffix == ".zip" else Path(path.stem).suffix.lower()
-        raw = _read_plain(content, suffix, source)
+        raw = _read_plain(content, suffix, source, as_numbers)
         return raw.read_how(f"unpacked from {kind}")
     if suffix in compressed.SUFFIXES:
         raise InputError("damaged-archive", label, "The file is named like a compressed one and is none.",
                          "a file of gzip, bzip2, xz, zstd or zip", "compress it again, or name it what it is")  # fmt: skip
-    return _read_plain(content, suffix, source)
+    return _read_plain(content, suffix, source, as_numbers)
 
 
-def _read_plain(content: bytes, suffix: str, source: SourceSpec) -> RawTable:
+def _read_plain(content: bytes, suffix: str, source: SourceSpec, as_numbers: bool) -> RawTable:
     statistical.refuse_encrypted(content, source.label)
     format_ = next((one for one in FORMATS if one.recognise(content) or suffix in one.suffixes), TEXT)
     given = {"encoding": source.encoding, "delimiter": source.delimiter}
     _refuse_options(given, format_)
-    return format_.read(content, source.label, **{option: given[option] for option in format_.options})
+    options: dict[str, object] = {option: given[option] for option in format_.options}
+    if format_.reads_numbers:
+        options["as_numbers"] = as_numbers
+    return format_.read(content, source.label, **options)
 
 
 def _refuse_options(given: Mapping[str, str | None], format_: FileFormat) -> None:

@@ -78,7 +78,7 @@ def examine_tables(release: ReleaseSpec, questions: tuple[OpenQuestion, ...]) ->
     from tasks.score.local_privacy import refuse_limit_without_pram
     from tasks.score.policy import check_policy
 
-    raw = read(release.source)
+    raw = read(release.source, as_numbers=True)
     tell_many_columns(raw.table.num_columns)
     found = ingest_raw_table(raw, release.ingest_plan)
     schema = classify(found.data, release.classify_plan)

@@ -16,7 +16,8 @@ class FileFormat:
     recognise: does a file begin like one of this format? It gets all bytes, uncompressed, and must be right: a file that two
     formats recognise goes to the first.
     read: gets the bytes, the label for messages, and by name each of `options`. It raises InputError for whatever is wrong.
-    options: the options of a source that mean something here: `encoding`, `delimiter`.
+    options: the options of a source that mean something here: `encoding`, `delimiter`. reads_numbers: does `read` take
+    `as_numbers`, because the format knows no types?
     """
 
     name: str
@@ -24,3 +25,4 @@ class FileFormat:
     recognise: Callable[[bytes], bool]
     read: Callable[..., RawTable]
     options: tuple[str, ...] = ()
+    reads_numbers: bool = False

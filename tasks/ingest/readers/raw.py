@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -20,7 +20,9 @@ from tasks.microdata.spec import LONGEST_NAME
 class RawTable:
     """Columns as read.
 
-    as_text: True where every column is text because the source knows no types; the empty cell is then null.
+    as_text: True where every column is text because the source knows no types; the empty cell is then null. Where numbers were
+        asked for, a column may be the numbers that its text would be read as.
+    text_of_numbers: reads such a column again as text, by its name.
     label: what messages call the source.
     notes: what was found on the way and should be known: it is shown as a warning. how: how the source was read.
     codebook: the labels that the source holds itself.
@@ -37,6 +39,7 @@ class RawTable:
     how: tuple[str, ...] = ()
     codebook: Codebook | None = None
     column_notes: tuple[tuple[str, str], ...] = ()
+    text_of_numbers: Callable[[str], pa.ChunkedArray] | None = None
 
     def __post_init__(self) -> None:
         """Raises InputError for a table of more than `LARGEST_TABLE` bytes."""
@@ -45,6 +48,13 @@ class RawTable:
 
     def read_how(self, step: str) -> RawTable:
         return replace(self, how=(step, *self.how))
+
+    def read_cells(self, name: str) -> pa.ChunkedArray:
+        """One column as it is written; of a column that is numbers the text is made again or read again."""
+        column = self.table.column(name)
+        if self.text_of_numbers is None or pa.types.is_string(column.type):
+            return column
+        return column.cast(pa.string()) if pa.types.is_integer(column.type) else self.text_of_numbers(name)
 
     def content(self) -> bytes:
         """The table as bytes: the same for every reading of the same rows in the same order."""
