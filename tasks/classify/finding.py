@@ -90,11 +90,11 @@ def create_dependence_column(data: Microdata, schema: Schema, name: str) -> Depe
     (codes,) = encode_jointly(values)
     counts = np.bincount(codes[codes >= 0], minlength=1)
     ordered = attribute.scale is Scale.ORDINAL and attribute.order is not None
-    is_text, narrow = data.is_text(name), np.int32 if data.n <= np.iinfo(np.int32).max else np.int64
+    is_text = data.is_text(name)
     return DependenceColumn(
         attribute=attribute,
         values=values,
-        codes=codes.astype(narrow),
+        codes=codes.astype(np.int32) if data.n <= np.iinfo(np.int32).max else codes,
         mode=int(counts.argmax()),
         has_numbers=not is_text or ordered,
         summable=not is_text and len(counts) > 1,
