@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tasks.microdata.table import DATE, MOMENT, TIME, Microdata
+from tasks.microdata.value_ranks import count_distinct
 
 ColumnKind = Literal["integer", "double", "text", "bool", "date", "moment", "time"]
 
@@ -18,6 +19,7 @@ ENOUGH_VALUES = 10  # below, "all values differ" says nothing about a column
 CODE_DIGITS = 6
 MOST_CODES = 25
 ROWS_PER_CODE = 4
+_LOOKED_AT = 1000  # values first
 LONG_TEXT = 20  # characters; with two blanks or more: somebody's own words
 
 _NAMES = {
@@ -117,13 +119,14 @@ class ColumnEvidence:
 
 
 def count_column_evidence(data: Microdata, name: str) -> ColumnEvidence:
-    """Count one column. Linear but for the distinct values: about 0.2 s for 1,000,000 rows."""
+    """Count one column. Cost: that of `count_distinct`."""
     column = data.column(name)
     present = column.drop_null()
     kind = _kind(column.type)
-    n_distinct = int(pc.count_distinct(present).as_py())
+    texts = pc.unique(present) if kind == "text" else present[:0]
     numeric = kind in {"integer", "double"}
-    whole = numeric and len(present) > 0 and (kind == "integer" or bool(pc.all(pc.equal(pc.floor(present), present)).as_py()))
+    n_distinct = len(texts) if kind == "text" else count_distinct(present)
+    whole = numeric and len(present) > 0 and (kind == "integer" or _are_whole(present))
     ends: dict[str, Any] = pc.min_max(present).as_py() if numeric else {}
     return ColumnEvidence(
         name=name,
@@ -133,10 +136,10 @@ def count_column_evidence(data: Microdata, name: str) -> ColumnEvidence:
         n_distinct=n_distinct,
         whole=whole,
         running=whole and n_distinct == len(present) and bool(ends["max"] - ends["min"] == n_distinct - 1),
-        one_width=len(present) > 0 and (kind == "text" or whole) and _one_width(present, ends),
+        one_width=len(present) > 0 and (kind == "text" or whole) and _one_width(texts, ends),
         positive=numeric and len(present) > 0 and bool(ends["min"] > 0),
-        digits=kind == "text" and len(present) > 0 and _has_digits_of_one_width(present),
-        prose=_compute_share_of_prose(present) if kind == "text" and len(present) else 0.0,
+        digits=kind == "text" and len(present) > 0 and _has_digits_of_one_width(texts),
+        prose=_compute_share_of_prose(present) if _has_long_texts(texts) else 0.0,
     )
 
 
@@ -202,9 +205,19 @@ def _kind(logical: pa.DataType) -> ColumnKind:
     return "text" if pa.types.is_string(logical) else calendar.get(logical, "bool")
 
 
-def _has_digits_of_one_width(present: pa.Array) -> bool:
-    widths = pc.min_max(pc.utf8_length(present)).as_py()
-    return bool(widths["min"] == widths["max"] and pc.all(pc.match_substring_regex(present, "^[0-9]+$")).as_py())
+def _are_whole(numbers: pa.Array) -> bool:
+    """The first ones are looked at before the others: of most columns of decimals they say no at once."""
+    parts = (numbers[:_LOOKED_AT], numbers[_LOOKED_AT:])
+    return all(pc.all(pc.equal(pc.floor(part), part), min_count=0).as_py() for part in parts)
+
+
+def _has_digits_of_one_width(texts: pa.Array) -> bool:
+    widths = pc.min_max(pc.utf8_length(texts)).as_py()
+    return bool(widths["min"] == widths["max"] and pc.all(pc.match_substring_regex(texts, "^[0-9]+$")).as_py())
+
+
+def _has_long_texts(texts: pa.Array) -> bool:
+    return len(texts) > 0 and bool(pc.max(pc.binary_length(texts)).as_py() >= LONG_TEXT)
 
 
 def _compute_share_of_prose(present: pa.Array) -> float:
@@ -213,9 +226,9 @@ def _compute_share_of_prose(present: pa.Array) -> float:
     return float(pc.mean(pc.and_(long, blanks).cast(pa.float64())).as_py())
 
 
-def _one_width(present: pa.Array, ends: dict[str, Any]) -> bool:
-    if pa.types.is_string(present.type):
-        ends = pc.min_max(pc.utf8_length(present)).as_py()
-        return bool(ends["min"] == ends["max"] >= CODE_DIGITS and pc.all(pc.match_substring_regex(present, "[0-9]")).as_py())
+def _one_width(texts: pa.Array, ends: dict[str, Any]) -> bool:
+    if len(texts):
+        ends = pc.min_max(pc.utf8_length(texts)).as_py()
+        return bool(ends["min"] == ends["max"] >= CODE_DIGITS and pc.all(pc.match_substring_regex(texts, "[0-9]")).as_py())
     widths = [len(str(int(end))) for end in ends.values()]
     return ends["min"] > 0 and widths[0] == widths[1] >= CODE_DIGITS

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
-from tasks.microdata.schema import Scale, Schema
+from tasks.microdata.schema import Attribute, Scale, Schema
 from tasks.microdata.table import Booleans, Floats, Integers, Microdata, encode_jointly
 
 Relation = Literal["copy", "one_to_one", "function_of_masked", "masked_is_function", "rank_correlation", "sum", "linear"]
@@ -19,6 +20,10 @@ LUCK = 1e-6
 ENOUGH_ROWS = 10
 SLACK = 0.04  # what a screened part of the rows may miss of HOLDS
 SCREEN_ROWS = 20_000
+_LARGEST_HASH = 2**64 - 1
+_ENOUGH_HASHES = 2  # times as many of the smallest as are wanted, about, are put in order
+
+Codes = npt.NDArray[np.int32] | Integers
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,17 +62,27 @@ class Dependence:
 class DependenceColumn:
     """One column for the search.
 
-    codes: 0.. for the values, missing -1. mode: the most frequent code. numbers: missing NaN; None for unordered text.
-    summable: stored as numbers (dates and times as those they count), and not constant. calendar: dates, moments or times.
+    codes: 0.. for the values, missing -1, in 32 bits where the table has so few rows. mode: the most frequent code.
+    has_numbers: False for text without an order. summable: stored as numbers (dates and times as those they count), and not
+    constant. calendar: dates, moments or times.
     """
 
-    name: str
+    attribute: Attribute
     values: pa.Array
-    codes: Integers
+    codes: Codes
     mode: int
-    numbers: Floats | None
+    has_numbers: bool
     summable: bool
     calendar: bool
+
+    @property
+    def name(self) -> str:
+        return self.attribute.name
+
+    def read_numbers(self, rows: Integers | None = None) -> Floats:
+        """The numbers of the given rows, or of all, missing NaN: a fresh array, so that large tables are held once."""
+        data = Microdata(pa.table({self.name: self.values if rows is None else self.values.take(pa.array(rows))}))
+        return data.positions(self.attribute) if data.is_text(self.name) else data.floats(self.name)
 
 
 def create_dependence_column(data: Microdata, schema: Schema, name: str) -> DependenceColumn:
@@ -75,9 +90,16 @@ def create_dependence_column(data: Microdata, schema: Schema, name: str) -> Depe
     (codes,) = encode_jointly(values)
     counts = np.bincount(codes[codes >= 0], minlength=1)
     ordered = attribute.scale is Scale.ORDINAL and attribute.order is not None
-    numbers = data.floats(name) if not data.is_text(name) else data.positions(attribute) if ordered else None
-    summable = not data.is_text(name) and len(counts) > 1
-    return DependenceColumn(name, values, codes, int(counts.argmax()), numbers, summable, data.is_calendar(name))
+    is_text = data.is_text(name)
+    return DependenceColumn(
+        attribute=attribute,
+        values=values,
+        codes=codes.astype(np.int32) if data.n <= np.iinfo(np.int32).max else codes,
+        mode=int(counts.argmax()),
+        has_numbers=not is_text or ordered,
+        summable=not is_text and len(counts) > 1,
+        calendar=data.is_calendar(name),
+    )
 
 
 def screen_rows(n: int) -> Integers:
@@ -85,7 +107,10 @@ def screen_rows(n: int) -> Integers:
     mixed = np.arange(n, dtype=np.uint64) + np.uint64(0x9E3779B97F4A7C15)
     mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return np.argsort(mixed ^ (mixed >> np.uint64(31)), kind="stable")[:SCREEN_ROWS].astype(np.int64)
+    mixed ^= mixed >> np.uint64(31)
+    few = np.flatnonzero(mixed <= np.uint64(min(_LARGEST_HASH * _ENOUGH_HASHES * SCREEN_ROWS // n, _LARGEST_HASH)))
+    few = few if len(few) >= min(SCREEN_ROWS, n) else np.arange(n)
+    return few[np.argsort(mixed[few])[:SCREEN_ROWS]].astype(np.int64)  # no two hashes are equal
 
 
 def share_if_holding(holds: Booleans) -> float | None:

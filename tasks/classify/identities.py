@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations
 
@@ -36,7 +36,7 @@ def sums(hidden: Sequence[DependenceColumn], shown: Sequence[DependenceColumn], 
     columns = [column for column in (*hidden, *shown) if column.summable and not column.calendar]
     if n_hidden == 0 or n_hidden == len(columns):
         return ()
-    sample = np.stack([column.numbers[screen] for column in columns if column.numbers is not None], axis=1)
+    sample = np.stack([column.read_numbers(screen) for column in columns], axis=1)
     found = []
     for a, b in combinations(range(len(columns)), 2):
         for c in _candidates(sample, a, b):
@@ -65,10 +65,9 @@ def _sum_share(a: DependenceColumn, b: DependenceColumn, c: DependenceColumn) ->
 
     Where a + b is not 0, independent draws of c equal it with chance at most the share of c's most frequent other value.
     """
-    if a.numbers is None or b.numbers is None or c.numbers is None:
-        return None
-    complete = ~np.isnan(a.numbers + b.numbers + c.numbers)
-    x, y, z = (column[complete] for column in (a.numbers, b.numbers, c.numbers))
+    x, y, z = (column.read_numbers() for column in (a, b, c))
+    complete = ~np.isnan(x + y + z)
+    x, y, z = (column[complete] for column in (x, y, z))
     holds = _is_sum(x, y, z)
     counts = np.bincount(c.codes[complete][z != 0], minlength=1)
     if not is_no_luck(holds[x + y != 0], float(counts.max() / max(len(z), 1))):
@@ -84,37 +83,45 @@ def linear_identity(hidden: Sequence[DependenceColumn], shown: Sequence[Dependen
     The two sets span subspaces of the centred columns; a canonical correlation of 1 is a direction that both share. It is then
     computed on all complete rows and has to hold in 0.99 of them. As many rows as columns are spent on the weights; in the
     others, independent draws of the unmasked side agree with chance at most the share of its most frequent value.
+    Of all columns together only the screened rows are held, unless there is a direction.
     """
-    left, right = ([c for c in columns if c.summable and c.numbers is not None] for columns in (hidden, shown))
+    left, right = ([c for c in columns if c.summable] for columns in (hidden, shown))
     columns = [*left, *right]
-    rows = _stack_complete_rows(columns) if left and right else None
-    if rows is None:
+    complete = _find_complete_rows(columns) if left and right else np.zeros(0, dtype=np.int64)
+    if len(complete) < ENOUGH_ROWS + 3 * len(columns):
         return ()
-    standardise = _standardise_by(rows)
-    weights = _find_common_direction(standardise(rows[screen_rows(len(rows))]), len(left))
+    weights = _find_common_direction(_standardise_rows(columns, complete, screen_rows(len(complete))), len(left))
     if weights is None:
         return ()
-    share = _identity_share(standardise(rows) * weights, len(left))
+    share = _identity_share(_standardise_rows(columns, complete) * weights, len(left))
     positions = np.flatnonzero(np.abs(weights) > _NO_WEIGHT * np.abs(weights).max()).tolist()
     return () if share is None else (create_dependence("linear", columns, positions, len(left), share),)
 
 
-def _stack_complete_rows(columns: Sequence[DependenceColumn]) -> Floats | None:
-    """Shape (complete rows, p); None if there are too few rows for the columns."""
-    rows = np.stack([c.numbers for c in columns if c.numbers is not None], axis=1)
-    incomplete = np.isnan(rows).any(axis=1)
-    rows = rows[~incomplete] if incomplete.any() else rows
-    return None if len(rows) < ENOUGH_ROWS + 3 * len(columns) else rows
+def _find_complete_rows(columns: Sequence[DependenceColumn]) -> Integers:
+    """The rows in which all columns have a number."""
+    missing = np.zeros(len(columns[0].values), dtype=bool)
+    for column in columns:
+        missing |= np.isnan(column.read_numbers())
+    return np.flatnonzero(~missing)
 
 
-def _standardise_by(rows: Floats) -> Callable[[Floats], Floats]:
-    """A function that gives some of the rows mean 0 and sd 1 of all, and 0 in a constant.
+def _standardise_rows(columns: Sequence[DependenceColumn], complete: Integers, wanted: Integers | None = None) -> Floats:
+    """Shape (wanted, p), or all complete rows: with mean 0 and sd 1 over the complete rows; 0 in a constant.
 
-    scikit-learn's `StandardScaler` leaves in a constant column what rounding made of it.
+    wanted: positions in `complete`. scikit-learn's `StandardScaler` leaves in a constant column what rounding made of it.
     """
-    varies = rows.min(axis=0) < rows.max(axis=0)
-    mean, spread = rows.mean(axis=0), np.where(varies, rows.std(axis=0), 1.0)
-    return lambda some: np.asarray(np.where(varies, some - mean, 0.0) / spread)
+    found = np.empty((len(complete if wanted is None else wanted), len(columns)))
+    for j, column in enumerate(columns):
+        numbers = column.read_numbers()
+        numbers = numbers if len(complete) == len(numbers) else numbers[complete]
+        varies = numbers.min() < numbers.max()
+        # Summed row by row, so that the order of the sum does not depend on how many columns there are.
+        mean = np.cumsum(numbers)[-1] / len(numbers)
+        spread = np.sqrt(np.cumsum((numbers - mean) ** 2)[-1] / len(numbers)) if varies else 1.0
+        some = numbers if wanted is None else numbers[wanted]
+        found[:, j] = (some - mean) / spread if varies else 0.0
+    return found
 
 
 def _identity_share(parts: Floats, n_left: int) -> float | None:

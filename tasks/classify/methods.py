@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import replace
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from tasks.classify.dependence import find_dependences
-from tasks.classify.evidence import count_column_evidence
+from tasks.classify.evidence import ColumnEvidence, count_column_evidence
 from tasks.classify.finding import ENOUGH_ROWS, Dependence
 from tasks.classify.roles import create_attribute
 from tasks.classify.weights import weight_reveals
 from tasks.ingest.codebooks.codebook import Attributes, index_by_name
 from tasks.microdata.errors import InputError
-from tasks.microdata.scaling import COMPARABLE, is_comparable
+from tasks.microdata.scaling import COMPARABLE, LARGEST_VALUE, LEAST_DEVIATION, is_comparable
 from tasks.microdata.schema import CATEGORICAL, Attribute, MaskTargets, Schema
 from tasks.microdata.spec import Name, Spec
 from tasks.microdata.suggestion import did_you_mean
@@ -50,16 +53,15 @@ def classify(data: Microdata, plan: ClassifyPlan) -> Schema:
         category that `order` does not list; a masked column that is constant, without values or not published; an intruder
         who knows what is not published; a published unmasked column that is a function of masked ones.
 
-    About 2 s for 1,000,000 rows of 6 columns.
+    About 0.1 s for 1,000,000 rows of 6 columns, and more where masks are searched for dependences (`dependence`).
     """
     _refuse_degenerate(data)
     _refuse_unknown(data, plan)
     _refuse_ambiguous_key(data, plan.key)
     declared = index_by_name(plan.attributes)
+    facts = {name: count_column_evidence(data, name) for name in data.names}
     attributes = tuple(
-        create_attribute(
-            count_column_evidence(data, name), declared.get(name), is_key=name == plan.key, is_known=name in plan.known
-        )
+        create_attribute(facts[name], declared.get(name), is_key=name == plan.key, is_known=name in plan.known)
         for name in data.names
     )
     schema = Schema(attributes)
@@ -68,7 +70,7 @@ def classify(data: Microdata, plan: ClassifyPlan) -> Schema:
     check_units(data, schema)
     refuse_incomparable(data, schema)
     masked = list_target_attributes(schema, plan.masks)
-    _refuse_nothing_to_mask(data, masked)
+    _refuse_nothing_to_mask(facts, masked)
     refuse_undone_masks(data, schema, masked)
     return _add_search_evidence(_add_weight_evidence(schema, data), data, masked)
 
@@ -121,7 +123,19 @@ def _comparable(data: Microdata, name: str) -> bool:
     if data.is_integer(name) and len(column):  # before anything is a double: large neighbours are one double
         ends = pc.min_max(column).as_py()
         return ends["min"] == ends["max"] or bool(ends["min"] > -_EXACT_DOUBLE and ends["max"] < _EXACT_DOUBLE)
+    if column.type == pa.float64() and len(column):
+        ends, total = pc.min_max(column).as_py(), pc.sum(column).as_py()
+        if math.isfinite(total) and _are_surely_comparable(ends["min"], ends["max"], len(column)):
+            return True
     return is_comparable(data.floats(name))
+
+
+def _are_surely_comparable(low: float, high: float, n: int) -> bool:
+    """Do the ends of n numbers alone say that they can be compared? Otherwise all have to be looked at.
+
+    A standard deviation is at least the range over the square root of 2 n.
+    """
+    return max(-low, high) <= LARGEST_VALUE and high - low > 2 * LEAST_DEVIATION * math.sqrt(2 * n)
 
 
 def _refuse_too_fine_moments(data: Microdata, attribute: Attribute) -> None:
@@ -168,9 +182,9 @@ def _refuse_unpublished(schema: Schema, plan: ClassifyPlan) -> None:
                              ", ".join(schema.release_columns[:30]), "take it out, or declare another role", name)  # fmt: skip
 
 
-def _refuse_nothing_to_mask(data: Microdata, masked: tuple[str, ...]) -> None:
+def _refuse_nothing_to_mask(facts: Mapping[str, ColumnEvidence], masked: tuple[str, ...]) -> None:
     for name in masked:
-        n_distinct = len(data.column(name).drop_null().unique())
+        n_distinct = facts[name].n_distinct
         if n_distinct < 2:
             what = "has no values" if n_distinct == 0 else "has one value in all rows"
             raise InputError("nothing-to-mask", f"masking: {name}", f"The masked column `{name}` {what}.",

@@ -12,6 +12,7 @@ from tasks.classify.finding import (
     HOLDS,
     LUCK,
     SLACK,
+    Codes,
     Dependence,
     DependenceColumn,
     Relation,
@@ -52,7 +53,7 @@ def _measure_copy(a: DependenceColumn, b: DependenceColumn) -> float | None:
     if a.values.type == b.values.type:
         equal = np.asarray(pc.fill_null(pc.equal(a.values, b.values), False).to_numpy(zero_copy_only=False), dtype=bool)
     elif a.summable and b.summable:
-        equal = np.asarray(a.numbers == b.numbers)
+        equal = np.asarray(a.read_numbers() == b.read_numbers())
     else:
         return None
     telling = (a.codes >= 0) & (b.codes >= 0) & ((a.codes != a.mode) | (b.codes != b.mode))
@@ -62,7 +63,7 @@ def _measure_copy(a: DependenceColumn, b: DependenceColumn) -> float | None:
     return share_if_holding(equal[telling]) if is_no_luck(equal[off_mode], second) else None
 
 
-def _measure_function(x: Integers, y: Integers, screen: Integers, clusters: Integers | None) -> float | None:
+def _measure_function(x: Codes, y: Codes, screen: Integers, clusters: Integers | None) -> float | None:
     """Share of rows in which y is a function of x, over the rows whose x occurs again; None if it is none, or may be luck.
 
     In words: give each x its most frequent y; at most 1 % of the rows with a repeated x may differ, and at most 5 % of what
@@ -79,13 +80,15 @@ def _measure_function(x: Integers, y: Integers, screen: Integers, clusters: Inte
     return None if log_luck(tied, errors, repeats, majority) > np.log(LUCK) else 1 - errors / tied
 
 
-def _repeats(x: Integers, y: Integers, clusters: Integers | None) -> tuple[int, int, int, float]:
+def _repeats(x: Codes, y: Codes, clusters: Integers | None) -> tuple[int, int, int, float]:
     """Rows whose x occurs again; those of them off their x's most frequent y; repeats of an x; share of the most frequent y."""
     both = (x >= 0) & (y >= 0)
     if not both.any():
         return 0, 0, 0, 1.0
     width = int(y[both].max()) + 1
-    pair = x[both] * width + y[both]
+    pair = x[both].astype(np.int64)
+    pair *= width
+    pair += y[both]
     pair = pair if clusters is None else _once_per_cluster(pair, clusters[both])
     values, counts = np.unique(pair, return_counts=True)
     starts = np.flatnonzero(np.diff(values // width, prepend=-1))
@@ -107,16 +110,15 @@ def _rank_correlated(a: DependenceColumn, b: DependenceColumn, screen: Integers)
 
     A random order of b, whose values occur c1, c2, ... times, agrees with that of a with chance c1! c2! ... / n!.
     """
-    if a.numbers is None or b.numbers is None:
+    if not a.has_numbers or not b.has_numbers:
+        return None
+    x, y = (column.read_numbers(screen[:_RANK_SCREEN_ROWS]) for column in (a, b))
+    if (~np.isnan(x + y)).sum() >= _SCREEN_TIED and _spearman(x, y) < HOLDS - SLACK:
         return None
     times = np.bincount(b.codes[(a.codes >= 0) & (b.codes >= 0)])
     if np.log(2) + gammaln(times + 1).sum() - gammaln(times.sum() + 1) > np.log(LUCK):
         return None
-    few = screen[:_RANK_SCREEN_ROWS]
-    compared = (~np.isnan(a.numbers[few] + b.numbers[few])).sum()
-    if compared >= _SCREEN_TIED and _spearman(a.numbers[few], b.numbers[few]) < HOLDS - SLACK:
-        return None
-    strength = _spearman(a.numbers, b.numbers)
+    strength = _spearman(a.read_numbers(), b.read_numbers())
     return strength if strength >= HOLDS else None
 
 

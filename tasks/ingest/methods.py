@@ -22,6 +22,8 @@ from tasks.microdata.spec import Spec
 from tasks.microdata.suggestion import did_you_mean
 from tasks.microdata.table import Microdata
 
+_NEGATIVE_ZERO = -(2**63)  # the bits of -0.0
+
 
 class IngestPlan(Spec):
     """What ingest needs of a release file.
@@ -81,7 +83,7 @@ def ingest(plan: IngestPlan, *, confirm: bool = False) -> IngestResult:
     InputError: the source cannot be read; a declared attribute is no column; a cell contradicts its declaration; an
         expectation fails.
 
-    About 10 s for 1,000,000 rows of 6 text columns.
+    For 1,000,000 rows of 6 numbers 0.2 s from CSV and 0.1 s from Parquet.
     """
     return ingest_raw_table(sources.read(plan.source), plan, confirm=confirm)
 
@@ -106,10 +108,16 @@ def _type_columns(raw: RawTable, attributes: tuple[AttributeSpec, ...]) -> tuple
         spec = declared.get(name) or AttributeSpec.model_construct(name=name)
         refuse_contradiction(spec, labels.get(name), raw.label)
         read, notes = read_column(raw.table.column(name), spec, raw.label)
-        columns[name] = pc.add(read, 0.0) if pa.types.is_floating(read.type) else read  # -0.0 is 0.0
+        columns[name] = _clear_negative_zeros(read) if pa.types.is_floating(read.type) else read
         found = tuple(note for column, note in raw.column_notes if column == name)
         reports.append(_report_column(name, columns[name], (*found, *notes), spec, labels.get(name)))
     return columns, tuple(reports)
+
+
+def _clear_negative_zeros(doubles: pa.Array) -> pa.Array:
+    """-0.0 is 0.0; a column without any stays where it is."""
+    is_there = pc.any(pc.equal(doubles.view(pa.int64()), _NEGATIVE_ZERO)).as_py()
+    return pc.add(doubles, 0.0) if is_there else doubles
 
 
 def _report_column(

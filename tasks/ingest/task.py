@@ -44,6 +44,7 @@ def ingest_source(plan: RecordRef[IngestPlan], digest: str) -> IngestOutputs:
             "a source at rest",
             "run again when it is complete",
         )
+    del raw  # with the bytes of the file, before those of the table are made
     return {"data": store.put_table(found.data), "report": store.put_record(found.report)}
 
 

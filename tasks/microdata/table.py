@@ -63,8 +63,8 @@ class Microdata:
         return int(self.arrow.num_rows)
 
     def column(self, name: str) -> pa.Array:
-        """One column as a single contiguous Arrow array."""
-        return self.arrow.column(name).combine_chunks()
+        """One column as a single contiguous Arrow array; nothing is copied where it is one already."""
+        return join_chunks(self.arrow.column(name))
 
     def is_text(self, name: str) -> bool:
         return bool(pa.types.is_string(self.arrow.schema.field(name).type))
@@ -132,6 +132,11 @@ class Microdata:
     def take(self, rows: npt.NDArray[np.integer]) -> Microdata:
         """The given rows in the given order."""
         return Microdata(self.arrow.take(pa.array(rows)))
+
+
+def join_chunks(column: pa.ChunkedArray) -> pa.Array:
+    """The values in one array: a column of one chunk is that chunk, which `combine_chunks` would copy."""
+    return column.chunk(0) if column.num_chunks == 1 and column.chunk(0).offset == 0 else column.combine_chunks()
 
 
 def to_stored_integers(column: pa.Array) -> pa.Array:

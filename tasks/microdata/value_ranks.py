@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 _SPREAD = 4  # times as many numbers as there are values are counted one by one
 _LOOKED_AT = 1024  # values, to see whether most are different
+_SAMPLED, _FEW_REPEATS = 16_384, 0.1  # of a sample: where fewer repeat, the whole column has very many different values
 
 NumberArray = npt.NDArray[Any]
 Ranks = npt.NDArray[np.int64]
@@ -52,6 +53,30 @@ def rank_by_sort(values: NumberArray) -> tuple[Ranks, int]:
     ranks = np.zeros(len(values), dtype=np.int64)
     ranks[order[1:]] = steps
     return ranks, int(steps[-1]) + 1 if len(steps) else 1
+
+
+def count_distinct(present: pa.Array) -> int:
+    """How many different values a column without gaps has; 0.0 and -0.0 are two, all NaN are one.
+
+    Cost: O(n) where whole numbers lie close together or values repeat; else a sort of a copy, 0.05 s for 1,000,000 numbers,
+    because a dictionary of as many different values does not fit into the processor's cache.
+    """
+    is_whole = pa.types.is_integer(present.type)
+    if not len(present) or not (is_whole or present.type == pa.float64()) or present.type.bit_width != 64:
+        return int(pc.count_distinct(present).as_py())
+    numbers = present.to_numpy()
+    if is_whole:
+        low, high = int(numbers.min()), int(numbers.max())
+        if high - low < _SPREAD * len(numbers):
+            is_there = np.zeros(high - low + 1, dtype=bool)
+            is_there[numbers - low if low else numbers] = True
+            return int(np.count_nonzero(is_there))
+    some = np.sort(numbers[:: max(len(numbers) // _SAMPLED, 1)])
+    repeats = np.count_nonzero(some[1:] == some[:-1]) > _FEW_REPEATS * len(some)
+    if repeats or (not is_whole and bool(np.isnan(numbers.max()))):
+        return int(pc.count_distinct(present).as_py())
+    ascending = np.sort(numbers.view(np.int64))
+    return int(np.count_nonzero(ascending[1:] != ascending[:-1])) + 1
 
 
 def encode_column(column: pa.ChunkedArray) -> Ranks:

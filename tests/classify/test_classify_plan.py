@@ -1,13 +1,17 @@
 import json
 
+import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
-from tasks.classify.methods import ClassifyPlan, classify, list_target_attributes
+from tasks.classify.methods import ClassifyPlan, _comparable, classify, list_target_attributes
 from tasks.ingest.codebooks.codebook import AttributeSpec
 from tasks.ingest.sources import SourceSpec, read
 from tasks.microdata.errors import InputError
+from tasks.microdata.scaling import is_comparable
 from tasks.microdata.schema import MaskTargets, Role, Scale, Schema
 from tasks.microdata.table import Microdata
 
@@ -191,3 +195,16 @@ def test_numbers_that_double_precision_cannot_compare_are_refused(values: pa.Arr
     table = Microdata(TABLE.arrow.set_column(1, "age", values))
     with pytest.raises(InputError, match="double precision"):
         classify(table, plan())
+
+
+SIZES = st.sampled_from([0.0, 1e-46, 1e-45, 3e-45, 1e-44, 1.0, 9.99e44, 1e45, 1.01e45, 1e300, 1.7e308, float("inf")])
+
+
+@given(st.lists(st.one_of(st.none(), st.builds(lambda size, sign: sign * size, SIZES, st.sampled_from([-1, 1]))), max_size=9))
+@example([1e45, 1e45 - 1e30])
+@example([1e-45, -1e-45, 0.0])
+@example([1.7e308, 1.7e308])
+def test_the_ends_of_a_column_say_no_more_than_all_its_numbers(numbers: list[float | None]) -> None:
+    data = Microdata.from_columns({"x": pa.array(numbers, pa.float64())})
+    with np.errstate(over="ignore", invalid="ignore"):
+        assert _comparable(data, "x") == is_comparable(data.floats("x"))

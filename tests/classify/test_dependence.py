@@ -11,7 +11,7 @@ from scipy.stats import spearmanr
 from tasks.classify import dependence, finding
 from tasks.classify.dependence import find_dependences
 from tasks.classify.finding import Dependence, log_luck
-from tasks.classify.identities import linear_identity
+from tasks.classify.identities import _find_complete_rows, _standardise_rows, linear_identity
 from tasks.classify.pairs import _repeats, _spearman
 from tasks.ingest.methods import IngestPlan, ingest
 from tasks.ingest.sources import SourceSpec, read
@@ -313,3 +313,29 @@ def test_census_total_income_is_the_sum_of_its_parts() -> None:
     (part,) = [d for d in find_dependences(data, schema, ("PTOTVAL",)) if d.relation == "sum"]
     assert (part.masked, set(part.unmasked), part.share) == (("PTOTVAL",), {"PEARNVAL", "POTHVAL"}, 1.0)
     assert find_dependences(data, schema, data.names) == ()
+
+
+@pytest.mark.parametrize("n", [10, 19_999, 20_001, 300_000])
+def test_the_screened_rows_are_those_with_the_smallest_hashes(n: int) -> None:
+    mixed = [(i + 0x9E3779B97F4A7C15) % 2**64 for i in range(n)]
+    mixed = [(one ^ one >> 30) * 0xBF58476D1CE4E5B9 % 2**64 for one in mixed]
+    mixed = [(one ^ one >> 27) * 0x94D049BB133111EB % 2**64 for one in mixed]
+    mixed = [one ^ one >> 31 for one in mixed]
+    assert finding.screen_rows(n).tolist() == sorted(range(n), key=mixed.__getitem__)[: finding.SCREEN_ROWS]
+
+
+def test_columns_are_standardised_one_by_one_as_they_are_together() -> None:
+    """To the last digit: a column's sums go row by row, as those of a table of rows do."""
+    rng = draws()
+    values = rng.normal(size=(5000, 5)) * 10.0 ** rng.integers(-5, 9, 5) + 10.0 ** rng.integers(0, 9, 5)
+    values[:, 4] = 0.1
+    values[rng.random(values.shape) < 0.05] = np.nan
+    data = Microdata.from_columns(dict(zip("abcde", values.T, strict=True)))
+    columns = [finding.create_dependence_column(data, schema_of(data), name) for name in data.names]
+    complete = _find_complete_rows(columns)
+    rows = values[~np.isnan(values).any(axis=1)]
+    assert len(complete) == len(rows) < 5000
+    varies = rows.min(axis=0) < rows.max(axis=0)
+    expected = np.where(varies, rows - rows.mean(axis=0), 0.0) / np.where(varies, rows.std(axis=0), 1.0)
+    assert np.array_equal(_standardise_rows(columns, complete), expected)
+    assert np.array_equal(_standardise_rows(columns, complete, np.array([7, 3])), expected[[7, 3]])

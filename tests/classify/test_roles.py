@@ -1,4 +1,5 @@
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -218,3 +219,30 @@ def test_the_decision_does_not_depend_on_the_order_of_the_rows(values: list[obje
     shuffled = list(values)
     random.shuffle(shuffled)  # type: ignore[attr-defined]  # Hypothesis gives a random.Random
     assert decided(values) == decided(shuffled)
+
+
+WORDS = st.sampled_from(
+    [
+        "000123",
+        "123456",
+        "12345",
+        "a12345",
+        "long words of one person",
+        "two  blanks, twenty long",
+        "\u0663\u0664\u0665\u0666\u0667\u0668",
+    ]
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.one_of(st.none(), WORDS), min_size=1, max_size=12))
+def test_the_evidence_of_texts_is_that_of_a_plain_count(cells: list[str | None]) -> None:
+    facts = count_column_evidence(Microdata.from_columns({"x": pa.array(cells, pa.string())}), "x")
+    present = [cell for cell in cells if cell is not None]
+    widths = {len(cell) for cell in present}
+    assert facts.n_distinct == len(set(present))
+    assert facts.digits == (len(widths) == 1 and all(cell.isascii() and cell.isdigit() for cell in present))
+    has_digits = all(any(letter in "0123456789" for letter in cell) for cell in present)
+    assert facts.one_width == (len(widths) == 1 and min(widths) >= 6 and has_digits)
+    prose = [len(cell) >= 20 and cell.count(" ") >= 2 for cell in present]
+    assert facts.prose == pytest.approx(sum(prose) / max(len(prose), 1))

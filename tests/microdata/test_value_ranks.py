@@ -16,7 +16,7 @@ from tasks.microdata import value_ranks
 from tasks.microdata.codes import count_units, row_codes
 from tasks.microdata.table import Microdata, encode_jointly
 from tasks.microdata.units import Units
-from tasks.microdata.value_ranks import rank_by_sort, rank_values
+from tasks.microdata.value_ranks import count_distinct, rank_by_sort, rank_values
 
 DAY = datetime.date(2026, 1, 1)
 KINDS = {  # values of each type, few and many
@@ -130,3 +130,29 @@ def test_units_of_a_class_are_counted_once(rows):
 def test_codes_are_new_arrays():
     values = np.arange(5)
     assert not np.shares_memory(rank_values(values)[0], values)
+
+
+@given(
+    st.one_of(
+        st.lists(st.one_of(st.floats(), st.sampled_from([0.0, -0.0, 1.5]))).map(lambda drawn: pa.array(drawn, pa.float64())),
+        st.lists(st.one_of(st.integers(-(2**63), 2**63 - 1), st.integers(-3, 3))).map(
+            lambda drawn: pa.array(drawn, pa.int64())
+        ),
+        st.lists(st.text(max_size=2)).map(lambda drawn: pa.array(drawn, pa.string())),
+        st.lists(st.booleans()).map(lambda drawn: pa.array(drawn, pa.bool_())),
+        st.lists(st.dates()).map(lambda drawn: pa.array(drawn, pa.date32())),
+    )
+)
+def test_the_count_of_different_values_is_that_of_a_dictionary(present: pa.Array) -> None:
+    assert count_distinct(present) == len(pc.unique(present))
+
+
+def test_different_values_are_counted_far_apart_close_together_and_repeated() -> None:
+    rng = np.random.default_rng(0)
+    for numbers in (
+        rng.normal(size=40_000),
+        rng.normal(size=40_000).round(1) + 0.0,
+        rng.integers(0, 10**15, 40_000),
+        np.arange(40_000),
+    ):
+        assert count_distinct(pa.array(numbers)) == len(set(numbers.tolist()))

@@ -7,19 +7,33 @@ from __future__ import annotations
 
 import re
 
-import pyarrow.compute as pc
+import numpy as np
+import pyarrow as pa
 
 from tasks.microdata.table import Microdata
 
 _FORMULA = r"(?s)^[=+\-@\t\r]."  # a sign alone, as in a test that is + or -, is no formula
+_BEGINS_FORMULA = np.isin(np.arange(256), list(b"=+-@\t\r"))
 _NAMED = 5
 
 
 def formula_cells(data: Microdata) -> dict[str, int]:
     """The text columns that hold cells which begin as a formula does (=, +, -, @, tab, CR, and more), and how many cells."""
     texts = (name for name in data.names if data.is_text(name))
-    counts = {name: int(pc.sum(pc.match_substring_regex(data.column(name), _FORMULA)).as_py() or 0) for name in texts}
+    counts = {name: _count_formulas(data.column(name)) for name in texts}
     return {name: count for name, count in counts.items() if count}
+
+
+def _count_formulas(texts: pa.Array) -> int:
+    """How many present texts match `_FORMULA`, by their first byte and their length."""
+    if not len(texts):
+        return 0
+    _, stored, characters = texts.buffers()
+    ends = np.frombuffer(stored, dtype=np.int32)[texts.offset : texts.offset + len(texts) + 1]
+    is_longer = np.diff(ends) > 1
+    if texts.null_count:
+        is_longer &= texts.is_valid().to_numpy(zero_copy_only=False)
+    return int(_BEGINS_FORMULA[np.frombuffer(characters or b"", dtype=np.uint8)[ends[:-1][is_longer]]].sum())
 
 
 def formula_names(data: Microdata) -> tuple[str, ...]:

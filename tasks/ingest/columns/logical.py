@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -10,7 +12,7 @@ from tasks.ingest.columns.calendar_rules import as_declared, type_without_values
 from tasks.ingest.columns.numerals import NUMBER
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Scale
-from tasks.microdata.table import CALENDAR_TYPES, DATE, LOGICAL_TYPES, MOMENT, TIME, is_in_calendar, iso_texts
+from tasks.microdata.table import CALENDAR_TYPES, DATE, LOGICAL_TYPES, MOMENT, TIME, is_in_calendar, iso_texts, join_chunks
 
 _EXACT_DOUBLE = 2.0**53
 _TYPES_OF_SCALE = {Scale.DATE: (DATE, MOMENT), Scale.TIME: (TIME,)}
@@ -61,7 +63,7 @@ def _as_declared(values: pa.Array, spec: AttributeSpec, label: str) -> tuple[pa.
 
 
 def _decode_dictionary(column: pa.ChunkedArray) -> pa.Array:
-    whole = column.combine_chunks()
+    whole = join_chunks(column)
     whole = pa.concat_arrays(whole.chunks) if isinstance(whole, pa.ChunkedArray) else whole
     return whole.dictionary_decode() if pa.types.is_dictionary(whole.type) else whole
 
@@ -110,6 +112,8 @@ def _integers(values: pa.Array, where: str) -> pa.Array:
 
 def _doubles(values: pa.Array, where: str) -> tuple[pa.Array, tuple[str, ...]]:
     doubles = values.cast(pa.float64())
+    if math.isfinite(pc.sum(doubles, min_count=0).as_py()):  # no infinity, and no NaN
+        return doubles, ()
     infinite = pc.sum(pc.is_inf(doubles)).as_py() or 0
     if infinite:
         raise InputError("infinite", where, f"{infinite:,} values are infinite.", "finite numbers",
@@ -146,6 +150,8 @@ def _texts(values: pa.Array) -> tuple[pa.Array, tuple[str, ...]]:
 
 
 def _blank_missing_codes(values: pa.Array, words: tuple[str, ...]) -> tuple[pa.Array, tuple[str, ...]]:
+    if not words:
+        return values, ()
     if pa.types.is_string(values.type):
         codes = pa.array(words, type=pa.string())
     elif pa.types.is_boolean(values.type):

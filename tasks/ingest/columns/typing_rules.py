@@ -19,6 +19,7 @@ from tasks.ingest.columns.iso_cells import find_calendar_kind
 from tasks.ingest.columns.numerals import COMMA_NUMBER, INTEGER, NUMBER, is_infinity_word, is_missing_word, why_not_a_number
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Scale
+from tasks.microdata.table import join_chunks
 
 _EXACT_DOUBLE = 2**53  # from here on a whole number and its neighbour may be one double
 _KEPT_AS_TEXT = frozenset({Scale.CODE, Scale.FREE_TEXT})
@@ -49,10 +50,10 @@ def _numbers_or_text(
     cells: pa.Array, spec: AttributeSpec, label: str, notes: tuple[str, ...]
 ) -> tuple[pa.Array, tuple[str, ...]]:
     cells = _convert_decimal_commas(cells, spec, label) if spec.decimal == "," else cells
-    present, where = cells.drop_null(), f"{label}: column {spec.name}"
-    if _all(present, INTEGER):
+    where = f"{label}: column {spec.name}"
+    if _all(cells, INTEGER):
         return _integers(cells, spec, where, notes)
-    if _all(present, NUMBER):
+    if _all(cells, NUMBER):
         return _doubles(cells, spec, where, notes)
     if spec.scale not in {None, Scale.ORDINAL}:
         return _text(cells, spec, label, notes)
@@ -74,10 +75,14 @@ def _is_numeric(spec: AttributeSpec) -> bool:
 
 
 def _concatenate_chunks(column: pa.ChunkedArray) -> pa.Array:
+    if column.num_chunks == 1:
+        return join_chunks(column)
     return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], type=pa.string())
 
 
 def _blank_missing_codes(cells: pa.Array, codes: tuple[str, ...]) -> tuple[pa.Array, tuple[str, ...]]:
+    if not codes:
+        return cells, ()
     hit = pc.is_in(cells, value_set=pa.array(codes, type=pa.string()))
     count = pc.sum(hit).as_py() or 0
     if not count:
@@ -86,7 +91,7 @@ def _blank_missing_codes(cells: pa.Array, codes: tuple[str, ...]) -> tuple[pa.Ar
 
 
 def _all(cells: pa.Array, pattern: str) -> bool:
-    """Do all cells match? The first ones are looked at before the others: of most columns they say no at once."""
+    """Do all present cells match? The first ones are looked at before the others: of most columns they say no at once."""
     parts = (cells[:_EXPLAINED], cells[_EXPLAINED:])
     return all(pc.all(pc.match_substring_regex(part, pattern), min_count=0).as_py() for part in parts)
 
@@ -125,17 +130,18 @@ def _needs_numbers(spec: AttributeSpec) -> bool:
 
 
 def _text(cells: pa.Array, spec: AttributeSpec, label: str, notes: tuple[str, ...]) -> tuple[pa.Array, tuple[str, ...]]:
-    number = pc.match_substring_regex(cells, NUMBER)
     if _is_numeric(spec):
-        raise _not_numeric(cells, number, spec.name, label)
-    others = pc.unique(cells.filter(pc.invert(number)).drop_null()).to_pylist()
-    n_numbers = pc.sum(number).as_py()
+        raise _not_numeric(cells, pc.match_substring_regex(cells, NUMBER), spec.name, label)
+    texts = pc.unique(cells).drop_null()
+    is_number = pc.match_substring_regex(texts, NUMBER)
+    numbers, others = texts.filter(is_number), texts.filter(pc.invert(is_number)).to_pylist()
+    n_numbers = pc.sum(pc.is_in(cells, value_set=numbers)).as_py() if len(numbers) else 0
     if spec.scale is not Scale.NOMINAL and n_numbers:
         _refuse_almost(cells, others, "numbers", spec.name, label)
     if spec.scale is not Scale.NOMINAL and not n_numbers:
         _refuse_almost_dates(cells, others, spec.name, label)
     reasons = sorted({why_not_a_number(cell)[0] for cell in others[:_EXPLAINED]} - {"it is text"})
-    mixed = [f"{n_numbers:,} of {len(number.drop_null()):,} cells are numbers; kept as text"] if n_numbers else []
+    mixed = [f"{n_numbers:,} of {len(cells) - cells.null_count:,} cells are numbers; kept as text"] if n_numbers else []
     found = [f"kept as text; of some cells: {'; '.join(reasons)}"] if reasons else []
     return cells, (*notes, *mixed, *found)
 
