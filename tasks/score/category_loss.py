@@ -104,8 +104,8 @@ def _classes(tables: RowwiseTablePair, attribute: Attribute) -> CodedColumn:
         frequent = np.argsort(-sizes, kind="stable")[: MOST_CATEGORIES - 1]
         position = np.full(len(sizes), MOST_CATEGORIES - 1)
         position[frequent] = np.arange(MOST_CATEGORIES - 1)
-    position = position.astype(np.min_scalar_type(int(position.max())))
-    return position[codes[0]], position[codes[1]]
+    short: Classes = position.astype(np.min_scalar_type(int(position.max())))
+    return short[codes[0]], short[codes[1]]
 
 
 def _cut(values: Floats, limits: Floats) -> Classes:
