@@ -12,7 +12,7 @@ from tasks.score.verdict_word import format_verdict
 OLDER_PREDICATE_TYPES = ("urn:sdcert:predicate:release:2",)  # which this form reads: it only has more
 STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
 PREDICATE_TYPE = "urn:sdcert:predicate:release:3"
-ATTACK_CATALOGUE_VERSION = "15"  # raised with every attack that is added or made stronger
+ATTACK_CATALOGUE_VERSION = "16"  # raised with every attack that is added or made stronger
 
 NOT_ASSESSED: NotAssessed = "not assessed"
 NotAssessed = Literal["not assessed"]

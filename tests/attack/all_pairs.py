@@ -41,6 +41,7 @@ CHAINS = {
     "pram and noise": (pram("u", "v"), noise("x", "y", percent=5.0)),
     "noise and pram": (noise("x", "y"), pram("u", retention=0.5)),
     "noise and swaps": (noise("x"), SWAP),
+    "pram and swaps": (pram("u", "v"), SWAP),
     "noise twice": (noise("x", "y"), noise("x", percent=10.0), pram("v")),
 }
 

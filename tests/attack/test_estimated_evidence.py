@@ -20,6 +20,7 @@ from tasks.attack.transparency.transparency import Transparency, follow_steps, l
 from tasks.mask.categories.pram import Pram
 from tasks.mask.methods import mask
 from tasks.mask.noise.noise import Noise
+from tasks.mask.ranks.rank_swapping import RankSwapping
 from tasks.microdata.alignment import Alignment
 from tasks.microdata.randomness import stream
 from tasks.microdata.schema import Scale
@@ -53,6 +54,7 @@ def noise(percent):
 
 
 PRAM = Pram(method="pram", attributes=("u",), retention=0.8)
+SWAPS = RankSwapping(method="rank_swapping", attributes=("x", "y", "z"), window_percent=20.0)
 
 
 def arrange_files(files):
@@ -70,8 +72,9 @@ def test_a_table_of_30000_records_is_summed_exactly(table):
     arranged, *_ = arrange_files(make_files(table, 40, 1, (noise(20.0),)))
     assert not estimated_evidence.is_estimated(arranged, np.array([29_999.0, 1.0]))
     assert estimated_evidence.is_estimated(arranged, np.array([30_000.0, 1.0]))
-    without_noise, *_ = arrange_files(make_files(table, 40, 1, (PRAM,)))
-    assert not estimated_evidence.is_estimated(without_noise, np.array([30_000.0, 1.0]))
+    for steps, is_estimated in (((PRAM,), False), ((SWAPS,), False), ((SWAPS, PRAM), True)):
+        without_noise, *_ = arrange_files(make_files(table, 40, 1, steps))
+        assert estimated_evidence.is_estimated(without_noise, np.array([30_000.0, 1.0])) == is_estimated
 
 
 @pytest.mark.parametrize("chain", CHAINS)
@@ -121,7 +124,7 @@ def draw_estimates(monkeypatch, arranged, records, error, draws):
     return found
 
 
-@pytest.mark.parametrize("steps", [(noise(60.0),), (PRAM, noise(60.0))])
+@pytest.mark.parametrize("steps", [(noise(60.0),), (PRAM, noise(60.0)), (SWAPS, PRAM)])
 @pytest.mark.parametrize("error", [0.5, 0.2])
 def test_the_law_of_the_estimates(table, monkeypatch, steps, error):
     arranged, records, exact = arrange_files(make_files(table, 3000, 7, steps))
@@ -136,7 +139,7 @@ def test_the_law_of_the_estimates(table, monkeypatch, steps, error):
 
 
 def test_lower_bounds_are_below_the_sums(table):
-    for steps in ((noise(30.0),), (PRAM, noise(30.0))):
+    for steps in ((noise(30.0),), (PRAM, noise(30.0)), (SWAPS, PRAM)):
         arranged, records, exact = arrange_files(make_files(table, 800, 3, steps))
         found = np.zeros(len(exact))
         estimated_evidence.bound_evidence(estimated_evidence._arrange_law(arranged, records), np.arange(len(exact)), found)
@@ -157,10 +160,10 @@ def measure_loss(files, targets):
     return held.compute_probabilities(targets, rows).mean(), held.compute_guess_probabilities(targets).mean()
 
 
-@pytest.mark.parametrize("percent", [10.0, 30.0, 100.0])
+@pytest.mark.parametrize("steps", [*((PRAM, noise(percent)) for percent in (10.0, 30.0, 100.0)), (SWAPS, PRAM)])
 @pytest.mark.parametrize("tail", [False, True])
-def test_the_attack_loses_no_strength(table, estimating, percent, tail):
-    files = make_files(table, 3000, 11, (PRAM, noise(percent)), tail=tail)
+def test_the_attack_loses_no_strength(table, estimating, steps, tail):
+    files = make_files(table, 3000, 11, steps, tail=tail)
     chosen, best = measure_loss(files, np.arange(0, 3000, 5))
     assert chosen <= best * (1 + 1e-9)
     assert chosen >= 0.97 * best

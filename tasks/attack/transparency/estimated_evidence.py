@@ -1,4 +1,4 @@
-"""What speaks for each released row of a large table with noise, estimated where it can decide a link."""
+"""What speaks for each released row of a large table with laws, estimated where it can decide a link."""
 
 from __future__ import annotations
 
@@ -24,8 +24,12 @@ BOUND, EXACT = 0, 9  # levels of what is known of a row: a lower bound, an estim
 
 
 def is_estimated(conditions: ArrangedConditions, records: Floats) -> bool:
-    """Is what speaks for a row estimated? Where noise was added, and there are more than 30,000 records."""
-    return bool(conditions.own_coordinates.shape[1] and records.sum() > MOST_SUMMED_EXACTLY)
+    """Is what speaks for a row estimated? Of more than 30,000 records, where noise was added or there are laws and intervals.
+
+    Without these there are so few kinds of records and rows that the sums over all pairs of kinds are no effort.
+    """
+    has_many_kinds = conditions.own_coordinates.shape[1] or (conditions.own_at.shape[1] and conditions.positions.shape[1])
+    return bool(has_many_kinds and records.sum() > MOST_SUMMED_EXACTLY)
 
 
 def describe_estimates(levels: Integers | None) -> str:

@@ -89,11 +89,11 @@ def compute_marginals(both: Comparison, whole: ImageScores) -> Marginals:
 def refuse_too_many_pairs(conditions: Conditions) -> None:
     """Raises NotFollowed where 1,000 of the records have so many possible images that `compute_marginals` would raise it.
 
-    What speaks for the rows of a large table with noise is estimated, here for the images of these records alone: that of all
+    What speaks for the rows of a large table is estimated, here for the images of these records alone: that of all
     rows would take long, and in vain. Whether a few times the number of pairs is too many is left to `compute_marginals`.
     """
     records = conditions.likelihoods.records
-    if len(records) <= MANY or not conditions.likelihoods.own_coordinates.shape[1]:
+    if len(records) <= MANY or not conditions.likelihoods.any:
         return
     some = np.zeros(len(records), dtype=bool)
     some[np.arange(LOOKED_AT) * len(records) // LOOKED_AT] = True

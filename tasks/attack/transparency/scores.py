@@ -70,7 +70,7 @@ def score_images(conditions: Conditions, *, without_laws: bool = False, searchin
 
     without_laws: also where no law is known, by the number of records that can show the row. searching: shape (r,), the
     records whose likeliest images are wanted; default: all that is asked of the rows must hold for every row.
-    Of more than 30,000 records with noise the sums are estimated (`estimated_evidence`).
+    Of more than 30,000 records the sums are estimated with noise, or with laws and intervals (`estimated_evidence`).
     """
     arranged, rows = arrange_conditions(conditions)
     sizes, position = conditions.sizes[rows], np.empty_like(rows)

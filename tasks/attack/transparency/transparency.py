@@ -220,7 +220,8 @@ def link_by_mechanism(
     the wanted records. Where there are laws, what speaks for a row is summed over all records, however few are wanted: for
     PRAM over kinds of records and rows; for noise over the records within nine of its standard deviations, a share of all
     that does not shrink as the table grows (`image_trees`; the sums are right to 1e-12). Of more than 30,000 records with
-    noise the sums are estimated, and only for rows that can be somebody's likeliest (`estimated_evidence`). Memory is linear.
+    noise, or with PRAM beside ranks that moved, the sums are estimated, and only for rows that can be somebody's likeliest
+    (`estimated_evidence`). Memory is linear.
     Source: Nin, Herranz and Torra (2008); Torra (2016). Done otherwise than there: ranks of the released column
     with ties widening the window, and a partition that is repeated instead of estimated from the centroids.
     Example: after joint microaggregation with distinct records each intersection is exactly the record's group.
