@@ -49,8 +49,8 @@ START_SECONDS = 12.0  # imports, and the server of the home
 COMPILING_SECONDS = 40.0  # where no machine code is kept
 
 INGEST_TEXT = Rate(0.22, 1.0, 70)
-INGEST_TYPED = Rate(0.08, 1.0, 45)
-CLASSIFY = Rate(0.1, 1.15, 47)
+INGEST_TYPED = Rate(0.03, 1.1, 30)
+CLASSIFY = Rate(0.05, 1.1, 30)
 SCORE = Rate(0.5, 1.0, 90)
 SCORE_OF_ATTACK = Rate(0.06, 1.1)
 REPORT = Rate(1.5, 0.7, 60)
@@ -68,15 +68,16 @@ OTHER_MASK = Rate(0.3, 1.1, 60)
 
 # By method, some by how links are chosen as well, and by the method of the step that is followed; "": any other.
 ATTACKS = {
-    "distance_linkage": {"": Rate(0.4, 1.1, 72, 0.12, 0.1)},
+    "distance_linkage": {"": Rate(0.3, 1.0, 50, 0.12, 0.1)},
     "transparency": {
         "microaggregation": Rate(0.85, 1.1, 120, 0.05, 0.1),
         "rank_swapping": Rate(1.6, 1.05, 134, 0.1, 0.1),
         "noise": Rate(30.0, 1.0, 215, 0.5, 1.0),  # of 20 %; 7 where a category that stays as it is narrows the search
-        "pram": Rate(0.6, 1.2, 122, 0.06, 0.1),
+        "pram": Rate(0.5, 1.1, 115, 0.06, 0.1),
         "": Rate(0.8, 1.1, 134, 0.1, 0.1),
     },
     "transparency:marginals": {
+        "microaggregation": Rate(0.9, 1.1, 120, pairs=12_000_000),  # of large tables, in which only the targets' groups count
         "noise": Rate(9.0, 1.0, 120, pairs=12_000_000),
         "": Rate(8.0, 1.0, 120, pairs=12_000_000),
     },

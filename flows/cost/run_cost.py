@@ -12,6 +12,7 @@ from flows.release import ReleaseSpec
 from tasks.attack.methods import Attack
 from tasks.attack.target_looks import find_largest_share
 from tasks.attack.threat import INSIDER_ROLES
+from tasks.attack.transparency.searched_part import LARGE
 from tasks.ingest.table_size import TableSize
 from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.mask.methods import Masking, Mechanism
@@ -138,7 +139,7 @@ def _find_mask_rate(step: Mechanism) -> Rate:
 
 def _list_attacks(release: ReleaseSpec, size: TableSize, known: tuple[int, ...], targets: int) -> Iterator[StageCost]:
     for attack in release.attacks_to_run:
-        rate = _find_attack_rate(attack, release.steps)
+        rate = _find_attack_rate(attack, release.steps, size.rows)
         asked = size.rows if attack.traits.depends_on_others else targets
         calls = len(known) * rates.ATTACK_CALL.compute_seconds(size.rows, rates.COLUMNS)
         seconds = calls + sum(rate.compute_seconds(size.rows, columns, asked) for columns in known)
@@ -147,8 +148,10 @@ def _list_attacks(release: ReleaseSpec, size: TableSize, known: tuple[int, ...],
         yield StageCost(f"attack ({attack.attack_id})", seconds, held + sum(peaks[:ATTACKS_AT_ONCE]), held + sum(peaks[:1]))
 
 
-def _find_attack_rate(attack: Attack, steps: Iterable[Masking | Mechanism]) -> Rate:
-    """That of the step that costs most."""
+def _find_attack_rate(attack: Attack, steps: Iterable[Masking | Mechanism], rows: int) -> Rate:
+    """That of the step that costs most; of large tables that of groups, where only those of the targets are looked at."""
+    grouped = [step for step in steps if isinstance(step, Microaggregation) and step.no_attack_reason is None]
+    steps = grouped if grouped and rows > LARGE else steps
     weighed = f"{attack.method}:{getattr(attack, 'matching', '')}"
     known: Mapping[str, Rate] = rates.ATTACKS.get(weighed) or rates.ATTACKS.get(attack.method) or rates.ATTACKS[""]
     found = [known[step.method] for step in steps if step.method in known] or [known[""]]
