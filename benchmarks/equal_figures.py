@@ -30,8 +30,8 @@ from typing import Annotated
 import numpy as np
 import pyarrow.csv
 import typer
+from drawn_releases import draw_steps, draw_table
 from pydantic import BaseModel, TypeAdapter
-from random_releases import draw_steps, draw_table
 
 from tasks.attack.methods import attack, sample_for_part
 from tasks.attack.outcomes.outcome import sample_unit_rows

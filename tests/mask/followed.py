@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tasks.attack.transparency.transparency import link_by_mechanism
+from tasks.attack.transparency.transparency import follow_steps, link_by_mechanism
 from tasks.mask.methods import mask
 
 
@@ -23,8 +23,7 @@ class Followed:
 def followed(data, schema, steps, *, knows=None, seed=b"s" * 32):
     """Mask a table, shuffle it, and link all records by the steps."""
     done = mask(data, schema, steps, seed=seed, path=("followed",))
-    links, knowledge = link_by_mechanism(
-        data, done.data.take(done.order), schema, done.mechanisms, knows or schema.release_columns
-    )
+    files = (data, done.data.take(done.order), schema, done.mechanisms, knows or schema.release_columns)
+    links, _ = link_by_mechanism(*files)
     excluded = links.rules_out(np.arange(data.n), np.argsort(done.order))
-    return Followed(done.data, knowledge, excluded, links.sound_sizes[links.search_class])
+    return Followed(done.data, follow_steps(*files), excluded, links.sound_sizes[links.search_class])
