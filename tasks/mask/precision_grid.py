@@ -90,6 +90,11 @@ def find_precision_grid(source: Microdata, name: str) -> PrecisionGrid:
     return PrecisionGrid(step // _SECOND, 1) if step >= _SECOND else PrecisionGrid(1, _SECOND // step)
 
 
+def find_position_step(grids: PrecisionGrids, name: str) -> float:
+    """The distance of two neighbouring positions of an attribute; texts in an order have no grid, and stand 1 apart."""
+    return grid_step(grids[name]) if name in grids else 1.0
+
+
 def grid_step(grid: PrecisionGrid) -> float:
     """The distance of two neighbouring points of a grid, in units of positions."""
     return grid.units / grid.parts

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -17,6 +19,7 @@ from tasks.mask.noise.noise import Noise
 from tasks.mask.ranks.rank_jitter import RankJitter
 from tasks.mask.ranks.rank_swapping import RankSwapping
 from tasks.microdata.errors import InputError, NotFollowed
+from tasks.microdata.schema import Scale, Schema
 from tests.mask.followed import followed
 
 SEED = bytes(range(32))
@@ -75,6 +78,18 @@ def test_no_true_row_is_ruled_out(table, before, groups, after, seed, n, differe
     assert not found.rules_out_the_truth.any()
     # of factors on a column whose values may all be 0 only the signs are known, which not every later step can use
     assert found.knowledge.unclear == () or "factors" in names
+
+
+def test_texts_in_an_order_are_grouped_after_a_swap(table):
+    # they have no precision; each median category lies between the ends of the order
+    rng, grades = np.random.default_rng(5), ("low", "middle", "high")
+    original, schema = table({"a": rng.normal(size=60), "b": np.array(grades)[rng.integers(0, 3, 60)]}, scales={"b": "ordinal"})
+    schema = Schema((schema["a"], replace(schema["b"], scale=Scale.ORDINAL, order=grades)))
+    steps = (RankSwapping(method="rank_swapping", attributes=("b",), window_percent=40.0), GROUPS)
+    seen = followed(original, schema, steps)
+    assert not seen.rules_out_the_truth.any()
+    (between,) = (part for part in seen.knowledge.between if part.name == "b")
+    assert ((between.low <= 0.5) & (between.high >= 1.5)).all()
 
 
 def test_the_bounds_of_a_mean_by_hand(table):

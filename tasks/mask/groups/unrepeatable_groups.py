@@ -14,7 +14,7 @@ import scipy
 from tasks.mask.carrying import create_law_of_bounded_ranks, find_believed_positions, find_bounds, find_released_column
 from tasks.mask.intruder_belief import Belief, DiscreteLikelihood, GaussianLikelihood, InInterval
 from tasks.mask.noise.noise_distribution import compute_covariance, compute_standard_deviations
-from tasks.mask.precision_grid import grid_step
+from tasks.mask.precision_grid import find_position_step
 from tasks.mask.step import IntruderView
 from tasks.mask.value_bounds import ValueBounds
 from tasks.microdata.codes import row_codes
@@ -45,7 +45,7 @@ def infer_unknown_groups(view: IntruderView, names: tuple[str, ...], *, by_mean:
     shown = np.column_stack([view.released.positions(view.schema[name]) for name in known])
     if not any(set(step.target_attributes).intersection(known) for step in view.later):
         covariance = covariance + _compute_group_scatter(compute_covariance(centre) + covariance, shown)
-    covariance = covariance + np.diag([grid_step(view.precision[name]) ** 2 / 12 for name in known])
+    covariance = covariance + np.diag([find_position_step(view.precision, name) ** 2 / 12 for name in known])
     largest = _count_largest_group(view, names)
     kept = [one for name, one in bounds.items() if one is not None and name in known]
     moved = [_enclose_group_value(view, one, largest, by_mean=by_mean) for one in kept]
@@ -143,7 +143,7 @@ def _enclose_group_value(view: IntruderView, bounds: ValueBounds, largest: int, 
     lowest, highest = bounds.lowest, bounds.highest
     if lowest is None or highest is None:
         raise ValueError("the column is not known")
-    slack = grid_step(view.precision[bounds.name]) / 2 + 1e-9 * float(np.abs([lowest[0], highest[-1]]).max())
+    slack = find_position_step(view.precision, bounds.name) / 2 + 1e-9 * float(np.abs([lowest[0], highest[-1]]).max())
     ends = float(lowest[0]) - slack, float(highest[-1]) + slack
     low, high = (np.where(np.isnan(bounds.low), np.nan, end) for end in ends)
     if by_mean and largest <= _MOST_IN_GROUP:
