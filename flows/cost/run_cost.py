@@ -12,7 +12,7 @@ from flows.release import ReleaseSpec
 from tasks.attack.methods import Attack
 from tasks.attack.target_looks import find_largest_share
 from tasks.attack.threat import INSIDER_ROLES
-from tasks.attack.transparency.searched_part import LARGE
+from tasks.attack.transparency.searched_part import MOST_SEARCHED_WHOLE
 from tasks.ingest.table_size import TableSize
 from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.mask.methods import Masking, Mechanism
@@ -151,7 +151,7 @@ def _list_attacks(release: ReleaseSpec, size: TableSize, known: tuple[int, ...],
 def _find_attack_rate(attack: Attack, steps: Iterable[Masking | Mechanism], rows: int) -> Rate:
     """That of the step that costs most; of large tables that of groups, where only those of the targets are looked at."""
     grouped = [step for step in steps if isinstance(step, Microaggregation) and step.no_attack_reason is None]
-    steps = grouped if grouped and rows > LARGE else steps
+    steps = grouped if grouped and rows > MOST_SEARCHED_WHOLE else steps
     weighed = f"{attack.method}:{getattr(attack, 'matching', '')}"
     known: Mapping[str, Rate] = rates.ATTACKS.get(weighed) or rates.ATTACKS.get(attack.method) or rates.ATTACKS[""]
     found = [known[step.method] for step in steps if step.method in known] or [known[""]]

@@ -27,7 +27,7 @@ LAWS = {
 @pytest.fixture
 def any_size(monkeypatch):
     """Small tables are looked at in parts too."""
-    monkeypatch.setattr(searched_part, "LARGE", 0)
+    monkeypatch.setattr(searched_part, "MOST_SEARCHED_WHOLE", 0)
 
 
 def draw_columns(seed, n):
@@ -54,7 +54,7 @@ def link_both_ways(table, seed, laws, matching, n=60):
 @settings(max_examples=30, deadline=None)
 def test_links_are_those_of_the_whole_table(table, seed, laws, matching):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(searched_part, "LARGE", 0)
+        patch.setattr(searched_part, "MOST_SEARCHED_WHOLE", 0)
         wanted, whole, part = link_both_ways(table, seed, sorted(laws), matching)
     of_whole, of_part = whole.guesses(wanted), part.guesses(wanted)
     assert of_whole.starts.tolist() == of_part.starts.tolist()

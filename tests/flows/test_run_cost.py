@@ -75,6 +75,17 @@ def test_fewer_targets_and_fewer_intruders_cost_less(releases):
     assert alone.seconds < estimate_run(release, size, (3, 4, 4)).seconds
 
 
+def test_beside_groups_the_law_of_noise_costs_a_large_table_no_more(tmp_path):
+    # only the groups of the targets are looked at; a small table is looked at as a whole
+    steps = [{"method": "microaggregation", "attributes": ["age", "income"], "k": 3}, {**NOISE[0], "attributes": ["town"]}]
+    release = load_release(write_release(tmp_path, {"masking": steps}))
+
+    def find_seconds(rows):
+        return max(stage.seconds for stage in estimate_run(release, size_of(rows)).stages if "transparency" in stage.name)
+
+    assert find_seconds(30_001) < find_seconds(30_000)
+
+
 def test_the_intruders_are_judged_by_what_the_release_file_declares():
     release = load_release(ANES96)
     keys, opinions = 4, 6

@@ -32,7 +32,8 @@ class Marginals:
     """The probabilities of pairs of distinct records and rows.
 
     pairs: those that are possible. chance: shape (e,), of the record's having one row of the kind.
-    record_class, row_class: shapes (n,), of all records and rows. largest: shape (r,).
+    record_class, row_class: shapes (n,), of all records and rows. largest: shape (r,). Where only a part of the table was
+        looked at, the records (rows) outside are of one kind more, without a pair, and `largest` ends with a 0 for it.
     """
 
     pairs: WeighedPairs
@@ -87,13 +88,14 @@ def compute_marginals(both: Comparison, whole: ImageScores) -> Marginals:
 
 
 def refuse_too_many_pairs(conditions: Conditions) -> None:
-    """Raises NotFollowed where 1,000 of the records have so many possible images that `compute_marginals` would raise it.
+    """Raises NotFollowed where `compute_marginals` clearly would, which is seen on 1,000 of the records.
 
-    What speaks for the rows of a large table is estimated, here for the images of these records alone: that of all
-    rows would take long, and in vain. Whether a few times the number of pairs is too many is left to `compute_marginals`.
+    Of a large table what speaks for a row is estimated. To estimate it for all rows takes long, and would be in vain.
+    Where the number of pairs is near the limit, `compute_marginals` counts them.
     """
-    records = conditions.likelihoods.records
-    if len(records) <= MANY or not conditions.likelihoods.any:
+    laws, records = conditions.likelihoods, conditions.likelihoods.records
+    is_estimated = laws.own_coordinates.shape[1] or (laws.own_at.shape[1] and conditions.positions.shape[1])
+    if len(records) <= MANY or not is_estimated:  # else the sums are exact, and would be computed twice
         return
     some = np.zeros(len(records), dtype=bool)
     some[np.arange(LOOKED_AT) * len(records) // LOOKED_AT] = True

@@ -12,7 +12,7 @@ from tasks.attack.transparency.intersection import Conditions
 from tasks.attack.transparency.scores import ImageScores
 from tasks.microdata.table import Booleans, Integers
 
-LARGE = 30_000  # records; smaller tables are looked at as a whole, so that their figures do not depend on who is searched for
+MOST_SEARCHED_WHOLE = 30_000  # records of a table: figures of smaller ones do not depend on who is searched for
 _MOST = 0.5  # of the records: a larger part is not worth its copies
 
 
@@ -74,11 +74,11 @@ def find_searched_part(both: Comparison, conditions: Conditions, searching: Bool
     code, which are images of records with that code alone. What is concluded of these records, also by laws of randomised
     attributes, by noise, or because every record has one row, follows from records and rows with their codes.
 
-    searching: shape (r,). None: nobody is searched for, there are at most `LARGE` records, or what is certain does not keep
-    half of them apart. Cost: O(n).
+    searching: shape (r,). None: nobody is searched for, the table has at most `MOST_SEARCHED_WHOLE` records, or what is certain
+    does not keep half of them apart. Cost: O(n).
     """
     begins, ends, allowed = conditions.begins[0], conditions.ends[0], conditions.allowed[0]
-    if len(both.own_of_record) <= LARGE or not searching.any() or not (ends - begins == 1).all():
+    if len(both.own_of_record) <= MOST_SEARCHED_WHOLE or not searching.any() or not (ends - begins == 1).all():
         return None
     code, shown = allowed[begins], conditions.shown[0]
     is_asked = np.zeros(int(max(code.max(), shown.max(initial=0))) + 1, dtype=bool)
