@@ -10,6 +10,7 @@ from tasks.ingest.readers.plain_cells import parse_plain_cells
 from tasks.microdata.errors import InputError
 
 LONGEST = 1 << 20
+HEADER = b"x,y\n"
 
 
 def parse_strictly(body: str, width: int) -> list[list[str | None]] | None:
@@ -24,7 +25,7 @@ def parse_strictly(body: str, width: int) -> list[list[str | None]] | None:
 
 
 def parse(body: str, width: int) -> list[list[str | None]] | None:
-    columns = parse_plain_cells(body.encode(), [f"c{i}" for i in range(width)], ",", LONGEST)
+    columns = parse_plain_cells(HEADER + body.encode(), len(HEADER), [f"c{i}" for i in range(width)], ",", LONGEST)
     return None if columns is None else [list(row) for row in zip(*(column.to_pylist() for column in columns), strict=True)]
 
 
@@ -72,12 +73,12 @@ def test_what_only_a_strict_parser_can_tell_is_left_to_it(body: str) -> None:
 
 
 def test_one_column_has_blank_lines_and_is_left_to_the_strict_parser() -> None:
-    assert parse_plain_cells(b"1\n\n2\n", ["c"], ",", LONGEST) is None
+    assert parse_plain_cells(b"1\n\n2\n", 0, ["c"], ",", LONGEST) is None
 
 
 def test_a_cell_beyond_the_limit_is_left_to_the_strict_parser() -> None:
-    assert parse_plain_cells(b"a,bc\n", ["x", "y"], ",", 2) is not None
-    assert parse_plain_cells(b"a,bcd\n", ["x", "y"], ",", 2) is None
+    assert parse_plain_cells(b"a,bc\n", 0, ["x", "y"], ",", 2) is not None
+    assert parse_plain_cells(b"a,bcd\n", 0, ["x", "y"], ",", 2) is None
 
 
 def test_a_damaged_row_far_down_is_named_as_before() -> None:

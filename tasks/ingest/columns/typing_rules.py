@@ -17,6 +17,7 @@ from tasks.ingest.codebooks.codebook import AttributeSpec
 from tasks.ingest.columns.calendar_rules import as_declared, as_found, type_without_values
 from tasks.ingest.columns.iso_cells import find_calendar_kind
 from tasks.ingest.columns.numerals import COMMA_NUMBER, INTEGER, NUMBER, is_infinity_word, is_missing_word, why_not_a_number
+from tasks.ingest.columns.plain_numbers import parse_plain_doubles, parse_plain_integers
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Scale
 from tasks.microdata.table import join_chunks
@@ -51,10 +52,14 @@ def _numbers_or_text(
 ) -> tuple[pa.Array, tuple[str, ...]]:
     cells = _convert_decimal_commas(cells, spec, label) if spec.decimal == "," else cells
     where = f"{label}: column {spec.name}"
-    if _all(cells, INTEGER):
-        return _integers(cells, spec, where, notes)
-    if _all(cells, NUMBER):
-        return _doubles(cells, spec, where, notes)
+    if _begins_with(cells, INTEGER):
+        integers = parse_plain_integers(cells)
+        if integers is not None:
+            return integers, notes
+        if _all(cells, INTEGER):  # all are plain: they do not fit
+            return _too_precise(cells, spec, where, notes, "whole numbers beyond 64 bits")
+    if _begins_with(cells, NUMBER) and ((doubles := parse_plain_doubles(cells)) is not None or _all(cells, NUMBER)):
+        return _doubles(cells, doubles, spec, where, notes)
     if spec.scale not in {None, Scale.ORDINAL}:
         return _text(cells, spec, label, notes)
     values, remarks = as_found(cells)
@@ -91,20 +96,21 @@ def _blank_missing_codes(cells: pa.Array, codes: tuple[str, ...]) -> tuple[pa.Ar
 
 
 def _all(cells: pa.Array, pattern: str) -> bool:
-    """Do all present cells match? The first ones are looked at before the others: of most columns they say no at once."""
-    parts = (cells[:_EXPLAINED], cells[_EXPLAINED:])
-    return all(pc.all(pc.match_substring_regex(part, pattern), min_count=0).as_py() for part in parts)
+    """Do all present cells match?"""
+    found: bool = pc.all(pc.match_substring_regex(cells, pattern), min_count=0).as_py()
+    return found
 
 
-def _integers(cells: pa.Array, spec: AttributeSpec, where: str, notes: tuple[str, ...]) -> tuple[pa.Array, tuple[str, ...]]:
-    try:
-        return cells.cast(pa.int64()), notes
-    except pa.ArrowInvalid:
-        return _too_precise(cells, spec, where, notes, "whole numbers beyond 64 bits")
+def _begins_with(cells: pa.Array, pattern: str) -> bool:
+    """Do the first cells match? Of most columns they say no at once."""
+    return _all(cells[:_EXPLAINED], pattern)
 
 
-def _doubles(cells: pa.Array, spec: AttributeSpec, where: str, notes: tuple[str, ...]) -> tuple[pa.Array, tuple[str, ...]]:
-    numbers = cells.cast(pa.float64())
+def _doubles(
+    cells: pa.Array, numbers: pa.Array | None, spec: AttributeSpec, where: str, notes: tuple[str, ...]
+) -> tuple[pa.Array, tuple[str, ...]]:
+    """numbers: the cells as doubles, if known."""
+    numbers = cells.cast(pa.float64()) if numbers is None else numbers
     zeros = cells.filter(pc.equal(numbers, 0.0))
     vanished = pc.match_substring_regex(zeros, r"^[^eE]*[1-9]")
     if pc.any(pc.is_inf(numbers)).as_py() or pc.any(vanished).as_py():

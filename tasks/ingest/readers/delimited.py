@@ -6,6 +6,7 @@ is an error with its place, because every reader that repairs silently moves val
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 from collections.abc import Iterator
@@ -52,14 +53,16 @@ def read(content: bytes, label: str, *, encoding: str | None = None, delimiter: 
         quote that is not closed; a binary file; a blank line between rows (those before the header
         and after the last row are ignored).
 
-    Rows are counted from 1 after the header; the line is that of the file. About 5 s for 1,000,000 rows of 6 columns.
+    Rows are counted from 1 after the header; the line is that of the file. 0.15 s for 1,000,000 rows of 6 numbers;
+    where a quote stands inside a cell, or a row is damaged, 5 s.
     """
     _refuse_binary(content, label, encoding)
     text, used, notes = decode(content, label, encoding)
-    if not text.strip():
+    if not text or text.isspace():
         raise InputError("empty-file", label, "The file is empty.", "a header line and at least one row", "check the export")
     separator = delimiter or _detect_delimiter(text)
-    names, columns = _parse_plain_table(text, separator, label) or _parse_table(text, separator, label)
+    is_utf8 = used == "utf-8" and not content.startswith(codecs.BOM_UTF8)
+    names, columns = _parse_plain_table(content if is_utf8 else text, separator, label) or _parse_table(text, separator, label)
     return RawTable(table=pa.table(dict(zip(names, columns, strict=True))), label=label, format="csv", as_text=True,
                     encoding=used, delimiter=separator, notes=notes)  # fmt: skip
 
@@ -105,18 +108,19 @@ def _score(sample: str, delimiter: str, *, cut: bool) -> tuple[bool, float, int]
     return width > 1, sum(length == width for length in body) / max(len(body), 1), width
 
 
-def _parse_plain_table(text: str, delimiter: str, label: str) -> tuple[list[str], list[pa.ChunkedArray]] | None:
-    """The table, where its header is one line and `parse_plain_cells` can read the rest; else None."""
-    header, _, body = text.partition("\n")
+def _parse_plain_table(content: bytes | str, delimiter: str, label: str) -> tuple[list[str], list[pa.ChunkedArray]] | None:
+    """The table, where its header is one line and `parse_plain_cells` can read the rest; else None. Bytes are UTF-8."""
     try:
-        names = next(csv.reader([header.removesuffix("\r")], delimiter=delimiter, strict=True), [])
-        encoded = body.encode()
+        encoded = content.encode() if isinstance(content, str) else content
+        header, line_feed, _ = encoded[: encoded.find(b"\n") + 1].decode().partition("\n")
+        header = header.removesuffix("\r")
+        names = next(csv.reader([header], delimiter=delimiter, strict=True), [])
     except (csv.Error, UnicodeEncodeError):
         return None
-    if not names or "\r" in header.removesuffix("\r"):
+    if not line_feed or not names or "\r" in header:
         return None
     refuse_bad_names(names, label)
-    columns = parse_plain_cells(encoded, names, delimiter, _LONGEST_CELL)
+    columns = parse_plain_cells(encoded, encoded.find(b"\n") + 1, names, delimiter, _LONGEST_CELL)
     return None if columns is None else (names, columns)
 
 

@@ -1,0 +1,73 @@
+"""Cells of text as numbers where every cell is a plain one: parsed by Arrow, and what Arrow takes besides is looked for after.
+
+Nobody has to find a pattern in each cell then. What is not settled here is left to the patterns of `numerals`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+_DIGITS = range(1, 19)  # of whole numbers within 64 bits there are up to 19
+_PLUS, _MINUS, _ZERO, _NINE = b"+-09"
+
+
+def parse_plain_integers(cells: pa.Array) -> pa.Array | None:
+    """The cells as whole numbers, where all match `numerals.INTEGER` and are within 64 bits; else None.
+
+    Arrow also takes leading zeros, -0 and hexadecimal digits. Digits alone are the shortest way to write a number, so that the
+    cells hold as many characters as the numbers need if and only if all are written so.
+    """
+    try:
+        numbers = cells.cast(pa.int64())
+    except pa.ArrowInvalid:
+        return None
+    written, present = _get_bytes(cells.drop_null()), numbers.drop_null().to_numpy()
+    magnitude = np.abs(present).view(np.uint64)  # of the least number too
+    needed = len(present) + np.count_nonzero(present < 0) + _count_further_digits(magnitude)
+    return numbers if len(written) == needed and not (written > _NINE).any() else None
+
+
+def parse_plain_doubles(cells: pa.Array) -> pa.Array | None:
+    """The cells as doubles, where all match `numerals.NUMBER` and are finite; else None.
+
+    Arrow also takes a plus sign, leading zeros, and words for infinities and for what is no number.
+    """
+    try:
+        numbers = cells.cast(pa.float64())
+    except pa.ArrowInvalid:
+        return None
+    return numbers if np.isfinite(numbers.drop_null().to_numpy()).all() and not _has_odd_beginning(cells.drop_null()) else None
+
+
+def _count_further_digits(magnitude: npt.NDArray[np.uint64]) -> int:
+    """How many digits the numbers have besides one each."""
+    largest, counted = int(magnitude.max(initial=0)), 0
+    for power in _DIGITS:
+        if 10**power > largest:
+            break
+        counted += int(np.count_nonzero(magnitude >= np.uint64(10**power)))
+    return counted
+
+
+def _has_odd_beginning(cells: pa.Array) -> bool:
+    """Does a cell begin with a plus sign, or a zero before another digit? No cell is null or empty."""
+    letters = np.append(_get_bytes(cells), np.zeros(3, dtype=np.uint8))  # no digits, so that the last cells can be looked into
+    offsets = _get_offsets(cells)
+    lengths, begins = np.diff(offsets), offsets[:-1] - offsets[0]
+    first = letters[begins]
+    signed = first == _MINUS
+    zero, following = letters[begins + signed] == _ZERO, letters[begins + signed + 1]
+    digits_after_zero = zero & (lengths > 1 + signed) & (following >= _ZERO) & (following <= _NINE)
+    return bool(((first == _PLUS) | digits_after_zero).any())
+
+
+def _get_offsets(cells: pa.Array) -> npt.NDArray[np.int32]:
+    offsets: npt.NDArray[np.int32] = np.frombuffer(cells.buffers()[1], dtype=np.int32)
+    return offsets[cells.offset : cells.offset + len(cells) + 1]
+
+
+def _get_bytes(cells: pa.Array) -> npt.NDArray[np.uint8]:
+    offsets, texts = _get_offsets(cells), cells.buffers()[2]
+    return np.frombuffer(texts or b"", dtype=np.uint8)[offsets[0] : offsets[-1]]
