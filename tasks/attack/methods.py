@@ -148,6 +148,7 @@ def attack_records(
         _check_that_true_rows_are_left(found.links, truth.alignment, held)
         _check_belief(blank, context, found.links, targets)
     except OnlyBounded as answer:
+        answer.with_traceback(None)  # which holds all that the attack had in memory
         return _create_bounded_result(replace(blank, links_depend=depends and not answer.sampled), answer, context)
     except NotApplicable as answer:
         idle = NotFollowed(gaps.reason) if gaps.lost and answer.status == "not_applicable" else answer

@@ -6,6 +6,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from tasks.microdata.table import Floats, Integers
+from tasks.microdata.value_ranks import count_below_and_up_to
 
 LEAST = 1e-30  # a chance that is as good as 0: what cannot be is for bounds to say
 MOST_BLOCKS = 512
@@ -29,7 +30,8 @@ def code_by_rank(positions: Floats, begins: Integers) -> Integers:
     """
     b, missing = len(begins) - 1, np.isnan(positions)
     ranked = np.sort(positions[~missing])
-    middle = (np.searchsorted(ranked, positions, side="left") + np.searchsorted(ranked, positions, side="right") - 1) / 2
+    below, up_to = count_below_and_up_to(ranked, positions)
+    middle = (below + up_to - 1) / 2
     block = np.searchsorted(begins, middle * begins[-1] / max(len(ranked), 1), side="right") - 1
     return np.where(missing, b, np.minimum(block, b - 1))
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tasks.microdata.table import Floats, Integers
+from tasks.microdata.value_ranks import count_below, count_below_and_up_to
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +42,8 @@ class ValueBounds:
             raise ValueError("the column is not known")
         most = len(self.lowest) - 1
         # at a rank whose highest value is below `low` something else stands, and so at all ranks before it
-        first = np.minimum(np.searchsorted(self.highest, self.low, side="left"), most)
-        last = np.maximum(np.searchsorted(self.lowest, self.high, side="right") - 1, 0)
+        first = np.minimum(count_below(self.highest, self.low), most)
+        last = np.maximum(count_below_and_up_to(self.lowest, self.high)[1] - 1, 0)
         missing = np.isnan(self.low)
         return np.where(missing, -1, first), np.where(missing, -1, last)
 

@@ -6,7 +6,7 @@ them does not fit into the processor's cache; of few different ones a dictionary
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 _SPREAD = 4  # times as many numbers as there are values are counted one by one
 _LOOKED_AT = 1024  # values, to see whether most are different
+_LOOKED_UP_SORTED = 50_000  # values, and numbers that they are looked up in: fewer stay in the processor's cache
 _SAMPLED, _FEW_REPEATS = 16_384, 0.1  # of a sample: where fewer repeat, the whole column has very many different values
 
 NumberArray = npt.NDArray[Any]
@@ -53,6 +54,34 @@ def rank_by_sort(values: NumberArray) -> tuple[Ranks, int]:
     ranks = np.zeros(len(values), dtype=np.int64)
     ranks[order[1:]] = steps
     return ranks, int(steps[-1]) + 1 if len(steps) else 1
+
+
+def count_below(ascending: NumberArray, values: NumberArray) -> Ranks:
+    """Shape (n,): how many of some ascending numbers are below each value. NaN are above all numbers.
+
+    Cost: many values are sorted first, because looking them up in their order does not wait for the memory: 2.5 s instead of 15
+    for 10,000,000 among as many.
+    """
+    return _look_up(ascending, values, ("left",))[0]
+
+
+def count_below_and_up_to(ascending: NumberArray, values: NumberArray) -> tuple[Ranks, Ranks]:
+    """Shape (n,) each: how many of some ascending numbers are below each value, and how many are not above it.
+
+    Cost: as of `count_below`.
+    """
+    below, up_to = _look_up(ascending, values, ("left", "right"))
+    return below, up_to
+
+
+def _look_up(ascending: NumberArray, values: NumberArray, sides: tuple[Literal["left", "right"], ...]) -> list[Ranks]:
+    if min(len(ascending), len(values)) < _LOOKED_UP_SORTED:
+        return [np.searchsorted(ascending, values, side=side) for side in sides]
+    order = np.argsort(values)
+    ordered, found = values[order], [np.empty(len(values), dtype=np.int64) for _ in sides]
+    for places, side in zip(found, sides, strict=True):
+        places[order] = np.searchsorted(ascending, ordered, side=side)
+    return found
 
 
 def count_distinct(present: pa.Array) -> int:

@@ -14,7 +14,7 @@ def single(n, **known):
 
 def anything(n, m):
     """No condition on any pair."""
-    return Boxes(np.zeros((n, 1), dtype=np.int64), np.zeros((n, 1), dtype=np.int64), np.zeros((m, 1), dtype=np.int64))
+    return Boxes(np.zeros((n, 1)), np.zeros((n, 1)), np.zeros((m, 1)))
 
 
 def as_set(pairs):

@@ -16,7 +16,7 @@ from tasks.microdata import value_ranks
 from tasks.microdata.codes import count_units, row_codes
 from tasks.microdata.table import Microdata, encode_jointly
 from tasks.microdata.units import Units
-from tasks.microdata.value_ranks import count_distinct, rank_by_sort, rank_values
+from tasks.microdata.value_ranks import count_below, count_below_and_up_to, count_distinct, rank_by_sort, rank_values
 
 DAY = datetime.date(2026, 1, 1)
 KINDS = {  # values of each type, few and many
@@ -156,3 +156,15 @@ def test_different_values_are_counted_far_apart_close_together_and_repeated() ->
         np.arange(40_000),
     ):
         assert count_distinct(pa.array(numbers)) == len(set(numbers.tolist()))
+
+
+@pytest.mark.parametrize("n", [0, 3, 60_000])
+@pytest.mark.parametrize("kinds", [5, 10**9])
+def test_places_are_those_of_a_search(n, kinds):
+    rng = np.random.default_rng(4)
+    among, values = np.sort(rng.integers(0, kinds, 60_000).astype(float)), rng.integers(-1, kinds + 1, n).astype(float)
+    values[::7] = np.nan
+    below, up_to = count_below_and_up_to(among, values)
+    assert np.array_equal(below, np.searchsorted(among, values, side="left"))
+    assert np.array_equal(up_to, np.searchsorted(among, values, side="right"))
+    assert np.array_equal(count_below(among, values), below)

@@ -13,7 +13,7 @@ from tasks.attack.consistency.belief import beliefs, likeliest
 from tasks.attack.consistency.condition_boxes import create_boxes
 from tasks.attack.consistency.displacements import LEAST, count_copies, log_displacement, mid_ranks
 from tasks.attack.consistency.exchanges import Exchange, KindCounts, create_exchange
-from tasks.attack.consistency.orbits import PossiblePairs, consistent_pairs
+from tasks.attack.consistency.orbits import MOST_LOOKED_AT, Boxes, PossiblePairs, consistent_pairs
 from tasks.attack.consistency.propagation import propagate_constraints
 from tasks.attack.consistency.swapped_attributes import (
     find_exchanged,
@@ -43,14 +43,13 @@ from tasks.mask.intruder_belief import Belief
 from tasks.mask.methods import Mechanism
 from tasks.mask.ranks.rank_swapping import RankSwapping
 from tasks.mask.value_bounds import ValueBounds
-from tasks.microdata.codes import row_codes
+from tasks.microdata.codes import find_first_rows, row_codes
 from tasks.microdata.errors import AttackFailed, InputError, NotApplicable, NotFollowed
 from tasks.microdata.schema import Schema
 from tasks.microdata.spec import Public
 from tasks.microdata.table import Booleans, Floats, Integers, Microdata, encode_jointly
 from tasks.microdata.words import join_with_and
 
-MOST_LOOKED_AT = 400_000_000  # pairs: 20,000 records where nothing narrows the search
 LEAST_SAMPLED = 300  # targets: of fewer the lower bound says little; records of earlier versions may have fewer
 MOST_KEPT = 1_500_000  # pairs: some 100 bytes for each and attribute while beliefs are found
 
@@ -202,120 +201,114 @@ def link_by_consistency(
         n_source = n_records or original.n
         all_rows = cut or masked.n == n_source
         counts = KindCounts(np.bincount(both.own_of_record), conditions.sizes, n_source == original.n, all_rows)
-        problem = _ExchangeProblem.create_from_comparison(
-            both,
-            conditions,
-            knowledge.believed,
-            masked,
-            counts,
-            unpaired,
-            {n: one for n, one in exchanged.items() if one},
-            schema,
-        )
+        strata = {name for step in mechanisms if isinstance(step, RankSwapping) for name in step.by or ()}
+        used = tuple(name for name in masked.names if name in strata.union(names))
+        files = knowledge.believed.select(name for name in used if name in knowledge.believed.names), masked.select(used)
+        bounds = {name: one for name, one in exchanged.items() if one}
+        problem = _ExchangeProblem.create_from_comparison(both, conditions, files, counts, unpaired, bounds, schema, names)
         try:
-            found.append(_left(problem, names))
+            found.append(_left(problem))
+            return _add_pair_condition(found[0].pairs, conditions)
         except NotFollowed as too_large:
-            if sample is None:
-                raise
-            who = np.arange(original.n) if present is None else present
-            followed = who if cut else np.arange(original.n)
-            wanted = np.isin(followed, np.intersect1d(who, sample))
-            links = _link_sample(problem, both, names, wanted, few)
-            if links is None:
-                raise
-            own = links.search_class if len(followed) == len(who) else links.search_class[who]
-            links = replace(links, search_class=own)
-            links = links if present is None else links.expand_links(present, original.n)
-            raise OnlyBounded(too_large.reason, links, sampled=True) from None
-        return _add_pair_condition(found[0].pairs, conditions)
+            reason = too_large.reason
+        who = np.arange(original.n) if present is None else present
+        followed = who if cut else np.arange(original.n)
+        links = None
+        if sample is not None:
+            is_followed = np.bincount(sample, minlength=original.n) * np.bincount(who, minlength=original.n) > 0
+            links = _link_sample(problem, both, is_followed[followed], few)
+        if links is None:
+            raise NotFollowed(reason)
+        own = links.search_class if len(followed) == len(who) else links.search_class[who]
+        links = replace(links, search_class=own)
+        links = links if present is None else links.expand_links(present, original.n)
+        raise OnlyBounded(reason, links, sampled=True)
 
     who = (original, masked, schema, mechanisms, knows)
     links, knowledge = link_by_mechanism(
         *who, few=few, searching=searching, present=present, narrow=narrow_conditions, n_records=n_records
     )
     (left,) = found
-    if not knowledge.likelihoods and not knowledge.blurred and set(knowledge.unclear) <= set(left.names):
+    if not knowledge.likelihoods and not knowledge.blurred and set(knowledge.unclear) <= set(left.problem.names):
         links = _relink_by_belief(links, left, mechanisms, schema)
-    return links, left.names
+    return links, left.problem.names
 
 
 @dataclass(frozen=True, slots=True)
 class _ExchangeProblem:
     """The distinct records and rows: conditions on their pairs, what the records held, what the rows show, and how many.
 
-    unpaired: attributes that were exchanged with people who were left out afterwards, and are not among the records.
-    bounds: of the attributes that were masked besides, where the value of each record is shown.
+    bounds: of the attributes that were masked besides, where the value of each record is shown. names: what was exchanged;
+    exchanges: what is known of each of these. boxes: the conditions as intervals.
     """
 
     conditions: Conditions
     held: Microdata
     shown: Microdata
     counts: KindCounts
-    unpaired: frozenset[str]
     bounds: dict[str, ValueBounds]
     schema: Schema
+    names: tuple[str, ...]
+    exchanges: tuple[Exchange, ...]
+    boxes: Boxes
 
     @classmethod
     def create_from_comparison(
         cls,
         both: Comparison,
         conditions: Conditions,
-        believed: Microdata,
-        masked: Microdata,
+        files: tuple[Microdata, Microdata],
         counts: KindCounts,
         unpaired: frozenset[str],
-        exchanged: dict[str, ValueBounds | None],
+        bounds: dict[str, ValueBounds],
         schema: Schema,
+        names: tuple[str, ...],
     ) -> _ExchangeProblem:
-        record, row = (np.unique(kinds, return_index=True)[1] for kinds in (both.own_of_record, both.shown_of_row))
-        bounds = {name: one.select_rows(record) for name, one in exchanged.items() if one is not None}
-        return cls(conditions, believed.take(record), masked.take(row), counts, unpaired, bounds, schema)
+        """files: the records as they are believed to have been, and the rows: the exchanged attributes, and those of strata.
 
-    def exchange(self, name: str) -> Exchange:
-        bounds = self.bounds.get(name)
-        if bounds is not None:
-            positions = self.shown.positions(self.schema[name])
-            return exchange_within_bounds(bounds.low, bounds.high, positions, self.counts, bounds.spread)
-        held, shown = encode_jointly(self.held.column(name), self.shown.column(name))
-        known = name not in self.unpaired
-        counts = replace(self.counts, all_records=self.counts.all_records and known, all_rows=self.counts.all_rows and known)
-        return create_exchange(held, shown, counts)
+        unpaired: attributes that were exchanged with people who were left out afterwards, and are not among the records.
+        """
+        record, row = (find_first_rows(kinds) for kinds in (both.own_of_record, both.shown_of_row))
+        held, shown, of_kinds = files[0].take(record), files[1].take(row), dict[str, ValueBounds]()
+        exchanges = []
+        for name in names:
+            if name in bounds:
+                bound, positions = bounds[name].select_rows(record), shown.positions(schema[name])
+                exchanges.append(exchange_within_bounds(bound.low, bound.high, positions, counts, bound.spread))
+                of_kinds[name] = bound
+            else:
+                known = name not in unpaired
+                some = replace(counts, all_records=counts.all_records and known, all_rows=counts.all_rows and known)
+                codes, shown_codes = encode_jointly(held.column(name), shown.column(name))
+                exchanges.append(create_exchange(codes, shown_codes, some))
+        boxes = create_boxes(conditions, tuple(exchanges))
+        return cls(conditions, held, shown, counts, of_kinds, schema, names, tuple(exchanges), boxes)
 
 
 @dataclass(frozen=True, slots=True)
 class _Left:
-    """The pairs that are left, and the exchanged attributes by which they are."""
+    """The pairs that are left."""
 
     problem: _ExchangeProblem
-    names: tuple[str, ...]
-    exchanges: tuple[Exchange, ...]
     pairs: PossiblePairs
 
 
-def _left(problem: _ExchangeProblem, names: tuple[str, ...]) -> _Left:
-    exchanges = tuple(problem.exchange(name) for name in names)
-    boxes = create_boxes(problem.conditions, exchanges)
-    if boxes.count_pairs().min() > MOST_LOOKED_AT:
-        raise NotFollowed(f"more than {MOST_LOOKED_AT:,} pairs of records and rows are too many to look at")
-    pairs = consistent_pairs(boxes, exchanges, MOST_KEPT)
-    if pairs is None:
-        raise NotFollowed(f"more than {MOST_KEPT:,} pairs of records and rows contradict nothing: too many to go on with")
+def _left(problem: _ExchangeProblem) -> _Left:
+    pairs = consistent_pairs(problem.boxes, problem.exchanges, MOST_KEPT, most_looked_at=MOST_LOOKED_AT)
     pairs = pairs.select_pairs(~is_ruled_out(problem.conditions, pairs.records, pairs.rows))
-    return _Left(problem, names, exchanges, propagate_constraints(pairs, exchanges, problem.counts))
+    return _Left(problem, propagate_constraints(pairs, problem.exchanges, problem.counts))
 
 
-def _link_sample(
-    problem: _ExchangeProblem, both: Comparison, names: tuple[str, ...], wanted: Booleans, few: int
-) -> Links | None:
+def _link_sample(problem: _ExchangeProblem, both: Comparison, wanted: Booleans, few: int) -> Links | None:
     """The links of some records to all rows that their orbits leave; None where even these are too many.
 
     wanted: shape (number of records,). Of the other records nothing is looked at, and their links stand empty.
     """
     kinds = np.bincount(both.own_of_record[wanted], minlength=len(problem.counts.records)) > 0
-    exchanges = tuple(problem.exchange(name) for name in names)
-    boxes = create_boxes(problem.conditions, exchanges)
-    pairs = consistent_pairs(boxes, exchanges, MOST_KEPT, kinds) if boxes.count_pairs(kinds).min() <= MOST_LOOKED_AT else None
-    if pairs is None:
+    some = np.flatnonzero(kinds)
+    try:
+        pairs = consistent_pairs(problem.boxes, problem.exchanges, MOST_KEPT, some, MOST_LOOKED_AT)
+    except NotFollowed:
         return None
     pairs = pairs.select_pairs(~is_ruled_out(problem.conditions, pairs.records, pairs.rows))
     sizes = np.bincount(pairs.records, weights=problem.counts.rows[pairs.rows], minlength=len(kinds)).astype(np.int64)
@@ -346,14 +339,17 @@ def _add_pair_condition(pairs: PossiblePairs, conditions: Conditions) -> Conditi
 
 def _relink_by_belief(links: Links, left: _Left, mechanisms: tuple[Mechanism, ...], schema: Schema) -> Links:
     """The same links, but to the rows of the largest belief."""
-    found, sizes = np.empty((len(left.names), len(left.pairs.rows))), np.empty((len(left.names), len(left.pairs.rows)))
-    for j, name in enumerate(left.names):
+    found, sizes = (
+        np.empty((len(left.problem.names), len(left.pairs.rows))),
+        np.empty((len(left.problem.names), len(left.pairs.rows))),
+    )
+    for j, name in enumerate(left.problem.names):
         step = mechanisms[find_last_swap(mechanisms, name)]
         if not isinstance(step, RankSwapping) or not set(step.by or ()) <= set(left.problem.held.names):
             return links
         found[j], sizes[j] = _log_displacement(step, left, name, schema)
     beside_strangers = np.log(sizes).sum(axis=0) - np.log(sizes.min(axis=0))  # of whom each row is as likely as any other
-    belief = beliefs(left.pairs, left.exchanges, left.problem.counts, found.sum(axis=0) + beside_strangers)
+    belief = beliefs(left.pairs, left.problem.exchanges, left.problem.counts, found.sum(axis=0) + beside_strangers)
     starts, classes = likeliest(left.pairs, belief)
     absent = len(links.starts) - len(starts)  # records that are not released stand after all others, with no links
     return replace(links, starts=np.append(starts, np.repeat(starts[-1:], absent)), classes=classes)

@@ -9,6 +9,7 @@ from tasks.mask.ranks.by_rank import ranks_in, window_ranks
 from tasks.mask.ranks.rank_jitter import RankJitter, half_width
 from tasks.mask.ranks.rank_swapping import RankSwapping, bucket_begins
 from tasks.microdata.table import Floats, Integers
+from tasks.microdata.value_ranks import count_below_and_up_to
 
 LEAST = -40.0  # the logarithm of what is as good as impossible: rank swapping moves a few values anywhere
 
@@ -16,14 +17,15 @@ LEAST = -40.0  # the logarithm of what is as good as impossible: rank swapping m
 def mid_ranks(values: Floats, released: Floats) -> Floats:
     """The middle of the ranks that each value has in the released column, 0..n-1; NaN for NaN."""
     ranked = np.sort(released[~np.isnan(released)])
-    middle = (np.searchsorted(ranked, values, side="left") + np.searchsorted(ranked, values, side="right") - 1) / 2
-    return np.where(np.isnan(values), np.nan, middle)
+    below, up_to = count_below_and_up_to(ranked, values)
+    return np.where(np.isnan(values), np.nan, (below + up_to - 1) / 2)
 
 
 def count_copies(values: Floats, released: Floats) -> Integers:
     """How often each value occurs in the released column."""
     ranked = np.sort(released[~np.isnan(released)])
-    return np.searchsorted(ranked, values, side="right") - np.searchsorted(ranked, values, side="left")
+    below, up_to = count_below_and_up_to(ranked, values)
+    return up_to - below
 
 
 def log_displacement(

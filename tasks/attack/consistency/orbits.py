@@ -15,38 +15,58 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tasks.attack.consistency.exchanges import NOBODY, Exchange
+from tasks.attack.consistency.exchanges import NOBODY, Codes, Exchange, choose_code_type
 from tasks.attack.neighbours.ties import ensure_capacity
 from tasks.microdata.compiled import njit
-from tasks.microdata.table import Booleans, Integers
+from tasks.microdata.errors import NotFollowed
+from tasks.microdata.table import Booleans, Floats, Integers
+from tasks.microdata.value_ranks import count_below, count_below_and_up_to
 
 Bits = npt.NDArray[np.uint8]
 FALSE, HOLDS = 0, 1
+MOST_LOOKED_AT = 400_000_000  # pairs: 20,000 records where nothing narrows the search
 MOST_NOTED = 20_000**2  # pairs of which it is noted what their orbit says: two bits each, 100 MB
+_POSITIONS = ("boxes.low", "boxes.high", "boxes.position")
+_MISSING = dict.fromkeys(_POSITIONS, "a missing value, which `_inside` asks for")
+_UNBOUNDED = dict.fromkeys(_POSITIONS[:2], "an interval without an end: `_inside` only compares with it")
+_COUNTED_BY = (1_000, 10_000, 100_000)  # records: in a large table the first of them have too many pairs by themselves
 LONGEST = 1024  # pairs up to which an orbit is followed in larger tables, where nothing is noted
 
 
 @dataclass(frozen=True, slots=True)
 class Boxes:
-    """Which rows can be the image of a record: low[i, q] <= place[l, q] <= high[i, q] for all q.
+    """Which rows can be the image of a record: low[i, q] <= position[l, q] <= high[i, q] for all q.
 
-    low, high: shape (r, q); position: shape (c, q); whole numbers.
+    low, high: shape (r, q); position: shape (c, q). NaN is missing: a record that misses the value has rows that miss it.
     """
 
-    low: Integers
-    high: Integers
-    position: Integers
+    low: Floats
+    high: Floats
+    position: Floats
 
-    def count_pairs(self, wanted: Booleans | None = None) -> Integers:
-        """Shape (q,): the number of pairs, of the wanted records, that meet each condition."""
-        chosen = np.ones(len(self.low), dtype=bool) if wanted is None else wanted
-        sizes = (np.maximum(np.subtract(*self.ends(q)), 0)[chosen].sum() for q in range(self.position.shape[1]))
-        return np.fromiter(sizes, dtype=np.int64, count=self.position.shape[1])
+    def count_pairs(self, wanted: Integers, most: int) -> Integers:
+        """Shape (q,): the number of pairs of some records that meet each condition; above `most` those of some of these."""
+        return np.array([self._count_pairs(q, wanted, most) for q in range(self.position.shape[1])], dtype=np.int64)
 
-    def ends(self, q: int) -> tuple[Integers, Integers]:
-        """Where the rows that condition q leaves each record end, and where they begin, in the order of their places."""
-        position = np.sort(self.position[:, q])
-        return np.searchsorted(position, self.high[:, q], side="right"), np.searchsorted(position, self.low[:, q], side="left")
+    def ends(self, q: int, wanted: Integers) -> tuple[Integers, Integers]:
+        """Where the rows that condition q leaves some records end, and where they begin, in the order of their positions."""
+        return _find_ends(np.sort(self.position[:, q]), self.low[wanted, q], self.high[wanted, q])
+
+    def _count_pairs(self, q: int, wanted: Integers, most: int) -> int:
+        ascending, counted = np.sort(self.position[:, q]), 0
+        for some in np.split(wanted, _COUNTED_BY):
+            ends, begins = _find_ends(ascending, self.low[some, q], self.high[some, q])
+            counted += int(np.maximum(ends - begins, 0).sum())
+            if counted > most:
+                break
+        return counted
+
+
+def _find_ends(ascending: Floats, low: Floats, high: Floats) -> tuple[Integers, Integers]:
+    """Where the positions within each interval end and begin; the missing ones stand last."""
+    n_present, missing = int(np.searchsorted(ascending, np.nan)), np.isnan(low)
+    begins, (_, ends) = count_below(ascending, low), count_below_and_up_to(ascending, high)
+    return np.where(missing, len(ascending), ends), np.where(missing, n_present, begins)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,81 +94,100 @@ class PossiblePairs:
 class _Bounds(NamedTuple):
     """`Boxes` as compiled functions take them."""
 
-    low: Integers
-    high: Integers
-    position: Integers
+    low: Floats
+    high: Floats
+    position: Floats
 
 
 class _StackedExchanges(NamedTuple):
     """held (r, d) and shown (c, d) as places in one array of the values of all attributes; holder and shower of each."""
 
-    held: Integers
-    shown: Integers
-    holder: Integers
-    shower: Integers
+    held: Codes
+    shown: Codes
+    holder: Codes
+    shower: Codes
 
 
 def consistent_pairs(
-    boxes: Boxes, exchanges: tuple[Exchange, ...], most: int, wanted: Booleans | None = None
-) -> PossiblePairs | None:
-    """The pairs within the boxes whose orbits contradict nothing; None where these are more than `most`.
+    boxes: Boxes,
+    exchanges: tuple[Exchange, ...],
+    most: int,
+    wanted: Integers | None = None,
+    most_looked_at: int = MOST_LOOKED_AT,
+) -> PossiblePairs:
+    """The pairs within the boxes whose orbits contradict nothing.
 
-    wanted: shape (r,), the records whose pairs are looked for, through the records and rows of all; default: all records.
+    most: of these; most_looked_at: of those within the narrowest condition. wanted: the records whose pairs are looked for,
+    ascending, through the records and rows of all; default: all records.
     Sound: where the boxes hold the truth and the values were exchanged in pairs, no true pair is left out.
+    Raises NotFollowed where there are more pairs.
     Cost: each record looks through the rows of its narrowest condition; a pair that is within all boxes walks along its orbit
     until that collides. In tables of up to 20,000 records it is noted what was found, so that a pair is walked about once; in
     larger ones orbits are followed no further than LONGEST pairs, and one that did not collide there is taken to hold.
     Memory: what is found, and two bits for each pair of kinds where these are noted.
     """
     n_records, n_rows = len(boxes.low), len(boxes.position)
-    narrowest = int(np.argmin(boxes.count_pairs(wanted)))
-    ends, begins = boxes.ends(narrowest)
-    ends = ends if wanted is None else np.where(wanted, ends, begins)
+    wanted = np.arange(n_records) if wanted is None else wanted
+    sizes = boxes.count_pairs(wanted, most_looked_at)
+    if sizes.min() > most_looked_at:
+        raise NotFollowed(f"more than {most_looked_at:,} pairs of records and rows are too many to look at")
+    narrowest = int(np.argmin(sizes))
+    ends, begins = boxes.ends(narrowest, wanted)
     noted = n_records * n_rows <= MOST_NOTED
-    starts, rows, complete = _walk_all(
+    sizes, rows, complete = _walk_all(
         _Bounds(boxes.low, boxes.high, boxes.position),
         np.argsort(boxes.position[:, narrowest], kind="stable"),
+        wanted,
         begins,
         ends,
         _stack_exchanges(exchanges, n_records, n_rows),
         np.zeros((2, n_records * n_rows // 8 + 1 if noted else 0), dtype=np.uint8),
         most,
     )
-    return PossiblePairs(starts, rows, n_rows) if complete else None
+    if not complete:
+        raise NotFollowed(f"more than {most:,} pairs of records and rows contradict nothing: too many to go on with")
+    of_record = np.zeros(n_records, dtype=np.int64)
+    of_record[wanted] = sizes
+    return PossiblePairs(np.append(0, np.cumsum(of_record)), rows, n_rows)
 
 
 def _stack_exchanges(exchanges: tuple[Exchange, ...], n_records: int, n_rows: int) -> _StackedExchanges:
-    held, shown = np.empty((n_records, len(exchanges)), dtype=np.int64), np.empty((n_rows, len(exchanges)), dtype=np.int64)
-    holder, shower = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
+    kind = choose_code_type(sum(len(exchange.holder) + len(exchange.shower) for exchange in exchanges))
+    held, shown = np.empty((n_records, len(exchanges)), kind), np.empty((n_rows, len(exchanges)), kind)
+    holder, shower = [np.empty(0, kind)], [np.empty(0, kind)]
     held_before, shown_before = 0, 0
     for j, exchange in enumerate(exchanges):
-        held[:, j], shown[:, j] = exchange.held + held_before, exchange.shown + shown_before
+        held[:, j], shown[:, j] = exchange.held, exchange.shown
+        held[:, j] += held_before
+        shown[:, j] += shown_before
         holder.append(exchange.holder)
         shower.append(exchange.shower)
         held_before += len(exchange.shower)
         shown_before += len(exchange.holder)
-    return _StackedExchanges(held, shown, np.concatenate(holder), np.concatenate(shower))
+    return _StackedExchanges(held, shown, np.concatenate(holder, dtype=kind), np.concatenate(shower, dtype=kind))
 
 
-@njit
+@njit(missing=_MISSING, infinite=_UNBOUNDED)
 def _walk_all(
     boxes: _Bounds,
     order: Integers,
+    wanted: Integers,
     begins: Integers,
     ends: Integers,
     exchanges: _StackedExchanges,
     notes: Bits,
     most: int,
 ) -> tuple[Integers, Integers, bool]:
+    """The number of rows of each wanted record, and these rows; False: there are more than `most`."""
     n_records, n_rows = len(boxes.low), len(boxes.position)
-    starts, rows = np.zeros(n_records + 1, dtype=np.int64), np.empty(n_records + 16, dtype=np.int64)
+    sizes, rows = np.zeros(len(wanted), dtype=np.int64), np.empty(len(wanted) + 16, dtype=np.int64)
     row_of, record_of = np.full(n_records, NOBODY, dtype=np.int64), np.full(n_rows, NOBODY, dtype=np.int64)
     longest = min(n_records, n_rows)
     walk = np.empty((longest if notes.shape[1] else min(longest, LONGEST), 2), dtype=np.int64)
     used = 0
-    for i in range(n_records):
-        starts[i] = used
-        for row in order[begins[i] : ends[i]]:
+    for e in range(len(wanted)):
+        i, before = wanted[e], used
+        for row in order[begins[e] : ends[e]]:
             # The cheap refusals come first: most pairs of a large table end here.
             if not _inside(boxes.low[i], boxes.high[i], boxes.position[row]):
                 continue
@@ -162,13 +201,13 @@ def _walk_all(
                     continue
             # Too many pairs would need more memory than the caller allows: what was found so far is given back as incomplete.
             if used == most:
-                return starts, rows[:used].copy(), False
+                return sizes, rows[:used].copy(), False
             rows = ensure_capacity(rows, used)
             rows[used] = row
             used += 1
-        rows[starts[i] : used] = np.sort(rows[starts[i] : used])
-    starts[n_records] = used
-    return starts, rows[:used].copy(), True
+        rows[before:used] = np.sort(rows[before:used])
+        sizes[e] = used - before
+    return sizes, rows[:used].copy(), True
 
 
 @njit
@@ -228,8 +267,9 @@ def _is_noted(noted: Bits, pair: int) -> bool:
 
 
 @njit
-def _inside(low: Integers, high: Integers, position: Integers) -> bool:
-    for q in range(len(low)):  # noqa: SIM110  # any() of a generator is not compiled
-        if position[q] < low[q] or position[q] > high[q]:
+def _inside(low: Floats, high: Floats, position: Floats) -> bool:
+    for q in range(len(low)):
+        # NaN compares as false with everything.
+        if not (low[q] <= position[q] <= high[q]) and not (np.isnan(low[q]) and np.isnan(position[q])):
             return False
     return True

@@ -65,7 +65,8 @@ def classify_changes(exchange: Exchange, records: Integers, rows: Integers) -> t
 
     The kind k stands for a partner that is not asked for, k + 1 for one that does not exist.
     """
-    before, after, n_values = exchange.held[records], exchange.shown[rows], len(exchange.holder)
+    before, after = exchange.held[records].astype(np.int64), exchange.shown[rows].astype(np.int64)
+    n_values = len(exchange.holder)
     codes, kind = np.unique(before * n_values + after, return_inverse=True)
     wanted = after * n_values + before
     opposite = np.minimum(np.searchsorted(codes, wanted), max(len(codes) - 1, 0))

@@ -103,7 +103,8 @@ class PartnerKinds:
 
     @classmethod
     def create_from_exchange(cls, exchange: Exchange, tolerance: Tolerance, records: Integers, rows: Integers) -> PartnerKinds:
-        held, shown, n_shown = exchange.held[records], exchange.shown[rows], len(exchange.holder)
+        held, shown = exchange.held[records].astype(np.int64), exchange.shown[rows].astype(np.int64)
+        n_shown = len(exchange.holder)
         codes, of_pair = np.unique(held * n_shown + shown, return_inverse=True)
         held, shown = np.divmod(codes, n_shown)
         begins = np.searchsorted(held, np.arange(len(exchange.shower) + 1))

@@ -31,6 +31,7 @@ from tasks.microdata.scaling import compute_share_of_unequal_pairs, compute_vari
 from tasks.microdata.schema import CATEGORICAL, Attribute, Schema
 from tasks.microdata.spec import Name, Spec
 from tasks.microdata.table import DATE, MOMENT, Booleans, Floats, Integers, Microdata, encode_jointly
+from tasks.microdata.value_ranks import count_below_and_up_to
 
 ScaleBy = Literal["release", "original", "own"]
 By = Literal["squared", "absolute", "rank", "equality", "hierarchy", "date_parts"]
@@ -286,8 +287,8 @@ def _ranks(own: Floats, shown: Floats, scale_by: ScaleBy) -> tuple[Floats, Float
 
 def _rank_in(values: Floats, scaling: Floats) -> Floats:
     present = np.sort(scaling[~np.isnan(scaling)])
-    ranks = (np.searchsorted(present, values, "left") + np.searchsorted(present, values, "right")) / (2 * max(len(present), 1))
-    return np.where(np.isnan(values), np.nan, ranks)
+    below, up_to = count_below_and_up_to(present, values)
+    return np.where(np.isnan(values), np.nan, (below + up_to) / (2 * max(len(present), 1)))
 
 
 def _parts(pairs: Iterable[tuple[pa.Array, pa.Array]], scaling: _Scaling) -> list[_Column]:

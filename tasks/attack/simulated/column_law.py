@@ -10,6 +10,7 @@ import numpy as np
 from tasks.attack.simulated.displacements import DisplacementLaw, estimate_displacements, find_centres
 from tasks.attack.simulated.maskings import SimulatedColumn
 from tasks.microdata.table import Booleans, Floats, Integers
+from tasks.microdata.value_ranks import count_below_and_up_to
 
 FEW_VALUES = 80  # up to so many different ones are taken one by one
 PAIRS_OF_A_GROUP = 6_000
@@ -128,8 +129,8 @@ def _place(column: SimulatedColumn, form: str) -> tuple[Floats, Floats, Floats] 
 
 def _rank(values: Floats) -> Floats:
     present = np.sort(values[~np.isnan(values)])
-    ranks = (np.searchsorted(present, values, "left") + np.searchsorted(present, values, "right")) / 2
-    return np.where(np.isnan(values), np.nan, ranks / max(len(present), 1))
+    below, up_to = count_below_and_up_to(present, values)
+    return np.where(np.isnan(values), np.nan, (below + up_to) / 2 / max(len(present), 1))
 
 
 def _list_displacements(kept: Booleans, form: str, base: Floats, shown: Floats, images: Floats) -> Iterator[LearnedColumn]:

@@ -78,7 +78,11 @@ class ArrangedConditions(NamedTuple):
 
 def is_ruled_out(conditions: Conditions, records: Integers, rows: Integers) -> Booleans:
     """Shape (q,): is the distinct row rows[e] outside the set of possible images of the distinct record records[e]?"""
-    return _is_ruled_out(records, rows, _arrange(conditions, slice(None), np.empty(0, dtype=np.int64)))
+    of_records, record = np.unique(records, return_inverse=True)
+    of_rows, row = np.unique(rows, return_inverse=True)
+    return _is_ruled_out(
+        record, row, _arrange(conditions.select(of_records, of_rows), slice(None), np.empty(0, dtype=np.int64))
+    )
 
 
 def arrange_conditions(conditions: Conditions) -> tuple[ArrangedConditions, Integers]:

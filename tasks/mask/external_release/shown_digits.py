@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from tasks.microdata.table import Floats, Microdata, holds_same_values
+from tasks.microdata.value_ranks import count_below
 
 SAME_TO = 1e-6  # of the value: programs write 7 significant digits or more
 
@@ -58,7 +59,7 @@ def _nearest_shown(values: Floats, released: Floats) -> Floats:
     shown = ascending[np.append(True, ascending[1:] != ascending[:-1])[: len(ascending)]]
     if len(shown) == 0:
         return values
-    position = np.searchsorted(shown, values)
+    position = count_below(shown, values)
     below, above = shown[np.clip(position - 1, 0, len(shown) - 1)], shown[np.clip(position, 0, len(shown) - 1)]
     nearest = np.where(np.abs(values - below) < np.abs(above - values), below, above)
     same: Floats = np.where(np.abs(nearest - values) <= SAME_TO * np.abs(values), nearest, values)

@@ -16,6 +16,7 @@ from tasks.mask.step import IntruderView, MaskContext, MaskStep
 from tasks.mask.value_bounds import ValueBounds, move_by_ranks
 from tasks.microdata.errors import InputError
 from tasks.microdata.table import Floats, Integers, Microdata
+from tasks.microdata.value_ranks import count_below_and_up_to
 
 KEPT_COLUMNS = (
     "Statistics of one such attribute alone (mean, variance, quantiles, frequencies of its values) are exactly what "
@@ -132,7 +133,6 @@ def rank_interval(values: Floats, released: Floats, reach: Window) -> tuple[Floa
     if len(ranked) == 0:
         return np.where(missing, np.nan, np.inf), np.where(missing, np.nan, -np.inf)
     furthest, last = reach(len(ranked)), len(ranked) - 1
-    lo = np.searchsorted(ranked, values, side="left")
-    hi = np.searchsorted(ranked, values, side="right")
+    lo, hi = count_below_and_up_to(ranked, values)
     low, high = ranked[np.clip(lo - furthest, 0, last)], ranked[np.clip(hi - 1 + furthest, 0, last)]
     return np.where(missing, np.nan, low), np.where(missing, np.nan, high)
