@@ -71,7 +71,7 @@ LAW_LOST = {
     "what was rank-swapped was masked again, or not known for sure before: no pairs to look for": 1,
     "why_lost(mechanisms, knowledge.lost)": 1,
     "why_lost(context.mechanisms, knowledge.lost)": 1,
-    "reason": 1,
+    "reason": 3,
     "gaps.reason": 2,
     "no masking step is known": 1,
     "nobody declared how the table was masked: there is nothing to simulate": 1,
@@ -85,7 +85,6 @@ TOO_LARGE = {
     "more than {} pairs are equally likely: the law tells too few apart": 1,
     "more than {} rows can be the images of the records: too many to join releases by": 3,
     "NOT_EXCHANGED": 1,
-    "too_large.reason": 1,
     "`learn: {}` takes at most {} attributes, and {} are known: learn {}": 1,
     "{} pairs of records are too many for a distance that no search tree knows: learn a weighted_mean, or a bilinear form with "
     "`metric: true`, of numbers without gaps": 1,

@@ -11,6 +11,7 @@ from tasks.attack.transparency.likelihood import LikelihoodTables, rule_out
 from tasks.microdata.compiled import njit
 from tasks.microdata.table import Booleans, Floats, Integers
 
+_FEW = 10  # times fewer pairs than records or rows
 _POSITIONS = ("conditions.low", "conditions.high", "conditions.positions")
 MISSING_POSITIONS = dict.fromkeys(_POSITIONS, "a missing value, which `_range` and `_is_in_intervals` ask for")
 UNBOUNDED_CONDITIONS = {
@@ -41,15 +42,26 @@ class Conditions:
 
     def select(self, records: Integers, rows: Integers) -> Conditions:
         """The same for some of the distinct records and rows."""
+        return self.select_records(records).select_rows(rows)
+
+    def select_records(self, records: Integers) -> Conditions:
+        """The same for some of the distinct records."""
         return replace(
             self,
             begins=self.begins.take(records, axis=1),
             ends=self.ends.take(records, axis=1),
-            shown=self.shown.take(rows, axis=1),
             low=self.low[records],
             high=self.high[records],
+            likelihoods=self.likelihoods.select_records(records),
+        )
+
+    def select_rows(self, rows: Integers) -> Conditions:
+        """The same for some of the distinct rows."""
+        return replace(
+            self,
+            shown=self.shown.take(rows, axis=1),
             positions=self.positions[rows],
-            likelihoods=self.likelihoods.select(records, rows),
+            likelihoods=self.likelihoods.select_rows(rows),
             sizes=self.sizes[rows],
         )
 
@@ -78,11 +90,11 @@ class ArrangedConditions(NamedTuple):
 
 def is_ruled_out(conditions: Conditions, records: Integers, rows: Integers) -> Booleans:
     """Shape (q,): is the distinct row rows[e] outside the set of possible images of the distinct record records[e]?"""
-    of_records, record = np.unique(records, return_inverse=True)
-    of_rows, row = np.unique(rows, return_inverse=True)
-    return _is_ruled_out(
-        record, row, _arrange(conditions.select(of_records, of_rows), slice(None), np.empty(0, dtype=np.int64))
-    )
+    if len(records) < min(conditions.begins.shape[1], conditions.shown.shape[1]) // _FEW:  # few are not worth a copy of all
+        of_records, records = np.unique(records, return_inverse=True)
+        of_rows, rows = np.unique(rows, return_inverse=True)
+        conditions = conditions.select(of_records, of_rows)
+    return _is_ruled_out(records, rows, _arrange(conditions, slice(None), np.empty(0, dtype=np.int64)))
 
 
 def arrange_conditions(conditions: Conditions) -> tuple[ArrangedConditions, Integers]:

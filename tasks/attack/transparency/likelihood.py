@@ -43,16 +43,14 @@ class LikelihoodTables:
         """Is the law of any attribute known?"""
         return bool(self.own_at.shape[1] + self.own_coordinates.shape[1])
 
-    def select(self, records: Integers, rows: Integers) -> LikelihoodTables:
-        """The same for some of the distinct records and rows."""
-        return replace(
-            self,
-            own_at=self.own_at[records],
-            shown_at=self.shown_at[rows],
-            records=self.records[records],
-            own_coordinates=self.own_coordinates[records],
-            shown_coordinates=self.shown_coordinates[rows],
-        )
+    def select_records(self, records: Integers) -> LikelihoodTables:
+        """The same for some of the distinct records."""
+        own = self.own_at[records], self.own_coordinates[records]
+        return replace(self, own_at=own[0], own_coordinates=own[1], records=self.records[records])
+
+    def select_rows(self, rows: Integers) -> LikelihoodTables:
+        """The same for some of the distinct rows."""
+        return replace(self, shown_at=self.shown_at[rows], shown_coordinates=self.shown_coordinates[rows])
 
 
 def create_likelihoods(

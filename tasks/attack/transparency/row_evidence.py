@@ -72,21 +72,20 @@ def count_images(conditions: Conditions, searching: Booleans) -> Integers:
 
     Cost: of all pairs of kinds of records and rows that the conditions let meet: where noise was added alone there is one kind.
     """
-    kinds = find_kinds(conditions)
+    counted, searched = np.zeros(len(searching), dtype=np.int64), np.flatnonzero(searching)
+    kinds = find_kinds(conditions.select_records(searched))
     arranged, rows = arrange_conditions(kinds.conditions)
-    wanted = np.bincount(kinds.of_record[searching], minlength=arranged.begins.shape[1]) > 0
-    counted: Integers = _count_images(arranged, kinds.conditions.sizes[rows], wanted)[kinds.of_record] * searching
+    counted[searched] = _count_images(arranged, kinds.conditions.sizes[rows])[kinds.of_record]
     return counted
 
 
 @njit(missing=MISSING_POSITIONS, infinite=UNBOUNDED_CONDITIONS)
-def _count_images(conditions: ArrangedConditions, sizes: Integers, wanted: Booleans) -> Integers:
-    found = np.zeros(len(wanted), dtype=np.int64)
+def _count_images(conditions: ArrangedConditions, sizes: Integers) -> Integers:
+    found = np.zeros(conditions.begins.shape[1], dtype=np.int64)
     possible, scores = np.empty(len(sizes), dtype=np.int64), np.empty(len(sizes))
-    for i in range(len(wanted)):
-        if wanted[i]:
-            for row in possible[: write_likely_images(i, conditions, possible, scores)]:
-                found[i] += sizes[row]
+    for i in range(len(found)):
+        for row in possible[: write_likely_images(i, conditions, possible, scores)]:
+            found[i] += sizes[row]
     return found
 
 

@@ -123,7 +123,7 @@ def _build(
                 height += 2
             nodes += 1
     tree = RecordTree(
-        values[:0],
+        values[:0].copy(),  # a slice would keep all values in memory
         records,
         start[:nodes].copy(),
         stop[:nodes].copy(),
