@@ -20,7 +20,8 @@ class Rate:
 
     seconds: CPU seconds for ROWS rows of COLUMNS columns, but for the targets; they grow by `exponent` with the rows, and in
     proportion to the columns. target_seconds: for TARGETS targets in such a table; they grow in proportion to the targets and
-    by `target_exponent` with the rows. cell_bytes: at the peak, for each cell of the table, beyond the table itself.
+    by `target_exponent` with the rows. cell_bytes: at the peak, for each cell of the table, beyond the table itself; of attacks
+    `tasks.attack.memory_needs` knows it. pairs: of records and rows that are kept at most.
     """
 
     seconds: float
@@ -68,21 +69,22 @@ OTHER_MASK = Rate(0.3, 1.1, 60)
 
 # By method, some by how links are chosen as well, and by the method of the step that is followed; "": any other.
 ATTACKS = {
-    "distance_linkage": {"": Rate(0.3, 1.0, 50, 0.12, 0.1)},
+    "distance_linkage": {"": Rate(0.3, 1.0, target_seconds=0.12, target_exponent=0.1)},
     "transparency": {
-        "microaggregation": Rate(0.85, 1.1, 120, 0.05, 0.1),
-        "rank_swapping": Rate(1.6, 1.05, 134, 0.1, 0.1),
-        "noise": Rate(30.0, 1.0, 215, 0.5, 1.0),  # of 20 %; 7 where a category that stays as it is narrows the search
-        "pram": Rate(0.5, 1.1, 115, 0.06, 0.1),
-        "": Rate(0.8, 1.1, 134, 0.1, 0.1),
+        "microaggregation": Rate(0.85, 1.1, target_seconds=0.05, target_exponent=0.1),
+        "rank_swapping": Rate(1.6, 1.05, target_seconds=0.1, target_exponent=0.1),
+        # of noise of 20 %; 7 where a category that stays as it is narrows the search
+        "noise": Rate(30.0, 1.0, target_seconds=0.5, target_exponent=1.0),
+        "pram": Rate(0.5, 1.1, target_seconds=0.06, target_exponent=0.1),
+        "": Rate(0.8, 1.1, target_seconds=0.1, target_exponent=0.1),
     },
     "transparency:marginals": {
-        "microaggregation": Rate(0.9, 1.1, 120, pairs=12_000_000),  # of large tables, in which only the targets' groups count
-        "noise": Rate(9.0, 1.0, 120, pairs=12_000_000),
-        "": Rate(8.0, 1.0, 120, pairs=12_000_000),
+        "microaggregation": Rate(0.9, 1.1, pairs=12_000_000),  # of large tables, in which only the targets' groups count
+        "noise": Rate(9.0, 1.0, pairs=12_000_000),
+        "": Rate(8.0, 1.0, pairs=12_000_000),
     },
-    "consistency": {"": Rate(2.2, 1.2, 240)},
-    "": {"": Rate(2.0, 1.2, 150, 1.0, 0.5)},
+    "consistency": {"": Rate(1.4, 1.1)},
+    "": {"": Rate(2.0, 1.2, target_seconds=1.0, target_exponent=0.5)},
 }
 ATTACK_CALL = Rate(0.9, 1.1)  # by whole runs: what an attack by an intruder costs there beyond the attack itself
 INFERENCE_SECONDS = 2.0  # for each attribute that is inferred, with so many people or more

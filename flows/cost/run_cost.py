@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from flows.cost import measured_rates as rates
 from flows.cost.measured_rates import Rate
 from flows.release import ReleaseSpec
+from tasks.attack.memory_needs import estimate_attack_bytes, select_costly_steps
 from tasks.attack.methods import Attack
 from tasks.attack.target_looks import find_largest_share
 from tasks.attack.threat import INSIDER_ROLES
-from tasks.attack.transparency.searched_part import MOST_SEARCHED_WHOLE
 from tasks.ingest.table_size import TableSize
 from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.mask.methods import Masking, Mechanism
@@ -143,15 +143,16 @@ def _list_attacks(release: ReleaseSpec, size: TableSize, known: tuple[int, ...],
         asked = size.rows if attack.traits.depends_on_others else targets
         calls = len(known) * rates.ATTACK_CALL.compute_seconds(size.rows, rates.COLUMNS)
         seconds = calls + sum(rate.compute_seconds(size.rows, columns, asked) for columns in known)
-        peaks = sorted((rate.compute_bytes(size.rows, columns) for columns in known), reverse=True)
+        pairs = rate.compute_bytes(size.rows, size.columns)
+        cells = (estimate_attack_bytes(attack, release.steps, size.rows, columns) for columns in known)
+        peaks = sorted((pairs + one for one in cells), reverse=True)
         held = _hold(size)
         yield StageCost(f"attack ({attack.attack_id})", seconds, held + sum(peaks[:ATTACKS_AT_ONCE]), held + sum(peaks[:1]))
 
 
 def _find_attack_rate(attack: Attack, steps: Iterable[Masking | Mechanism], rows: int) -> Rate:
     """That of the step that costs most; of large tables that of groups, where only those of the targets are looked at."""
-    grouped = [step for step in steps if isinstance(step, Microaggregation) and step.no_attack_reason is None]
-    steps = grouped if grouped and rows > MOST_SEARCHED_WHOLE else steps
+    steps = select_costly_steps(steps, rows)
     weighed = f"{attack.method}:{getattr(attack, 'matching', '')}"
     known: Mapping[str, Rate] = rates.ATTACKS.get(weighed) or rates.ATTACKS.get(attack.method) or rates.ATTACKS[""]
     found = [known[step.method] for step in steps if step.method in known] or [known[""]]

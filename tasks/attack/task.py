@@ -37,6 +37,7 @@ from tasks.attack.membership.shadow_training import (
     refuse_unknown_classes,
 )
 from tasks.attack.membership.shadows import Shadows, Teaching, combine_answers, train_shadow_model
+from tasks.attack.memory_needs import estimate_attack_bytes
 from tasks.attack.methods import Attack, attack_records, resolve_ground_truth, sample_for_part
 from tasks.attack.outcomes.outcome import sample_unit_rows
 from tasks.attack.outputs import AnswerOutputs, AttackOutputs, MembershipOutputs, PeopleOutputs, ShadowOutputs
@@ -62,7 +63,6 @@ from tasks.train.training import coding_for, create_predictor, learn_like, learn
 WithStatus = TypeVar("WithStatus", PeopleOutputs, AnswerOutputs, ShadowOutputs)
 ControlOrigin = Literal["source", "another table"]
 ROOMS = ("attack", "train", "mask", "classify", "ingest")
-BYTES_OF_A_CELL = 240.0  # at the peak of the dearest attack, per known attribute of a record, or of a row if there are more
 
 
 @stage("attack", rooms=ROOMS)
@@ -91,11 +91,12 @@ def attack_release(
     truth = resolve_ground_truth(GroundTruth.create_from_tables(original, shown, attributes, rows), attributes, who, held)
     part, spec = who.records if file is None else 1.0, store.record(plan, Attack)
     targets = scored_targets(truth.original, attributes, share * part, draw, truth.units)
-    with memory_gate.hold(BYTES_OF_A_CELL * max(truth.original.n, shown.n) * len(who.knows)):
+    steps, largest = store.record(mechanisms, Mechanisms), max(truth.original.n, shown.n)
+    with memory_gate.hold(estimate_attack_bytes(spec, steps, largest, len(who.knows))):
         found = attack_records(
             truth,
             attributes,
-            store.record(mechanisms, Mechanisms),
+            steps,
             spec,
             who,
             targets=targets,

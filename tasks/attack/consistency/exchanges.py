@@ -13,7 +13,7 @@ from tasks.microdata.table import Booleans, Integers
 if TYPE_CHECKING:
     from tasks.attack.consistency.tolerance import Tolerance
 
-Codes = npt.NDArray[np.int32 | np.int64]
+CodeArray = npt.NDArray[np.int32 | np.int64]
 NOBODY = -1
 MISSING = 0  # the code of a missing value, which stays missing
 
@@ -30,12 +30,12 @@ class Exchange:
         different values, `holder` and `holders_known` go by the code shown, `shower` and `rows_known` by the code held.
     """
 
-    held: Codes
-    shown: Codes
+    held: CodeArray
+    shown: CodeArray
     holders_known: Booleans
     rows_known: Booleans
-    holder: Codes
-    shower: Codes
+    holder: CodeArray
+    shower: CodeArray
     tolerance: Tolerance | None = None
 
 
@@ -66,8 +66,8 @@ def create_exchange(held: Integers, shown: Integers, counts: KindCounts) -> Exch
     """
     n_values = int(max(held.max(initial=0), shown.max(initial=0))) + 2
     kind = choose_code_type(max(n_values, len(held), len(shown)))
-    own: Codes = (held + 1).astype(kind)
-    released: Codes = (shown + 1).astype(kind)
+    own: CodeArray = (held + 1).astype(kind)
+    released: CodeArray = (shown + 1).astype(kind)
     n_held = np.bincount(own, weights=counts.records, minlength=n_values)
     n_shown = np.bincount(released, weights=counts.rows, minlength=n_values)
     even = (n_held == n_shown) & (counts.all_records or counts.all_rows)

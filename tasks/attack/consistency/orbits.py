@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tasks.attack.consistency.exchanges import NOBODY, Codes, Exchange, choose_code_type
+from tasks.attack.consistency.exchanges import NOBODY, CodeArray, Exchange, choose_code_type
 from tasks.attack.neighbours.ties import ensure_capacity
 from tasks.microdata.compiled import njit
 from tasks.microdata.errors import NotFollowed
@@ -102,10 +102,10 @@ class _Bounds(NamedTuple):
 class _StackedExchanges(NamedTuple):
     """held (r, d) and shown (c, d) as places in one array of the values of all attributes; holder and shower of each."""
 
-    held: Codes
-    shown: Codes
-    holder: Codes
-    shower: Codes
+    held: CodeArray
+    shown: CodeArray
+    holder: CodeArray
+    shower: CodeArray
 
 
 def consistent_pairs(

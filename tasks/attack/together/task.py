@@ -6,8 +6,9 @@ import dataclasses
 
 import numpy as np
 
+from tasks.attack.memory_needs import estimate_attack_bytes
 from tasks.attack.outputs import AttackOutputs, ReconstructionOutputs
-from tasks.attack.task import BYTES_OF_A_CELL, ROOMS, scored_targets
+from tasks.attack.task import ROOMS, scored_targets
 from tasks.attack.threat import Intruder
 from tasks.attack.together.earlier_release import EarlierRelease, EarlierView, read_earlier_view
 from tasks.attack.together.earlier_releases import create_spec, create_unfollowed_result
@@ -60,7 +61,8 @@ def attack_with_earlier_releases(
         record=np.arange(original.n, dtype=np.int64),
         series=series,
     )
-    with memory_gate.hold(BYTES_OF_A_CELL * original.n * len(who.knows) * (len(usable) + 1)):
+    needed = estimate_attack_bytes(spec, newest.mechanisms, original.n, len(who.knows)) * (len(usable) + 1)
+    with memory_gate.hold(needed):
         found = attack_together(
             newest,
             tuple(read_earlier_view(store, one, tables) for one, tables in usable),

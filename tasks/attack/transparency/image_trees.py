@@ -106,6 +106,12 @@ def measure_intervals(conditions: ArrangedConditions, *, of_records: bool) -> tu
     return bounds, np.concatenate([widths, widths])
 
 
+def join_columns(coordinates: Floats, of_intervals: Floats) -> Floats:
+    """Coordinates, and beside them what intervals ask for, which are not copied where there are no coordinates."""
+    columns = np.column_stack([coordinates, of_intervals]) if coordinates.shape[1] else of_intervals
+    return np.ascontiguousarray(columns)
+
+
 def arrange_nothing() -> SearchedPlaces:
     """No places, where no noise was added."""
     empty, none, places = np.empty((0, 0)), np.empty(0), np.empty(0, dtype=np.int64)
@@ -121,7 +127,7 @@ def _arrange(
     price: Floats,
     log_probability: Floats,
 ) -> SearchedPlaces:
-    values = np.ascontiguousarray(np.column_stack([coordinates, of_intervals[0]]))
+    values = join_columns(coordinates, of_intervals[0])
     root = np.concatenate([np.ones(coordinates.shape[1]), REACH / of_intervals[1]])
     nothing, ones = np.zeros(len(root)), np.ones(len(root))
     terms = ColumnTerms(np.zeros(len(root), dtype=bool), root**2, root, ones, nothing, nothing, True)

@@ -13,7 +13,7 @@ import numpy as np
 
 from tasks.attack.neighbours.record_tree import RecordTree, part_by_gap
 from tasks.attack.neighbours.ties import ensure_capacity
-from tasks.attack.transparency.image_trees import BLOCK, REACH, SearchedPlaces, find_least
+from tasks.attack.transparency.image_trees import BLOCK, REACH, SearchedPlaces, find_least, join_columns
 from tasks.mask.partitions.removable_tree import select_smallest
 from tasks.microdata.compiled import njit
 from tasks.microdata.randomness import SEED_BYTES, stream
@@ -60,7 +60,7 @@ def build_sampled_tree(
     each begins. price: shape (k,). counts: shape (k,), records or rows at a place.
     name: of the stream that the samples are drawn from. Cost: O(k (D + L) log k).
     """
-    values = np.ascontiguousarray(np.column_stack([coordinates, of_intervals[0]]))
+    values = join_columns(coordinates, of_intervals[0])
     scale = np.concatenate([np.ones(coordinates.shape[1]), REACH / of_intervals[1]])
     finite = log_probability[np.isfinite(log_probability)]
     difference = min(float(np.ptp(finite)) if len(finite) else 0.0, _LARGEST_DIFFERENCE)

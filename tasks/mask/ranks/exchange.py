@@ -6,8 +6,9 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from tasks.microdata.compiled import njit
-from tasks.microdata.table import Floats, Integers
+from tasks.microdata.table import Booleans, Floats, Integers
 
+_BLOCK = 64  # ranks
 _MOST_BUCKETS_WEIGHED = 60  # a weight under 2^-60 of the first one is never drawn by a uniform number of 53 bits
 
 
@@ -23,10 +24,10 @@ def exchange_ranks(window: int, uniforms: Floats) -> Integers:
         if not waiting[rank]:
             continue
         _take(counts, waiting, rank)
-        below = _count_through(counts, rank)
-        candidates = _count_through(counts, min(n - 1, rank + window)) - below
+        below = _count_through(counts, waiting, rank)
+        candidates = _count_through(counts, waiting, min(n - 1, rank + window)) - below
         if candidates > 0:
-            chosen = _find_rank(counts, below + min(int(uniforms[rank] * candidates), candidates - 1))
+            chosen = _find_rank(counts, waiting, below + min(int(uniforms[rank] * candidates), candidates - 1))
             partner[rank], partner[chosen] = chosen, rank
             _take(counts, waiting, chosen)
     return partner
@@ -57,7 +58,7 @@ def exchange_in_buckets(begins: Integers, uniforms: Floats) -> Integers:
         if first < p:
             bucket = _draw_bucket(left, first, uniforms[rank, 0])
             position = min(int(uniforms[rank, 1] * left[bucket]), left[bucket] - 1)
-            chosen = _find_rank(counts, _count_through(counts, begins[bucket] - 1) + position)
+            chosen = _find_rank(counts, waiting, _count_through(counts, waiting, begins[bucket] - 1) + position)
             partner[rank], partner[chosen] = chosen, rank
             _take(counts, waiting, chosen)
             left[bucket] -= 1
@@ -112,7 +113,7 @@ def exchange_near(targets: Integers) -> Integers:
         _take(counts, waiting, rank)
         left -= 1
         if left > 0:
-            chosen = _nearest(counts, left, targets[rank])
+            chosen = _nearest(counts, waiting, left, targets[rank])
             partner[rank], partner[chosen] = chosen, rank
             _take(counts, waiting, chosen)
             left -= 1
@@ -120,39 +121,47 @@ def exchange_near(targets: Integers) -> Integers:
 
 
 @njit
-def _nearest(counts: Integers, left: int, target: int) -> int:
+def _nearest(counts: Integers, waiting: Booleans, left: int, target: int) -> int:
     """The waiting rank nearest to `target`, of `left` waiting ones."""
-    through = _count_through(counts, target)
+    through = _count_through(counts, waiting, target)
     if through == 0:
-        return _find_rank(counts, 0)
-    below = _find_rank(counts, through - 1)
+        return _find_rank(counts, waiting, 0)
+    below = _find_rank(counts, waiting, through - 1)
     if through == left or below == target:
         return below
-    above = _find_rank(counts, through)
+    above = _find_rank(counts, waiting, through)
     return below if target - below < above - target else above
 
 
-# A Fenwick tree of the ranks that wait: the window may be a tenth of the file, and looking through it would take O(n^2).
+# A Fenwick tree of how many ranks of each block wait: the window may be a tenth of the file, and looking through it would take
+# O(n^2). A tree of single ranks would not fit into the processor's cache.
 @njit
 def _full_tree(n: int) -> Integers:
-    counts = np.zeros(n + 1, dtype=np.int64)
-    for node in range(1, n + 1):
-        counts[node] = node & -node
+    counts = np.zeros((n + _BLOCK - 1) // _BLOCK + 1, dtype=np.int64)
+    for node in range(1, len(counts)):
+        counts[node] += min(_BLOCK, n - (node - 1) * _BLOCK)
+        above = node + (node & -node)
+        if above < len(counts):
+            counts[above] += counts[node]
     return counts
 
 
 @njit
-def _take(counts: Integers, waiting: np.ndarray, rank: int) -> None:
+def _take(counts: Integers, waiting: Booleans, rank: int) -> None:
     waiting[rank] = False
-    node = rank + 1
+    node = rank // _BLOCK + 1
     while node < len(counts):
         counts[node] -= 1
         node += node & -node
 
 
 @njit
-def _count_through(counts: Integers, rank: int) -> int:
-    total, node = 0, rank + 1
+def _count_through(counts: Integers, waiting: Booleans, rank: int) -> int:
+    if rank < 0:
+        return 0
+    total, node = 0, rank // _BLOCK
+    for one in waiting[node * _BLOCK : rank + 1]:
+        total += one
     while node > 0:
         total += counts[node]
         node -= node & -node
@@ -160,7 +169,7 @@ def _count_through(counts: Integers, rank: int) -> int:
 
 
 @njit
-def _find_rank(counts: Integers, skip: int) -> int:
+def _find_rank(counts: Integers, waiting: Booleans, skip: int) -> int:
     """The rank of the waiting value that has `skip` waiting values below it."""
     node, step = 0, 1
     while 2 * step < len(counts):
@@ -170,4 +179,8 @@ def _find_rank(counts: Integers, skip: int) -> int:
             node += step
             skip -= counts[node]
         step //= 2
-    return node
+    rank = node * _BLOCK
+    while skip > 0 or not waiting[rank]:
+        skip -= waiting[rank]
+        rank += 1
+    return rank
