@@ -1,17 +1,35 @@
-"""Let work run side by side only as far as the memory goes."""
+"""Let work run side by side only as far as the memory goes, and give back what it took."""
 
 from __future__ import annotations
 
+import ctypes
+import gc
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from threading import Condition
 
 import psutil
+import pyarrow as pa
 
 from tasks.runtime.memory_left import find_memory_left
 
 ATTACKS_AT_ONCE = 2  # where there is memory for so many
 SHARE = 0.8  # of what is left; an estimate may be wrong
+_LARGE_BYTES = 1_500_000_000  # of a process; in a smaller one the next work uses again what was freed
+
+
+def give_back_memory() -> None:
+    """Free what was left behind, and give it back to the system, where the process is large. Cost: a second at most.
+
+    Frames that an exception ties to each other keep the tables of all their callers until Python looks for such rings, and that
+    goes by the number of objects, not by their size. Allocators keep what is freed for whoever asks next.
+    """
+    if psutil.Process().memory_info().rss < _LARGE_BYTES:
+        return
+    gc.collect()
+    pa.default_memory_pool().release_unused()
+    with suppress(AttributeError, OSError):  # a C library without it
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 class MemoryGate:
@@ -41,6 +59,7 @@ class MemoryGate:
         try:
             yield
         finally:
+            give_back_memory()
             with self._changed:
                 self._held.remove(needed_bytes)
                 self._changed.notify_all()

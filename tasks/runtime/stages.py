@@ -23,6 +23,7 @@ from threadpoolctl import threadpool_limits
 from tasks.microdata.imports import import_before_threads
 from tasks.runtime.caching import Fingerprint, FlockManager, SealedResultSerializer
 from tasks.runtime.failures import hide_exceptions
+from tasks.runtime.memory_gate import give_back_memory
 from tasks.runtime.settings import Home
 
 P = ParamSpec("P")
@@ -118,6 +119,9 @@ def prepare_thread(function: Callable[P, Outputs]) -> Callable[P, Outputs]:
     def call(*arguments: P.args, **named: P.kwargs) -> Outputs:
         import_before_threads(IMPORTED_WHERE_USED)
         threadpool_limits(limits=1)
-        return function(*arguments, **named)
+        try:
+            return function(*arguments, **named)
+        finally:
+            give_back_memory()
 
     return call

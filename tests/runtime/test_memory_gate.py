@@ -1,12 +1,20 @@
 from __future__ import annotations
 
+import gc
 import threading
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 
 import psutil
 import pytest
 
-from tasks.runtime.memory_gate import MemoryGate
+from tasks.runtime import memory_gate
+from tasks.runtime.memory_gate import MemoryGate, give_back_memory
+
+
+class Holder:
+    """Stands for a table."""
+
 
 WAIT = 20  # seconds that a thread may take to come as far as it can
 
@@ -83,3 +91,28 @@ def test_what_is_left_is_looked_up_when_nobody_holds_anything() -> None:
         assert not entered.wait(0.2)
     assert entered.wait(WAIT)
     later.join(WAIT)
+
+
+def leave_behind(dropped: list[weakref.ref[Holder]]) -> None:
+    """A ring of a frame and an exception, which keeps the holder that the frame knows."""
+    holder = Holder()
+    dropped.append(weakref.ref(holder))
+    try:
+        raise ValueError
+    except ValueError as error:
+        kept = error
+    assert kept.__traceback__ is not None
+
+
+@pytest.mark.parametrize(("large", "is_freed"), [(0, True), (2**62, False)])
+def test_what_frames_keep_is_freed_where_the_process_is_large(monkeypatch, large, is_freed):
+    monkeypatch.setattr(memory_gate, "_LARGE_BYTES", large)
+    dropped: list[weakref.ref[Holder]] = []
+    gc.disable()
+    try:
+        leave_behind(dropped)
+        assert dropped[0]() is not None
+        give_back_memory()
+        assert (dropped[0]() is None) == is_freed
+    finally:
+        gc.enable()

@@ -10,6 +10,8 @@ kept it from being numbers.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -26,6 +28,7 @@ _EXACT_DOUBLE = 2**53  # from here on a whole number and its neighbour may be on
 _KEPT_AS_TEXT = frozenset({Scale.CODE, Scale.FREE_TEXT})
 _SHOWN_ROWS = 3
 _EXPLAINED = 1000
+_PART = 1 << 17
 
 
 def from_text(column: pa.ChunkedArray, spec: AttributeSpec, label: str) -> tuple[pa.Array, tuple[str, ...]]:
@@ -53,12 +56,14 @@ def _numbers_or_text(
     cells = _convert_decimal_commas(cells, spec, label) if spec.decimal == "," else cells
     where = f"{label}: column {spec.name}"
     if _begins_with(cells, INTEGER):
-        integers = parse_plain_integers(cells)
+        integers = _parse_by_parts(cells, parse_plain_integers)
         if integers is not None:
             return integers, notes
         if _all(cells, INTEGER):  # all are plain: they do not fit
             return _too_precise(cells, spec, where, notes, "whole numbers beyond 64 bits")
-    if _begins_with(cells, NUMBER) and ((doubles := parse_plain_doubles(cells)) is not None or _all(cells, NUMBER)):
+    if _begins_with(cells, NUMBER) and (
+        (doubles := _parse_by_parts(cells, parse_plain_doubles)) is not None or _all(cells, NUMBER)
+    ):
         return _doubles(cells, doubles, spec, where, notes)
     if spec.scale not in {None, Scale.ORDINAL}:
         return _text(cells, spec, label, notes)
@@ -99,6 +104,17 @@ def _all(cells: pa.Array, pattern: str) -> bool:
     """Do all present cells match?"""
     found: bool = pc.all(pc.match_substring_regex(cells, pattern), min_count=0).as_py()
     return found
+
+
+def _parse_by_parts(cells: pa.Array, parse: Callable[[pa.Array], pa.Array | None]) -> pa.Array | None:
+    """The cells as numbers, part by part, which stay in the processor's cache; None where a part cannot be parsed."""
+    parts = []
+    for begin in range(0, len(cells), _PART):
+        part = parse(cells[begin : begin + _PART])
+        if part is None:
+            return None
+        parts.append(part)
+    return pa.concat_arrays(parts)
 
 
 def _begins_with(cells: pa.Array, pattern: str) -> bool:

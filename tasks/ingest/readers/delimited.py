@@ -57,14 +57,20 @@ def read(content: bytes, label: str, *, encoding: str | None = None, delimiter: 
     where a quote stands inside a cell, or a row is damaged, 5 s.
     """
     _refuse_binary(content, label, encoding)
-    text, used, notes = decode(content, label, encoding)
+    is_plain = encoding is None and content.isascii()
+    text, used, notes = (content, "utf-8", ()) if is_plain else decode(content, label, encoding)
     if not text or text.isspace():
         raise InputError("empty-file", label, "The file is empty.", "a header line and at least one row", "check the export")
-    separator = delimiter or _detect_delimiter(text)
+    separator = delimiter or _detect_delimiter(_decode(text[: _SAMPLE_CHARACTERS + 1]))
     is_utf8 = used == "utf-8" and not content.startswith(codecs.BOM_UTF8)
-    names, columns = _parse_plain_table(content if is_utf8 else text, separator, label) or _parse_table(text, separator, label)
+    plain = _parse_plain_table(content if is_utf8 else text, separator, label)
+    names, columns = plain or _parse_table(_decode(text), separator, label)
     return RawTable(table=pa.table(dict(zip(names, columns, strict=True))), label=label, format="csv", as_text=True,
                     encoding=used, delimiter=separator, notes=notes)  # fmt: skip
+
+
+def _decode(text: bytes | str) -> str:
+    return text if isinstance(text, str) else text.decode()
 
 
 def _refuse_binary(content: bytes, label: str, encoding: str | None) -> None:
