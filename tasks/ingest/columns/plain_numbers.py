@@ -55,9 +55,11 @@ def _has_odd_beginning(cells: pa.Array) -> bool:
     """Does a cell begin with a plus sign, or a zero before another digit? No cell is null or empty."""
     letters = np.append(_get_bytes(cells), np.zeros(3, dtype=np.uint8))  # no digits, so that the last cells can be looked into
     offsets = _get_offsets(cells)
-    lengths, begins = np.diff(offsets), offsets[:-1] - offsets[0]
+    begins = offsets[:-1] - offsets[0]
     first = letters[begins]
-    signed = first == _MINUS
+    if first.min(initial=_NINE) > _ZERO:  # digits, which no zero or sign comes before
+        return False
+    lengths, signed = np.diff(offsets), first == _MINUS
     zero, following = letters[begins + signed] == _ZERO, letters[begins + signed + 1]
     digits_after_zero = zero & (lengths > 1 + signed) & (following >= _ZERO) & (following <= _NINE)
     return bool(((first == _PLUS) | digits_after_zero).any())

@@ -10,6 +10,7 @@ kept it from being numbers.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import pyarrow as pa
@@ -127,14 +128,17 @@ def _doubles(
 ) -> tuple[pa.Array, tuple[str, ...]]:
     """numbers: the cells as doubles, if known."""
     numbers = cells.cast(pa.float64()) if numbers is None else numbers
-    zeros = cells.filter(pc.equal(numbers, 0.0))
+    ends = pc.min_max(numbers).as_py()
+    least, most = ends["min"], ends["max"]
+    zeros = cells.filter(pc.equal(numbers, 0.0)) if least <= 0.0 <= most else cells[:0]
     vanished = pc.match_substring_regex(zeros, r"^[^eE]*[1-9]")
-    if pc.any(pc.is_inf(numbers)).as_py() or pc.any(vanished).as_py():
+    if math.isinf(least) or math.isinf(most) or pc.any(vanished).as_py():
         raise InputError("out-of-range", where, "A number is too large or too small for a double.", "about 1e-308 to 1e308",
                          "rescale the column")  # fmt: skip
-    large = cells.filter(pc.greater_equal(pc.abs(numbers), float(_EXACT_DOUBLE)))
-    if pc.any(pc.match_substring_regex(large, INTEGER)).as_py():
-        return _too_precise(cells, spec, where, notes, "whole numbers from 2^53 on among decimals")
+    if max(-least, most) >= _EXACT_DOUBLE:
+        large = cells.filter(pc.greater_equal(pc.abs(numbers), float(_EXACT_DOUBLE)))
+        if pc.any(pc.match_substring_regex(large, INTEGER)).as_py():
+            return _too_precise(cells, spec, where, notes, "whole numbers from 2^53 on among decimals")
     return numbers, notes
 
 
