@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from flows.release import ReleaseSpec
 from flows.run.certificate import ReleasedFile
+from flows.run.publish import AddFile
 from flows.run.stage_runner import MaskingArtifacts, ReleaseArtifacts, StageRunner
 from flows.table_stages import FileHolders
 from tasks.attack.inference.outcomes import InferenceOutputs
@@ -78,7 +79,7 @@ class KindFlow:
     list_attempt_parts: what is attempted besides the masking, as the ledger counts it.
     make: what is released, from what the masking made; made_by: the names of the stages that make it, or adopt it.
     attack, score, report: the stages.
-    create_file: the file that is published.
+    write_file: writes the file that is published.
     """
 
     wording: KindReport
@@ -88,7 +89,7 @@ class KindFlow:
     attack: Callable[[ReleaseJob, MadeRelease], AttackResults]
     score: Callable[[ReleaseJob, AttackResults], RecordRef[Score]]
     report: Callable[[ReleaseJob, MadeRelease, AttackResults, RecordRef[Score]], ReportOutputs]
-    create_file: Callable[[ReleaseArtifacts, ReleaseSpec], ReleasedFile]
+    write_file: Callable[[ReleaseArtifacts, ReleaseSpec, AddFile], ReleasedFile]
 
     @property
     def kind(self) -> ReleaseKind:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import flows.environment  # noqa: F401  # prepares the process before Prefect is imported
 
 # isort: split
@@ -10,7 +12,7 @@ from flows.release import ReleaseSpec
 from flows.run.certificate import ReleasedFile
 from flows.run.looks import describe_look, name_look
 from flows.run.progress import listener
-from flows.run.publish import compute_sha256
+from flows.run.publish import AddFile
 from flows.run.stage_runner import ReleaseArtifacts, store_part
 from tasks.attack.inference.experiment import list_secrets
 from tasks.attack.inference.model_based_disclosure import ModelBasedDisclosure
@@ -40,7 +42,7 @@ from tasks.microdata.refs import RecordRef, TableRef
 from tasks.microdata.schema import Schema
 from tasks.report.kinds.masked_table import MASKED_TABLE_REPORT
 from tasks.report.outputs import ReportOutputs
-from tasks.report.publication import encode, name_released_file
+from tasks.report.publication import name_released_file, write_released
 from tasks.report.statement import create_column_claims
 from tasks.report.task import write_report
 from tasks.runtime.artifacts import Store, content_address
@@ -333,10 +335,11 @@ def report_table(job: ReleaseJob, _: MadeRelease, found: AttackResults, score: R
     return job.runner.run("report", call)
 
 
-def create_table_file(made: ReleaseArtifacts, release: ReleaseSpec) -> ReleasedFile:
-    table = Store().table(TableRef(made.released))
-    name, content = name_released_file(release.publish.format), encode(table, release.publish.format)
-    return ReleasedFile(name, content, compute_sha256(content), content_address(table), table.n, create_column_claims(table))
+def write_table_file(made: ReleaseArtifacts, release: ReleaseSpec, add_file: AddFile) -> ReleasedFile:
+    table, how = Store().table(TableRef(made.released)), release.publish.format
+    name = name_released_file(how)
+    digest = add_file(name, partial(write_released, table, how))
+    return ReleasedFile(name, digest, content_address(table), table.n, create_column_claims(table))
 
 
 MASKED_TABLE_FLOW = KindFlow(
@@ -347,5 +350,5 @@ MASKED_TABLE_FLOW = KindFlow(
     attack=attack_table,
     score=score_table,
     report=report_table,
-    create_file=create_table_file,
+    write_file=write_table_file,
 )

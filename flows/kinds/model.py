@@ -10,7 +10,7 @@ from collections.abc import Callable
 from flows.kinds.base import AttackResults, KindFlow, MadeRelease, ReleaseJob
 from flows.release import ReleaseSpec
 from flows.run.certificate import ReleasedFile
-from flows.run.publish import compute_sha256
+from flows.run.publish import AddFile
 from flows.run.stage_runner import ReleaseArtifacts, StageRunner, store_part
 from tasks.attack.inference.model_answers import METHOD as MODEL_ANSWERS
 from tasks.attack.inference.task import infer_by_model_answers
@@ -115,11 +115,10 @@ def report_model(job: ReleaseJob, made: MadeRelease, found: AttackResults, score
     return job.runner.run("report", call)
 
 
-def create_model_file(made: ReleaseArtifacts, _: ReleaseSpec) -> ReleasedFile:
-    content, card = Store().file(FileRef(made.released)), Store().record(_require_card(made.card), ModelCard)
-    return ReleasedFile(
-        MODEL_FILE, content, compute_sha256(content), compute_sha256(content), card.rows, create_model_column_claims(card)
-    )
+def write_model_file(made: ReleaseArtifacts, _: ReleaseSpec, add_file: AddFile) -> ReleasedFile:
+    card = Store().record(_require_card(made.card), ModelCard)
+    digest = add_file(MODEL_FILE, Store().file(FileRef(made.released)))
+    return ReleasedFile(MODEL_FILE, digest, digest, card.rows, create_model_column_claims(card))
 
 
 def _train_shadows(
@@ -167,5 +166,5 @@ MODEL_FLOW = KindFlow(
     attack=attack_model,
     score=score_released_model,
     report=report_model,
-    create_file=create_model_file,
+    write_file=write_model_file,
 )

@@ -14,6 +14,7 @@ from flows.replay.environment_changes import Changes
 from flows.replay.past_run import PastRun
 from flows.replay.rerun import Rerun, describe_failure, strip_token
 from flows.replay.table_difference import compare_rows
+from flows.run.publish import digest_file
 from tasks.attack.linkage.external_files import FILE
 from tasks.audit.ledger.entries import ReleasedTable
 from tasks.microdata.errors import SdcertError
@@ -196,7 +197,7 @@ def _compare_released_file(then: ReleasedTable, again: Rerun, changes: Changes) 
     if again.made is None:
         return StageFound(RELEASED_FILE, "not reached", causes=(Cause("inputs", "the replay ended before it"),))
     kind = find_kind(again.recorded.release)
-    file = kind.create_file(again.made, again.recorded.release)
+    file = kind.write_file(again.made, again.recorded.release, digest_file)
     parts = {"sha256": file.sha256 == then.sha256, "content_address": file.content_address == then.content_address}
     unlike = tuple(name for name, same in parts.items() if not same)
     if not unlike:

@@ -20,14 +20,13 @@ from tasks.runtime.draws import SEED_ENTROPY_BITS
 
 @dataclass(frozen=True, slots=True)
 class ReleasedFile:
-    """What is released, as a file. sha256: of its bytes; content_address: of a table's content, whatever the format.
+    """What was written to be released. sha256: of its bytes; content_address: of a table's content, whatever the format.
 
     Of a model, whose content has one form, both are the same; rows are those of its training table, and columns what it reads
     and, last, what it predicts.
     """
 
     name: str
-    content: bytes
     sha256: str
     content_address: str
     rows: int

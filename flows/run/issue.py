@@ -13,10 +13,10 @@ from typing import Any
 from flows.kinds import find_kind
 from flows.release import ReleaseSpec
 from flows.run.agreement import refuse_disagreement
-from flows.run.certificate import RunConclusion
+from flows.run.certificate import ReleasedFile, RunConclusion
 from flows.run.headlines import compute_headlines, describe_shortly, describe_verdict, select_tracked_figures
 from flows.run.interface import show_release
-from flows.run.publish import FolderDraft, as_json, compute_sha256, draft_release_folder, settle_latest
+from flows.run.publish import FolderDraft, as_json, draft_release_folder, settle_latest
 from flows.run.recorder import RunRecorder
 from flows.run.stage_runner import ReleaseArtifacts
 from tasks.audit.ledger.entries import RunEnded
@@ -55,32 +55,24 @@ def issue(
     measured, content = store.record(made.score, Score), store.record(made.page["content"], Content)
     refuse_disagreement(release, made, measured, content, recorder.stages, recorder.inputs)
     verdict = content.verdict.verdict
-    file = find_kind(release).create_file(made, release) if content.is_certified else None
-    chosen = release.sweep
-    stamp = Stamp(
-        run=recorder.run_id,
-        issued_at=datetime.now(UTC),
-        attempts=recorder.trail.attempts,
-        sweep=None if chosen is None else chosen.name,
-        points_tried=None if chosen is None else chosen.points_tried,
-        **(file.stamp_fields if file else {}),
-    )
-    excepted = tuple(name for name, _ in content.exceptions)
-    scorecard = create_scorecard(release.name, recorder.run_id, verdict, excepted, content.estimates, content.verdict.criteria)
-    scorecard |= _serialise_insider_curve(content) | _serialise_looks(content)
-    documents = {
-        "report.html": stamp_page(store.page(made.page["page"]), stamp).encode(),
-        "scorecard.json": as_json(scorecard),
-    }
-    private = create_scorecard(release.name, recorder.run_id, verdict, excepted, measured.estimates, measured.verdict.criteria)
-    private |= _serialise_insider_curve(replace(content, estimates=measured.estimates, edition="internal"))
-    private |= _serialise_looks(content)
-    private |= {"epsilon_over_releases": made.epsilon_over_releases}
-    write_whole(recorder.folder / "scorecard.json", as_json(private))
-    write_whole(recorder.folder / "report-internal.html", stamp_page(store.page(made.page["internal"]), stamp).encode())
     with draft_release_folder(output.absolute(), release.name, recorder.run_id) as draft:
-        for name, written in {**documents, **({file.name: file.content} if file else {})}.items():
-            draft.add(name, written)
+        file = find_kind(release).write_file(made, release, draft.add) if content.is_certified else None
+        stamp = _create_stamp(recorder, release, file)
+        excepted = tuple(name for name, _ in content.exceptions)
+        of_public = (release.name, recorder.run_id, verdict, excepted)
+        scorecard = create_scorecard(*of_public, content.estimates, content.verdict.criteria)
+        scorecard |= _serialise_insider_curve(content) | _serialise_looks(content)
+        documents = {
+            "report.html": stamp_page(store.page(made.page["page"]), stamp).encode(),
+            "scorecard.json": as_json(scorecard),
+        }
+        private = create_scorecard(*of_public, measured.estimates, measured.verdict.criteria)
+        private |= _serialise_insider_curve(replace(content, estimates=measured.estimates, edition="internal"))
+        private |= _serialise_looks(content)
+        private |= {"epsilon_over_releases": made.epsilon_over_releases}
+        write_whole(recorder.folder / "scorecard.json", as_json(private))
+        write_whole(recorder.folder / "report-internal.html", stamp_page(store.page(made.page["internal"]), stamp).encode())
+        claims = tuple(DocumentClaim(name=name, sha256=draft.add(name, document)) for name, document in documents.items())
         reported = {"verdict": verdict, "exceptions": excepted, "criteria": scorecard["criteria"]}
         reported |= {"summary": summarise_for_terminal(content), "worst_insider": _describe_worst_insider(content)}
         reported |= {"insider_curve": scorecard["insider_curve"]} if "insider_curve" in scorecard else {}
@@ -93,7 +85,7 @@ def issue(
             stamp=stamp,
             source=made.source,
             file=file,
-            documents=tuple(DocumentClaim(name=name, sha256=compute_sha256(content)) for name, content in documents.items()),
+            documents=claims,
             criteria=scorecard["criteria"],
             stages=recorder.stages,
             manifest=manifest,
@@ -114,6 +106,18 @@ def issue(
         "folder": str(folder),
         "says": describe_verdict(content),
     }
+
+
+def _create_stamp(recorder: RunRecorder, release: ReleaseSpec, file: ReleasedFile | None) -> Stamp:
+    chosen = release.sweep
+    return Stamp(
+        run=recorder.run_id,
+        issued_at=datetime.now(UTC),
+        attempts=recorder.trail.attempts,
+        sweep=None if chosen is None else chosen.name,
+        points_tried=None if chosen is None else chosen.points_tried,
+        **(file.stamp_fields if file else {}),
+    )
 
 
 def _move_latest(recorder: RunRecorder, parent: Path, release: str) -> None:

@@ -10,19 +10,20 @@ from __future__ import annotations
 import errno
 import fcntl
 import hashlib
+import io
 import json
 import os
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, cast
 
 from tasks.audit.lookup.index import Index
 from tasks.microdata.errors import InputError
-from tasks.microdata.regular_files import read_file
+from tasks.microdata.regular_files import open_regular_file, read_file
 from tasks.runtime.files import hold_file_lock, sync_folder, write_whole
 from tasks.runtime.processes import is_taken
 from tasks.runtime.settings import Home, read_users_umask
@@ -31,6 +32,10 @@ PARTIAL = ".partial-"
 LATEST, DRAFT_OF_LATEST = "latest", ".latest-"
 CERTIFICATE, UNCERTIFIED = "certificate.json", "statement.json"
 _RUN = re.compile(r"\d{8}T\d{6}Z-[0-9a-f]{6}")
+
+
+FileContent = bytes | Callable[[BinaryIO], None]  # the bytes, or what writes them
+AddFile = Callable[[str, FileContent], str]  # adds a file of this name; returns the SHA-256 of its bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +49,12 @@ class FolderDraft:
     final: Path
     held: int | None = None
 
-    def add(self, name: str, content: bytes) -> None:
+    def add(self, name: str, content: FileContent) -> str:
+        """Write a file; returns the SHA-256 of what lies there now."""
         self._is_the_same()
         write_whole(self.folder / name, content, mode=0o666 & ~read_users_umask(), whatever_umask=True)
+        with open_regular_file(self.folder / name) as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
 
     def appear(self) -> Path:
         """Make the folder appear by one rename, with the rights that the user's umask leaves."""
@@ -231,6 +239,29 @@ def _find_lock_path(parent: Path) -> Path:
 def as_json(content: Any) -> bytes:
     """JSON for people and programs alike: sorted, indented, no NaN."""
     return json.dumps(content, indent=1, sort_keys=True, allow_nan=False, ensure_ascii=False).encode() + b"\n"
+
+
+class _Digested(io.RawIOBase):
+    """A file that digests what is written to it, and keeps nothing."""
+
+    def __init__(self) -> None:
+        self.digest = hashlib.sha256()
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, content: Any, /) -> int:
+        self.digest.update(content)
+        return memoryview(content).nbytes
+
+
+def digest_file(_: str, content: FileContent) -> str:
+    """What `FolderDraft.add` returns, where nothing is to be written."""
+    if isinstance(content, bytes):
+        return compute_sha256(content)
+    file = _Digested()
+    content(cast(BinaryIO, file))
+    return file.digest.hexdigest()
 
 
 def compute_sha256(content: bytes) -> str:

@@ -10,9 +10,9 @@ from __future__ import annotations
 import hashlib
 import hmac
 import io
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any, TypeVar, overload
+from typing import Any, Protocol, TypeVar, overload
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -32,6 +32,7 @@ from tasks.runtime.store_sharing import open_shared_storage
 
 T = TypeVar("T")
 
+ROWS_OF_A_CHUNK = 1 << 20  # of which a table has one address, and a larger one that of the addresses of its chunks
 SUFFIX = {"table": ".parquet", "record": ".json", "page": ".html", "file": ".bin"}
 
 
@@ -45,6 +46,16 @@ def create_adapter(kind: Any) -> TypeAdapter[Any]:
     if kind not in _adapters:
         _adapters[kind] = TypeAdapter(kind)
     return _adapters[kind]
+
+
+class Digest(Protocol):
+    """What `hashlib` and `hmac` make."""
+
+    def update(self, data: bytes | memoryview, /) -> None: ...
+
+    def digest(self) -> bytes: ...
+
+    def hexdigest(self) -> str: ...
 
 
 class Damaged(Exception):
@@ -152,10 +163,7 @@ class Store:
         return mac.hexdigest()
 
     def _table_address(self, table: Microdata) -> str:
-        mac = hmac.new(self.key, digestmod=hashlib.sha256)
-        for piece in serialise_table(table):
-            mac.update(piece)
-        return mac.hexdigest()
+        return _digest_table(table, lambda: hmac.new(self.key, digestmod=hashlib.sha256))
 
     def _path(self, ref: str) -> Path:
         return self.root / name_artifact_file(ref)
@@ -207,10 +215,27 @@ def content_address(table: Microdata) -> str:
     Written down for the RELEASED table alone, which is public. Of a private table it is used in memory only, to name a stream
     of randomness: the same source and seed then give the same release in every home.
     """
-    digest = hashlib.sha256()
-    for piece in serialise_table(table):
+    return f"sha256:{_digest_table(table, hashlib.sha256)}"
+
+
+def _digest_table(table: Microdata, create: Callable[[], Digest]) -> str:
+    """The digest of a table's content; of more than one chunk of rows, that of the digests of its chunks.
+
+    So large tables can be digested chunk by chunk, in any order and in several places. create: makes a new digest.
+    """
+    if table.n <= ROWS_OF_A_CHUNK:
+        return _digest_pieces(serialise_table(table), create).hexdigest()
+    begins = range(0, table.n, ROWS_OF_A_CHUNK)
+    chunks = (Microdata(table.arrow.slice(begin, ROWS_OF_A_CHUNK)) for begin in begins)
+    digests = (_digest_pieces(serialise_table(chunk), create).digest() for chunk in chunks)
+    return _digest_pieces((f"{table.n} rows in {len(begins)} chunks\n".encode(), *digests), create).hexdigest()
+
+
+def _digest_pieces(pieces: Iterable[bytes | memoryview], create: Callable[[], Digest]) -> Digest:
+    digest = create()
+    for piece in pieces:
         digest.update(piece)
-    return f"sha256:{digest.hexdigest()}"
+    return digest
 
 
 def serialise_table(table: Microdata) -> Iterator[bytes | memoryview]:

@@ -6,14 +6,18 @@ import fcntl
 import os
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
 
 
-def write_whole(path: Path, content: bytes, *, mode: int = 0o600, whatever_umask: bool = False) -> None:
+def write_whole(
+    path: Path, content: bytes | Callable[[BinaryIO], None], *, mode: int = 0o600, whatever_umask: bool = False
+) -> None:
     """Write a file under a temporary name, sync it, and rename it into place: a reader sees all of it or nothing.
 
+    content: the bytes, or what writes them, for those that are too many to be held at once.
     A link of this name is replaced, and what it leads to is left alone. whatever_umask: the mode is exactly this.
     """
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -22,7 +26,10 @@ def write_whole(path: Path, content: bytes, *, mode: int = 0o600, whatever_umask
         with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
             if whatever_umask:
                 os.fchmod(file.fileno(), mode)
-            file.write(content)
+            if isinstance(content, bytes):
+                file.write(content)
+            else:
+                content(file)
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)

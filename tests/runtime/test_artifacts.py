@@ -1,14 +1,18 @@
+import hashlib
 import os
 import stat
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tasks.microdata.errors import InputError
 from tasks.microdata.table import Microdata
+from tasks.runtime import artifacts
 from tasks.runtime.artifacts import Damaged, Store, content_address, serialise_table
 from tasks.runtime.keyfile import private_key
 from tasks.runtime.settings import Home
@@ -237,3 +241,48 @@ def test_records_and_pages(home):
 def test_negative_zero_is_zero():
     zero, negative = (Microdata.from_columns({"x": np.array([value])}) for value in (0.0, -0.0))
     assert content_address(zero) == content_address(negative)
+
+
+def digest_by_hand(table: Microdata) -> str:
+    return hashlib.sha256(b"".join(bytes(piece) for piece in serialise_table(table))).hexdigest()
+
+
+class TestChunksOfRows:
+    """A table of more rows than one chunk has the address of its chunks' digests."""
+
+    TABLE = Microdata.from_columns({"a": [1, 2, 3, 4, 5, 6, 7], "b": ["x", None, "yz", "", "x", "w", "v"]})
+
+    @pytest.fixture(autouse=True)
+    def _small_chunks(self, monkeypatch):
+        monkeypatch.setattr(artifacts, "ROWS_OF_A_CHUNK", 3)
+
+    def test_a_table_of_one_chunk_is_digested_as_a_whole(self):
+        some = self.TABLE.take(np.arange(3))
+        assert content_address(some) == f"sha256:{digest_by_hand(some)}"
+
+    def test_a_larger_one_by_the_digests_of_its_chunks(self):
+        chunks = [self.TABLE.take(np.arange(begin, min(begin + 3, 7))) for begin in (0, 3, 6)]
+        inner = b"".join(bytes.fromhex(digest_by_hand(chunk)) for chunk in chunks)
+        expected = hashlib.sha256(b"7 rows in 3 chunks\n" + inner).hexdigest()
+        assert content_address(self.TABLE) == f"sha256:{expected}"
+
+    @pytest.mark.parametrize("cuts", [(0, 7), (0, 2, 7), (0, 1, 4, 5, 7)])
+    def test_how_it_lies_in_memory_does_not_count(self, cuts):
+        parts = [self.TABLE.arrow.slice(a, b - a) for a, b in pairwise(cuts)]
+        assert content_address(Microdata(pa.concat_tables(parts))) == content_address(self.TABLE)
+
+    @pytest.mark.parametrize(
+        "rows", [[3, 4, 5, 0, 1, 2, 6], [1, 0, 2, 3, 4, 5, 6], [0, 1, 2, 3, 4, 5], [0, 1, 2, 3, 4, 5, 6, 6]]
+    )
+    def test_other_rows_or_another_order_have_another_address(self, rows):
+        assert content_address(self.TABLE.take(np.array(rows))) != content_address(self.TABLE)
+
+    def test_it_comes_back_from_the_store(self, home):
+        store = Store()
+        ref = store.put_table(self.TABLE)
+        assert Store().table(ref).arrow.equals(self.TABLE.arrow)
+        path = next((home / "store").rglob("*.parquet"))
+        path.chmod(0o600)
+        pq.write_table(self.TABLE.take(np.array([3, 4, 5, 0, 1, 2, 6])).arrow, path)
+        with pytest.raises(Damaged):
+            Store()._read_table(ref)
