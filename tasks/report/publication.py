@@ -6,6 +6,7 @@ import io
 import re
 from typing import Annotated, BinaryIO, Literal, assert_never
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -149,12 +150,13 @@ def _write_csv(table: Microdata, file: BinaryIO) -> None:
         file.write(_encode_lines(table.arrow.slice(start, _CHUNK_ROWS)))
 
 
-def _encode_lines(chunk: pa.Table) -> bytes:
+def _encode_lines(chunk: pa.Table) -> memoryview:
     columns = [_format_cells(chunk.column(name).combine_chunks(), name) for name in chunk.column_names]
     if len(columns) == 1:
         columns = [pc.if_else(pc.equal(columns[0], _create_text("")), _create_text('""'), columns[0])]
     lines = pc.binary_join_element_wise(*columns, _create_text(",")) if len(columns) > 1 else columns[0]
-    return "".join(f"{line}\n" for line in lines.to_pylist()).encode()
+    _, starts, characters = pc.binary_join_element_wise(lines, _create_text(""), _create_text("\n")).buffers()
+    return memoryview(characters or b"")[: int(np.frombuffer(starts, dtype=np.int64)[chunk.num_rows])]
 
 
 def _format_cells(column: pa.Array, name: str) -> pa.Array:
