@@ -70,13 +70,18 @@ class ColumnPair:
     @cached_property
     def places(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
         """For each of `masked.ascending`: how many originals are below it, and how many are not above it."""
-        ranked, looked_up = self.original.ascending, self.masked.ascending
-        below = np.searchsorted(ranked, looked_up, side="left")
-        up_to = below.copy()
-        if len(ranked):
-            occurs = np.flatnonzero(ranked[np.minimum(below, len(ranked) - 1)] == looked_up)
-            up_to[occurs] = np.searchsorted(ranked, looked_up[occurs], side="right")
-        return below.astype(np.int32), up_to.astype(np.int32)
+        ranked, looked_up, starts = self.original.ascending, self.masked.ascending, self.masked.starts
+        if np.array_equal(ranked, looked_up):  # values that only changed hands, or did not change
+            below, up_to = starts[:-1], starts[1:]
+        else:
+            different = looked_up[starts[:-1]]
+            below = np.searchsorted(ranked, different, side="left")
+            up_to = below.copy()
+            if len(ranked):
+                occurs = np.flatnonzero(ranked[np.minimum(below, len(ranked) - 1)] == different)
+                up_to[occurs] = np.searchsorted(ranked, different[occurs], side="right")
+        of_value = np.diff(starts)
+        return np.repeat(below.astype(np.int32), of_value), np.repeat(up_to.astype(np.int32), of_value)
 
     @cached_property
     def has_negative_zeros(self) -> bool:
