@@ -68,17 +68,15 @@ def _encloses_whole_cells(body: npt.NDArray[np.uint8], delimiter: int) -> bool:
 
     Of the quotes in their order every second one closes what the one before it opened; a doubled one closes and opens at once.
     """
-    quotes = np.flatnonzero(body == _QUOTE)
-    if len(quotes) % 2:
-        return False
-    opening, closing = quotes[::2], quotes[1::2]
-    doubled = closing[:-1] + 1 == opening[1:]
-    before = _is_one_of(body[opening[1:] - 1], delimiter, _LINE_FEED) | doubled
-    after = _is_one_of(body[closing[:-1] + 1], delimiter, _LINE_FEED, _CARRIAGE_RETURN) | doubled
-    begins = opening[0] == 0 or body[opening[0] - 1] in (delimiter, _LINE_FEED)
-    ends = closing[-1] == len(body) - 1 or body[closing[-1] + 1] in (delimiter, _LINE_FEED, _CARRIAGE_RETURN)
-    return bool(begins and ends and before.all() and after.all())
-
-
-def _is_one_of(found: npt.NDArray[np.uint8], *allowed: int) -> npt.NDArray[np.bool_]:
-    return np.isin(found, np.array(allowed, dtype=np.uint8))
+    may_open_after, may_close_before = np.zeros(256, dtype=bool), np.zeros(256, dtype=bool)
+    may_open_after[[delimiter, _LINE_FEED, _QUOTE]] = True
+    may_close_before[[delimiter, _LINE_FEED, _CARRIAGE_RETURN, _QUOTE]] = True
+    is_open = False
+    for begin in range(0, len(body), _BLOCK_BYTES):
+        quotes = begin + np.flatnonzero(body[begin : begin + _BLOCK_BYTES] == _QUOTE)
+        opening, closing = quotes[int(is_open) :: 2], quotes[int(not is_open) :: 2]
+        before, after = body[opening[opening > 0] - 1], body[closing[closing < len(body) - 1] + 1]
+        if not may_open_after[before].all() or not may_close_before[after].all():
+            return False
+        is_open ^= bool(len(quotes) % 2)
+    return not is_open
