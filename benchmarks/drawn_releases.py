@@ -80,7 +80,7 @@ def draw_steps(schema: Schema, n: int, rng: np.random.Generator) -> list[dict[st
     def draw_step(method: str) -> dict[str, Any]:
         match method:
             case "microaggregation":
-                parts = {"records_per_part": max(n // 3, 8)} if rng.random() < 0.5 else {}
+                parts = {"records_per_part": max(n // 3, 32)} if rng.random() < 0.5 else {}  # at least 4 k
                 partition = "mdav" if parts else str(rng.choice(["mdav", "randomised", "projection", "individual_ranking"]))
                 given = {"k": int(rng.choice([2, 3, 8])), "partition": partition, **parts}
             case "rank_swapping" | "rank_jitter":
