@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from flows.cost import measured_rates as rates
@@ -150,7 +150,7 @@ def _list_attacks(release: ReleaseSpec, size: TableSize, known: tuple[int, ...],
         yield StageCost(f"attack ({attack.attack_id})", seconds, held + sum(peaks[:ATTACKS_AT_ONCE]), held + sum(peaks[:1]))
 
 
-def _find_attack_rate(attack: Attack, steps: Iterable[Masking | Mechanism], rows: int) -> Rate:
+def _find_attack_rate(attack: Attack, steps: Sequence[Masking | Mechanism], rows: int) -> Rate:
     """That of the step that costs most; of large tables that of groups, where only those of the targets are looked at."""
     steps = select_costly_steps(steps, rows)
     weighed = f"{attack.method}:{getattr(attack, 'matching', '')}"

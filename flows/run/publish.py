@@ -23,7 +23,7 @@ from typing import Any, BinaryIO, cast
 
 from tasks.audit.lookup.index import Index
 from tasks.microdata.errors import InputError
-from tasks.microdata.regular_files import open_regular_file, read_file
+from tasks.microdata.regular_files import read_file
 from tasks.runtime.files import hold_file_lock, sync_folder, write_whole
 from tasks.runtime.processes import is_taken
 from tasks.runtime.settings import Home, read_users_umask
@@ -50,11 +50,16 @@ class FolderDraft:
     held: int | None = None
 
     def add(self, name: str, content: FileContent) -> str:
-        """Write a file; returns the SHA-256 of what lies there now."""
+        """Write a file; returns the SHA-256 of what was written."""
         self._is_the_same()
-        write_whole(self.folder / name, content, mode=0o666 & ~read_users_umask(), whatever_umask=True)
-        with open_regular_file(self.folder / name) as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+        digested = _Digested()
+
+        def write(file: BinaryIO) -> None:
+            digested.file = file
+            digested.take(content)
+
+        write_whole(self.folder / name, write, mode=0o666 & ~read_users_umask(), whatever_umask=True)
+        return digested.digest.hexdigest()
 
     def appear(self) -> Path:
         """Make the folder appear by one rename, with the rights that the user's umask leaves."""
@@ -242,26 +247,33 @@ def as_json(content: Any) -> bytes:
 
 
 class _Digested(io.RawIOBase):
-    """A file that digests what is written to it, and keeps nothing."""
+    """A file that digests what is written to it, and hands it on to another file, if there is one."""
 
     def __init__(self) -> None:
         self.digest = hashlib.sha256()
+        self.file: BinaryIO | None = None
 
     def writable(self) -> bool:
         return True
 
     def write(self, content: Any, /) -> int:
         self.digest.update(content)
+        if self.file is not None:
+            self.file.write(content)
         return memoryview(content).nbytes
+
+    def take(self, content: FileContent) -> None:
+        if isinstance(content, bytes):
+            self.write(content)
+        else:
+            content(cast(BinaryIO, self))
 
 
 def digest_file(_: str, content: FileContent) -> str:
     """What `FolderDraft.add` returns, where nothing is to be written."""
-    if isinstance(content, bytes):
-        return compute_sha256(content)
-    file = _Digested()
-    content(cast(BinaryIO, file))
-    return file.digest.hexdigest()
+    digested = _Digested()
+    digested.take(content)
+    return digested.digest.hexdigest()
 
 
 def compute_sha256(content: bytes) -> str:

@@ -5,7 +5,7 @@ Attacks run side by side by it, and `sdcert check` tells it before a run. Measur
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 
 from tasks.attack.base import AttackSpec
 from tasks.attack.transparency.searched_part import MOST_SEARCHED_WHOLE
@@ -21,7 +21,7 @@ _CELL_BYTES: Mapping[str, Mapping[str, float]] = {
 }
 
 
-def estimate_attack_bytes(spec: AttackSpec, steps: Iterable[Masking | Mechanism], n: int, known: int) -> float:
+def estimate_attack_bytes(spec: AttackSpec, steps: Sequence[Masking | Mechanism], n: int, known: int) -> float:
     """At the peak of an attack, beyond the tables. n: records, or rows if these are more; known: attributes of the intruder."""
     by_step = _CELL_BYTES.get(spec.method, _CELL_BYTES[""])
     bytes_of_a_cell = max(
@@ -30,7 +30,7 @@ def estimate_attack_bytes(spec: AttackSpec, steps: Iterable[Masking | Mechanism]
     return bytes_of_a_cell * n * known
 
 
-def select_costly_steps(steps: Iterable[Masking | Mechanism], n: int) -> tuple[Masking | Mechanism, ...]:
+def select_costly_steps(steps: Sequence[Masking | Mechanism], n: int) -> tuple[Masking | Mechanism, ...]:
     """The steps by which the cost of following them goes: of a large table the groups, of which only the targets' count."""
     grouped = tuple(step for step in steps if isinstance(step, Microaggregation) and step.no_attack_reason is None)
     return grouped if grouped and n > MOST_SEARCHED_WHOLE else tuple(steps)

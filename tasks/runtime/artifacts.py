@@ -94,7 +94,7 @@ class Store:
         content = self._read(ref, "table")
         try:
             table = Microdata(read_parquet(content).combine_chunks())
-            address = self._table_address(table)
+            address = self._find_address(table, ref)
         except (pa.ArrowException, TypeError, ValueError, OSError):  # ValueError: a text that is no longer UTF-8
             raise Damaged(ref) from None
         return self._verify_address(ref, table, address)
@@ -163,7 +163,15 @@ class Store:
         return mac.hexdigest()
 
     def _table_address(self, table: Microdata) -> str:
-        return _digest_table(table, lambda: hmac.new(self.key, digestmod=hashlib.sha256))
+        return next(_list_digests(table, self._create_digest))
+
+    def _find_address(self, table: Microdata, ref: str) -> str:
+        """The one that is asked for, if it is an address of the table."""
+        asked = ref.partition(":")[2]
+        return next((one for one in _list_digests(table, self._create_digest) if hmac.compare_digest(one, asked)), "")
+
+    def _create_digest(self) -> Digest:
+        return hmac.new(self.key, digestmod=hashlib.sha256)
 
     def _path(self, ref: str) -> Path:
         return self.root / name_artifact_file(ref)
@@ -215,20 +223,25 @@ def content_address(table: Microdata) -> str:
     Written down for the RELEASED table alone, which is public. Of a private table it is used in memory only, to name a stream
     of randomness: the same source and seed then give the same release in every home.
     """
-    return f"sha256:{_digest_table(table, hashlib.sha256)}"
+    return f"sha256:{next(_list_digests(table, hashlib.sha256))}"
 
 
-def _digest_table(table: Microdata, create: Callable[[], Digest]) -> str:
-    """The digest of a table's content; of more than one chunk of rows, that of the digests of its chunks.
+def is_content_address(address: str, table: Microdata) -> bool:
+    """Is it the address of the table's content, as it is computed now, or as it was before large tables had chunks?"""
+    return any(address == f"sha256:{one}" for one in _list_digests(table, hashlib.sha256))
+
+
+def _list_digests(table: Microdata, create: Callable[[], Digest]) -> Iterator[str]:
+    """The digest of a table's content; of more than one chunk of rows that of the digests of its chunks, and then the former.
 
     So large tables can be digested chunk by chunk, in any order and in several places. create: makes a new digest.
     """
-    if table.n <= ROWS_OF_A_CHUNK:
-        return _digest_pieces(serialise_table(table), create).hexdigest()
-    begins = range(0, table.n, ROWS_OF_A_CHUNK)
-    chunks = (Microdata(table.arrow.slice(begin, ROWS_OF_A_CHUNK)) for begin in begins)
-    digests = (_digest_pieces(serialise_table(chunk), create).digest() for chunk in chunks)
-    return _digest_pieces((f"{table.n} rows in {len(begins)} chunks\n".encode(), *digests), create).hexdigest()
+    if table.n > ROWS_OF_A_CHUNK:
+        begins = range(0, table.n, ROWS_OF_A_CHUNK)
+        chunks = (Microdata(table.arrow.slice(begin, ROWS_OF_A_CHUNK)) for begin in begins)
+        digests = (_digest_pieces(serialise_table(chunk), create).digest() for chunk in chunks)
+        yield _digest_pieces((f"{table.n} rows in {len(begins)} chunks\n".encode(), *digests), create).hexdigest()
+    yield _digest_pieces(serialise_table(table), create).hexdigest()
 
 
 def _digest_pieces(pieces: Iterable[bytes | memoryview], create: Callable[[], Digest]) -> Digest:

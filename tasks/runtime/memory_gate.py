@@ -24,11 +24,11 @@ def give_back_memory() -> None:
     Frames that an exception ties to each other keep the tables of all their callers until Python looks for such rings, and that
     goes by the number of objects, not by their size. Allocators keep what is freed for whoever asks next.
     """
-    if psutil.Process().memory_info().rss < _LARGE_BYTES:
-        return
-    gc.collect()
-    pa.default_memory_pool().release_unused()
-    with suppress(AttributeError, OSError):  # a C library without it
+    with suppress(psutil.Error, AttributeError, OSError):  # a system or a C library that does not tell or do it
+        if psutil.Process().memory_info().rss < _LARGE_BYTES:
+            return
+        gc.collect()
+        pa.default_memory_pool().release_unused()
         ctypes.CDLL(None).malloc_trim(0)
 
 
@@ -59,10 +59,12 @@ class MemoryGate:
         try:
             yield
         finally:
-            give_back_memory()
-            with self._changed:
-                self._held.remove(needed_bytes)
-                self._changed.notify_all()
+            try:
+                give_back_memory()
+            finally:
+                with self._changed:
+                    self._held.remove(needed_bytes)
+                    self._changed.notify_all()
 
     def _is_free(self, needed_bytes: float) -> bool:
         if not self._held:

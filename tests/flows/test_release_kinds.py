@@ -68,8 +68,8 @@ def test_what_is_missing_is_named():
     missing = "; ".join(list_missing_parts(toy))
     for part in ("tasks/report/kinds/", "flows/kinds/", "an example", "the certificate", "attacks on membership"):
         assert part in missing
-    with pytest.raises(TypeError, match="create_file"):
-        KindFlow(**{one.name: None for one in fields(KindFlow) if one.name != "create_file"})
+    with pytest.raises(TypeError, match="write_file"):
+        KindFlow(**{one.name: None for one in fields(KindFlow) if one.name != "write_file"})
     with pytest.raises(TypeError, match="list_limits"):
         KindReport(**{one.name: None for one in fields(KindReport) if one.name != "list_limits"})
 

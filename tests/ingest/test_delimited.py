@@ -88,6 +88,7 @@ def test_a_declared_encoding_wins_and_a_mark_is_no_part_of_a_name() -> None:
     [
         (b"", "empty-file", "a.csv"),
         (b" \n\n", "empty-file", "a.csv"),
+        (b"\x1c\x1d\n", "empty-file", "a.csv"),
         (b"a,b\n", "no-rows", "a.csv"),
         (b"a,b\n1,2\n3\n", "ragged-row", "row 2"),
         (b"a,b\n1,2,3\n", "ragged-row", "row 1"),

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tasks.microdata.errors import InputError
 from tasks.microdata.table import Microdata
 from tasks.runtime import artifacts
-from tasks.runtime.artifacts import Damaged, Store, content_address, serialise_table
+from tasks.runtime.artifacts import Damaged, Store, content_address, is_content_address, serialise_table
 from tasks.runtime.keyfile import private_key
 from tasks.runtime.settings import Home
 
@@ -265,6 +265,16 @@ class TestChunksOfRows:
         inner = b"".join(bytes.fromhex(digest_by_hand(chunk)) for chunk in chunks)
         expected = hashlib.sha256(b"7 rows in 3 chunks\n" + inner).hexdigest()
         assert content_address(self.TABLE) == f"sha256:{expected}"
+
+    def test_an_address_from_before_there_were_chunks_is_still_one(self, home, monkeypatch):
+        monkeypatch.setattr(artifacts, "ROWS_OF_A_CHUNK", 10)
+        before, ref = content_address(self.TABLE), Store().put_table(self.TABLE)
+        monkeypatch.setattr(artifacts, "ROWS_OF_A_CHUNK", 3)
+        now, other = content_address(self.TABLE), self.TABLE.take(np.array([1, 0, 2, 3, 4, 5, 6]))
+        assert before != now
+        assert all(is_content_address(one, self.TABLE) and not is_content_address(one, other) for one in (before, now))
+        assert Store().intact(ref)
+        assert Store().table(ref).arrow.equals(self.TABLE.arrow)
 
     @pytest.mark.parametrize("cuts", [(0, 7), (0, 2, 7), (0, 1, 4, 5, 7)])
     def test_how_it_lies_in_memory_does_not_count(self, cuts):

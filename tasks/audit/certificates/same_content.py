@@ -23,7 +23,7 @@ from tasks.ingest.sources import read_content
 from tasks.microdata.errors import InputError
 from tasks.microdata.table import Microdata
 from tasks.report.predicate import ColumnClaim, FileClaim
-from tasks.runtime.artifacts import content_address
+from tasks.runtime.artifacts import is_content_address
 
 _NAMED = 5  # so many columns are named, the others counted
 
@@ -57,7 +57,7 @@ def compare_content(content: bytes, name: str, claim: FileClaim) -> SameData:
         _refuse_hidden(raw)
         table = _cast_columns(raw.table, claim.columns)
         for reading, words in _list_readings(table):
-            if content_address(reading) == claim.content_address:
+            if is_content_address(claim.content_address, reading):
                 return SameData(f"{raw.format}{words}", list_uncovered(content, plain, raw, list_stems(label, claim.name)))
     except InputError as error:
         raise OtherData(f"it cannot be read as a table: {error.what}") from None

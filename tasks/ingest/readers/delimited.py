@@ -59,7 +59,7 @@ def read(content: bytes, label: str, *, encoding: str | None = None, delimiter: 
     _refuse_binary(content, label, encoding)
     is_plain = encoding is None and content.isascii()
     text, used, notes = (content, "utf-8", ()) if is_plain else decode(content, label, encoding)
-    if not text or text.isspace():
+    if not _decode(text[:_SAMPLE_CHARACTERS]).strip() and not _decode(text).strip():
         raise InputError("empty-file", label, "The file is empty.", "a header line and at least one row", "check the export")
     separator = delimiter or _detect_delimiter(_decode(text[: _SAMPLE_CHARACTERS + 1]))
     is_utf8 = used == "utf-8" and not content.startswith(codecs.BOM_UTF8)
