@@ -10,14 +10,16 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tasks.microdata.alignment import ABSENT
-from tasks.microdata.codes import joint_codes
+from tasks.microdata.codes import find_first_rows, joint_codes
 from tasks.microdata.table import Integers, Microdata, write_plain_texts
 
 WHOLE_ROW = "row:"  # before a digest of the names of its columns: rows of other columns are not compared
 KEY_COLUMN = "key:"  # before the name of a column that tells persons apart
 DIGEST_BYTES = 8  # two tables of a million rows share one by chance once in 20 million times
+_ROWS_AT_ONCE = 1 << 16  # whose texts are in memory
 LEAST_SHARE = 0.01  # of the rows of the smaller table: in some columns alone a few strangers agree by chance
 ComputeDigest = Callable[[bytes], bytes]
 
@@ -29,7 +31,7 @@ def digest_persons(data: Microdata, columns: Sequence[str], digest: ComputeDiges
     Returns a table with one column of whole numbers for each of `columns` that the table has, missing where its value is; where
     it has none, one column for the whole row, whose digest does not depend on the order of the columns.
     Equal numbers have equal digests, whatever their type, and so have a number and its text.
-    Cost: one digest for each distinct value and row; about 5 s for 1,000,000 rows of 10 columns.
+    Cost: one digest for each distinct value and row; about 2 s for 1,000,000 rows of 10 columns.
     """
     present = [name for name in columns if name in data.names]
     if present:
@@ -46,10 +48,16 @@ def digest_rows(data: Microdata, names: Sequence[str], digest: ComputeDigest) ->
         return np.zeros(data.n, dtype=np.int64)
     codes, values = zip(*(_encode_texts(data.column(name)) for name in ordered), strict=True)
     joint = joint_codes(codes, data.n)
-    _, first = np.unique(joint, return_index=True)
-    parts = [[_write_cell(name, text) for text in texts] for name, texts in zip(ordered, values, strict=True)]
-    distinct = [_to_number(digest(b"".join(part[code[row]] for part, code in zip(parts, codes, strict=True)))) for row in first]
-    return np.array(distinct, dtype=np.int64)[joint]
+    first = find_first_rows(joint)
+    kinds = [[_write_cell(name, text) for text in texts] for name, texts in zip(ordered, values, strict=True)]
+    cells = [pa.array(of_column, pa.large_binary()) for of_column in kinds]
+    distinct = np.empty(len(first), dtype=np.int64)
+    for begin in range(0, len(first), _ROWS_AT_ONCE):
+        rows = first[begin : begin + _ROWS_AT_ONCE]
+        written = [of_column.take(pa.array(code[rows])) for of_column, code in zip(cells, codes, strict=True)]
+        joined = pc.binary_join_element_wise(*written, pa.scalar(b"", pa.large_binary()))
+        distinct[begin : begin + len(rows)] = [_to_number(digest(row)) for row in joined.to_pylist()]
+    return distinct[joint]
 
 
 def count_common_persons(one: Microdata, other: Microdata) -> int | None:
