@@ -3,7 +3,7 @@
 Six correlated numbers (`numeric`); besides them 16 regions and a vote (`nominal`); the six numbers with 2 % missing in each, no
 record missing two (`gaps`). Each family of masks that fits the kind, every attack that its default plan runs, by somebody who
 knows all quasi-identifiers, with at most 10,000 targets, and the score of these attacks. Each measurement has a process of its
-own, after a first call on a small table that loads the machine code: CPU seconds, and the memory at the peak beyond what the
+own, after first calls on smaller tables that load the machine code: CPU seconds, and the memory at the peak beyond what the
 process held before (the table, and what the stages before made of it). The exponent is that of the time since the number of
 rows before. A stage that would take more than `--seconds` by its exponent (the first time by 1.5) is left out, and said so; so
 is one that has not ended after three times as long. The report needs a private folder, and is not measured.
@@ -60,6 +60,7 @@ from tasks.score.methods import score
 Kind = Literal["numeric", "nominal", "gaps"]
 StageName = tuple[str, str, str]  # kind of table, mask, stage
 WARM_UP = 2_000
+WARM_UPS = (WARM_UP, 40_000)  # of the larger one what speaks for rows is estimated, and some records alone are searched for
 MOST_TARGETS = 10_000
 FIRST_EXPONENT = 1.5  # before two sizes are known
 GAPS = 0.02
@@ -154,13 +155,14 @@ def score_masked(masked: Masked, results: tuple[AttackResult, ...]) -> None:
 
 
 def warm_up(kind: Kind, step: Masking, spec: Attack | None, *, scores: bool = False) -> None:
-    """Mask a small table, attack it if an attack is to be measured, and compute its score."""
+    """Mask small tables, attack them if an attack is to be measured, and compute their scores."""
     parts = {"records_per_part": WARM_UP // 3} if getattr(step, "records_per_part", None) else {}
-    source = make_source(WARM_UP, kind)
-    masked = mask_source(source, find_schema(source), step.model_copy(update=parts))
-    results = () if spec is None else (attack_masked(masked, spec),)
-    if scores:
-        score_masked(masked, results)
+    for n in WARM_UPS:
+        source = make_source(n, kind)
+        masked = mask_source(source, find_schema(source), step.model_copy(update=parts))
+        results = () if spec is None else (attack_masked(masked, spec),)
+        if scores:
+            score_masked(masked, results)
 
 
 def measure_alone(work: Callable[..., Any], first: Callable[[], object], *inputs: Any, seconds: float) -> tuple[Cost, Any]:
