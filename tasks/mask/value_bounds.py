@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tasks.microdata.table import Floats, Integers
-from tasks.microdata.value_ranks import count_below, count_below_and_up_to
+from tasks.microdata.value_ranks import count_below, count_up_to
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class ValueBounds:
         most = len(self.lowest) - 1
         # at a rank whose highest value is below `low` something else stands, and so at all ranks before it
         first = np.minimum(count_below(self.highest, self.low), most)
-        last = np.maximum(count_below_and_up_to(self.lowest, self.high)[1] - 1, 0)
+        last = np.maximum(count_up_to(self.lowest, self.high) - 1, 0)
         missing = np.isnan(self.low)
         return np.where(missing, -1, first), np.where(missing, -1, last)
 

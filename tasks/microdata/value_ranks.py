@@ -65,11 +65,13 @@ def count_below(ascending: NumberArray, values: NumberArray) -> Ranks:
     return _look_up(ascending, values, ("left",))[0]
 
 
-def count_below_and_up_to(ascending: NumberArray, values: NumberArray) -> tuple[Ranks, Ranks]:
-    """Shape (n,) each: how many of some ascending numbers are below each of n values, and how many are not above it.
+def count_up_to(ascending: NumberArray, values: NumberArray) -> Ranks:
+    """Shape (n,): how many of some ascending numbers are not above each of n values. Cost: as of `count_below`."""
+    return _look_up(ascending, values, ("right",))[0]
 
-    Cost: as of `count_below`.
-    """
+
+def count_below_and_up_to(ascending: NumberArray, values: NumberArray) -> tuple[Ranks, Ranks]:
+    """Shape (n,) each: `count_below` and `count_up_to`, with one sort of the values."""
     below, up_to = _look_up(ascending, values, ("left", "right"))
     return below, up_to
 

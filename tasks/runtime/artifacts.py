@@ -32,7 +32,7 @@ from tasks.runtime.store_sharing import open_shared_storage
 
 T = TypeVar("T")
 
-ROWS_OF_A_CHUNK = 1 << 20  # of which a table has one address, and a larger one that of the addresses of its chunks
+ROWS_OF_A_CHUNK = 1 << 20  # a table of more rows has the address of the addresses of its chunks
 SUFFIX = {"table": ".parquet", "record": ".json", "page": ".html", "file": ".bin"}
 
 
@@ -94,10 +94,12 @@ class Store:
         content = self._read(ref, "table")
         try:
             table = Microdata(read_parquet(content).combine_chunks())
-            address = self._find_address(table, ref)
+            is_intact = self._is_address(ref, table)
         except (pa.ArrowException, TypeError, ValueError, OSError):  # ValueError: a text that is no longer UTF-8
             raise Damaged(ref) from None
-        return self._verify_address(ref, table, address)
+        if not is_intact:
+            raise Damaged(ref)
+        return table
 
     def compute_table_address(self, table: Microdata) -> TableRef:
         """The address that a table has in the store or would have; nothing is stored."""
@@ -165,10 +167,9 @@ class Store:
     def _table_address(self, table: Microdata) -> str:
         return next(_list_digests(table, self._create_digest))
 
-    def _find_address(self, table: Microdata, ref: str) -> str:
-        """The one that is asked for, if it is an address of the table."""
+    def _is_address(self, ref: str, table: Microdata) -> bool:
         asked = ref.partition(":")[2]
-        return next((one for one in _list_digests(table, self._create_digest) if hmac.compare_digest(one, asked)), "")
+        return any(hmac.compare_digest(one, asked) for one in _list_digests(table, self._create_digest))
 
     def _create_digest(self) -> Digest:
         return hmac.new(self.key, digestmod=hashlib.sha256)

@@ -241,9 +241,9 @@ class TestAsAnAttackOfAPlan:
     def test_too_many_pairs_are_not_looked_at(self, survey, monkeypatch):
         original, schema = survey
         done = mask(original, schema, (swap("a0", **VARIANTS[2]),), seed=SEED, path=())
-        for limit in ("MOST_LOOKED_AT", "MOST_KEPT"):
+        for limit in ("orbits.MOST_LOOKED_AT", "consistency.MOST_KEPT"):
             with monkeypatch.context() as patch:
-                patch.setattr(f"tasks.attack.consistency.consistency.{limit}", 1000)
+                patch.setattr(f"tasks.attack.consistency.{limit}", 1000)
                 result = attacked(original, done, schema, ("a0",))
             assert result.status == "not_followed"
             assert "1,000 pairs" in result.reason

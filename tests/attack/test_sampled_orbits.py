@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tasks.attack.consistency import consistency
+from tasks.attack.consistency import consistency, orbits
 from tasks.attack.consistency.consistency import Consistency, OnlyBounded, link_by_consistency
 from tasks.attack.methods import attack, sample_for_part
 from tasks.attack.omissions import Omission
@@ -98,7 +98,7 @@ class TestTheRowsThatAreLeft:
     def test_a_sample_that_is_too_large_itself_gives_no_bound(self, table, monkeypatch):
         original, schema = table(random_columns(200, 1))
         done = mask(original, schema, (swap("a0", percent=50.0),), seed=SEED, path=())
-        monkeypatch.setattr(consistency, "MOST_LOOKED_AT", 1000)
+        monkeypatch.setattr(orbits, "MOST_LOOKED_AT", 1000)
         result, _ = attacked(original, schema, done)
         assert (result.status, result.outcomes) == ("not_followed", None)
 

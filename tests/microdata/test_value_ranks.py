@@ -16,7 +16,14 @@ from tasks.microdata import value_ranks
 from tasks.microdata.codes import count_units, row_codes
 from tasks.microdata.table import Microdata, encode_jointly
 from tasks.microdata.units import Units
-from tasks.microdata.value_ranks import count_below, count_below_and_up_to, count_distinct, rank_by_sort, rank_values
+from tasks.microdata.value_ranks import (
+    count_below,
+    count_below_and_up_to,
+    count_distinct,
+    count_up_to,
+    rank_by_sort,
+    rank_values,
+)
 
 DAY = datetime.date(2026, 1, 1)
 KINDS = {  # values of each type, few and many
@@ -168,3 +175,4 @@ def test_places_are_those_of_a_search(n, kinds):
     assert np.array_equal(below, np.searchsorted(among, values, side="left"))
     assert np.array_equal(up_to, np.searchsorted(among, values, side="right"))
     assert np.array_equal(count_below(among, values), below)
+    assert np.array_equal(count_up_to(among, values), up_to)

@@ -13,7 +13,7 @@ from tasks.attack.consistency.belief import beliefs, likeliest
 from tasks.attack.consistency.condition_boxes import create_boxes
 from tasks.attack.consistency.displacements import LEAST, count_copies, log_displacement, mid_ranks
 from tasks.attack.consistency.exchanges import Exchange, KindCounts, create_exchange
-from tasks.attack.consistency.orbits import MOST_LOOKED_AT, Boxes, PossiblePairs, consistent_pairs
+from tasks.attack.consistency.orbits import Boxes, PossiblePairs, consistent_pairs
 from tasks.attack.consistency.propagation import propagate_constraints
 from tasks.attack.consistency.swapped_attributes import (
     find_exchanged,
@@ -210,7 +210,7 @@ def link_by_consistency(
             found.append(_left(problem))
             return _add_pair_condition(found[0].pairs, conditions)
         except NotFollowed as too_large:
-            reason = too_large.reason
+            reason = too_large.reason  # raised anew below: within this handler it would keep what it met in memory
         who = np.arange(original.n) if present is None else present
         followed = who if cut else np.arange(original.n)
         links = None
@@ -294,7 +294,7 @@ class _Left:
 
 
 def _left(problem: _ExchangeProblem) -> _Left:
-    pairs = consistent_pairs(problem.boxes, problem.exchanges, MOST_KEPT, most_looked_at=MOST_LOOKED_AT)
+    pairs = consistent_pairs(problem.boxes, problem.exchanges, MOST_KEPT)
     pairs = pairs.select_pairs(~is_ruled_out(problem.conditions, pairs.records, pairs.rows))
     return _Left(problem, propagate_constraints(pairs, problem.exchanges, problem.counts))
 
@@ -307,7 +307,7 @@ def _link_sample(problem: _ExchangeProblem, both: Comparison, wanted: Booleans, 
     kinds = np.bincount(both.own_of_record[wanted], minlength=len(problem.counts.records)) > 0
     some = np.flatnonzero(kinds)
     try:
-        pairs = consistent_pairs(problem.boxes, problem.exchanges, MOST_KEPT, some, MOST_LOOKED_AT)
+        pairs = consistent_pairs(problem.boxes, problem.exchanges, MOST_KEPT, some)
     except NotFollowed:
         return None
     pairs = pairs.select_pairs(~is_ruled_out(problem.conditions, pairs.records, pairs.rows))

@@ -20,7 +20,7 @@ from tasks.attack.neighbours.ties import ensure_capacity
 from tasks.microdata.compiled import njit
 from tasks.microdata.errors import NotFollowed
 from tasks.microdata.table import Booleans, Floats, Integers
-from tasks.microdata.value_ranks import count_below, count_below_and_up_to
+from tasks.microdata.value_ranks import count_below, count_up_to
 
 Bits = npt.NDArray[np.uint8]
 FALSE, HOLDS = 0, 1
@@ -65,7 +65,7 @@ class Boxes:
 def _find_ends(ascending: Floats, low: Floats, high: Floats) -> tuple[Integers, Integers]:
     """Where the positions within each interval end and begin; the missing ones stand last."""
     n_present, missing = int(np.searchsorted(ascending, np.nan)), np.isnan(low)
-    begins, (_, ends) = count_below(ascending, low), count_below_and_up_to(ascending, high)
+    begins, ends = count_below(ascending, low), count_up_to(ascending, high)
     return np.where(missing, len(ascending), ends), np.where(missing, n_present, begins)
 
 
@@ -113,14 +113,13 @@ def consistent_pairs(
     exchanges: tuple[Exchange, ...],
     most: int,
     wanted: Integers | None = None,
-    most_looked_at: int = MOST_LOOKED_AT,
 ) -> PossiblePairs:
     """The pairs within the boxes whose orbits contradict nothing.
 
-    most: of these; most_looked_at: of those within the narrowest condition. wanted: the records whose pairs are looked for,
-    ascending, through the records and rows of all; default: all records.
+    most: how many they may be. wanted: the records whose pairs are looked for, ascending, through the records and rows of all;
+    default: all records.
     Sound: where the boxes hold the truth and the values were exchanged in pairs, no true pair is left out.
-    Raises NotFollowed where there are more pairs.
+    Raises NotFollowed where there are more, or even the narrowest condition leaves more than `MOST_LOOKED_AT`.
     Cost: each record looks through the rows of its narrowest condition; a pair that is within all boxes walks along its orbit
     until that collides. In tables of up to 20,000 records it is noted what was found, so that a pair is walked about once; in
     larger ones orbits are followed no further than LONGEST pairs, and one that did not collide there is taken to hold.
@@ -128,9 +127,9 @@ def consistent_pairs(
     """
     n_records, n_rows = len(boxes.low), len(boxes.position)
     wanted = np.arange(n_records) if wanted is None else wanted
-    sizes = boxes.count_pairs(wanted, most_looked_at)
-    if sizes.min() > most_looked_at:
-        raise NotFollowed(f"more than {most_looked_at:,} pairs of records and rows are too many to look at")
+    sizes = boxes.count_pairs(wanted, MOST_LOOKED_AT)
+    if sizes.min() > MOST_LOOKED_AT:
+        raise NotFollowed(f"more than {MOST_LOOKED_AT:,} pairs of records and rows are too many to look at")
     narrowest = int(np.argmin(sizes))
     ends, begins = boxes.ends(narrowest, wanted)
     noted = n_records * n_rows <= MOST_NOTED

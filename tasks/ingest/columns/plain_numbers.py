@@ -16,8 +16,8 @@ _PLUS, _MINUS, _ZERO, _NINE = b"+-09"
 def parse_plain_integers(cells: pa.Array) -> pa.Array | None:
     """The cells as whole numbers, where all match `numerals.INTEGER` and are within 64 bits; else None.
 
-    Arrow also takes leading zeros, -0 and hexadecimal digits. Digits alone are the shortest way to write a number, so that the
-    cells hold as many characters as the numbers need if and only if all are written so.
+    Arrow also takes leading zeros, -0 and hexadecimal digits. The last have letters. Without these, plain cells are the
+    shortest that say the same numbers: so all are plain if together they have no character more than the numbers need.
     """
     try:
         numbers = cells.cast(pa.int64())

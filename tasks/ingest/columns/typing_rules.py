@@ -29,7 +29,7 @@ _EXACT_DOUBLE = 2**53  # from here on a whole number and its neighbour may be on
 _KEPT_AS_TEXT = frozenset({Scale.CODE, Scale.FREE_TEXT})
 _SHOWN_ROWS = 3
 _EXPLAINED = 1000
-_PART = 1 << 17
+_PART = 1 << 17  # cells
 
 
 def from_text(column: pa.ChunkedArray, spec: AttributeSpec, label: str) -> tuple[pa.Array, tuple[str, ...]]:
@@ -62,10 +62,10 @@ def _numbers_or_text(
             return integers, notes
         if _all(cells, INTEGER):  # all are plain: they do not fit
             return _too_precise(cells, spec, where, notes, "whole numbers beyond 64 bits")
-    if _begins_with(cells, NUMBER) and (
-        (doubles := _parse_by_parts(cells, parse_plain_doubles)) is not None or _all(cells, NUMBER)
-    ):
-        return _doubles(cells, doubles, spec, where, notes)
+    if _begins_with(cells, NUMBER):
+        doubles = _parse_by_parts(cells, parse_plain_doubles)
+        if doubles is not None or _all(cells, NUMBER):
+            return _doubles(cells, doubles, spec, where, notes)
     if spec.scale not in {None, Scale.ORDINAL}:
         return _text(cells, spec, label, notes)
     values, remarks = as_found(cells)

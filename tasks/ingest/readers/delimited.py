@@ -61,7 +61,8 @@ def read(content: bytes, label: str, *, encoding: str | None = None, delimiter: 
     text, used, notes = (content, "utf-8", ()) if is_plain else decode(content, label, encoding)
     if not _decode(text[:_SAMPLE_CHARACTERS]).strip() and not _decode(text).strip():
         raise InputError("empty-file", label, "The file is empty.", "a header line and at least one row", "check the export")
-    separator = delimiter or _detect_delimiter(_decode(text[: _SAMPLE_CHARACTERS + 1]))
+    beginning = _decode(text[: _SAMPLE_CHARACTERS + 1])  # one character more says that the text goes on
+    separator = delimiter or _detect_delimiter(beginning)
     is_utf8 = used == "utf-8" and not content.startswith(codecs.BOM_UTF8)
     plain = _parse_plain_table(content if is_utf8 else text, separator, label)
     names, columns = plain or _parse_table(_decode(text), separator, label)
@@ -118,15 +119,15 @@ def _parse_plain_table(content: bytes | str, delimiter: str, label: str) -> tupl
     """The table, where its header is one line and `parse_plain_cells` can read the rest; else None. Bytes are UTF-8."""
     try:
         encoded = content.encode() if isinstance(content, str) else content
-        header, line_feed, _ = encoded[: encoded.find(b"\n") + 1].decode().partition("\n")
-        header = header.removesuffix("\r")
+        begin = encoded.find(b"\n") + 1  # of the rows; 0 where there is one line alone
+        header = encoded[:begin].decode().removesuffix("\n").removesuffix("\r")
         names = next(csv.reader([header], delimiter=delimiter, strict=True), [])
     except (csv.Error, UnicodeEncodeError):
         return None
-    if not line_feed or not names or "\r" in header:
+    if not begin or not names or "\r" in header:
         return None
     refuse_bad_names(names, label)
-    columns = parse_plain_cells(encoded, encoded.find(b"\n") + 1, names, delimiter, _LONGEST_CELL)
+    columns = parse_plain_cells(encoded, begin, names, delimiter, _LONGEST_CELL)
     return None if columns is None else (names, columns)
 
 

@@ -11,7 +11,7 @@ from tasks.mask.repetition import create_mask_context
 from tasks.mask.step import IntruderView, MaskContext
 from tasks.mask.value_bounds import ValueBounds, move_by_ranks
 from tasks.microdata.table import Microdata
-from tasks.microdata.value_ranks import count_below, count_below_and_up_to
+from tasks.microdata.value_ranks import count_below, count_up_to
 
 
 def move_bounds_by_groups(
@@ -34,7 +34,7 @@ def move_bounds_by_groups(
     values[there] = column
     data = masked(replace(site, data=site.data.replace_positions(attribute, values)))
     after = data.positions(attribute)[there]
-    first, last = count_below(column, bounds.low), count_below_and_up_to(column, bounds.high)[1] - 1
+    first, last = count_below(column, bounds.low), count_up_to(column, bounds.high) - 1
     least, most = np.minimum.accumulate(after[::-1])[::-1], np.maximum.accumulate(after)
     end = len(column) - 1
     low = np.where(there, least[np.minimum(first, end)], np.nan)
