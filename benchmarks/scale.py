@@ -6,28 +6,23 @@ knows all quasi-identifiers, with at most 10,000 targets, and the score of these
 own, after first calls on smaller tables that load the machine code: CPU seconds, and the memory at the peak beyond what the
 process held before (the table, and what the stages before made of it). The exponent is that of the time since the number of
 rows before. A stage that would take more than `--seconds` by its exponent (the first time by 1.5) is left out, and said so; so
-is one that has not ended after three times as long. The report needs a private folder, and is not measured.
+is one that has not ended after three times as long. What takes less than 8 s is measured three times, and the least
+counts. The report needs a private folder, and is not measured.
 
-Below are the peers that do the same work on the same columns, each once: pandas, polars and Arrow that read the files and take
-the size of the smallest class, the k-d trees of scipy and scikit-learn and faiss that find the nearest row of the targets.
+Below are the peers that do the same work on the same columns, measured alike: pandas, polars and Arrow that read the files and
+take the size of the smallest class, the k-d trees of scipy and scikit-learn and faiss that find the nearest row of the targets.
 polars and faiss are none of our dependencies (`pip install polars faiss-cpu`): without them their lines are missing.
 """
 
 from __future__ import annotations
 
-import ctypes
 import sys
 import tempfile
-import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from multiprocessing import get_context
-from multiprocessing.connection import Connection
 from pathlib import Path
-from resource import RUSAGE_SELF, getrusage
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -36,6 +31,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 import typer
+from own_process import Cost, measure_alone
 from scale_peers import describe_missing, measure_peers
 from score import CATEGORIES, NUMBERS, make_table
 
@@ -74,14 +70,6 @@ MASKS: dict[str, Masking] = {
     "noise": Noise(method="noise", attributes=NUMBERS, kind="independent", sd_percent=20.0),
     "PRAM": Pram(method="pram", attributes=("region",), retention=0.8),  # of the kind `nominal` alone
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Cost:
-    """CPU seconds, and the bytes at the peak beyond what was held before; None of both: left out."""
-
-    seconds: float | None
-    peak_bytes: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,51 +153,6 @@ def warm_up(kind: Kind, step: Masking, spec: Attack | None, *, scores: bool = Fa
             score_masked(masked, results)
 
 
-def measure_alone(work: Callable[..., Any], first: Callable[[], object], *inputs: Any, seconds: float) -> tuple[Cost, Any]:
-    """The cost of some work in a process of its own, and what it returned. first: what warms up.
-
-    A process that has not ended after so many seconds on the clock is ended: both are None then.
-    """
-    context = get_context("forkserver")  # whose server has imported all this
-    receiver, sender = context.Pipe(duplex=False)
-    process = context.Process(target=_measure, args=(sender, work, first, inputs))
-    process.start()
-    sender.close()
-    try:
-        found: tuple[Cost, Any] = receiver.recv() if receiver.poll(seconds) else (Cost(None), None)
-    except EOFError:
-        raise RuntimeError(f"{work} ended with an error") from None
-    finally:
-        process.kill()
-        process.join()
-    return found
-
-
-def _measure(sender: Connection, work: Callable[..., Any], first: Callable[[], object], inputs: tuple[Any, ...]) -> None:
-    first()
-    before, begin = _begin_peak(), time.process_time()
-    made = work(*inputs)
-    seconds, peak = time.process_time() - begin, _read_memory("VmHWM")
-    sender.send((Cost(seconds, peak - before), made))
-
-
-def _begin_peak() -> float:
-    """Give back what is free, and let the peak begin anew (Linux; elsewhere it is that of the process until now)."""
-    with suppress(AttributeError, OSError):
-        ctypes.CDLL(None).malloc_trim(0)
-    pa.default_memory_pool().release_unused()
-    with suppress(OSError):
-        Path("/proc/self/clear_refs").write_text("5")
-    return _read_memory("VmRSS")
-
-
-def _read_memory(name: str) -> float:
-    with suppress(OSError):
-        line = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith(name))
-        return float(line.split()[1]) * 1024
-    return getrusage(RUSAGE_SELF).ru_maxrss  # bytes on macOS
-
-
 @dataclass(slots=True)
 class Growth:
     """The costs that were measured, by kind, mask and stage, each by rows."""
@@ -268,8 +211,9 @@ def measure_release(growth: Growth, kind: Kind, n: int, masks: list[str], folder
         if schema is not None and set(MASKS[name].attributes or ()) <= set(source.names):
             measure_mask(growth, kind, name, source, schema)
     ours = {stage: cost[n].seconds for (table, _, stage), cost in growth.costs.items() if table == kind and n in cost}
-    paths = (str(files[0].table), str(files[1].table))
-    return [{"table": kind, **line} for line in measure_peers(source, paths, MOST_TARGETS, ours, growth.peers[kind])]
+    paths, small_paths = ((str(csv.table), str(parquet.table)) for csv, parquet in (files, small))
+    lines = measure_peers(source, paths, small_paths, MOST_TARGETS, ours, growth.peers[kind])
+    return [{"table": kind, **line} for line in lines]
 
 
 def _classify_small(kind: Kind) -> None:
@@ -302,6 +246,8 @@ def main(
 ) -> None:
     """Print one row for each kind of table, mask, stage and number of rows, and then the peers."""
     sizes = rows or [n for n in (10**4, 10**5, 10**6, 10**7) if n <= (10**7 if full else most)]
+    if unknown := [name for name in mask_name or () if name not in MASKS]:
+        raise typer.BadParameter(f"{unknown[0]} is none of {', '.join(MASKS)}", param_hint="--mask")
     growth, peers = Growth(seconds), []
     with tempfile.TemporaryDirectory() as folder:
         for n in sizes:

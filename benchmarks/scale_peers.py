@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import os
-import time
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -15,6 +14,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
+from own_process import measure_alone
 from scipy.spatial import cKDTree
 from sklearn.neighbors import KDTree
 
@@ -24,34 +24,48 @@ from tasks.microdata.table import Floats, Microdata
 MOST_SECONDS = 60.0  # of the work of a peer, by what a smaller table took
 EXPONENT = 1.3  # of its time, for that; without trees 1 would do, because the targets stay as many
 NEIGHBOURS = 2  # the nearest row and the next
+WARM_UP = 2_000
 OPTIONAL = ("polars", "faiss")
 SPARSE_KEYS = ("age", "hours")  # and the nominal columns: they have classes of more than one row
 
-Work = Callable[[], Any]
+Work = Callable[..., object]
 
 
 def describe_missing() -> str:
-    missing = [name for name in OPTIONAL if importlib.util.find_spec(name) is None]
+    missing = [name for name in OPTIONAL if not _is_installed(name)]
     return f"not installed: {', '.join(missing)}" if missing else "all are installed"
 
 
 def measure_peers(
-    source: Microdata, files: tuple[str, str], targets: int, ours: dict[str, float | None], taken: dict[str, tuple[int, float]]
+    source: Microdata,
+    files: tuple[str, str],
+    small_files: tuple[str, str],
+    targets: int,
+    ours: dict[str, float | None],
+    taken: dict[str, tuple[int, float]],
 ) -> list[dict[str, object]]:
-    """One line for each work. ours: CPU seconds by stage. taken: rows and seconds of a peer, by work and name; is updated."""
+    """One line for each work. small_files: what warms up. ours: CPU seconds by stage. taken: rows and seconds by work and peer;
+    is updated.
+    """
     keys = [name for name in source.names if name in SPARSE_KEYS or source.is_text(name)]
     numbers = np.column_stack([np.nan_to_num(source.floats(name)) for name in source.names if not source.is_text(name)])
     numbers /= numbers.std(axis=0)
     asked = numbers[np.sort(np.random.default_rng(2).permutation(source.n)[:targets])] + 0.1
-    works: dict[str, tuple[float | None, dict[str, Work]]] = {
-        "read CSV": (ours.get("ingest CSV"), _list_csv_readers(files[0])),
-        "read Parquet": (ours.get("ingest Parquet"), _list_parquet_readers(files[1])),
-        "smallest class": (_time(partial(_find_smallest_class, source, keys)), _list_counters(source.arrow.select(keys))),
-        "nearest row": (ours.get("distance_linkage"), _list_searches(numbers, asked)),
+    counted, few = source.arrow.select(keys), source.arrow.select(keys).slice(0, WARM_UP)
+    own_class, _ = measure_alone(_find_smallest_class, partial(_find_smallest_class, few), counted, seconds=3 * MOST_SECONDS)
+    works: dict[str, tuple[float | None, dict[str, Work], tuple[Any, ...], tuple[Any, ...]]] = {
+        "read CSV": (ours.get("ingest CSV"), _CSV_READERS, (files[0],), (small_files[0],)),
+        "read Parquet": (ours.get("ingest Parquet"), _PARQUET_READERS, (files[1],), (small_files[1],)),
+        "smallest class": (own_class.seconds, _COUNTERS, (counted,), (few,)),
+        "nearest row": (ours.get("distance_linkage"), _SEARCHES, (numbers, asked), (numbers[:WARM_UP], asked[:WARM_UP])),
     }
     lines: list[dict[str, object]] = []
-    for work, (own, peers) in works.items():
-        found = {peer: _measure(f"{work}, {peer}", source.n, do, taken) for peer, do in peers.items()}
+    for work, (own, peers, inputs, small) in works.items():
+        found = {
+            peer: _measure(f"{work}, {peer}", source.n, do, partial(do, *small), inputs, taken)
+            for peer, do in peers.items()
+            if peer not in OPTIONAL or _is_installed(peer)
+        }
         best = min((seconds for seconds in found.values() if seconds is not None), default=None)
         ratio = own / best if own is not None and best else None
         shown = ", ".join(f"{peer} {seconds:.3g}" for peer, seconds in found.items() if seconds is not None)
@@ -59,75 +73,88 @@ def measure_peers(
     return lines
 
 
-def _list_csv_readers(path: str) -> dict[str, Work]:
-    readers: dict[str, Work] = {
-        "pandas": lambda: pd.read_csv(path),
-        "Arrow": lambda: pyarrow.csv.read_csv(path, pyarrow.csv.ReadOptions(use_threads=False)),
-    }
-    polars = _import_polars()
-    return readers if polars is None else {**readers, "polars": lambda: polars.read_csv(path)}
+def _find_smallest_class(keys: pa.Table) -> int:
+    return int(np.bincount(row_codes(Microdata(keys), tuple(keys.column_names))).min())
 
 
-def _list_parquet_readers(path: str) -> dict[str, Work]:
-    readers: dict[str, Work] = {
-        "pandas": lambda: pd.read_parquet(path),
-        "Arrow": lambda: pyarrow.parquet.read_table(path, use_threads=False),
-    }
-    polars = _import_polars()
-    return readers if polars is None else {**readers, "polars": lambda: polars.read_parquet(path)}
+def _count_with_pandas(keys: pa.Table) -> int:
+    return int(keys.to_pandas().groupby(keys.column_names, dropna=False, sort=False).size().min())
 
 
-def _find_smallest_class(source: Microdata, keys: list[str]) -> int:
-    return int(np.bincount(row_codes(source, tuple(keys))).min())
+def _count_with_polars(keys: pa.Table) -> int:
+    return int(_import_polars().from_arrow(keys).group_by(keys.column_names).len()["len"].min())
 
 
-def _list_counters(table: pa.Table) -> dict[str, Work]:
-    frame, names = table.to_pandas(), table.column_names
-    counters: dict[str, Work] = {"pandas": lambda: frame.groupby(names, dropna=False, sort=False).size().min()}
-    polars = _import_polars()
-    if polars is None:
-        return counters
-    rows = polars.from_arrow(table)
-    return {**counters, "polars": lambda: int(rows.group_by(names).len()["len"].min())}
+def _search_with_scipy(numbers: Floats, asked: Floats) -> None:
+    cKDTree(numbers).query(asked, k=NEIGHBOURS)
 
 
-def _list_searches(numbers: Floats, asked: Floats) -> dict[str, Work]:
-    searches: dict[str, Work] = {
-        "scipy": lambda: cKDTree(numbers).query(asked, k=NEIGHBOURS),
-        "scikit-learn": lambda: KDTree(numbers).query(asked, k=NEIGHBOURS),
-    }
-    if importlib.util.find_spec("faiss") is None:
-        return searches
+def _search_with_scikit_learn(numbers: Floats, asked: Floats) -> None:
+    KDTree(numbers).query(asked, k=NEIGHBOURS)
+
+
+def _search_with_faiss(numbers: Floats, asked: Floats) -> None:
+    """Compare each target with all rows, in single precision."""
     faiss = importlib.import_module("faiss")
     faiss.omp_set_num_threads(1)
-    rows, targets = numbers.astype(np.float32), asked.astype(np.float32)
+    index = faiss.IndexFlatL2(numbers.shape[1])
+    index.add(numbers.astype(np.float32))
+    index.search(asked.astype(np.float32), NEIGHBOURS)
 
-    def search() -> Any:
-        index = faiss.IndexFlatL2(rows.shape[1])
-        index.add(rows)
-        return index.search(targets, NEIGHBOURS)
 
-    return {**searches, "faiss, flat": search}
+def _read_csv_with_pandas(path: str) -> None:
+    pd.read_csv(path)
+
+
+def _read_csv_with_arrow(path: str) -> None:
+    pyarrow.csv.read_csv(path, pyarrow.csv.ReadOptions(use_threads=False))
+
+
+def _read_csv_with_polars(path: str) -> None:
+    _import_polars().read_csv(path)
+
+
+def _read_parquet_with_pandas(path: str) -> None:
+    pd.read_parquet(path)
+
+
+def _read_parquet_with_arrow(path: str) -> None:
+    pyarrow.parquet.read_table(path, use_threads=False)
+
+
+def _read_parquet_with_polars(path: str) -> None:
+    _import_polars().read_parquet(path)
+
+
+_CSV_READERS: dict[str, Work] = {
+    "pandas": _read_csv_with_pandas, "Arrow": _read_csv_with_arrow, "polars": _read_csv_with_polars
+}  # fmt: skip
+_PARQUET_READERS: dict[str, Work] = {
+    "pandas": _read_parquet_with_pandas, "Arrow": _read_parquet_with_arrow, "polars": _read_parquet_with_polars
+}  # fmt: skip
+_COUNTERS: dict[str, Work] = {"pandas": _count_with_pandas, "polars": _count_with_polars}
+_SEARCHES: dict[str, Work] = {
+    "scipy": _search_with_scipy, "scikit-learn": _search_with_scikit_learn, "faiss": _search_with_faiss
+}  # fmt: skip
+
+
+def _is_installed(name: str) -> bool:
+    return importlib.util.find_spec(name) is not None
 
 
 def _import_polars() -> Any:
-    """None: it is not installed."""
     os.environ.setdefault("POLARS_MAX_THREADS", "1")
-    return importlib.import_module("polars") if importlib.util.find_spec("polars") is not None else None
+    return importlib.import_module("polars")
 
 
-def _measure(name: str, n: int, do: Work, taken: dict[str, tuple[int, float]]) -> float | None:
+def _measure(
+    name: str, n: int, do: Work, first: Callable[[], object], inputs: tuple[Any, ...], taken: dict[str, tuple[int, float]]
+) -> float | None:
     """CPU seconds of one call; None: by what a smaller table took it would take too long."""
     before = taken.get(name)
     if before is not None and before[1] * (n / before[0]) ** EXPONENT > MOST_SECONDS:
         return None
-    seconds = _time(do)
-    taken[name] = n, seconds
-    return seconds
-
-
-def _time(do: Work) -> float:
-    """CPU seconds of all threads."""
-    begin = time.process_time()
-    do()
-    return time.process_time() - begin
+    cost, _ = measure_alone(do, first, *inputs, seconds=3 * MOST_SECONDS)
+    if cost.seconds is not None:
+        taken[name] = n, cost.seconds
+    return cost.seconds

@@ -32,8 +32,6 @@ def parse_plain_cells(
         end -= 1
     if begin == end or len(names) < 2 or not delimiter.isascii() or content.startswith((b"\n", b"\r", codecs.BOM_UTF8), begin):
         return None
-    if content.find(b"\n\n", begin, end) >= 0:
-        return None
     if content.find(b"\r", begin, end) >= 0 and not _ends_lines_only(content, begin, end):
         return None
     body = pa.py_buffer(content).slice(begin, end - begin)
@@ -52,6 +50,9 @@ def parse_plain_cells(
             ),
         )
     except pa.ArrowInvalid:
+        return None
+    may_hold_empty_lines = quoted or table.column(0).null_count > 0  # Arrow makes a row of nulls of an empty line
+    if may_hold_empty_lines and content.find(b"\n\n", begin, end) >= 0:
         return None
     longest = max(pc.max(pc.binary_length(column)).as_py() or 0 for column in table.columns)
     return None if longest > longest_cell else list(table.columns)
