@@ -196,13 +196,19 @@ def test_beyond_the_size_of_a_full_matrix_it_is_still_the_likeliest(table):
     assert log[np.arange(n), found].sum() == pytest.approx(best, rel=1e-6)
 
 
-def test_too_many_pairs_are_refused_before_all_rows_are_weighed(monkeypatch, table):
+@pytest.mark.parametrize(("apart", "looks"), [(0, 1), (25_000, 2)])
+def test_too_many_pairs_are_refused_before_all_rows_are_weighed(monkeypatch, table, apart, looks):
+    """So many values far from all others, which have few images: where most have, half of those looked at first have few."""
     rng = np.random.default_rng(2)
-    original, schema = table({"a": rng.normal(size=40_000)})
-    done = mask(original, schema, (noise("a", percent=100.0),), seed=SEED, path=())
+    values = np.concatenate([rng.normal(size=40_000 - apart), 1_000.0 * np.arange(apart)])
+    original, schema = table({"a": rng.permutation(values)})
+    done = mask(original, schema, (noise("a", percent=100.0 if apart == 0 else 1e-5),), seed=SEED, path=())
+    count, looked = image_marginals._count_pairs, []
+    monkeypatch.setattr(image_marginals, "_count_pairs", lambda whole, some: looked.append(len(some)) or count(whole, some))
     estimated = []
     monkeypatch.setattr(image_marginals, "MANY", 1_000)
     monkeypatch.setattr("tasks.attack.transparency.scores.complete_scores", lambda whole, records: estimated.append(whole))
     with pytest.raises(NotFollowed, match="12,000,000 pairs of records and rows are possible"):
         linked(original, done.data, schema, done.mechanisms, matching="marginals")
     assert not estimated
+    assert looked == [20, 1_000][:looks]

@@ -15,11 +15,13 @@ from tasks.attack.transparency.intersection import Conditions
 from tasks.attack.transparency.scores import MISSING, UNBOUNDED, ImageScores, find_likely_images, score_images
 from tasks.microdata.compiled import njit
 from tasks.microdata.errors import NotFollowed
-from tasks.microdata.table import Booleans, Floats, Integers
+from tasks.microdata.table import Floats, Integers
 
 MANY = 100_000  # distinct records, of which some are looked at before all
-LOOKED_AT = 1_000
-_CLEARLY = 4  # times as many pairs as can be weighed
+# Of how many of them the pairs are counted first, and then. Too many are: half of the first have so many times as many pairs as
+# can be weighed (if a record in eight had, all would have too many); or the others have, on average.
+_FIRST_LOOK, _FIRST_TIMES = 20, 8
+_SECOND_LOOK, _SECOND_TIMES = 1_000, 4
 TOO_MANY_PAIRS = f"more than {MOST_PAIRS_JOINTLY:,} pairs of records and rows are possible: too many to weigh together"
 _LOST = 30.0  # a row e^-30 times as probable as a record's likeliest is left out
 _EQUAL = 1 - 1e-6
@@ -76,7 +78,7 @@ def compute_marginals(both: Comparison, whole: ImageScores) -> Marginals:
     Cost: that of the attack, and of up to 100 rounds over the pairs. Source: as of `linkage.pair_marginals`.
     Example: records that can be rows {1}, {1, 2}: the second is row 2 for certain.
     """
-    starts, positions, weight = _pairs(whole, MOST_PAIRS_JOINTLY, np.ones(len(both.own), dtype=bool))
+    starts, positions, weight = _pairs(whole, MOST_PAIRS_JOINTLY)
     if len(starts) == 0:
         raise NotFollowed(TOO_MANY_PAIRS)
     rows, n = whole.rows[positions], len(both.own_of_record)
@@ -88,7 +90,7 @@ def compute_marginals(both: Comparison, whole: ImageScores) -> Marginals:
 
 
 def refuse_too_many_pairs(conditions: Conditions) -> None:
-    """Raises NotFollowed where `compute_marginals` clearly would, which is seen on 1,000 of the records.
+    """Raises NotFollowed where `compute_marginals` clearly would, which is seen on some of the records.
 
     Of a large table what speaks for a row is estimated. To estimate it for all rows takes long, and would be in vain.
     Where the number of pairs is near the limit, `compute_marginals` counts them.
@@ -97,26 +99,42 @@ def refuse_too_many_pairs(conditions: Conditions) -> None:
     is_estimated = laws.own_coordinates.shape[1] or (laws.own_at.shape[1] and conditions.positions.shape[1])
     if len(records) <= MANY or not is_estimated:  # else the sums are exact, and would be computed twice
         return
-    some = np.zeros(len(records), dtype=bool)
-    some[np.arange(LOOKED_AT) * len(records) // LOOKED_AT] = True
-    starts, _, _ = _pairs(score_images(conditions, searching=some), np.iinfo(np.int64).max, some)
-    if starts[-1] / LOOKED_AT * len(records) > _CLEARLY * MOST_PAIRS_JOINTLY:
+    most = MOST_PAIRS_JOINTLY / len(records)  # of a record, on average
+    if (
+        np.median(_count_pairs_of_some(conditions, _FIRST_LOOK)) > _FIRST_TIMES * most
+        or _count_pairs_of_some(conditions, _SECOND_LOOK).mean() > _SECOND_TIMES * most
+    ):
         raise NotFollowed(TOO_MANY_PAIRS)
 
 
+def _count_pairs_of_some(conditions: Conditions, n: int) -> Integers:
+    """Shape (n,): how many pairs of a distinct record are not hopeless, of n records all over the table."""
+    records = conditions.likelihoods.records
+    some = np.arange(n) * len(records) // n
+    searching = np.zeros(len(records), dtype=bool)
+    searching[some] = True
+    return _count_pairs(score_images(conditions, searching=searching), some)
+
+
 @njit(missing=MISSING, infinite=UNBOUNDED)
-def _pairs(whole: ImageScores, most: int, searching: Booleans) -> tuple[Integers, Integers, Floats]:
-    """The possible images of each record that searches and that are not hopeless, and what speaks for each, at most 1; empty
-    for too many.
-    """
+def _count_pairs(whole: ImageScores, records: Integers) -> Integers:
+    possible, scores = np.empty(len(whole.sizes), dtype=np.int64), np.zeros(len(whole.sizes))
+    found = np.zeros(len(records), dtype=np.int64)
+    for k, i in enumerate(records):
+        n = find_likely_images(i, whole, _LOST, possible, scores)
+        if n > 0:
+            found[k] = (scores[:n] > scores[:n].max() - _LOST).sum()
+    return found
+
+
+@njit(missing=MISSING, infinite=UNBOUNDED)
+def _pairs(whole: ImageScores, most: int) -> tuple[Integers, Integers, Floats]:
+    """The possible images of each record that are not hopeless, and what speaks for each, at most 1; empty for too many."""
     r = len(whole.conditions.own_at)
     starts, used = np.zeros(r + 1, dtype=np.int64), 0
     positions, weight = np.empty(16, dtype=np.int64), np.empty(16)
     possible, scores = np.empty(len(whole.sizes), dtype=np.int64), np.zeros(len(whole.sizes))
     for i in range(r):
-        starts[i + 1] = used
-        if not searching[i]:
-            continue
         n = find_likely_images(i, whole, _LOST, possible, scores)
         top = scores[:n].max() if n > 0 else 0.0
         for e in range(n):

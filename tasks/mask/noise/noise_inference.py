@@ -95,11 +95,12 @@ def locate_within_bounds(view: IntruderView, bounds: ValueBounds) -> tuple[Float
 
 def _range(view: IntruderView, name: str, part: GaussianLikelihood, bounds: ValueBounds | None) -> InInterval:
     own = view.knowledge.believed.positions(view.schema[name])
-    low, high = (np.where(np.isnan(own), np.nan, end) for end in (-np.inf, np.inf))
+    missing = np.isnan(own)
+    low, high = (np.where(missing, np.nan, end) if missing.any() else np.full(1, end) for end in (-np.inf, np.inf))
     if part.factors:
         lowest, highest = (own, own) if bounds is None else (bounds.low, bounds.high)
         low, high = np.where(lowest >= 0, 0.0, low), np.where(highest <= 0, 0.0, high)
-    return InInterval(name, low, high)
+    return InInterval(name, np.broadcast_to(low, own.shape), np.broadcast_to(high, own.shape))
 
 
 def _model_multiplicative_noise(view: IntruderView, names: tuple[str, ...], spec: Noise) -> GaussianLikelihood:
