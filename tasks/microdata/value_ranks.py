@@ -13,6 +13,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tasks.microdata.value_order import look_up_in_order, sort_with_order
+
 _SPREAD = 4  # times as many numbers as there are values are counted one by one
 _LOOKED_AT = 1024  # values, to see whether most are different
 _LOOKED_UP_SORTED = 50_000  # values, and numbers that they are looked up in: fewer stay in the processor's cache
@@ -45,8 +47,7 @@ def rank_by_count(values: NumberArray, size: int) -> tuple[Ranks, int]:
 
 def rank_by_sort(values: NumberArray) -> tuple[Ranks, int]:
     """`rank_values` by one sort."""
-    order = np.argsort(values)
-    ascending = values[order]
+    ascending, order = sort_with_order(values)
     new = ascending[1:] != ascending[:-1]
     if ascending[-1] != ascending[-1]:  # NaN differs from itself
         new &= ascending[:-1] == ascending[:-1]
@@ -79,10 +80,10 @@ def count_below_and_up_to(ascending: NumberArray, values: NumberArray) -> tuple[
 def _look_up(ascending: NumberArray, values: NumberArray, sides: tuple[Literal["left", "right"], ...]) -> list[Ranks]:
     if min(len(ascending), len(values)) < _LOOKED_UP_SORTED:
         return [np.searchsorted(ascending, values, side=side) for side in sides]
-    order = np.argsort(values)
-    ordered, found = values[order], [np.empty(len(values), dtype=np.int64) for _ in sides]
+    ordered, order = sort_with_order(values)
+    found = [np.empty(len(values), dtype=np.int64) for _ in sides]
     for places, side in zip(found, sides, strict=True):
-        places[order] = np.searchsorted(ascending, ordered, side=side)
+        places[order] = look_up_in_order(ascending, ordered, side)
     return found
 
 

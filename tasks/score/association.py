@@ -111,7 +111,7 @@ def rank_correlation_difference(tables: TablePair) -> Estimate:
 
     Formula in words: as `correlation_difference`, on average ranks. It is the measure of association for ordinal codes.
 
-    Returns one figure in [0, 2]; not applicable as there. Cost: O(n log n) per attribute, and per pair with missing values.
+    Returns one figure in [0, 2]; not applicable as there. Cost: O(n log n) per attribute, O(n) per pair.
     Source: the rank version of Domingo-Ferrer and Torra 2001's comparison.
 
     Example: a masked attribute that kept its order, ties included, changed nothing: 0.
@@ -178,7 +178,15 @@ def _rank_correlation(a: NumericColumn, b: NumericColumn) -> float:
     """Pearson's correlation of average ranks; `a` and `b` are the ranks of whole columns, NaN where missing."""
     if a.is_complete and b.is_complete:
         return _correlation(a, b)
-    return _correlation(*(NumericColumn(SortedColumn(one.values).compute_ranks()) for one in _select_present(a, b)))
+    return _correlation(*(NumericColumn(_rank_again(one.values)) for one in _select_present(a, b)))
+
+
+def _rank_again(ranks: Floats) -> Floats:
+    """Average ranks of some records among themselves, from their average ranks among all, which are whole when doubled."""
+    doubled = (2 * ranks).astype(np.int64)
+    counts = np.bincount(doubled)
+    found: Floats = np.cumsum(counts) - (counts - 1) / 2
+    return found[doubled]
 
 
 def _summary(measure: Measure, changes: list[float], of: Callable[[list[float]], np.floating]) -> Estimate:

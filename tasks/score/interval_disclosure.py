@@ -8,14 +8,17 @@ from fractions import Fraction
 from typing import Annotated, Literal
 
 import numpy as np
+import numpy.typing as npt
 from pydantic import Field
 
+from tasks.microdata.compiled import njit
 from tasks.microdata.errors import InputError
 from tasks.microdata.estimate import Estimate
 from tasks.microdata.schema import MEASURED, Attribute, Scale
 from tasks.microdata.spec import Names, Percent, Public, Spec
 from tasks.microdata.suggestion import did_you_mean
 from tasks.microdata.table import Booleans, Floats, Integers
+from tasks.microdata.value_order import look_up_in_order
 from tasks.score.measure import Measure
 from tasks.score.measures.disclosure import RANK_INTERVAL_DISCLOSURE, SAME_VALUE_DISCLOSURE, SD_INTERVAL_DISCLOSURE
 from tasks.score.sorted_columns import ColumnPair, SortedColumn
@@ -205,17 +208,14 @@ class LookedUpValues:
     originals: the n that are there. own, masked: shape (m,), the original and the masked value of each record whose
     masked value is not missing, by ascending masked values: what lies in a row then is found and read several times as fast.
     rows: the records. below, up_to: shape (m,), how many originals are below each masked value, and how many are not above it.
-    begins, ends: shape (n,), of each place in `ranked` where those that are equal to it begin, and the place after the last.
     """
 
     originals: SortedColumn
     own: Floats
     masked: Floats
-    rows: Integers
-    below: Integers
-    up_to: Integers
-    begins: Integers
-    ends: Integers
+    rows: npt.NDArray[np.int32]
+    below: npt.NDArray[np.int32]
+    up_to: npt.NDArray[np.int32]
 
     @property
     def ranked(self) -> Floats:
@@ -230,26 +230,21 @@ class LookedUpValues:
             counted = ~np.isnan(own)
             rows, masked, own = rows[counted], masked[counted], own[counted]
             places = places[0][counted], places[1][counted]
-        starts = pair.original.starts
-        lengths = np.diff(starts)
-        runs = np.repeat(starts[:-1], lengths), np.repeat(starts[1:], lengths)
-        below, up_to = (one.astype(np.int64) for one in places)
-        return cls(pair.original, own, masked, rows.astype(np.int64), below, up_to, *runs)
+        return cls(pair.original, own, masked, rows, *places)
 
     def disclose_within_ranks(self, p_percent: float) -> tuple[Booleans, float]:
         """Shape (m,): which records rank intervals disclose, and the share of all pairs that they would."""
-        first, last = self._find_window(p_percent)
-        some = first >= 0
-        hits = some & (self.ranked[first] <= self.own) & (self.own <= self.ranked[last])
-        pairs = int(np.maximum(self.ends[last] - self.begins[first], 0)[some].sum())
-        return hits, pairs / len(self.ranked) ** 2
+        n = len(self.ranked)
+        window = int(Fraction(str(p_percent)) * n // 200)
+        hits, pairs = _look_within_ranks(self.ranked, self.originals.starts, self.own, self.below, self.up_to, window)
+        return hits, int(pairs) / n**2
 
     def disclose_within_deviations(self, p_percent: float) -> tuple[Booleans, float]:
         """Shape (m,): which records intervals of p percent of a standard deviation disclose, and the share of all pairs."""
         reach = p_percent / 100 * self.originals.sd
         low, high = self.masked - reach, self.masked + reach
         hits = (low <= self.own) & (self.own <= high)
-        inside = np.searchsorted(self.ranked, high, side="right").sum() - np.searchsorted(self.ranked, low, side="left").sum()
+        inside = look_up_in_order(self.ranked, high, "right").sum() - look_up_in_order(self.ranked, low, "left").sum()
         return hits, int(inside) / len(self.ranked) ** 2
 
     def spread(self, hits: Booleans) -> Booleans:
@@ -258,15 +253,33 @@ class LookedUpValues:
         found[self.rows] = hits
         return found
 
-    def _find_window(self, p_percent: float) -> tuple[Integers, Integers]:
-        """First and last place of each interval in the sorted originals; (-1, -1) where it holds no place."""
-        n = len(self.ranked)
-        w = int(Fraction(str(p_percent)) * n // 200)
-        twice_i = self.below + self.up_to - 1
-        first = np.maximum(-((2 * w - twice_i) >> 1), 0)  # the half places are rounded inwards
-        last = np.minimum((twice_i + 2 * w) >> 1, n - 1)
-        holds_none = (first > n - 1) | (last < 0)
-        return np.where(holds_none, -1, first), np.where(holds_none, -1, last)
+
+@njit(infinite=dict.fromkeys(("ranked", "own"), "an infinite number, which is only compared with"))
+def _look_within_ranks(
+    ranked: Floats,
+    starts: Integers,
+    own: Floats,
+    below: npt.NDArray[np.int32],
+    up_to: npt.NDArray[np.int32],
+    window: int,
+) -> tuple[Booleans, int]:
+    """Shape (m,): whose own value lies within so many ranks around the middle of the originals that are equal to the masked
+    value; and how many originals do, in all, those that are equal to an end among them.
+
+    starts: as `SortedColumn.starts`, of `ranked`.
+    """
+    n, pairs, hits = len(ranked), 0, np.zeros(len(own), dtype=np.bool_)
+    begins, ends = np.empty(n, dtype=np.int32), np.empty(n, dtype=np.int32)
+    for run in range(len(starts) - 1):
+        begins[starts[run] : starts[run + 1]], ends[starts[run] : starts[run + 1]] = starts[run], starts[run + 1]
+    for i in range(len(own)):
+        twice_middle = np.int64(below[i]) + up_to[i] - 1
+        first = max(-((2 * window - twice_middle) >> 1), 0)  # half a place is rounded inwards
+        last = min((twice_middle + 2 * window) >> 1, n - 1)
+        if first < n and last >= 0:
+            hits[i] = ranked[first] <= own[i] <= ranked[last]
+            pairs += max(ends[last] - begins[first], 0)
+    return hits, pairs
 
 
 def _same_value_estimate(tables: RowwiseTablePair, attribute: Attribute) -> Estimate:

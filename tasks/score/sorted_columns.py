@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tasks.microdata.table import Booleans, Floats, Integers
+from tasks.microdata.value_order import look_up_in_order, sort_with_order
 
 
 @dataclass(frozen=True)
@@ -26,14 +27,18 @@ class SortedColumn:
         return int(np.count_nonzero(self.present))
 
     @cached_property
-    def order(self) -> npt.NDArray[np.int32]:
-        """The rows that have a value, by ascending values. No table has more rows than 32 bits number."""
-        return np.argsort(self.values)[: self.n_present].astype(np.int32)  # NaN comes last
+    def sorted(self) -> tuple[Floats, npt.NDArray[np.int32]]:
+        """The values that are there, ascending, and the rows that have one in that order, those of equal values by row."""
+        ascending, order = sort_with_order(self.values)  # NaN comes last
+        return ascending[: self.n_present], order[: self.n_present]
 
-    @cached_property
+    @property
+    def order(self) -> npt.NDArray[np.int32]:
+        return self.sorted[1]
+
+    @property
     def ascending(self) -> Floats:
-        """The values that are there, ascending."""
-        return self.values.take(self.order)
+        return self.sorted[0]
 
     @property
     def is_constant(self) -> bool:
@@ -75,11 +80,11 @@ class ColumnPair:
             below, up_to = starts[:-1], starts[1:]
         else:
             different = looked_up[starts[:-1]]
-            below = np.searchsorted(ranked, different, side="left")
+            below = look_up_in_order(ranked, different, "left")
             up_to = below.copy()
             if len(ranked):
                 occurs = np.flatnonzero(ranked[np.minimum(below, len(ranked) - 1)] == different)
-                up_to[occurs] = np.searchsorted(ranked, different[occurs], side="right")
+                up_to[occurs] = look_up_in_order(ranked, different[occurs], "right")
         of_value = np.diff(starts)
         return np.repeat(below.astype(np.int32), of_value), np.repeat(up_to.astype(np.int32), of_value)
 

@@ -64,10 +64,13 @@ def _tail(positions: Floats, units: Units) -> Booleans:
     else:
         highest = np.empty(units.n_units)
         highest[units.of_row] = positions
-    ascending = np.sort(highest)[: int(np.count_nonzero(~np.isnan(highest)))]
+    n_present = int(np.count_nonzero(~np.isnan(highest)))
+    n_looked_at = min(int(WIDEST_TAIL * n_present) + 2, n_present)  # all that can be of a tail, and more
+    last = n_present - n_looked_at
+    ascending = np.sort(np.partition(highest, last)[last:])[:n_looked_at]  # NaN comes last
     first = np.flatnonzero(np.concatenate([[True], ascending[1:] != ascending[:-1]])[: len(ascending)])
     values, counts = ascending[first], np.diff(np.append(first, len(ascending)))
-    shares = np.cumsum(counts[::-1]) / max(int(counts.sum()), 1)
+    shares = np.cumsum(counts[::-1]) / max(n_present, 1)
     n_values = max(int((shares <= TAIL).sum()), int(len(shares) > 0 and shares[0] <= WIDEST_TAIL))
     if n_values == 0:
         return np.zeros(units.n_units, dtype=bool)

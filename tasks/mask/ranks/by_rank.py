@@ -16,6 +16,7 @@ from tasks.mask.step import IntruderView, MaskContext, MaskStep
 from tasks.mask.value_bounds import ValueBounds, move_by_ranks
 from tasks.microdata.errors import InputError
 from tasks.microdata.table import Floats, Integers, Microdata
+from tasks.microdata.value_order import order_values
 from tasks.microdata.value_ranks import count_below_and_up_to
 
 KEPT_COLUMNS = (
@@ -53,7 +54,7 @@ def order_by_rank(values: Floats, *, rng: np.random.Generator) -> Integers:
     """Shape (n,): the rows from the lowest value to the highest, equal ones in random order. values: shape (n,), no NaN."""
     shuffled = rng.permutation(len(values))
     # stable: how a faster sort leaves ties depends on the processor, and a replay must give the same release
-    return shuffled[np.argsort(values[shuffled], kind="stable")]
+    return shuffled[order_values(values[shuffled])]
 
 
 def ranks_in(percent: float, n: int) -> Fraction:
