@@ -20,16 +20,17 @@ def exchange_ranks(window: int, uniforms: Floats) -> Integers:
     """
     n = len(uniforms)
     partner, waiting, counts = np.arange(n), np.ones(n, dtype=np.bool_), _full_tree(n)
+    candidates = min(window, n - 1) + 1  # waiting ranks up to `window` above, with `rank`: none waits below it
     for rank in range(n):
-        if not waiting[rank]:
-            continue
-        _take(counts, waiting, rank)
-        below = _count_through(counts, waiting, rank)
-        candidates = _count_through(counts, waiting, min(n - 1, rank + window)) - below
-        if candidates > 0:
-            chosen = _find_rank(counts, waiting, below + min(int(uniforms[rank] * candidates), candidates - 1))
-            partner[rank], partner[chosen] = chosen, rank
-            _take(counts, waiting, chosen)
+        if waiting[rank]:
+            _take(counts, waiting, rank)
+            candidates -= 1
+            if candidates > 0:
+                chosen = _find_rank(counts, waiting, min(int(uniforms[rank] * candidates), candidates - 1))
+                partner[rank], partner[chosen] = chosen, rank
+                _take(counts, waiting, chosen)
+                candidates -= 1
+        candidates += rank + 1 + window < n  # who comes into reach waits: nobody below has reached as far
     return partner
 
 
