@@ -50,7 +50,9 @@ def measure_peers(
     keys = [name for name in source.names if name in SPARSE_KEYS or source.is_text(name)]
     numbers = np.column_stack([np.nan_to_num(source.floats(name)) for name in source.names if not source.is_text(name)])
     numbers /= numbers.std(axis=0)
-    asked = numbers[np.sort(np.random.default_rng(2).permutation(source.n)[:targets])] + 0.1
+    numbers = np.column_stack([numbers, *(_encode_categories(source, name) for name in keys if source.is_text(name))])
+    asked = numbers[np.sort(np.random.default_rng(2).permutation(source.n)[:targets])]
+    asked[:, : sum(not source.is_text(name) for name in source.names)] += 0.1
     counted, few = source.arrow.select(keys), source.arrow.select(keys).slice(0, WARM_UP)
     own_class, _ = measure_alone(_find_smallest_class, partial(_find_smallest_class, few), counted, seconds=3 * MOST_SECONDS)
     works: dict[str, tuple[float | None, dict[str, Work], tuple[Any, ...], tuple[Any, ...]]] = {
@@ -71,6 +73,12 @@ def measure_peers(
         shown = ", ".join(f"{peer} {seconds:.3g}" for peer, seconds in found.items() if seconds is not None)
         lines.append({"rows": source.n, "work": work, "ours": own, "ours/best": ratio, "peers": shown})
     return lines
+
+
+def _encode_categories(source: Microdata, name: str) -> Floats:
+    """One column for each category: squared distances of rows of different categories are 1."""
+    codes = row_codes(source, (name,))
+    return np.asarray((codes[:, np.newaxis] == np.arange(codes.max() + 1)) * np.sqrt(0.5))
 
 
 def _find_smallest_class(keys: pa.Table) -> int:
