@@ -135,18 +135,19 @@ def write_exactly(value: object, path: str = "") -> Fields:
     return {name: text for place, part in parts.items() for name, text in write_exactly(part, place).items()}
 
 
-def write_releases(path: Path, releases: int, most: int) -> None:
+def write_releases(path: Path, numbers: range, most: int) -> None:
     """Write what follows of each release with the code that is on the path, a line for each part."""
     with path.open("w") as file, tempfile.TemporaryDirectory() as folder:
-        for number in range(releases):
+        for number in numbers:
             for name, value in compute_release(number, most, Path(folder)):
                 file.write(json.dumps([number, name, write_exactly(value)]) + "\n")
-            print(f"{number + 1} of {releases} releases", end="\r", file=sys.stderr, flush=True)
+            print(f"release {number}, to {numbers.stop - 1}", end="\r", file=sys.stderr, flush=True)
 
 
-def compute_with_tree(tree: Path, path: Path, releases: int, most: int) -> Found:
+def compute_with_tree(tree: Path, path: Path, numbers: range, most: int) -> Found:
     """What the code of a tree makes of the releases that this script draws."""
-    words = [sys.executable, __file__, "--here", str(path), "--releases", str(releases), "--most", str(most)]
+    words = [sys.executable, __file__, "--here", str(path), "--first", str(numbers.start)]
+    words += ["--releases", str(len(numbers)), "--most", str(most)]
     subprocess.run(words, env=os.environ | {"PYTHONPATH": str(tree), "OMP_NUM_THREADS": "1"}, check=True)
     with path.open() as lines:
         return {(number, name): fields for number, name, fields in map(json.loads, lines)}
@@ -170,18 +171,20 @@ def find_differences(before: Found, after: Found) -> dict[str, list[str]]:
 def main(
     revision: Annotated[str, typer.Argument(help="of the code that is compared with this tree")] = "HEAD",
     releases: Annotated[int, typer.Option(help="how many random tables are masked")] = 40,
+    first: Annotated[int, typer.Option(help="the number of the first of them")] = 0,
     most: Annotated[int, typer.Option(help="rows of every twentieth table")] = 10_000,
     here: Annotated[Path | None, typer.Option(hidden=True)] = None,
 ) -> None:
     """Print each kind of difference between the figures of a revision and those of this tree."""
+    numbers = range(first, first + releases)
     if here is not None:
-        return write_releases(here, releases, most)
+        return write_releases(here, numbers, most)
     with tempfile.TemporaryDirectory() as folder:
         tree, archive = Path(folder) / "tree", Path(folder) / "tree.tar"
         subprocess.run(["git", "-C", ROOT, "archive", "--output", archive, revision], check=True)
         shutil.unpack_archive(archive, tree)
-        before = compute_with_tree(tree, Path(folder) / "before", releases, most)
-        after = compute_with_tree(ROOT, Path(folder) / "now", releases, most)
+        before = compute_with_tree(tree, Path(folder) / "before", numbers, most)
+        after = compute_with_tree(ROOT, Path(folder) / "now", numbers, most)
     differences = find_differences(before, after)
     print(f"{len(after):,} parts of {releases} releases, {sum(map(len, after.values())):,} fields, compared with {revision}")
     for kind, places in differences.items():

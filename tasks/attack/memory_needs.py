@@ -15,8 +15,8 @@ from tasks.mask.methods import Masking, Mechanism
 # By the method of the attack, and that of the step that it follows; "": any other.
 _CELL_BYTES: Mapping[str, Mapping[str, float]] = {
     "distance_linkage": {"": 50.0},
-    "transparency": {"noise": 215.0, "": 120.0},
-    "consistency": {"": 120.0},
+    "transparency": {"noise": 150.0, "": 120.0},
+    "consistency": {"": 175.0},
     "": {"": 240.0},
 }
 

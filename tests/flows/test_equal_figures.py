@@ -62,7 +62,7 @@ def test_a_tree_agrees_with_itself_and_not_with_one_that_counts_otherwise(equal_
     rule = changed / "tasks" / "score" / "linkage.py"
     rule.write_text(rule.read_text().replace("EXPOSED_FROM = 0.5 ", "EXPOSED_FROM = 0.05 "))
     once, twice, otherwise = (
-        equal_figures.compute_with_tree(tree, tmp_path / name, 3, 100)
+        equal_figures.compute_with_tree(tree, tmp_path / name, range(3), 100)
         for tree, name in ((ROOT, "once"), (ROOT, "twice"), (changed, "otherwise"))
     )
     assert len(once) > 100
