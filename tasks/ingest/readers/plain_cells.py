@@ -33,11 +33,12 @@ def parse_plain_cells(
         end -= 1
     if begin == end or len(names) < 2 or not delimiter.isascii() or content.startswith((b"\n", b"\r", codecs.BOM_UTF8), begin):
         return None
-    if content.find(b"\r", begin, end) >= 0 and not _ends_lines_only(content, begin, end):
+    has_returns = content.find(b"\r", begin, end) >= 0
+    if has_returns and not _ends_lines_only(content, begin, end):
         return None
     body = pa.py_buffer(content).slice(begin, end - begin)
     quoted = content.find(b'"', begin, end) >= 0
-    if quoted and not _encloses_whole_cells(np.frombuffer(body, dtype=np.uint8), ord(delimiter)):
+    if quoted and not _encloses_whole_cells(np.frombuffer(body, dtype=np.uint8), ord(delimiter), has_returns=has_returns):
         return None
     try:
         table = pa_csv.read_csv(
@@ -65,7 +66,7 @@ def _ends_lines_only(content: bytes, begin: int, end: int) -> bool:
     return not alone and content.find(b"\n\r", begin, end) < 0
 
 
-def _encloses_whole_cells(body: npt.NDArray[np.uint8], delimiter: int) -> bool:
+def _encloses_whole_cells(body: npt.NDArray[np.uint8], delimiter: int, *, has_returns: bool) -> bool:
     """Does every quote open a cell at its beginning, close one at its end, or stand doubled inside one, and none of these
     cells hold a carriage return?
 
@@ -77,9 +78,11 @@ def _encloses_whole_cells(body: npt.NDArray[np.uint8], delimiter: int) -> bool:
     is_open = False
     for begin in range(0, len(body), _BLOCK_BYTES):
         block = body[begin : begin + _BLOCK_BYTES]
-        quotes, returns = begin + np.flatnonzero(block == _QUOTE), begin + np.flatnonzero(block == _CARRIAGE_RETURN)
-        if ((np.searchsorted(quotes, returns) + is_open) % 2).any():
-            return False
+        quotes = begin + np.flatnonzero(block == _QUOTE)
+        if has_returns:
+            returns = begin + np.flatnonzero(block == _CARRIAGE_RETURN)
+            if ((np.searchsorted(quotes, returns) + is_open) % 2).any():
+                return False
         opening, closing = quotes[int(is_open) :: 2], quotes[int(not is_open) :: 2]
         before, after = body[opening[opening > 0] - 1], body[closing[closing < len(body) - 1] + 1]
         if not may_open_after[before].all() or not may_close_before[after].all():
