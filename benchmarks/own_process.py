@@ -30,8 +30,8 @@ class Cost:
 def measure_alone(work: Callable[..., Any], first: Callable[[], object], *inputs: Any, seconds: float) -> tuple[Cost, Any]:
     """The cost of some work in a process of its own, and what it returned. first: what warms up.
 
-    Work of less than SHORT_SECONDS is measured REPEATS times, and the least is returned: a page of memory that the machine has
-    not used for long takes the system ten times as long to give. A process that has not ended after so many seconds on the
+    Work of less than SHORT_SECONDS is measured REPEATS times, and the least is returned: on a virtual machine the first process
+    that fills some memory can wait for it longer than the work takes. A process that has not ended after so many seconds on the
     clock is ended: both are None then.
     """
     cost, made = _measure_once(work, first, inputs, seconds)

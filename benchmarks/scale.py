@@ -56,7 +56,8 @@ from tasks.score.methods import score
 Kind = Literal["numeric", "nominal", "gaps"]
 StageName = tuple[str, str, str]  # kind of table, mask, stage
 WARM_UP = 2_000
-WARM_UPS = (WARM_UP, 40_000)  # of the larger one what speaks for rows is estimated, and some records alone are searched for
+# In the larger one values are sorted by digits, what speaks for rows is estimated, and some records alone are searched for.
+WARM_UPS = (WARM_UP, 60_000)
 MOST_TARGETS = 10_000
 FIRST_EXPONENT = 1.5  # before two sizes are known
 GAPS = 0.02

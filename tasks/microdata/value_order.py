@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from tasks.microdata.compiled import njit
 
-FEWEST = 50_000  # values; of fewer numpy's sorts are as fast
+FEWEST = 50_000  # values; numpy sorts fewer in some milliseconds, and no compiled code need be loaded for them
 DIGIT_BITS = 8  # 256 places that are written to stay in the processor's cache
 
 NumberArray = npt.NDArray[Any]
@@ -38,7 +38,10 @@ def sort_with_order(values: NumberArray) -> tuple[NumberArray, Rows]:
 
 
 def look_up_in_order(ascending: NumberArray, asked: NumberArray, side: Literal["left", "right"]) -> npt.NDArray[np.int64]:
-    """Shape (n,): `np.searchsorted` of n ascending numbers in m ascending numbers. Cost: O(n + m), 0.02 s for 10,000,000."""
+    """Shape (n,): `np.searchsorted` of n ascending numbers in m ascending numbers.
+
+    Cost: O(n + m), 0.04 to 0.13 s for 10,000,000 of each.
+    """
     is_plain = ascending.dtype == asked.dtype and asked.dtype in (np.float64, np.int64)
     if min(len(ascending), len(asked)) < FEWEST or not is_plain or np.isnan(ascending[-1]) or np.isnan(asked[-1]):
         return np.searchsorted(ascending, asked, side=side)

@@ -264,7 +264,7 @@ def _look_within_ranks(
     window: int,
 ) -> tuple[Booleans, int]:
     """Shape (m,): whose own value lies within so many ranks around the middle of the originals that are equal to the masked
-    value; and how many originals do, in all, those that are equal to an end among them.
+    value; and the number of originals that do, summed over all masked values. Originals equal to an end of an interval count.
 
     starts: as `SortedColumn.starts`, of `ranked`.
     """

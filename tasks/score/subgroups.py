@@ -38,7 +38,7 @@ def find_subgroups(original: Microdata, schema: Schema, units: Units) -> tuple[S
     Of persons with several rows the highest value counts for the upper tail, the lowest for the lower, and every category.
     A subgroup of fewer than 10 units is left out: its rate would be about single people.
 
-    Returns them in the order of the table. Their names hold no value. Cost: O(n log n) for each attribute.
+    Returns them in the order of the table. Their names hold no value. Cost: O(n) for each attribute, and a sort of the tails.
     Example: 100 different ages: the tails are the five lowest and five highest, and are left out, being fewer than ten.
     """
     looked_at = schema.select(schema.find_by_role(Role.QUASI_IDENTIFIER, Role.CONFIDENTIAL))

@@ -18,8 +18,8 @@ from tasks.microdata.errors import NotFollowed
 from tasks.microdata.table import Floats, Integers
 
 MANY = 100_000  # distinct records, of which some are looked at before all
-# Of how many of them the pairs are counted first, and then. Too many are: half of the first have so many times as many pairs as
-# can be weighed (if a record in eight had, all would have too many); or the others have, on average.
+# There are too many pairs where half of the records that are looked at first have eight times as many as a record may have on
+# average, of which one record in eight would be enough; or where those looked at then have four times as many on average.
 _FIRST_LOOK, _FIRST_TIMES = 20, 8
 _SECOND_LOOK, _SECOND_TIMES = 1_000, 4
 TOO_MANY_PAIRS = f"more than {MOST_PAIRS_JOINTLY:,} pairs of records and rows are possible: too many to weigh together"
