@@ -13,7 +13,9 @@ from functools import cached_property
 from itertools import combinations, combinations_with_replacement
 
 import numpy as np
+import numpy.typing as npt
 
+from tasks.microdata.compiled import njit
 from tasks.microdata.estimate import Estimate
 from tasks.microdata.schema import MEASURED, Attribute, Scale
 from tasks.microdata.table import Booleans, Floats
@@ -50,6 +52,11 @@ class NumericColumn:
     @cached_property
     def variance(self) -> float:
         return _covariance(self, self)
+
+    @cached_property
+    def doubled(self) -> npt.NDArray[np.int32]:
+        """Of average ranks: twice each, a whole number; 0 where missing."""
+        return np.nan_to_num(2 * self.values).astype(np.int32)
 
     def select(self, rows: Booleans) -> NumericColumn:
         return self if rows.all() else NumericColumn(self.values[rows])
@@ -178,15 +185,29 @@ def _rank_correlation(a: NumericColumn, b: NumericColumn) -> float:
     """Pearson's correlation of average ranks; `a` and `b` are the ranks of whole columns, NaN where missing."""
     if a.is_complete and b.is_complete:
         return _correlation(a, b)
-    return _correlation(*(NumericColumn(_rank_again(one.values)) for one in _select_present(a, b)))
+    both = (a.doubled > 0) & (b.doubled > 0)
+    return _correlation(*(NumericColumn(_rank_again(one.doubled, both)) for one in (a, b)))
 
 
-def _rank_again(ranks: Floats) -> Floats:
-    """Average ranks of some records among themselves, from their average ranks among all, which are whole when doubled."""
-    doubled = (2 * ranks).astype(np.int64)
-    counts = np.bincount(doubled)
-    found: Floats = np.cumsum(counts) - (counts - 1) / 2
-    return found[doubled]
+@njit
+def _rank_again(doubled: npt.NDArray[np.int32], chosen: Booleans) -> Floats:
+    """Average ranks of some records among themselves. doubled: twice their average ranks among all, which are whole numbers."""
+    counts, n = np.zeros(2 * len(doubled) + 1, dtype=np.int32), 0
+    for i in range(len(doubled)):
+        if chosen[i]:
+            counts[doubled[i]] += 1
+            n += 1
+    below = 0
+    for place in range(len(counts)):
+        here = counts[place]
+        counts[place] = 2 * below + here + 1  # twice the average rank of those at this place
+        below += here
+    ranks, n = np.empty(n), 0
+    for i in range(len(doubled)):
+        if chosen[i]:
+            ranks[n] = counts[doubled[i]] / 2
+            n += 1
+    return ranks
 
 
 def _summary(measure: Measure, changes: list[float], of: Callable[[list[float]], np.floating]) -> Estimate:
