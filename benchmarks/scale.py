@@ -32,7 +32,7 @@ import pyarrow.csv
 import pyarrow.parquet
 import typer
 from own_process import Cost, measure_alone
-from scale_peers import describe_missing, measure_peers
+from scale_peers import WARM_UP, describe_missing, measure_peers
 from score import CATEGORIES, NUMBERS, make_table
 
 from tasks.attack.methods import Attack, attack, sample_for_part
@@ -55,7 +55,6 @@ from tasks.score.methods import score
 
 Kind = Literal["numeric", "nominal", "gaps"]
 StageName = tuple[str, str, str]  # kind of table, mask, stage
-WARM_UP = 2_000
 # In the larger one values are sorted by digits, what speaks for rows is estimated, and some records alone are searched for.
 WARM_UPS = (WARM_UP, 60_000)
 MOST_TARGETS = 10_000

@@ -24,7 +24,7 @@ from tasks.microdata.table import Floats, Microdata
 MOST_SECONDS = 60.0  # of the work of a peer, by what a smaller table took
 EXPONENT = 1.3  # of its time, for that; without trees 1 would do, because the targets stay as many
 NEIGHBOURS = 2  # the nearest row and the next
-WARM_UP = 2_000
+WARM_UP = 2_000  # rows of the tables that warm up
 OPTIONAL = ("polars", "faiss")
 SPARSE_KEYS = ("age", "hours")  # and the nominal columns: they have classes of more than one row
 

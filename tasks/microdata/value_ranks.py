@@ -13,11 +13,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tasks.microdata.value_order import look_up_in_order, sort_with_order
+from tasks.microdata.value_order import FEWEST, look_up_in_order, sort_with_order
 
 _SPREAD = 4  # times as many numbers as there are values are counted one by one
 _LOOKED_AT = 1024  # values, to see whether most are different
-_LOOKED_UP_SORTED = 50_000  # values, and numbers that they are looked up in: fewer stay in the processor's cache
 _SAMPLED, _FEW_REPEATS = 16_384, 0.1  # of a sample: where fewer repeat, the whole column has very many different values
 
 NumberArray = npt.NDArray[Any]
@@ -78,7 +77,7 @@ def count_below_and_up_to(ascending: NumberArray, values: NumberArray) -> tuple[
 
 
 def _look_up(ascending: NumberArray, values: NumberArray, sides: tuple[Literal["left", "right"], ...]) -> list[Ranks]:
-    if min(len(ascending), len(values)) < _LOOKED_UP_SORTED:
+    if min(len(ascending), len(values)) < FEWEST:  # fewer stay in the processor's cache
         return [np.searchsorted(ascending, values, side=side) for side in sides]
     ordered, order = sort_with_order(values)
     found = [np.empty(len(values), dtype=np.int64) for _ in sides]

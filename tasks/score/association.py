@@ -54,7 +54,7 @@ class NumericColumn:
         return _covariance(self, self)
 
     @cached_property
-    def doubled(self) -> npt.NDArray[np.int32]:
+    def twice_ranks(self) -> npt.NDArray[np.int32]:
         """Of average ranks: twice each, a whole number; 0 where missing."""
         return np.nan_to_num(2 * self.values).astype(np.int32)
 
@@ -185,17 +185,17 @@ def _rank_correlation(a: NumericColumn, b: NumericColumn) -> float:
     """Pearson's correlation of average ranks; `a` and `b` are the ranks of whole columns, NaN where missing."""
     if a.is_complete and b.is_complete:
         return _correlation(a, b)
-    both = (a.doubled > 0) & (b.doubled > 0)
-    return _correlation(*(NumericColumn(_rank_again(one.doubled, both)) for one in (a, b)))
+    both = (a.twice_ranks > 0) & (b.twice_ranks > 0)
+    return _correlation(*(NumericColumn(_rank_again(one.twice_ranks, both)) for one in (a, b)))
 
 
 @njit
-def _rank_again(doubled: npt.NDArray[np.int32], chosen: Booleans) -> Floats:
-    """Average ranks of some records among themselves. doubled: twice their average ranks among all, which are whole numbers."""
-    counts, n = np.zeros(2 * len(doubled) + 1, dtype=np.int32), 0
-    for i in range(len(doubled)):
+def _rank_again(twice_ranks: npt.NDArray[np.int32], chosen: Booleans) -> Floats:
+    """Average ranks of some records among themselves. twice_ranks: whole numbers, of ranks among all."""
+    counts, n = np.zeros(2 * len(twice_ranks) + 1, dtype=np.int32), 0
+    for i in range(len(twice_ranks)):
         if chosen[i]:
-            counts[doubled[i]] += 1
+            counts[twice_ranks[i]] += 1
             n += 1
     below = 0
     for place in range(len(counts)):
@@ -203,9 +203,9 @@ def _rank_again(doubled: npt.NDArray[np.int32], chosen: Booleans) -> Floats:
         counts[place] = 2 * below + here + 1  # twice the average rank of those at this place
         below += here
     ranks, n = np.empty(n), 0
-    for i in range(len(doubled)):
+    for i in range(len(twice_ranks)):
         if chosen[i]:
-            ranks[n] = counts[doubled[i]] / 2
+            ranks[n] = counts[twice_ranks[i]] / 2
             n += 1
     return ranks
 

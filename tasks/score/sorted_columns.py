@@ -27,18 +27,18 @@ class SortedColumn:
         return int(np.count_nonzero(self.present))
 
     @cached_property
-    def sorted(self) -> tuple[Floats, npt.NDArray[np.int32]]:
+    def ascending_and_order(self) -> tuple[Floats, npt.NDArray[np.int32]]:
         """The values that are there, ascending, and the rows that have one in that order, those of equal values by row."""
         ascending, order = sort_with_order(self.values)  # NaN comes last
         return ascending[: self.n_present], order[: self.n_present]
 
     @property
     def order(self) -> npt.NDArray[np.int32]:
-        return self.sorted[1]
+        return self.ascending_and_order[1]
 
     @property
     def ascending(self) -> Floats:
-        return self.sorted[0]
+        return self.ascending_and_order[0]
 
     @property
     def is_constant(self) -> bool:

@@ -65,7 +65,7 @@ def _tail(positions: Floats, units: Units) -> Booleans:
         highest = np.empty(units.n_units)
         highest[units.of_row] = positions
     n_present = int(np.count_nonzero(~np.isnan(highest)))
-    n_looked_at = min(int(WIDEST_TAIL * n_present) + 2, n_present)  # all that can be of a tail, and more
+    n_looked_at = min(int(WIDEST_TAIL * n_present) + 2, n_present)  # of more equal ones the share is too large
     last = n_present - n_looked_at
     ascending = np.sort(np.partition(highest, last)[last:])[:n_looked_at]  # NaN comes last
     first = np.flatnonzero(np.concatenate([[True], ascending[1:] != ascending[:-1]])[: len(ascending)])

@@ -26,7 +26,7 @@ def whiten_positions(part: GaussianLikelihood) -> tuple[Floats, Floats]:
     values = np.vstack([part.centre, part.placed])
     present = ~np.isnan(values)
     covariance_of = np.concatenate([part.of_record, part.of_row])
-    if present.size and present.all() and (covariance_of == max(covariance_of[0], 0)).all():  # without copies
+    if present.size and present.all() and covariance_of[0] >= 0 and (covariance_of == covariance_of[0]).all():  # without copies
         values -= values.mean(axis=0)
         coordinates = values @ _whitening(part.covariance[covariance_of[0]])
         return coordinates[:n], coordinates[n:]

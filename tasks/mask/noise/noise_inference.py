@@ -96,11 +96,12 @@ def locate_within_bounds(view: IntruderView, bounds: ValueBounds) -> tuple[Float
 def _range(view: IntruderView, name: str, part: GaussianLikelihood, bounds: ValueBounds | None) -> InInterval:
     own = view.knowledge.believed.positions(view.schema[name])
     missing = np.isnan(own)
-    low, high = (np.where(missing, np.nan, end) if missing.any() else np.full(1, end) for end in (-np.inf, np.inf))
+    ends = (np.broadcast_to(end, own.shape) for end in (-np.inf, np.inf))  # without a gap they take no memory
+    low, high = (np.where(missing, np.nan, end) if missing.any() else end for end in ends)
     if part.factors:
         lowest, highest = (own, own) if bounds is None else (bounds.low, bounds.high)
         low, high = np.where(lowest >= 0, 0.0, low), np.where(highest <= 0, 0.0, high)
-    return InInterval(name, np.broadcast_to(low, own.shape), np.broadcast_to(high, own.shape))
+    return InInterval(name, low, high)
 
 
 def _model_multiplicative_noise(view: IntruderView, names: tuple[str, ...], spec: Noise) -> GaussianLikelihood:
