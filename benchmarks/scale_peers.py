@@ -14,7 +14,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
-from own_process import measure_alone
+from own_process import Cost, measure_alone
 from scipy.spatial import cKDTree
 from sklearn.neighbors import KDTree
 
@@ -41,12 +41,10 @@ def measure_peers(
     files: tuple[str, str],
     small_files: tuple[str, str],
     targets: int,
-    ours: dict[str, float | None],
+    ours: dict[str, Cost],
     taken: dict[str, tuple[int, float]],
 ) -> list[dict[str, object]]:
-    """One line for each work. small_files: what warms up. ours: CPU seconds by stage. taken: rows and seconds by work and peer;
-    is updated.
-    """
+    """One line for each work. small_files: what warms up. ours: costs by stage. taken: rows and seconds by peer, updated."""
     keys = [name for name in source.names if name in SPARSE_KEYS or source.is_text(name)]
     numbers = np.column_stack([np.nan_to_num(source.floats(name)) for name in source.names if not source.is_text(name)])
     numbers /= numbers.std(axis=0)
@@ -55,10 +53,10 @@ def measure_peers(
     asked[:, : sum(not source.is_text(name) for name in source.names)] += 0.1
     counted, few = source.arrow.select(keys), source.arrow.select(keys).slice(0, WARM_UP)
     own_class, _ = measure_alone(_find_smallest_class, partial(_find_smallest_class, few), counted, seconds=3 * MOST_SECONDS)
-    works: dict[str, tuple[float | None, dict[str, Work], tuple[Any, ...], tuple[Any, ...]]] = {
+    works: dict[str, tuple[Cost | None, dict[str, Work], tuple[Any, ...], tuple[Any, ...]]] = {
         "read CSV": (ours.get("ingest CSV"), _CSV_READERS, (files[0],), (small_files[0],)),
         "read Parquet": (ours.get("ingest Parquet"), _PARQUET_READERS, (files[1],), (small_files[1],)),
-        "smallest class": (own_class.seconds, _COUNTERS, (counted,), (few,)),
+        "smallest class": (own_class, _COUNTERS, (counted,), (few,)),
         "nearest row": (ours.get("distance_linkage"), _SEARCHES, (numbers, asked), (numbers[:WARM_UP], asked[:WARM_UP])),
     }
     lines: list[dict[str, object]] = []
@@ -68,11 +66,18 @@ def measure_peers(
             for peer, do in peers.items()
             if peer not in OPTIONAL or _is_installed(peer)
         }
-        best = min((seconds for seconds in found.values() if seconds is not None), default=None)
-        ratio = own / best if own is not None and best else None
-        shown = ", ".join(f"{peer} {seconds:.3g}" for peer, seconds in found.items() if seconds is not None)
-        lines.append({"rows": source.n, "work": work, "ours": own, "ours/best": ratio, "peers": shown})
+        known = {peer: cost for peer, cost in found.items() if cost.seconds is not None}
+        shown = ", ".join(f"{peer} {cost.seconds:.3g}" for peer, cost in known.items())
+        ratios = {"ours/best": _compare(own, known, "seconds"), "without the system": _compare(own, known, "own_seconds")}
+        lines.append({"rows": source.n, "work": work, "ours": own and own.seconds, **ratios, "peers": shown})
     return lines
+
+
+def _compare(own: Cost | None, peers: dict[str, Cost], by: str) -> float | None:
+    """Our time over that of the quickest peer."""
+    ours, theirs = getattr(own, by, None), [getattr(cost, by) for cost in peers.values()]
+    known = [seconds for seconds in theirs if seconds]
+    return ours / min(known) if ours is not None and known else None
 
 
 def _encode_categories(source: Microdata, name: str) -> Floats:
@@ -157,12 +162,12 @@ def _import_polars() -> Any:
 
 def _measure(
     name: str, n: int, do: Work, first: Callable[[], object], inputs: tuple[Any, ...], taken: dict[str, tuple[int, float]]
-) -> float | None:
-    """CPU seconds of one call; None: by what a smaller table took it would take too long."""
+) -> Cost:
+    """The cost of one call; without seconds where by what a smaller table took it would take too long."""
     before = taken.get(name)
     if before is not None and before[1] * (n / before[0]) ** EXPONENT > MOST_SECONDS:
-        return None
+        return Cost(None)
     cost, _ = measure_alone(do, first, *inputs, seconds=3 * MOST_SECONDS)
     if cost.seconds is not None:
         taken[name] = n, cost.seconds
-    return cost.seconds
+    return cost

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from tasks.microdata.compiled import njit
 from tasks.microdata.table import Floats, Integers
@@ -22,19 +23,21 @@ def stack_unordered_rows(columns: list[Floats]) -> tuple[Floats, Integers]:
     rows = np.empty((len(columns[0]), len(columns)))
     for j in reversed(range(len(columns))):
         rows[:, j] = columns.pop()
-    codes, first = _group_rows(rows)
-    return rows if len(first) == len(rows) else rows[first], codes
+    size = 1 << max(2 * len(rows) - 1, 15).bit_length()
+    # numpy takes large pages for large arrays, compiled code does not: so all room is made here
+    codes, first, table = np.empty(len(rows), np.int64), np.empty(len(rows), np.int64), np.zeros(size, np.uint64)
+    n_classes = _group_rows(rows, codes, first, table)
+    return rows if n_classes == len(rows) else rows[first[:n_classes]], codes
 
 
 @njit(missing={"rows": "all NaN are one value"}, infinite={"rows": "it only compares them"})
-def _group_rows(rows: Floats) -> tuple[Integers, Integers]:
-    """Shape (n,): the number of the class of each row; shape (c,): the first row of each class."""
+def _group_rows(rows: Floats, codes: Integers, first: Integers, table: npt.NDArray[np.uint64]) -> int:
+    """Write the number of the class of each row, and the first row of each class; returns how many classes there are.
+
+    codes, first: shape (n,). table: all 0, of a power of 2 that is at least 2 n.
+    """
     n, d = rows.shape
-    size = 16
-    while size < 2 * n:
-        size *= 2
-    table, last = np.zeros(size, dtype=np.uint64), np.uint64(size - 1)
-    codes, first, n_classes = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64), 0
+    last, n_classes = np.uint64(len(table) - 1), 0
     buffer = np.empty(d)
     bits = buffer.view(np.uint64)
     for i in range(n):
@@ -56,7 +59,7 @@ def _group_rows(rows: Floats) -> tuple[Integers, Integers]:
                 codes[i] = np.int64(entry & _CLASS) - 1
                 break
             slot = (slot + np.uint64(1)) & last
-    return codes, first[:n_classes].copy()
+    return n_classes
 
 
 @njit

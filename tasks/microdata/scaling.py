@@ -6,6 +6,7 @@ import numpy as np
 
 from tasks.microdata.errors import InputError
 from tasks.microdata.table import Floats
+from tasks.microdata.value_order import sort_with_order
 
 LARGEST_VALUE = 1e45  # in size: squares of such numbers, and of their differences in standard deviations, stay finite
 LEAST_DEVIATION = 1e-45  # one over the square of it stays finite
@@ -35,7 +36,7 @@ def refuse_too_large(values: Floats, name: str, location: str) -> None:
 
 def compute_variance(values: Floats) -> float:
     """The variance (n - 1) of the present values; exactly 0 for a constant. The same in any order of the rows."""
-    present = np.sort(values[~np.isnan(values)])
+    present, _ = sort_with_order(values[~np.isnan(values)])
     return float(np.var(present, ddof=1)) if len(present) > 1 and present[0] < present[-1] else 0.0
 
 

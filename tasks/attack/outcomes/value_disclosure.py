@@ -66,20 +66,26 @@ def compute_value_credits(
     truth, shown = (codes + 1 for codes in encode_jointly(original, released))
     n_values = int(max(truth.max(initial=0), shown.max(initial=0))) + 1
     sets = links.search_class[targets]
-    by_set = np.argsort(sets, kind="stable")
+    target_starts = np.concatenate([[0], np.cumsum(np.bincount(sets, minlength=len(links.starts) - 1))])
     return _modal_credits(
-        LinkedSets(links.starts, links.classes, np.searchsorted(sets[by_set], np.arange(len(links.starts))), by_set),
-        _value_counts(links.found_class, shown, n_values),
+        LinkedSets(links.starts, links.classes, target_starts, np.argsort(sets, kind="stable")),
+        _value_counts(links, shown, n_values),
         _OwnRows(own.starts[unit], own.starts[unit + 1], own.rows, links.found_class, shown),
         truth[targets],
         _modal_shares(shown, n_values),
     )
 
 
-def _value_counts(classes: Integers, values: Integers, n_values: int) -> ClassCounts:
-    pairs, counts = np.unique(classes * n_values + values, return_counts=True)
-    starts = np.searchsorted(pairs // n_values, np.arange(int(classes.max(initial=-1)) + 2))
-    return ClassCounts(starts, pairs % n_values, counts)
+def _value_counts(links: Links, values: Integers, n_values: int) -> ClassCounts:
+    """How often the rows of each class that is linked show each value; of other classes nobody asks."""
+    n_classes = int(links.found_class.max(initial=-1)) + 1
+    is_linked = np.zeros(n_classes, dtype=bool)
+    is_linked[links.classes] = True
+    asked = is_linked[links.found_class]
+    pairs, counts = np.unique(links.found_class[asked] * n_values + values[asked], return_counts=True)
+    classes, values = np.divmod(pairs, n_values)
+    starts = np.concatenate([[0], np.cumsum(np.bincount(classes, minlength=n_classes))])
+    return ClassCounts(starts, values, counts)
 
 
 def _modal_shares(values: Integers, n_values: int) -> Floats:

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from tasks.attack.neighbours.record_comparison import Comparison, create_comparison
 from tasks.attack.transparency.intersection import Conditions
 from tasks.attack.transparency.likelihood import create_likelihoods
+from tasks.attack.transparency.searched_part import MOST_SEARCHED_WHOLE
 from tasks.attack.transparency.whitening import as_if_blurred, whiten_positions
 from tasks.mask.external_release.shown_digits import is_shown_as_it_is
 from tasks.mask.intruder_belief import Belief, EqualTo, InInterval
@@ -23,7 +24,10 @@ def arrange_knowledge(
     original: Microdata, masked: Microdata, schema: Schema, knows: tuple[str, ...], knowledge: Belief
 ) -> tuple[Comparison, Conditions]:
     """What was concluded of the records, as conditions on the distinct released rows."""
-    both = _ignore_randomised_attributes(create_comparison(original, masked, schema, knows, "release"), knowledge, knows)
+    samples = bool(knowledge.blurred) or bool(knowledge.likelihoods and knowledge.between)  # which the order would change
+    sorts = samples or original.n <= MOST_SEARCHED_WHOLE
+    both = create_comparison(original, masked, schema, knows, "release", sorts=sorts)
+    both = _ignore_randomised_attributes(both, knowledge, knows)
     return both, _conditions(knowledge, masked, schema, both)
 
 

@@ -16,7 +16,7 @@ from tasks.mask.step import IntruderView, MaskContext, MaskStep
 from tasks.mask.value_bounds import ValueBounds, move_by_ranks
 from tasks.microdata.errors import InputError
 from tasks.microdata.table import Floats, Integers, Microdata
-from tasks.microdata.value_order import order_values
+from tasks.microdata.value_order import Rows, order_values
 from tasks.microdata.value_ranks import count_below_and_up_to
 
 KEPT_COLUMNS = (
@@ -26,7 +26,7 @@ KEPT_COLUMNS = (
     "towards no relation; the release does not tell by how much, and no general correction is offered.",
 )
 
-RankAssignment = Callable[[str, int, np.random.Generator], Integers]
+RankAssignment = Callable[[str, int, np.random.Generator], Integers | Rows]
 Window = Callable[[int], int]
 
 
@@ -43,9 +43,11 @@ def permute_by_rank(site: MaskContext, names: tuple[str, ...], giver: RankAssign
     for name in names:
         positions = extract_varying_positions(data, site.schema, name, site.where)
         rows = np.flatnonzero(~np.isnan(positions))
-        by_rank = rows[order_by_rank(positions[rows], rng=rng)]
+        by_rank = order_by_rank(positions[rows], rng=rng)
+        if len(rows) < data.n:
+            by_rank = rows.take(by_rank)
         source = np.arange(data.n)
-        source[by_rank] = by_rank[giver(name, len(rows), rng)]
+        source[by_rank] = by_rank.take(giver(name, len(rows), rng))
         data = data.replace_column(name, data.column(name).take(pa.array(source)))
     return data
 
@@ -54,7 +56,7 @@ def order_by_rank(values: Floats, *, rng: np.random.Generator) -> Integers:
     """Shape (n,): the rows from the lowest value to the highest, equal ones in random order. values: shape (n,), no NaN."""
     shuffled = rng.permutation(len(values))
     # stable: how a faster sort leaves ties depends on the processor, and a replay must give the same release
-    return shuffled[order_values(values[shuffled])]
+    return shuffled.take(order_values(values.take(shuffled)))
 
 
 def ranks_in(percent: float, n: int) -> Fraction:

@@ -31,6 +31,7 @@ from tasks.microdata.numbers import SPACE, number
 from tasks.microdata.schema import Scale, Schema
 from tasks.microdata.spec import Percent, Public
 from tasks.microdata.table import Integers, Microdata
+from tasks.microdata.value_order import Rows
 from tasks.microdata.words import join_with_and
 
 Variant = Literal["classic", "p_buckets", "p_distribution"]
@@ -188,7 +189,7 @@ def rank_swap(site: MaskContext, spec: RankSwapping) -> Microdata:
     Example: buckets = n puts each value into a bucket of its own: it moves by 1 rank, 2, 3, ... with chances that halve.
     """
 
-    def partners(name: str, n: int, rng: np.random.Generator) -> Integers:
+    def partners(name: str, n: int, rng: np.random.Generator) -> Rows:
         if spec.buckets is not None:
             return exchange_in_buckets(_check_buckets(spec.buckets, name, n, site.where), rng.random((n, 2)))
         if spec.p_percent is not None:
