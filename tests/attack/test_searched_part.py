@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.attack.transparency import searched_part
+from tasks.attack.transparency import belief_conditions, searched_part
 from tasks.attack.transparency.transparency import link_by_mechanism
 from tasks.mask.categories.pram import Pram
 from tasks.mask.groups.microaggregation import Microaggregation
@@ -70,6 +72,39 @@ def test_links_are_those_of_the_whole_table(table, seed, laws, matching):
         assert chances[0] == pytest.approx(chances[1], abs=1e-4)
         least = [links.posterior.compute_guess_probabilities(wanted) for links in (whole, part)]
         assert least[0] == pytest.approx(least[1], abs=1e-4)
+
+
+def list_linked_rows(links, wanted):
+    guesses = links.guesses(wanted)
+    return [
+        np.flatnonzero(np.isin(links.found_class, guesses.classes[first:last])).tolist()
+        for first, last in pairwise(guesses.starts)
+    ]
+
+
+@given(
+    seed=st.integers(0, 2**32),
+    laws=st.sets(st.sampled_from(sorted(LAWS))),
+    groups=st.booleans(),
+    matching=st.sampled_from(["likeliest", "marginals", "one_to_one"]),
+)
+@settings(max_examples=60, deadline=None)
+def test_links_of_large_tables_whose_rows_are_grouped_in_no_order(table, seed, laws, groups, matching):
+    original, schema = table(draw_columns(seed, 60), scales={"town": Scale.NOMINAL})
+    steps = (*((GROUPS,) if groups else ()), *(step for law in sorted(laws) for step in LAWS[law]))
+    if not steps:
+        return
+    done = mask(original, schema, steps, seed=SEED, path=())
+    released = done.data.take(np.random.default_rng(seed).permutation(60))
+    wanted = np.arange(60)
+    with pytest.MonkeyPatch.context() as patch:
+        found = []
+        for most in (60, 0):
+            patch.setattr(belief_conditions, "MOST_SEARCHED_WHOLE", most)
+            found.append(link_by_mechanism(original, released, schema, steps, schema.names, matching=matching)[0])
+    assert list_linked_rows(found[0], wanted) == list_linked_rows(found[1], wanted)
+    assert found[0].guesses(wanted).sound_sizes.tolist() == found[1].guesses(wanted).sound_sizes.tolist()
+    assert found[0].rules_out(wanted, np.arange(60)).tolist() == found[1].rules_out(wanted, np.arange(60)).tolist()
 
 
 def test_only_the_groups_of_the_wanted_are_looked_at(any_size, table):
