@@ -48,7 +48,8 @@ def standardise_values(values: Floats) -> Floats:
     variance = compute_variance(values)
     if variance == 0:
         return np.where(np.isnan(values), np.nan, 0.0)
-    scaled: Floats = (values - np.mean(np.sort(values[~np.isnan(values)]))) / np.sqrt(variance)
+    ascending, _ = sort_with_order(values[~np.isnan(values)])
+    scaled: Floats = (values - np.mean(ascending)) / np.sqrt(variance)
     return scaled
 
 

@@ -102,5 +102,6 @@ def check_units(data: Microdata, schema: Schema) -> None:
 def group_rows(numbers: Integers, n_numbers: int) -> RowGroups:
     """Rows by their number 0..n_numbers-1; rows with a negative number belong to none."""
     order = np.argsort(numbers, kind="stable")
-    starts = np.searchsorted(numbers[order], np.arange(n_numbers + 1))
-    return RowGroups(starts.astype(np.int64), order.astype(np.int64))
+    present = numbers[numbers >= 0]
+    starts = len(numbers) - len(present) + np.append(0, np.cumsum(np.bincount(present, minlength=n_numbers)))
+    return RowGroups(starts, order)

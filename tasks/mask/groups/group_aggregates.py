@@ -7,6 +7,7 @@ from typing import Literal, assert_never
 import numpy as np
 
 from tasks.microdata.table import Floats, Integers
+from tasks.microdata.value_order import order_values
 
 Aggregate = Literal["mean", "median", "median category", "plurality"]
 
@@ -28,7 +29,7 @@ def aggregate_groups(values: Floats, groups: Integers, aggregate: Aggregate) -> 
     """
     sizes = np.bincount(groups)
     begins = np.cumsum(sizes) - sizes
-    by_value = _sort_within_groups(values[np.argsort(groups, kind="stable")], sizes, begins)
+    by_value = _sort_within_groups(values[order_values(groups)], sizes, begins)
     match aggregate:
         case "mean":
             of_group = np.add.reduceat(by_value, begins) / sizes
