@@ -24,8 +24,9 @@ def arrange_knowledge(
     original: Microdata, masked: Microdata, schema: Schema, knows: tuple[str, ...], knowledge: Belief
 ) -> tuple[Comparison, Conditions]:
     """What was concluded of the records, as conditions on the distinct released rows."""
-    samples = bool(knowledge.blurred) or bool(knowledge.likelihoods and knowledge.between)  # which the order would change
-    sorts = samples or original.n <= MOST_SEARCHED_WHOLE
+    may_estimate = bool(knowledge.blurred) or bool(knowledge.likelihoods and knowledge.between)
+    # estimates draw records by their place: in ascending order the same ones, however the rows of the tables stand
+    sorts = may_estimate or original.n <= MOST_SEARCHED_WHOLE
     both = create_comparison(original, masked, schema, knows, "release", sorts=sorts)
     both = _ignore_randomised_attributes(both, knowledge, knows)
     return both, _conditions(knowledge, masked, schema, both)
