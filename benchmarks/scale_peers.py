@@ -16,7 +16,7 @@ import pyarrow.csv
 import pyarrow.parquet
 from own_process import Cost, measure_alone
 from scipy.spatial import cKDTree
-from sklearn.neighbors import KDTree
+from sklearn.neighbors import KDTree, NearestNeighbors
 
 from tasks.microdata.codes import row_codes
 from tasks.microdata.table import Floats, Microdata
@@ -46,8 +46,9 @@ def measure_peers(
 ) -> list[dict[str, object]]:
     """One line for each work. small_files: what warms up. ours: costs by stage. taken: rows and seconds by peer, updated."""
     keys = [name for name in source.names if name in SPARSE_KEYS or source.is_text(name)]
-    numbers = np.column_stack([np.nan_to_num(source.floats(name)) for name in source.names if not source.is_text(name)])
-    numbers /= numbers.std(axis=0)
+    numbers = np.column_stack([source.floats(name) for name in source.names if not source.is_text(name)])
+    numbers /= np.nanstd(numbers, axis=0)
+    searches = _SEARCHES_AMONG_GAPS if np.isnan(numbers).any() else _SEARCHES
     numbers = np.column_stack([numbers, *(_encode_categories(source, name) for name in keys if source.is_text(name))])
     asked = numbers[np.sort(np.random.default_rng(2).permutation(source.n)[:targets])]
     asked[:, : sum(not source.is_text(name) for name in source.names)] += 0.1
@@ -57,7 +58,7 @@ def measure_peers(
         "read CSV": (ours.get("ingest CSV"), _CSV_READERS, (files[0],), (small_files[0],)),
         "read Parquet": (ours.get("ingest Parquet"), _PARQUET_READERS, (files[1],), (small_files[1],)),
         "smallest class": (own_class, _COUNTERS, (counted,), (few,)),
-        "nearest row": (ours.get("distance_linkage"), _SEARCHES, (numbers, asked), (numbers[:WARM_UP], asked[:WARM_UP])),
+        "nearest row": (ours.get("distance_linkage"), searches, (numbers, asked), (numbers[:WARM_UP], asked[:WARM_UP])),
     }
     lines: list[dict[str, object]] = []
     for work, (own, peers, inputs, small) in works.items():
@@ -106,6 +107,11 @@ def _search_with_scikit_learn(numbers: Floats, asked: Floats) -> None:
     KDTree(numbers).query(asked, k=NEIGHBOURS)
 
 
+def _search_among_gaps(numbers: Floats, asked: Floats) -> None:
+    """The trees take no missing values: each target is compared with all rows, in the attributes that both have."""
+    NearestNeighbors(n_neighbors=NEIGHBOURS, algorithm="brute", metric="nan_euclidean").fit(numbers).kneighbors(asked)
+
+
 def _search_with_faiss(numbers: Floats, asked: Floats) -> None:
     """Compare each target with all rows, in single precision."""
     faiss = importlib.import_module("faiss")
@@ -149,6 +155,7 @@ _COUNTERS: dict[str, Work] = {"pandas": _count_with_pandas, "polars": _count_wit
 _SEARCHES: dict[str, Work] = {
     "scipy": _search_with_scipy, "scikit-learn": _search_with_scikit_learn, "faiss": _search_with_faiss
 }  # fmt: skip
+_SEARCHES_AMONG_GAPS: dict[str, Work] = {"scikit-learn": _search_among_gaps}
 
 
 def _is_installed(name: str) -> bool:

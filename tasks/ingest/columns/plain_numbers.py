@@ -23,7 +23,7 @@ def parse_plain_integers(cells: pa.Array) -> pa.Array | None:
         numbers = cells.cast(pa.int64())
     except pa.ArrowInvalid:
         return None
-    written, present = _get_bytes(cells.drop_null()), numbers.drop_null().to_numpy()
+    written, present = _get_bytes(_drop_hidden_texts(cells)), numbers.drop_null().to_numpy()
     magnitude = np.abs(present).view(np.uint64)  # of the least number too
     needed = len(present) + np.count_nonzero(present < 0) + _count_further_digits(magnitude)
     return numbers if len(written) == needed and not (written > _NINE).any() else None
@@ -38,7 +38,8 @@ def parse_plain_doubles(cells: pa.Array) -> pa.Array | None:
         numbers = cells.cast(pa.float64())
     except pa.ArrowInvalid:
         return None
-    return numbers if np.isfinite(numbers.drop_null().to_numpy()).all() and not _has_odd_beginning(cells.drop_null()) else None
+    is_finite = np.isfinite(numbers.drop_null().to_numpy()).all()
+    return numbers if is_finite and not _has_odd_beginning(_drop_hidden_texts(cells)) else None
 
 
 def _count_further_digits(magnitude: npt.NDArray[np.uint64]) -> int:
@@ -52,7 +53,7 @@ def _count_further_digits(magnitude: npt.NDArray[np.uint64]) -> int:
 
 
 def _has_odd_beginning(cells: pa.Array) -> bool:
-    """Does a cell begin with a plus sign, or a zero before another digit? No cell is null or empty."""
+    """Does a cell begin with a plus sign, or a zero before another digit? No present cell is empty; null ones are."""
     letters = np.append(_get_bytes(cells), np.zeros(3, dtype=np.uint8))  # no digits, so that the last cells can be looked into
     offsets = _get_offsets(cells)
     begins = offsets[:-1] - offsets[0]
@@ -63,6 +64,14 @@ def _has_odd_beginning(cells: pa.Array) -> bool:
     zero, following = letters[begins + signed] == _ZERO, letters[begins + signed + 1]
     digits_after_zero = zero & (lengths > 1 + signed) & (following >= _ZERO) & (following <= _NINE)
     return bool(((first == _PLUS) | digits_after_zero).any())
+
+
+def _drop_hidden_texts(cells: pa.Array) -> pa.Array:
+    """The cells, without the null ones where some of these still hold a text in memory."""
+    if cells.null_count == 0:
+        return cells
+    hidden = np.diff(_get_offsets(cells))[cells.is_null().to_numpy(zero_copy_only=False)]
+    return cells.drop_null() if hidden.any() else cells
 
 
 def _get_offsets(cells: pa.Array) -> npt.NDArray[np.int32]:
