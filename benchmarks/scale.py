@@ -126,7 +126,7 @@ def find_schema(source: Microdata) -> Schema:
 
 def mask_source(source: Microdata, schema: Schema, step: Masking) -> Masked:
     done = mask(source, schema, (step,), seed=bytes(32), path=("benchmark",))
-    drawn = np.random.default_rng(2).permutation(source.n)[:MOST_TARGETS]
+    drawn = np.random.default_rng(2).choice(source.n, min(MOST_TARGETS, source.n), replace=False)  # of many few: in no time
     return Masked(source, schema, done, np.sort(drawn))
 
 

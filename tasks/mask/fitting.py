@@ -63,8 +63,8 @@ def extract_varying_positions(data: Microdata, schema: Schema, name: str, where:
         what = f"`{name}` holds whole numbers of 16 digits and more, of which not all can be told apart in calculations"
         remedy = "declare it a code if it numbers something; else record it in larger units"
         raise InputError("too-large", location, what, "whole numbers between -2^53 and 2^53", remedy)
-    present = positions[~np.isnan(positions)]
-    refuse_constant(name, location, varies=len(present) > 0 and bool(present.min() < present.max()))
+    least, most = np.fmin.reduce(positions, initial=np.inf), np.fmax.reduce(positions, initial=-np.inf)  # they pass over NaN
+    refuse_constant(name, location, varies=bool(least < most))
     return positions
 
 

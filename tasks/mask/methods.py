@@ -36,6 +36,7 @@ from tasks.mask.sampling import Sampling
 from tasks.mask.step import Draw, IntruderView, MaskContext, MaskingMethod, NoteSink, discard_note
 from tasks.mask.strata import apply_in_strata, infer_in_strata, refuse_unfit_strata
 from tasks.mask.value_bounds import ValueBounds
+from tasks.microdata.random_order import draw_permutation
 from tasks.microdata.randomness import SEED_BYTES, stream
 from tasks.microdata.schema import Role, Schema
 from tasks.microdata.table import Integers, Microdata, holds_same_values
@@ -119,7 +120,7 @@ def mask(
     published, record = _apply_steps(data, schema, mechanisms, *how, tell=tell, secret=secret)
     # steps and columns are in the path: two different releases of one source must not show their rows in one order
     steps_and_columns = (*(_canonical(step) for step in mechanisms), *schema.release_columns)
-    order = stream(seed, *path, "order", *steps_and_columns).permutation(published.n)
+    order = draw_permutation(published.n, rng=stream(seed, *path, "order", *steps_and_columns))
     return MaskResult(published, record, mechanisms, order)
 
 

@@ -16,6 +16,7 @@ from tasks.mask.outputs import ControlOutputs, KeptGroupsOutputs, MaskOutputs, M
 from tasks.mask.personal_laws import is_personal, keep_laws
 from tasks.mask.pseudonyms import Stable, add_pseudonyms, derive_key
 from tasks.microdata.alignment import Alignment, RowAlignment, invert_permutation
+from tasks.microdata.random_order import draw_permutation
 from tasks.microdata.randomness import stream
 from tasks.microdata.refs import RecordRef, TableRef
 from tasks.microdata.schema import Schema
@@ -146,7 +147,7 @@ def adopt_table(
     alignment = done.alignment
     if row_order == "shuffled":
         rng = stream(read_seed(draw), "adopt", content_address(source), digest, *done.data.names)
-        alignment = replace(alignment, position=rng.permutation(done.data.n))
+        alignment = replace(alignment, position=draw_permutation(done.data.n, rng=rng))
     return _store_outputs(store, done.data, done.data.take(alignment.order), alignment, done.mechanisms, done.notes)
 
 

@@ -20,8 +20,9 @@ def extract_positions(data: Microdata, schema: Schema, name: str, location: str)
         allowed = "numbers, dates, times, or an ordinal attribute with `order`"
         remedy = "declare `order: [lowest, ..., highest]`"
         raise InputError("no-order", location, f"`{name}` is text and has no declared order", allowed, remedy)
-    positions: Floats = data.positions(attribute) + 0.0
-    if np.isnan(positions[~data.missing(name)]).any():
+    positions = data.positions(attribute)
+    positions += 0.0  # in the place of -0.0
+    if np.count_nonzero(np.isnan(positions)) > data.column(name).null_count:
         what = f"`{name}` holds a category that its declared order does not list"
         raise InputError("unknown-category", location, what, "the categories of `order`", "complete the order")
     refuse_too_large(positions, name, location)

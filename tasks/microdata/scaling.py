@@ -29,7 +29,8 @@ def is_comparable(values: Floats) -> bool:
 
 def refuse_too_large(values: Floats, name: str, location: str) -> None:
     """InputError for a number above `LARGEST_VALUE` in size, or an infinite one; NaN is missing."""
-    if np.abs(values).max(initial=0.0, where=~np.isnan(values)) > LARGEST_VALUE:
+    least, most = np.fmin.reduce(values, initial=0.0), np.fmax.reduce(values, initial=0.0)  # they pass over NaN
+    if max(-least, most) > LARGEST_VALUE:
         what = f"`{name}` holds a number too large to be compared with others in double precision, or an infinite one"
         raise InputError("infinite-value", location, what, COMPARABLE, "change the unit, or correct the source")
 

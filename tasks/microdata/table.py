@@ -87,7 +87,9 @@ class Microdata:
         """
         column = self.column(name)
         cast = pc.cast(to_stored_integers(column) if self.is_calendar(name) else column, pa.float64(), safe=False)
-        return np.array(cast.to_numpy(zero_copy_only=False), dtype=np.float64) / _UNITS.get(column.type, 1.0)
+        values = np.array(cast.to_numpy(zero_copy_only=False), dtype=np.float64)
+        values /= _UNITS.get(column.type, 1.0)
+        return values
 
     def positions(self, attribute: Attribute) -> Floats:
         """Shape (n,): where each value stands on a measured or ordinal scale (the number, or the index of the ordered text)."""

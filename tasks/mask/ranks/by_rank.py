@@ -14,9 +14,11 @@ from tasks.mask.fitting import extract_varying_positions
 from tasks.mask.intruder_belief import Belief, InInterval
 from tasks.mask.step import IntruderView, MaskContext, MaskStep
 from tasks.mask.value_bounds import ValueBounds, move_by_ranks
+from tasks.microdata.compiled import njit
 from tasks.microdata.errors import InputError
+from tasks.microdata.random_order import order_with_random_ties
 from tasks.microdata.table import Floats, Integers, Microdata
-from tasks.microdata.value_order import Rows, order_values
+from tasks.microdata.value_order import Rows
 from tasks.microdata.value_ranks import count_below_and_up_to
 
 KEPT_COLUMNS = (
@@ -42,21 +44,23 @@ def permute_by_rank(site: MaskContext, names: tuple[str, ...], giver: RankAssign
     data, rng = site.data, site.draw()
     for name in names:
         positions = extract_varying_positions(data, site.schema, name, site.where)
-        rows = np.flatnonzero(~np.isnan(positions))
-        by_rank = order_by_rank(positions[rows], rng=rng)
-        if len(rows) < data.n:
-            by_rank = rows.take(by_rank)
-        source = np.arange(data.n)
-        source[by_rank] = by_rank.take(giver(name, len(rows), rng))
+        missing = np.isnan(positions)
+        if missing.any():
+            rows = np.flatnonzero(~missing).astype(np.int32)
+            by_rank = rows.take(order_with_random_ties(positions[rows], rng=rng))
+        else:
+            by_rank = order_with_random_ties(positions, rng=rng)
+        source = np.arange(data.n, dtype=np.int32)
+        _find_sources(by_rank, giver(name, len(by_rank), rng), source)
         data = data.replace_column(name, data.column(name).take(pa.array(source)))
     return data
 
 
-def order_by_rank(values: Floats, *, rng: np.random.Generator) -> Integers:
-    """Shape (n,): the rows from the lowest value to the highest, equal ones in random order. values: shape (n,), no NaN."""
-    shuffled = rng.permutation(len(values))
-    # stable: how a faster sort leaves ties depends on the processor, and a replay must give the same release
-    return shuffled.take(order_values(values.take(shuffled)))
+@njit
+def _find_sources(by_rank: Rows, received: Integers | Rows, source: Rows) -> None:
+    """Writes the row whose value each row receives. by_rank, received: shape (n,). source: one for each row of the table."""
+    for rank in range(len(by_rank)):
+        source[by_rank[rank]] = by_rank[received[rank]]
 
 
 def ranks_in(percent: float, n: int) -> Fraction:

@@ -37,10 +37,11 @@ def _exchange_ranks(window: int, uniforms: Floats, partner: Rows) -> None:
             candidates -= 1
             if candidates > 0:
                 chosen = _find_rank(counts, waiting, min(int(uniforms[rank] * candidates), candidates - 1))
-                partner[rank], partner[chosen] = chosen, rank
+                partner[rank] = chosen
                 _take(counts, waiting, chosen)
                 candidates -= 1
         candidates += rank + 1 + window < n  # who comes into reach waits: nobody below has reached as far
+    _return_partners(partner)
 
 
 @njit
@@ -69,9 +70,10 @@ def exchange_in_buckets(begins: Integers, uniforms: Floats) -> Rows:
             bucket = _draw_bucket(left, first, uniforms[rank, 0])
             position = min(int(uniforms[rank, 1] * left[bucket]), left[bucket] - 1)
             chosen = _find_rank(counts, waiting, _count_through(counts, waiting, begins[bucket] - 1) + position)
-            partner[rank], partner[chosen] = chosen, rank
+            partner[rank] = chosen
             _take(counts, waiting, chosen)
             left[bucket] -= 1
+    _return_partners(partner)
     return partner
 
 
@@ -124,9 +126,10 @@ def exchange_near(targets: Integers) -> Rows:
         left -= 1
         if left > 0:
             chosen = _nearest(counts, waiting, left, targets[rank])
-            partner[rank], partner[chosen] = chosen, rank
+            partner[rank] = chosen
             _take(counts, waiting, chosen)
             left -= 1
+    _return_partners(partner)
     return partner
 
 
@@ -141,6 +144,18 @@ def _nearest(counts: Rows, waiting: Words, left: int, target: int) -> int:
         return below
     above = _find_rank(counts, waiting, through)
     return below if target - below < above - target else above
+
+
+@njit
+def _return_partners(partner: Rows) -> None:
+    """Each rank that a lower one chose is exchanged with that one.
+
+    partner: shape (n,), the rank that each has chosen, itself where it has chosen none.
+    Written as they are chosen, these far places would be waited for one by one; here the processor fetches many at once.
+    """
+    for rank in range(len(partner)):
+        if partner[rank] > rank:
+            partner[partner[rank]] = rank
 
 
 # A Fenwick tree of how many ranks of each block wait: the window may be a tenth of the file, and looking through it would take

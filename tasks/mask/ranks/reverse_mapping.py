@@ -12,12 +12,13 @@ import pyarrow as pa
 from tasks.mask.carrying import carry_bounds
 from tasks.mask.intruder_belief import Belief, DiscreteLikelihood
 from tasks.mask.mask_text import MaskText
-from tasks.mask.ranks.by_rank import KEPT_COLUMNS, order_by_rank
+from tasks.mask.ranks.by_rank import KEPT_COLUMNS
 from tasks.mask.shared_advice import Fields
 from tasks.mask.step import Description, IntruderView, MaskContext, MaskingMethod, MaskStep, Randomness
 from tasks.mask.value_bounds import ValueBounds, move_by_ranks
 from tasks.microdata.errors import InputError
 from tasks.microdata.positions import extract_positions
+from tasks.microdata.random_order import order_with_random_ties
 from tasks.microdata.schema import Scale, Schema
 from tasks.microdata.spec import Public
 from tasks.microdata.table import Floats, Microdata
@@ -135,7 +136,7 @@ def map_back(site: MaskContext, spec: ReverseMapping) -> Microdata:
         _refuse_unfit(now, source, name, location)
         rows = np.flatnonzero(~np.isnan(now))
         taken = np.arange(data.n)
-        taken[rows[order_by_rank(now[rows], rng=rng)]] = rows[np.argsort(source[rows], kind="stable")]
+        taken[rows[order_with_random_ties(now[rows], rng=rng)]] = rows[np.argsort(source[rows], kind="stable")]
         data = data.replace_column(name, site.source.column(name).take(pa.array(taken)))
     return data
 
