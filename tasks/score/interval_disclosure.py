@@ -17,7 +17,7 @@ from tasks.microdata.estimate import Estimate
 from tasks.microdata.schema import MEASURED, Attribute, Scale
 from tasks.microdata.spec import Names, Percent, Public, Spec
 from tasks.microdata.suggestion import did_you_mean
-from tasks.microdata.table import Booleans, Floats, Integers
+from tasks.microdata.table import Booleans, Floats
 from tasks.microdata.value_order import look_up_in_order
 from tasks.score.measure import Measure
 from tasks.score.measures.disclosure import RANK_INTERVAL_DISCLOSURE, SAME_VALUE_DISCLOSURE, SD_INTERVAL_DISCLOSURE
@@ -236,7 +236,10 @@ class LookedUpValues:
         """Shape (m,): which records rank intervals disclose, and the share of all pairs that they would."""
         n = len(self.ranked)
         window = int(Fraction(str(p_percent)) * n // 200)
-        hits, pairs = _look_within_ranks(self.ranked, self.originals.starts, self.own, self.below, self.up_to, window)
+        starts = self.originals.starts
+        begins, ends = (np.repeat(places.astype(np.int32), np.diff(starts)) for places in (starts[:-1], starts[1:]))
+        hits = np.zeros(len(self.own), dtype=bool)
+        pairs = _look_within_ranks(self.ranked, begins, ends, self.own, self.below, self.up_to, window, hits)
         return hits, int(pairs) / n**2
 
     def disclose_within_deviations(self, p_percent: float) -> tuple[Booleans, float]:
@@ -257,21 +260,22 @@ class LookedUpValues:
 @njit(infinite=dict.fromkeys(("ranked", "own"), "an infinite number, which is only compared with"))
 def _look_within_ranks(
     ranked: Floats,
-    starts: Integers,
+    begins: npt.NDArray[np.int32],
+    ends: npt.NDArray[np.int32],
     own: Floats,
     below: npt.NDArray[np.int32],
     up_to: npt.NDArray[np.int32],
     window: int,
-) -> tuple[Booleans, int]:
-    """Shape (m,): whose own value lies within so many ranks around the middle of the originals that are equal to the masked
-    value; and the number of originals that do, summed over all masked values. Originals equal to an end of an interval count.
+    hits: Booleans,
+) -> int:
+    """Finds whose own value lies within so many ranks around the middle of the originals that are equal to the masked value.
 
-    starts: as `SortedColumn.starts`, of `ranked`.
+    begins, ends: shape (n,), where the run of equal originals begins and ends in which each of `ranked` is. hits: shape (m,),
+    all False; it takes what is found. Originals equal to an end of an interval count.
+
+    Returns the number of originals within the intervals, summed over all masked values.
     """
-    n, pairs, hits = len(ranked), 0, np.zeros(len(own), dtype=np.bool_)
-    begins, ends = np.empty(n, dtype=np.int32), np.empty(n, dtype=np.int32)
-    for run in range(len(starts) - 1):
-        begins[starts[run] : starts[run + 1]], ends[starts[run] : starts[run + 1]] = starts[run], starts[run + 1]
+    n, pairs = len(ranked), 0
     for i in range(len(own)):
         twice_middle = np.int64(below[i]) + up_to[i] - 1
         first = max(-((2 * window - twice_middle) >> 1), 0)  # half a place is rounded inwards
@@ -279,7 +283,7 @@ def _look_within_ranks(
         if first < n and last >= 0:
             hits[i] = ranked[first] <= own[i] <= ranked[last]
             pairs += max(ends[last] - begins[first], 0)
-    return hits, pairs
+    return pairs
 
 
 def _same_value_estimate(tables: RowwiseTablePair, attribute: Attribute) -> Estimate:

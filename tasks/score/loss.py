@@ -152,7 +152,9 @@ def _cell_measure(tables: RowwiseTablePair, measure: Measure, loss_of: CellLoss)
 def _compute_present_loss(tables: RowwiseTablePair, attribute: Attribute, loss_of: CellLoss) -> float:
     original, masked = tables.positions(attribute)
     both = _present(original) & _present(masked)
-    return loss_of(original[both], masked[both]) if both.any() else float("nan")
+    if not both.all():
+        original, masked = original[both], masked[both]
+    return loss_of(original, masked) if len(original) else float("nan")
 
 
 def _attribute_loss(measure: Measure, name: str, loss: float) -> Estimate:
@@ -164,7 +166,7 @@ def _attribute_loss(measure: Measure, name: str, loss: float) -> Estimate:
 
 def _mean_difference(tables: TablePair, attribute: Attribute) -> Estimate:
     original, masked = tables.positions(attribute)
-    before, after = original[_present(original)], masked[_present(masked)]
+    before, after = _drop_missing(original), _drop_missing(masked)
     if len(before) == 0 or len(after) == 0:
         return _attribute_loss(MEAN_DIFFERENCE, attribute.name, float("nan"))
     sd = float(np.std(before, ddof=1)) if _varies(before) else 0.0
@@ -175,6 +177,11 @@ def _mean_difference(tables: TablePair, attribute: Attribute) -> Estimate:
 def _ordinal_note(tables: RowwiseTablePair) -> str | None:
     names = [attribute.name for attribute in tables.select_masked_attributes(Scale.ORDINAL)]
     return f"ordinal codes are not in it: {', '.join(names)}" if names else None
+
+
+def _drop_missing(values: Floats) -> Floats:
+    present = _present(values)
+    return values if present.all() else values[present]
 
 
 def _present(values: Floats) -> Booleans:
