@@ -24,7 +24,6 @@ def stack_unordered_rows(columns: list[Floats]) -> tuple[Floats, Integers]:
     for j in reversed(range(len(columns))):
         rows[:, j] = columns.pop()
     size = 1 << max(2 * len(rows) - 1, 15).bit_length()
-    # numpy takes large pages for large arrays, compiled code does not: so all room is made here
     codes, first, table = np.empty(len(rows), np.int64), np.empty(len(rows), np.int64), np.zeros(size, np.uint64)
     n_classes = _group_rows(rows, codes, first, table)
     return rows if n_classes == len(rows) else rows[first[:n_classes]], codes

@@ -31,7 +31,7 @@ def sort_with_order(values: NumberArray) -> tuple[NumberArray, Rows]:
         order = np.argsort(values, kind="stable").astype(np.int32)
         return values[order] + values.dtype.type(0), order
     is_float = values.dtype == np.float64
-    n = len(values)  # numpy takes large pages for large arrays, compiled code does not: so all room is made here
+    n = len(values)
     keys, rows = (np.empty(n, dtype=np.uint64), np.empty(n, dtype=np.uint64)), (np.empty(n, np.int32), np.empty(n, np.int32))
     bits, order = _sort_by_digits(np.ascontiguousarray(values).view(np.int64), is_float, *keys, *rows)
     return bits.view(values.dtype), order

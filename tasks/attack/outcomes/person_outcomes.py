@@ -124,13 +124,12 @@ def tally_guesses(
 
     starts, classes: the sets, by search class. own: shape (q,), the unit of each searching row.
     """
-    sets = links.search_class[searching]
-    by_set = np.argsort(sets, kind="stable")
+    by_set = group_rows(links.search_class[searching], len(starts) - 1)
     pairs, counts = np.unique(links.found_class * n_units + unit_of_found, return_counts=True)
     n_classes = int(links.found_class.max(initial=-1)) + 1
     return Tallied(
         *_tally_units(
-            LinkedSets(starts, classes, np.searchsorted(sets[by_set], np.arange(len(starts))), by_set),
+            LinkedSets(starts, classes, by_set.starts, by_set.rows),
             ClassCounts(np.searchsorted(pairs // n_units, np.arange(n_classes + 1)), pairs % n_units, counts),
             own,
             n_units,

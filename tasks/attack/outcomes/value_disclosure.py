@@ -10,7 +10,7 @@ import pyarrow as pa
 from tasks.attack.outcomes.links import Links
 from tasks.microdata.compiled import njit
 from tasks.microdata.table import Floats, Integers, encode_jointly
-from tasks.microdata.units import RowGroups
+from tasks.microdata.units import RowGroups, group_rows
 
 
 class LinkedSets(NamedTuple):
@@ -65,10 +65,9 @@ def compute_value_credits(
     """
     truth, shown = (codes + 1 for codes in encode_jointly(original, released))
     n_values = int(max(truth.max(initial=0), shown.max(initial=0))) + 1
-    sets = links.search_class[targets]
-    target_starts = np.concatenate([[0], np.cumsum(np.bincount(sets, minlength=len(links.starts) - 1))])
+    by_set = group_rows(links.search_class[targets], len(links.starts) - 1)
     return _modal_credits(
-        LinkedSets(links.starts, links.classes, target_starts, np.argsort(sets, kind="stable")),
+        LinkedSets(links.starts, links.classes, by_set.starts, by_set.rows),
         _value_counts(links, shown, n_values),
         _OwnRows(own.starts[unit], own.starts[unit + 1], own.rows, links.found_class, shown),
         truth[targets],

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tasks.attack.neighbours.record_comparison import Comparison, create_comparison
+from tasks.attack.transparency.estimated_evidence import has_many_kinds
 from tasks.attack.transparency.intersection import Conditions
 from tasks.attack.transparency.likelihood import create_likelihoods
 from tasks.attack.transparency.searched_part import MOST_SEARCHED_WHOLE
@@ -24,7 +25,7 @@ def arrange_knowledge(
     original: Microdata, masked: Microdata, schema: Schema, knows: tuple[str, ...], knowledge: Belief
 ) -> tuple[Comparison, Conditions]:
     """What was concluded of the records, as conditions on the distinct released rows."""
-    may_estimate = bool(knowledge.blurred) or bool(knowledge.likelihoods and knowledge.between)
+    may_estimate = has_many_kinds(len(knowledge.blurred), len(knowledge.likelihoods), len(knowledge.between))
     # estimates draw records by their place: in ascending order the same ones, however the rows of the tables stand
     sorts = may_estimate or original.n <= MOST_SEARCHED_WHOLE
     both = create_comparison(original, masked, schema, knows, "release", sorts=sorts)

@@ -23,13 +23,18 @@ _MARGINS = (0.4, 0.4, 0.1)
 BOUND, EXACT = 0, 9  # levels of what is known of a row: a lower bound, an estimate with one of the errors, or the sum
 
 
-def is_estimated(conditions: ArrangedConditions, records: Floats) -> bool:
-    """Is what speaks for a row estimated? Of more than 30,000 records, where noise was added or there are laws and intervals.
+def has_many_kinds(n_noises: int, n_laws: int, n_intervals: int) -> bool:
+    """Are there many kinds of records and rows? Where noise was added, or there are laws and intervals.
 
-    Without these there are so few kinds of records and rows that the sums over all pairs of kinds are no effort.
+    Without these there are so few that the sums over all pairs of kinds are no effort, also in a large table.
     """
-    has_many_kinds = conditions.own_coordinates.shape[1] or (conditions.own_at.shape[1] and conditions.positions.shape[1])
-    return bool(has_many_kinds and records.sum() > MOST_SUMMED_EXACTLY)
+    return n_noises > 0 or (n_laws > 0 and n_intervals > 0)
+
+
+def is_estimated(conditions: ArrangedConditions, records: Floats) -> bool:
+    """Is what speaks for a row estimated? Of more than 30,000 records, where there are many kinds of them."""
+    widths = (conditions.own_coordinates, conditions.own_at, conditions.positions)
+    return records.sum() > MOST_SUMMED_EXACTLY and has_many_kinds(*(columns.shape[1] for columns in widths))
 
 
 def describe_estimates(levels: Integers | None) -> str:

@@ -11,6 +11,7 @@ from tasks.attack.linkage.pair_marginals import compute_pair_marginals as jointl
 from tasks.attack.neighbours.distances import compute_record_distance
 from tasks.attack.neighbours.record_comparison import Comparison
 from tasks.attack.neighbours.ties import TIE, ensure_capacity
+from tasks.attack.transparency.estimated_evidence import has_many_kinds
 from tasks.attack.transparency.intersection import Conditions
 from tasks.attack.transparency.scores import MISSING, UNBOUNDED, ImageScores, find_likely_images, score_images
 from tasks.microdata.compiled import njit
@@ -96,9 +97,9 @@ def refuse_too_many_pairs(conditions: Conditions) -> None:
     Where the number of pairs is near the limit, `compute_marginals` counts them.
     """
     laws, records = conditions.likelihoods, conditions.likelihoods.records
-    is_estimated = laws.own_coordinates.shape[1] or (laws.own_at.shape[1] and conditions.positions.shape[1])
-    if len(records) <= MANY or not is_estimated:  # else the sums are exact, and would be computed twice
-        return
+    widths = (laws.own_coordinates, laws.own_at, conditions.positions)
+    if len(records) <= MANY or not has_many_kinds(*(columns.shape[1] for columns in widths)):
+        return  # the sums are exact, and would be computed twice
     most = MOST_PAIRS_JOINTLY / len(records)  # of a record, on average
     if (
         np.median(_count_pairs_of_some(conditions, _FIRST_LOOK)) > _FIRST_TIMES * most

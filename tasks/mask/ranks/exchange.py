@@ -21,7 +21,7 @@ def exchange_ranks(window: int, uniforms: Floats) -> Rows:
 
     From the lowest up, each waiting rank takes a waiting one among the next `window` ranks, all equally likely.
     """
-    partner = np.arange(len(uniforms), dtype=np.int32)  # numpy takes large pages for large arrays, compiled code does not
+    partner = np.arange(len(uniforms), dtype=np.int32)
     _exchange_ranks(window, uniforms, partner)
     return partner
 
