@@ -110,10 +110,12 @@ class Compiled(Generic[P, R]):
                     self._check(f"{name}.{part}", one)
             return
         numbers = np.asarray(value)
+        least, most = (one.reduce(numbers, axis=None, initial=0.0) for one in (np.fmin, np.fmax))  # they pass over NaN
+        largest = max(-least, most)
         faults = {
-            "NaN": name not in self.missing and bool(np.isnan(numbers).any()),
-            "an infinite number": name not in self.infinite and bool(np.isinf(numbers).any()),
-            "a number too large": name not in self.infinite and bool((np.abs(numbers) > LARGEST).any()),
+            "NaN": name not in self.missing and bool(np.isnan(np.minimum.reduce(numbers, axis=None, initial=0.0))),
+            "an infinite number": name not in self.infinite and bool(np.isinf(largest)),
+            "a number too large": name not in self.infinite and bool(largest > LARGEST),
         }
         for fault, is_there in faults.items():
             if is_there:

@@ -199,6 +199,21 @@ def test_conditions_as_ranges_are_no_narrower():
     assert boxes.count_pairs(np.array([1]), 100).tolist() == [1, 1]
 
 
+def test_who_has_no_value_shows_none_also_where_no_interval_says_so():
+    nothing = create_likelihoods((), (np.empty((3, 0)), np.empty((3, 0))), np.arange(3), np.arange(3), np.ones(3))
+    code, places = np.zeros((1, 3), dtype=np.int64), np.array([[np.nan], [2.0], [5.0]])
+    conditions = Conditions(
+        code, code + 1, (np.array([0]),), code, places - 1, places + 1, places, nothing, np.ones(3, np.int64)
+    )
+    gap_in_first = create_exchange(np.array([-1, 0, 1]), np.array([-1, 0, 1]), single(3))
+    gap_in_second = create_exchange(np.array([0, -1, 1]), np.array([0, -1, 1]), single(3))
+    complete = create_exchange(np.array([0, 1, 2]), np.array([0, 1, 2]), single(3))
+    assert create_boxes(conditions, (complete, gap_in_first)).position is conditions.positions  # its interval is missing there
+    boxes = create_boxes(conditions, (complete, gap_in_first, gap_in_second))
+    assert boxes.low[:, 0].tolist() == boxes.high[:, 0].tolist() == boxes.position[:, 0].tolist() == [0, 1, 0]
+    assert boxes.low.shape == (3, 2)
+
+
 class TestBelief:
     def test_of_two_ways_the_prior_decides(self):
         """Two records, two rows, all pairs: crossed is likelier by e^0.3, the sum of its priors less that of the other."""
