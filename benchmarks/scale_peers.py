@@ -50,7 +50,7 @@ def measure_peers(
     numbers /= np.nanstd(numbers, axis=0)
     searches = _SEARCHES_AMONG_GAPS if np.isnan(numbers).any() else _SEARCHES
     numbers = np.column_stack([numbers, *(_encode_categories(source, name) for name in keys if source.is_text(name))])
-    asked = numbers[np.sort(np.random.default_rng(2).permutation(source.n)[:targets])]
+    asked = numbers[np.sort(np.random.default_rng(2).choice(source.n, min(targets, source.n), replace=False))]
     asked[:, : sum(not source.is_text(name) for name in source.names)] += 0.1
     counted, few = source.arrow.select(keys), source.arrow.select(keys).slice(0, WARM_UP)
     own_class, _ = measure_alone(_find_smallest_class, partial(_find_smallest_class, few), counted, seconds=3 * MOST_SECONDS)

@@ -22,7 +22,7 @@ def extract_positions(data: Microdata, schema: Schema, name: str, location: str)
         raise InputError("no-order", location, f"`{name}` is text and has no declared order", allowed, remedy)
     positions = data.positions(attribute)
     positions += 0.0  # in the place of -0.0
-    if np.count_nonzero(np.isnan(positions)) > data.column(name).null_count:
+    if np.count_nonzero(np.isnan(positions)) > data.arrow.column(name).null_count:
         what = f"`{name}` holds a category that its declared order does not list"
         raise InputError("unknown-category", location, what, "the categories of `order`", "complete the order")
     refuse_too_large(positions, name, location)

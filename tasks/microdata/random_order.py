@@ -16,7 +16,7 @@ _RANDOM_BITS = 32  # few rows draw equal numbers, and these are shuffled
 def draw_permutation(n: int, *, rng: np.random.Generator) -> Integers:
     """Shape (n,): the rows 0..n - 1 in random order, all orders equally likely.
 
-    Many rows are ordered by random numbers. Cost: O(n): of 10,000,000 rows 0.3 s, of which a shuffle takes 0.5.
+    Many rows are ordered by random numbers. Cost: O(n): of 10,000,000 rows 0.3 s, where a shuffle takes 0.5.
     """
     if n <= MOST_SHUFFLED:
         return rng.permutation(n)
@@ -26,7 +26,8 @@ def draw_permutation(n: int, *, rng: np.random.Generator) -> Integers:
 def order_with_random_ties(values: NumberArray, *, rng: np.random.Generator) -> Rows:
     """Shape (n,): the rows from the lowest value to the highest, equal ones in random order, all orders equally likely.
 
-    values: shape (n,), doubles or whole numbers, no NaN. Of many values only equal ones are shuffled. Cost: O(n).
+    values: shape (n,), doubles or whole numbers, no NaN. Of many values only equal ones are shuffled. Cost: that of
+    `order_values`.
     """
     if len(values) <= MOST_SHUFFLED:
         shuffled = rng.permutation(len(values)).astype(np.int32)

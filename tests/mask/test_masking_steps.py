@@ -16,6 +16,7 @@ from tasks.mask.precision_grid import source_decimals
 from tasks.mask.pseudonyms import Pseudonyms
 from tasks.mask.ranks.rank_swapping import RankSwapping
 from tasks.microdata.errors import InputError
+from tasks.microdata.scaling import refuse_too_large
 from tasks.microdata.schema import Attribute, Role, Scale, Schema
 from tasks.microdata.table import Microdata
 
@@ -162,6 +163,19 @@ def test_decimals_that_were_written_are_found(whole, decimals):
     values = np.array([float(f"{w}e-{decimals}") for w in whole])
     shown = max(len(f"{w:0{decimals + 1}d}"[-decimals:].rstrip("0")) if decimals else 0 for w in (abs(w) for w in whole))
     assert source_decimals(values) == shown
+
+
+@pytest.mark.parametrize("place", [0, 16_383, 16_384, 39_999])
+def test_decimals_are_looked_for_in_every_part(place):
+    values = np.ones(40_000)
+    values[5], values[place] = np.nan, 0.25
+    assert source_decimals(values) == 2
+
+
+@pytest.mark.parametrize("number", [1e200, -1e200, -np.inf])
+def test_numbers_are_too_large_on_either_side(number):
+    with pytest.raises(InputError, match="too large"):
+        refuse_too_large(np.array([np.nan, 1.0, number]), "income", "masking[0]")
 
 
 def test_two_releases_with_other_columns_do_not_stand_in_one_order() -> None:

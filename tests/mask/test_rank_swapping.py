@@ -156,6 +156,23 @@ def test_law_of_the_partners(n, window):
     assert p_value(lambda u: np.where(u < 0.65, u * 0.5 / 0.65, 0.5 + (u - 0.65) * 0.5 / 0.35)) < LEVEL
 
 
+def test_many_values_with_gaps_move_within_the_window():
+    """More than 30,000, of which only equal ones are shuffled, by the bounds of the definition."""
+    n, percent, rng = 40_000, 5.0, np.random.default_rng(9)
+    values = np.where(rng.random(n) < 0.2, np.nan, rng.integers(0, 500, n))
+    data, schema = table_of(values)
+    shown = masked(data, schema, window_percent=percent).floats("a")
+    assert (np.isnan(values) == np.isnan(shown)).all()
+    before, after = values[~np.isnan(values)], shown[~np.isnan(values)]
+    ranked = np.sort(before)
+    assert (ranked == np.sort(after)).all()
+    reach = int(percent * len(ranked) // 100)
+    low = ranked[np.maximum(np.searchsorted(ranked, before) - reach, 0)]
+    high = ranked[np.minimum(np.searchsorted(ranked, before, "right") - 1 + reach, len(ranked) - 1)]
+    assert ((low <= after) & (after <= high)).all()
+    assert np.mean(before != after) > 0.9
+
+
 def test_interval_of_torra_2016():
     ranked = np.arange(1.0, 11)
     low, high = rank_interval(np.array([6.0, 7, 10, 2, np.nan]), ranked, lambda n: window_ranks(20.0, n))

@@ -34,7 +34,7 @@ def has_many_kinds(n_noises: int, n_laws: int, n_intervals: int) -> bool:
 def is_estimated(conditions: ArrangedConditions, records: Floats) -> bool:
     """Is what speaks for a row estimated? Of more than 30,000 records, where there are many kinds of them."""
     widths = (conditions.own_coordinates, conditions.own_at, conditions.positions)
-    return records.sum() > MOST_SUMMED_EXACTLY and has_many_kinds(*(columns.shape[1] for columns in widths))
+    return bool(records.sum() > MOST_SUMMED_EXACTLY) and has_many_kinds(*(columns.shape[1] for columns in widths))
 
 
 def describe_estimates(levels: Integers | None) -> str:

@@ -35,11 +35,11 @@ Window = Callable[[int], int]
 def permute_by_rank(site: MaskContext, names: tuple[str, ...], giver: RankAssignment) -> Microdata:
     """The table with each of these columns permuted by ranks; missing values stay missing.
 
-    giver: (attribute, n, rng) -> shape (n,): the rank whose value each of the n present ranks receives. Equal values are
-    ranked in random order. The attributes are drawn one after the other from one stream.
+    giver: (attribute, n, rng) -> shape (n,), a permutation of 0..n - 1: the rank whose value each of the n present ranks
+    receives. Equal values are ranked in random order. The attributes are drawn one after the other from one stream.
 
     Raises InputError for a constant column, an infinite value, or a text without order, and what `giver` raises.
-    Cost: O(n log n) per attribute, and what `giver` costs.
+    Cost: per attribute that of `order_values`, and what `giver` costs.
     """
     data, rng = site.data, site.draw()
     for name in names:
