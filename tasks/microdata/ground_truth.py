@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ class RecordPairs:
     rows: Integers
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class GroundTruth:
     """What the scoring knows and no intruder does: whose row is whose.
 
@@ -120,7 +121,12 @@ class GroundTruth:
         """The masked rows of each unit; absent units have none."""
         return group_rows(self.unit_of_row, self.units.n_units)
 
-    @property
+    @cached_property
+    def record_sizes(self) -> Integers:
+        """Shape (n_units,): how many records each unit has."""
+        return np.bincount(self.units.of_row, minlength=self.units.n_units)
+
+    @cached_property
     def released_sizes(self) -> Integers:
         """Shape (n_units,): how many masked rows each unit has; absent units have none."""
         units = self.unit_of_row
@@ -136,8 +142,7 @@ class GroundTruth:
         Example: 80 records, of which 60 are released, are assigned to the 60 rows: 60/80 of them a row, which is 1/60 of those
         that are there: 1/80, and over all 60/80^2.
         """
-        released = self.released_sizes
-        records = np.bincount(self.units.of_row, minlength=self.units.n_units)
+        released, records = self.released_sizes, self.record_sizes
         held: npt.NDArray[Any] = records * (released > 0) if searched else released
         if n_given is not None:
             held = held * (n_given / self.masked.n if searched else _compute_chance_of_any(records, n_given, self.original.n))

@@ -18,7 +18,6 @@ from tasks.microdata.schema import MEASURED, Attribute, Scale
 from tasks.microdata.spec import Names, Percent, Public, Spec
 from tasks.microdata.suggestion import did_you_mean
 from tasks.microdata.table import Booleans, Floats
-from tasks.microdata.value_order import look_up_in_order
 from tasks.score.measure import Measure
 from tasks.score.measures.disclosure import RANK_INTERVAL_DISCLOSURE, SAME_VALUE_DISCLOSURE, SD_INTERVAL_DISCLOSURE
 from tasks.score.sorted_columns import ColumnPair, SortedColumn
@@ -244,11 +243,9 @@ class LookedUpValues:
 
     def disclose_within_deviations(self, p_percent: float) -> tuple[Booleans, float]:
         """Shape (m,): which records intervals of p percent of a standard deviation disclose, and the share of all pairs."""
-        reach = p_percent / 100 * self.originals.sd
-        low, high = self.masked - reach, self.masked + reach
-        hits = (low <= self.own) & (self.own <= high)
-        inside = look_up_in_order(self.ranked, high, "right").sum() - look_up_in_order(self.ranked, low, "left").sum()
-        return hits, int(inside) / len(self.ranked) ** 2
+        hits = np.zeros(len(self.own), dtype=bool)
+        pairs = _look_within(self.ranked, self.own, self.masked, p_percent / 100 * self.originals.sd, hits)
+        return hits, int(pairs) / len(self.ranked) ** 2
 
     def spread(self, hits: Booleans) -> Booleans:
         """Shape (n,): the hits by record; nothing is disclosed of those whose masked value is missing."""
@@ -283,6 +280,25 @@ def _look_within_ranks(
         if first < n and last >= 0:
             hits[i] = ranked[first] <= own[i] <= ranked[last]
             pairs += max(ends[last] - begins[first], 0)
+    return pairs
+
+
+@njit(infinite=dict.fromkeys(("ranked", "own", "masked"), "an infinite number, which is only compared with"))
+def _look_within(ranked: Floats, own: Floats, masked: Floats, reach: float, hits: Booleans) -> int:
+    """Finds whose own value is at most `reach` away from the masked one. ranked, masked: ascending.
+
+    hits: shape (m,), all False; it takes what is found. Returns the number of originals within reach, summed over all masked
+    values.
+    """
+    n, pairs, begin, end = len(ranked), 0, 0, 0
+    for i in range(len(own)):
+        low, high = masked[i] - reach, masked[i] + reach
+        while begin < n and ranked[begin] < low:
+            begin += 1
+        while end < n and ranked[end] <= high:
+            end += 1
+        hits[i] = low <= own[i] <= high
+        pairs += end - begin
     return pairs
 
 
