@@ -78,8 +78,8 @@ def _places(knowledge: Belief, both: Comparison) -> tuple[Floats, Floats]:
     }
     lawless = {*knowledge.unclear, *(part.name for part in knowledge.bounds)} - lawful
     beside = [j for j, name in enumerate(knowledge.believed.names) if name in lawless]
-    parts = [*(whiten_positions(part) for part in knowledge.blurred), as_if_blurred(both, beside)]
-    own, shown = (np.column_stack(of_all) for of_all in zip(*parts, strict=True))
+    parts = [whiten_positions(part) for part in knowledge.blurred] + ([as_if_blurred(both, beside)] if beside else [])
+    own, shown = (np.column_stack(of_all) if len(of_all) > 1 else of_all[0] for of_all in zip(*parts, strict=True))
     return own, shown
 
 

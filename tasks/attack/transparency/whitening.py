@@ -31,14 +31,15 @@ def whiten_positions(part: GaussianLikelihood) -> tuple[Floats, Floats]:
         coordinates = values @ _whitening(part.covariance[covariance_of[0]])
         return coordinates[:n], coordinates[n:]
     kinds = joint_codes([covariance_of, *present.T], len(values))
-    coordinates = np.zeros_like(values)
     for kind, first in zip(*np.unique(kinds, return_index=True), strict=True):
         columns, rows = np.flatnonzero(present[first]), np.flatnonzero(kinds == kind)
+        own = values[np.ix_(rows, columns)]
+        values[rows] = 0.0  # where they stood; from here on it is their coordinates, as large tables fill the memory
         if len(columns) and covariance_of[first] >= 0:
-            own = values[np.ix_(rows, columns)]
+            own -= own.mean(axis=0)
             covariance = part.covariance[covariance_of[first]][np.ix_(columns, columns)]
-            coordinates[np.ix_(rows, np.arange(len(columns)))] = (own - own.mean(axis=0)) @ _whitening(covariance)
-    return coordinates[:n], coordinates[n:]
+            values[np.ix_(rows, np.arange(len(columns)))] = own @ _whitening(covariance)
+    return values[:n], values[n:]
 
 
 def _whitening(covariance: Floats) -> Floats:
