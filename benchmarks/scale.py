@@ -11,7 +11,8 @@ three times as long. What takes less than 8 s is measured three times, and the l
 folder, and is not measured.
 
 Below are the peers that do the same work on the same columns, measured alike: pandas, polars and Arrow that read the files and
-take the size of the smallest class, the k-d trees of scipy and scikit-learn and faiss that find the nearest row of the targets.
+take the size of the smallest class, the k-d trees of scipy and scikit-learn and faiss that find the nearest row of the targets
+(the trees take no missing values: with gaps, scikit-learn compares all pairs).
 polars and faiss are none of our dependencies (`pip install polars faiss-cpu`): without them their lines are missing.
 """
 

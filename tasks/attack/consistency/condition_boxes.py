@@ -17,7 +17,7 @@ def create_boxes(conditions: Conditions, exchanges: tuple[Exchange, ...]) -> Box
     not copied where there is nothing else.
     """
     parts = [_create_box_from_codes(conditions, j) for j in range(len(conditions.allowed)) if _keeps_apart(conditions, j)]
-    parts += [_create_box_for_missing(exchange) for exchange in exchanges if not _is_kept_apart(conditions, exchange)]
+    parts += [_create_box_for_missing(exchange) for exchange in exchanges if not _tells_missing(conditions, exchange)]
     intervals = conditions.low, conditions.high, conditions.positions
     if not parts and conditions.positions.shape[1] == 0:
         parts = [_create_box_from_codes(conditions, 0)]
@@ -31,8 +31,11 @@ def _keeps_apart(conditions: Conditions, j: int) -> bool:
     return len(conditions.allowed[j]) > 1 or bool((conditions.shown[j] != conditions.allowed[j]).any())
 
 
-def _is_kept_apart(conditions: Conditions, exchange: Exchange) -> bool:
-    """Has everybody a value of the attribute, or do intervals that are missing just where it is keep apart who has none?"""
+def _tells_missing(conditions: Conditions, exchange: Exchange) -> bool:
+    """Do the intervals keep apart who has no value, because one of them is missing just where the attribute is?
+
+    True also where everybody has a value.
+    """
     held, shown = exchange.held == MISSING, exchange.shown == MISSING
     columns = zip(conditions.low.T, conditions.positions.T, strict=True)
     return not held.any() or any(
