@@ -63,10 +63,19 @@ def round_to_grid(values: Floats, grid: PrecisionGrid) -> Floats:
     if grid.within_days:
         day = np.floor(values)
         return day + round_to_grid(values - day, PrecisionGrid(grid.units, grid.parts))
-    roundable = np.abs(values) * (grid.parts / grid.units) < _WHOLE_IN_FLOAT
-    multiples = np.rint(np.where(roundable, values, 0.0) * float(grid.parts) / grid.units)
-    rounded: Floats = np.where(roundable, multiples * grid.units / float(grid.parts), values)
-    return rounded + 0.0  # -0.0 would tell the sign of what was rounded away
+    rounded = np.abs(values)
+    rounded *= grid.parts / grid.units
+    unchanged = ~(rounded < _WHOLE_IN_FLOAT)  # NaN too
+    np.copyto(rounded, values)
+    rounded[unchanged] = 0.0
+    rounded *= float(grid.parts)
+    rounded /= grid.units
+    np.rint(rounded, out=rounded)
+    rounded *= grid.units
+    rounded /= float(grid.parts)
+    np.copyto(rounded, values, where=unchanged)
+    rounded += 0.0  # -0.0 would tell the sign of what was rounded away
+    return rounded
 
 
 def find_precision(source: Microdata, names: Iterable[str]) -> PrecisionGrids:

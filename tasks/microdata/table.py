@@ -87,8 +87,10 @@ class Microdata:
         """
         column = self.column(name)
         cast = pc.cast(to_stored_integers(column) if self.is_calendar(name) else column, pa.float64(), safe=False)
-        values = np.array(cast.to_numpy(zero_copy_only=False), dtype=np.float64)
-        values /= _UNITS.get(column.type, 1.0)
+        numbers = cast.to_numpy(zero_copy_only=False)  # with gaps it is fresh
+        values = np.array(numbers, dtype=np.float64, copy=None if cast.null_count else True)
+        if column.type in _UNITS:
+            values /= _UNITS[column.type]
         return values
 
     def positions(self, attribute: Attribute) -> Floats:

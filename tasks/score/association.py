@@ -7,7 +7,7 @@ are numeric here, dates counted in days and times in seconds; no figure depends 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations, combinations_with_replacement
@@ -32,37 +32,41 @@ from tasks.score.table_pair import TablePair
 UNDEFINED = "an attribute is constant, or has too few values, in the original or in the release"
 
 
-@dataclass(frozen=True)
-class NumericColumn:
-    """The values of one attribute, NaN where missing; what every pair with it needs is computed once."""
+@dataclass(frozen=True, slots=True)
+class Deviations:
+    """Of the values of one attribute, from their mean; of a constant exactly 0. Shape (n,), nothing missing."""
 
     values: Floats
+    variance: float  # n - 1; NaN of fewer than two
+
+    @classmethod
+    def create_from_values(cls, values: Floats, space: Floats) -> Deviations:
+        """space: shape (n,), takes the deviations; it may be `values`."""
+        if len(values):
+            np.subtract(values, values[0] if values.min() == values.max() else values.mean(), out=space)
+        return cls(space, _covariance(space, space))
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """What the pairs of attributes of up to n records are computed in, one after another: new arrays for each take longer."""
+
+    n: int
 
     @cached_property
-    def is_complete(self) -> bool:
-        return not bool(np.isnan(self.values).any())
+    def selected(self) -> Floats:
+        return np.empty((2, self.n))
 
     @cached_property
-    def deviations(self) -> Floats:
-        """From the mean; of a constant exactly 0. Of a complete column that is not empty."""
-        values = self.values
-        deviations: Floats = values - (values[0] if values.min() == values.max() else values.mean())
-        return deviations
+    def counts(self) -> npt.NDArray[np.int32]:
+        return np.empty(2 * self.n + 1, dtype=np.int32)
 
-    @cached_property
-    def variance(self) -> float:
-        return _covariance(self, self)
 
-    @cached_property
-    def twice_ranks(self) -> npt.NDArray[np.int32]:
-        """Of average ranks: twice each, a whole number; 0 where missing."""
-        return np.nan_to_num(2 * self.values).astype(np.int32)
-
-    def select(self, rows: Booleans) -> NumericColumn:
-        return self if rows.all() else NumericColumn(self.values[rows])
-
+_WRITTEN = {"space": "any number, which is only written over"}
 
 AttributePair = tuple[Attribute, Attribute]
+Relation = Callable[[Deviations, Deviations], float]
+SelectPresent = Callable[[Floats, Floats, Workspace], Sequence[Floats]]
 
 
 def covariance_difference(tables: TablePair) -> Estimate:
@@ -81,9 +85,10 @@ def covariance_difference(tables: TablePair) -> Estimate:
     """
     attributes = _varying(tables, *MEASURED)
     pairs = _select_masked_pairs(tables, combinations_with_replacement(attributes, 2))
-    before, after = _relate(_covariance, tables, [*((one, one) for one in attributes), *pairs])
-    spread = dict(zip((one.name for one in attributes), before, strict=False))
-    changes = np.abs(np.subtract(after, before))[len(attributes) :].tolist()
+    related = [one for one in attributes if any(one in pair for pair in pairs)]
+    before, after = _relate(_relate_by_covariance, tables, [*((one, one) for one in related), *pairs])
+    spread = dict(zip((one.name for one in related), before, strict=False))
+    changes = np.abs(np.subtract(after, before))[len(related) :].tolist()
     products = [spread[one.name] * spread[other.name] for one, other in pairs]
     relative = [
         change / float(np.sqrt(product)) if product > 0 else float("nan")
@@ -106,7 +111,7 @@ def correlation_differences(tables: TablePair) -> tuple[Estimate, Estimate]:
     Example: each attribute permuted by itself: the release's correlations are near 0, and the figure is near the mean |r|.
     """
     pairs = _select_masked_pairs(tables, combinations(_varying(tables, *MEASURED), 2))
-    changes = np.abs(np.subtract(*_relate(_correlation, tables, pairs))).tolist()
+    changes = np.abs(np.subtract(*_relate(_correlate, tables, pairs))).tolist()
     return (
         _summary(CORRELATION_DIFFERENCE, changes, np.mean),
         _summary(LARGEST_CORRELATION_DIFFERENCE, changes, np.max),
@@ -124,7 +129,8 @@ def rank_correlation_difference(tables: TablePair) -> Estimate:
     Example: a masked attribute that kept its order, ties included, changed nothing: 0.
     """
     pairs = _select_masked_pairs(tables, combinations(_varying(tables, *MEASURED, Scale.ORDINAL), 2))
-    changes = np.abs(np.subtract(*_relate(_rank_correlation, tables, pairs, lambda column: column.compute_ranks()))).tolist()
+    related = _relate(_correlate, tables, pairs, lambda column: column.compute_ranks(), _rank_present)
+    changes = np.abs(np.subtract(*related)).tolist()
     return _summary(RANK_CORRELATION_DIFFERENCE, changes, np.mean)
 
 
@@ -142,72 +148,98 @@ def _select_masked_pairs(tables: TablePair, pairs: Iterator[AttributePair]) -> l
     return [pair for pair in pairs if masked & {one.name for one in pair}]
 
 
+def _select_present(a: Floats, b: Floats, workspace: Workspace) -> Sequence[Floats]:
+    """Both columns over the records where both are present."""
+    both = ~(np.isnan(a) | np.isnan(b))
+    return [_write_chosen(values, both, space) for values, space in zip((a, b), workspace.selected, strict=True)]
+
+
+def _rank_present(a: Floats, b: Floats, workspace: Workspace) -> Sequence[Floats]:
+    """Average ranks among the records where both are present. a, b: the ranks of whole columns, NaN where missing."""
+    both, counts = ~(np.isnan(a) | np.isnan(b)), workspace.counts[: 2 * len(a) + 1]
+    return [_rank_again(ranks, both, counts, space) for ranks, space in zip((a, b), workspace.selected, strict=True)]
+
+
 def _relate(
-    relation: Callable[[NumericColumn, NumericColumn], float],
+    relation: Relation,
     tables: TablePair,
     pairs: list[AttributePair],
     read: Callable[[SortedColumn], Floats] = lambda column: column.values,
+    select: SelectPresent = _select_present,
 ) -> tuple[list[float], list[float]]:
     """The relation of each pair of attributes in the original, and in the release: first all of one, to hold less at once."""
     attributes = list(dict.fromkeys(attribute for pair in pairs for attribute in pair))
+    n = max(tables.original.n, tables.masked.n)
+    workspace, spaces = Workspace(n), np.empty((len(attributes), n))
 
     def relate_in(choose: Callable[[ColumnPair], SortedColumn]) -> list[float]:
-        columns = {one.name: NumericColumn(read(choose(tables.pair_columns(one)))) for one in attributes}
-        return [relation(columns[one.name], columns[other.name]) for one, other in pairs]
+        columns = {one.name: read(choose(tables.pair_columns(one))) for one in attributes}
+        complete = {
+            name: Deviations.create_from_values(values, space[: len(values)])
+            for (name, values), space in zip(columns.items(), spaces, strict=True)
+            if not np.isnan(values).any()
+        }
+
+        def relate_pair(one: str, other: str) -> float:
+            if one in complete and other in complete:
+                return relation(complete[one], complete[other])
+            selected = select(columns[one], columns[other], workspace)
+            return relation(*(Deviations.create_from_values(values, values) for values in selected))
+
+        return [relate_pair(one.name, other.name) for one, other in pairs]
 
     return relate_in(lambda pair: pair.original), relate_in(lambda pair: pair.masked)
 
 
-def _select_present(a: NumericColumn, b: NumericColumn) -> tuple[NumericColumn, NumericColumn]:
-    """Both columns over the records where both are present."""
-    if a.is_complete and b.is_complete:
-        return a, b
-    both = ~(np.isnan(a.values) | np.isnan(b.values))
-    return a.select(both), b.select(both)
+def _covariance(a: Floats, b: Floats) -> float:
+    """Of deviations, with n - 1; NaN of fewer than two."""
+    return float(a @ b) / (len(a) - 1) if len(a) > 1 else float("nan")
 
 
-def _covariance(a: NumericColumn, b: NumericColumn) -> float:
-    """Covariance (n - 1) over the records where both are present; NaN where fewer than two are."""
-    a, b = _select_present(a, b)
-    if len(a.values) < 2:
-        return float("nan")
-    return float(a.deviations @ b.deviations) / (len(a.values) - 1)
+def _relate_by_covariance(a: Deviations, b: Deviations) -> float:
+    return _covariance(a.values, b.values)
 
 
-def _correlation(a: NumericColumn, b: NumericColumn) -> float:
-    """Pearson's correlation over the records where both are present; NaN where one is constant there."""
-    a, b = _select_present(a, b)
+def _correlate(a: Deviations, b: Deviations) -> float:
+    """Pearson's correlation; NaN where one is constant."""
     spread = np.sqrt(a.variance * b.variance)
-    return float(np.clip(_covariance(a, b) / spread, -1, 1)) if spread > 0 else float("nan")
+    return float(np.clip(_covariance(a.values, b.values) / spread, -1, 1)) if spread > 0 else float("nan")
 
 
-def _rank_correlation(a: NumericColumn, b: NumericColumn) -> float:
-    """Pearson's correlation of average ranks; `a` and `b` are the ranks of whole columns, NaN where missing."""
-    if a.is_complete and b.is_complete:
-        return _correlation(a, b)
-    both = (a.twice_ranks > 0) & (b.twice_ranks > 0)
-    return _correlation(*(NumericColumn(_rank_again(one.twice_ranks, both)) for one in (a, b)))
-
-
-@njit
-def _rank_again(twice_ranks: npt.NDArray[np.int32], chosen: Booleans) -> Floats:
-    """Average ranks of some records among themselves. twice_ranks: whole numbers, of ranks among all."""
-    counts, n = np.zeros(2 * len(twice_ranks) + 1, dtype=np.int32), 0
-    for i in range(len(twice_ranks)):
+@njit(
+    missing={"values": "a missing value, which is not among the chosen", **_WRITTEN},
+    infinite={"values": "any number, which is only copied", **_WRITTEN},
+)
+def _write_chosen(values: Floats, chosen: Booleans, space: Floats) -> Floats:
+    n = 0
+    for i in range(len(values)):
         if chosen[i]:
-            counts[twice_ranks[i]] += 1
+            space[n] = values[i]
             n += 1
+    return space[:n]
+
+
+@njit(missing={"ranks": "a missing value, which is not among the chosen", **_WRITTEN}, infinite=_WRITTEN)
+def _rank_again(ranks: Floats, chosen: Booleans, counts: npt.NDArray[np.int32], space: Floats) -> Floats:
+    """Average ranks of some records among themselves, written into `space`.
+
+    ranks: shape (n,), average ranks among all. counts: shape (2n + 1,), of any numbers.
+    """
+    counts[:] = 0
+    for i in range(len(ranks)):
+        if chosen[i]:
+            counts[np.int64(2 * ranks[i])] += 1
     below = 0
     for place in range(len(counts)):
         here = counts[place]
         counts[place] = 2 * below + here + 1  # twice the average rank of those at this place
         below += here
-    ranks, n = np.empty(n), 0
-    for i in range(len(twice_ranks)):
+    n = 0
+    for i in range(len(ranks)):
         if chosen[i]:
-            ranks[n] = counts[twice_ranks[i]] / 2
+            space[n] = counts[np.int64(2 * ranks[i])] / 2
             n += 1
-    return ranks
+    return space[:n]
 
 
 def _summary(measure: Measure, changes: list[float], of: Callable[[list[float]], np.floating]) -> Estimate:

@@ -110,9 +110,9 @@ def _classes(tables: RowwiseTablePair, attribute: Attribute) -> CodedColumn:
 
 def _cut(values: Floats, limits: Floats) -> Classes:
     """The class of each value: at or below the first limit, and so on; the missing have one of their own."""
-    found = np.zeros(len(values), dtype=np.uint8)
+    found, above = np.zeros(len(values), dtype=np.uint8), np.empty(len(values), dtype=bool)
     for limit in limits:  # fewer than CLASSES
-        found += values > limit
+        found += np.greater(values, limit, out=above)
     found[np.isnan(values)] = len(limits) + 1
     return found
 

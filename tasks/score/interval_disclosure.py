@@ -20,7 +20,7 @@ from tasks.microdata.suggestion import did_you_mean
 from tasks.microdata.table import Booleans, Floats
 from tasks.score.measure import Measure
 from tasks.score.measures.disclosure import RANK_INTERVAL_DISCLOSURE, SAME_VALUE_DISCLOSURE, SD_INTERVAL_DISCLOSURE
-from tasks.score.sorted_columns import ColumnPair, SortedColumn
+from tasks.score.sorted_columns import ColumnPair, SortedColumn, look_up_places
 from tasks.score.table_pair import RowwiseTablePair
 
 SCALES = (Scale.NUMERIC, Scale.DATE, Scale.TIME, Scale.ORDINAL)
@@ -202,10 +202,11 @@ def rank_interval_hits(original: Floats, masked: Floats, p_percent: float) -> tu
 
 @dataclass(frozen=True, slots=True)
 class LookedUpValues:
-    """The masked values of records that have an original one, ascending, looked up among the sorted originals.
+    """The masked values that are there, ascending, looked up among the sorted originals.
 
-    originals: the n that are there. own, masked: shape (m,), the original and the masked value of each record whose
-    masked value is not missing, by ascending masked values: what lies in a row then is found and read several times as fast.
+    originals: the n that are there. own, masked: shape (m,), the original value, which may be missing, and the masked one of
+    each record whose masked value is not missing, by ascending masked values: what lies in a row then is found and read several
+    times as fast.
     rows: the records. below, up_to: shape (m,), how many originals are below each masked value, and how many are not above it.
     """
 
@@ -223,20 +224,16 @@ class LookedUpValues:
 
     @classmethod
     def create_from_columns(cls, pair: ColumnPair) -> LookedUpValues:
-        rows, masked, places = pair.masked.order, pair.masked.ascending, pair.places
-        own = pair.original.values.take(rows)
-        if pair.original.n_present < len(pair.original.values):
-            counted = ~np.isnan(own)
-            rows, masked, own = rows[counted], masked[counted], own[counted]
-            places = places[0][counted], places[1][counted]
-        return cls(pair.original, own, masked, rows, *places)
+        rows, own = pair.masked.order, np.empty(pair.masked.n_present)
+        _look_up_rows(pair.original.values, rows, own)
+        return cls(pair.original, own, pair.masked.ascending, rows, *pair.places)
 
     def disclose_within_ranks(self, p_percent: float) -> tuple[Booleans, float]:
         """Shape (m,): which records rank intervals disclose, and the share of all pairs that they would."""
         n = len(self.ranked)
         window = int(Fraction(str(p_percent)) * n // 200)
-        starts = self.originals.starts
-        begins, ends = (np.repeat(places.astype(np.int32), np.diff(starts)) for places in (starts[:-1], starts[1:]))
+        begins, ends = (np.empty(n, dtype=np.int32) for _ in range(2))
+        look_up_places(self.ranked, self.ranked, begins, ends)
         hits = np.zeros(len(self.own), dtype=bool)
         pairs = _look_within_ranks(self.ranked, begins, ends, self.own, self.below, self.up_to, window, hits)
         return hits, int(pairs) / n**2
@@ -254,7 +251,19 @@ class LookedUpValues:
         return found
 
 
-@njit(infinite=dict.fromkeys(("ranked", "own"), "an infinite number, which is only compared with"))
+_COPIED = {"values": "any number, which is only copied", "found": "any number, which is written over"}
+
+
+@njit(missing=_COPIED, infinite=_COPIED)
+def _look_up_rows(values: Floats, rows: npt.NDArray[np.int32], found: Floats) -> None:
+    for i in range(len(rows)):
+        found[i] = values[rows[i]]
+
+
+_NOTHING = {"own": "a missing value: of its record nothing is disclosed"}
+
+
+@njit(missing=_NOTHING, infinite=dict.fromkeys(("ranked", "own"), "an infinite number, which is only compared with"))
 def _look_within_ranks(
     ranked: Floats,
     begins: npt.NDArray[np.int32],
@@ -274,6 +283,8 @@ def _look_within_ranks(
     """
     n, pairs = len(ranked), 0
     for i in range(len(own)):
+        if np.isnan(own[i]):
+            continue
         twice_middle = np.int64(below[i]) + up_to[i] - 1
         first = max(-((2 * window - twice_middle) >> 1), 0)  # half a place is rounded inwards
         last = min((twice_middle + 2 * window) >> 1, n - 1)
@@ -283,7 +294,7 @@ def _look_within_ranks(
     return pairs
 
 
-@njit(infinite=dict.fromkeys(("ranked", "own", "masked"), "an infinite number, which is only compared with"))
+@njit(missing=_NOTHING, infinite=dict.fromkeys(("ranked", "own", "masked"), "an infinite number, which is only compared with"))
 def _look_within(ranked: Floats, own: Floats, masked: Floats, reach: float, hits: Booleans) -> int:
     """Finds whose own value is at most `reach` away from the masked one. ranked, masked: ascending.
 
@@ -292,6 +303,8 @@ def _look_within(ranked: Floats, own: Floats, masked: Floats, reach: float, hits
     """
     n, pairs, begin, end = len(ranked), 0, 0, 0
     for i in range(len(own)):
+        if np.isnan(own[i]):
+            continue
         low, high = masked[i] - reach, masked[i] + reach
         while begin < n and ranked[begin] < low:
             begin += 1
@@ -327,8 +340,7 @@ def _count_same_values(tables: RowwiseTablePair, attribute: Attribute) -> tuple[
     if tables.compares_as_numbers(attribute):
         pair = tables.pair_columns(attribute)
         below, up_to = pair.places
-        counted = pair.original.present.take(pair.masked.order)
-        pairs = int((up_to - below)[counted].sum(dtype=np.int64))
+        pairs = int(_count_equal_pairs(pair.original.present, pair.masked.order, below, up_to))
         return pair.original.n_present, int(np.count_nonzero(pair.original.values == pair.masked.values)), pairs
     original, masked = tables.codes(attribute.name)
     counted = original >= 0
@@ -337,6 +349,17 @@ def _count_same_values(tables: RowwiseTablePair, attribute: Attribute) -> tuple[
         return 0, 0, 0
     frequencies = np.bincount(original, minlength=int(masked.max()) + 1)
     return len(original), int(np.count_nonzero(original == masked)), int(frequencies[masked[masked >= 0]].sum())
+
+
+@njit
+def _count_equal_pairs(
+    is_counted: Booleans, rows: npt.NDArray[np.int32], below: npt.NDArray[np.int32], up_to: npt.NDArray[np.int32]
+) -> int:
+    pairs = 0
+    for i in range(len(rows)):
+        if is_counted[rows[i]]:
+            pairs += np.int64(up_to[i]) - below[i]
+    return pairs
 
 
 def _nothing_to_disclose(measure: Measure, name: str, parameters: tuple[tuple[str, float], ...]) -> Estimate:

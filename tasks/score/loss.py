@@ -107,15 +107,18 @@ def mean_difference(tables: TablePair) -> tuple[Estimate, ...]:
 
 def compute_squared_error_percent(original: Floats, masked: Floats) -> float:
     """100 * SSE / SST of one attribute; shape (n,) each, no NaN; NaN where a constant was changed."""
-    error = float(np.sum((masked - original) ** 2))
-    variation = float(np.sum((original - original.mean()) ** 2))
+    differences = masked - original
+    error = float(np.sum(np.square(differences, out=differences)))
+    np.subtract(original, original.mean(), out=differences)
+    variation = float(np.sum(np.square(differences, out=differences)))
     return 100 * _ratio(error, variation if _varies(original) else 0.0)
 
 
 def absolute_change(original: Floats, masked: Floats) -> float:
     """Mean of |masked - original| / (sqrt(2) sd); shape (n,) each, no NaN; NaN where a constant was changed."""
     sd = float(np.std(original, ddof=1)) if _varies(original) else 0.0
-    return _ratio(float(np.mean(np.abs(masked - original))), float(np.sqrt(2) * sd))
+    changes = masked - original
+    return _ratio(float(np.mean(np.abs(changes, out=changes))), float(np.sqrt(2) * sd))
 
 
 def _flag_changed(tables: RowwiseTablePair, attribute: Attribute) -> Booleans:

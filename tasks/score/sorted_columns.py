@@ -8,8 +8,9 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from tasks.microdata.table import Booleans, Floats, Integers
-from tasks.microdata.value_order import look_up_in_order, sort_with_order
+from tasks.microdata.compiled import njit
+from tasks.microdata.table import Booleans, Floats
+from tasks.microdata.value_order import sort_with_order
 
 
 @dataclass(frozen=True)
@@ -44,14 +45,6 @@ class SortedColumn:
     def is_constant(self) -> bool:
         return self.n_present > 0 and bool(self.ascending[0] == self.ascending[-1])
 
-    @property
-    def starts(self) -> Integers:
-        """Where in `ascending` each of the c different values begins, and the end: shape (c + 1,)."""
-        ascending = self.ascending
-        if not len(ascending):
-            return np.zeros(1, dtype=np.int64)
-        return np.flatnonzero(np.concatenate([[True], ascending[1:] != ascending[:-1], [True]]))
-
     @cached_property
     def sd(self) -> float:
         """The standard deviation (n - 1) of the values that are there; of a constant exactly 0."""
@@ -60,8 +53,8 @@ class SortedColumn:
 
     def compute_ranks(self) -> Floats:
         """Shape (n,): average ranks of the values that are there, from 1; NaN where missing."""
-        ranks, starts = np.full(len(self.values), np.nan), self.starts
-        ranks[self.order] = np.repeat((starts[:-1] + starts[1:] + 1) / 2, np.diff(starts))
+        ranks = np.full(len(self.values), np.nan)
+        _write_average_ranks(*self.ascending_and_order, ranks)
         return ranks
 
 
@@ -75,18 +68,9 @@ class ColumnPair:
     @cached_property
     def places(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
         """For each of `masked.ascending`: how many originals are below it, and how many are not above it."""
-        ranked, looked_up, starts = self.original.ascending, self.masked.ascending, self.masked.starts
-        if np.array_equal(ranked, looked_up):  # values that only changed hands, or did not change
-            below, up_to = starts[:-1], starts[1:]
-        else:
-            different = looked_up[starts[:-1]]
-            below = look_up_in_order(ranked, different, "left")
-            up_to = below.copy()
-            if len(ranked):
-                occurs = np.flatnonzero(ranked[np.minimum(below, len(ranked) - 1)] == different)
-                up_to[occurs] = look_up_in_order(ranked, different[occurs], "right")
-        of_value = np.diff(starts)
-        return np.repeat(below.astype(np.int32), of_value), np.repeat(up_to.astype(np.int32), of_value)
+        below, up_to = (np.empty(self.masked.n_present, dtype=np.int32) for _ in range(2))
+        look_up_places(self.original.ascending, self.masked.ascending, below, up_to)
+        return below, up_to
 
     @cached_property
     def has_negative_zeros(self) -> bool:
@@ -95,14 +79,47 @@ class ColumnPair:
     def compute_largest_distance(self) -> float:
         """The largest difference of the shares of cells up to any bound (Kolmogorov and Smirnov); the missing are below all."""
         before, after = self.original, self.masked
-        n, m = len(before.values), len(after.values)
-        gaps = n - before.n_present, m - after.n_present
-        below, up_to = self.places
-        own, shown = before.starts, after.starts
-        up_to_own = np.cumsum(np.bincount(below, minlength=before.n_present + 1))[own[:-1]]
-        distances = (
-            np.array([gaps[0] / n - gaps[1] / m]),
-            (gaps[0] + up_to[shown[1:] - 1].astype(np.int64)) / n - (gaps[1] + shown[1:]) / m,
-            (gaps[0] + own[1:]) / n - (gaps[1] + up_to_own) / m,
-        )
-        return max(float(np.abs(one).max(initial=0.0)) for one in distances)
+        sizes = len(before.values), len(after.values)
+        return float(_find_largest_distance(before.ascending, after.ascending, *sizes))
+
+
+_COMPARED = "an infinite number, which is only compared with"
+
+
+@njit(infinite={"ascending": _COMPARED}, missing={"ranks": "a missing value, which is written over"})
+def _write_average_ranks(ascending: Floats, order: npt.NDArray[np.int32], ranks: Floats) -> None:
+    begin, n = 0, len(ascending)
+    while begin < n:
+        end = begin + 1
+        while end < n and ascending[end] == ascending[begin]:
+            end += 1
+        for at in range(begin, end):
+            ranks[order[at]] = (begin + end + 1) / 2
+        begin = end
+
+
+@njit(infinite=dict.fromkeys(("ascending", "asked"), _COMPARED))
+def look_up_places(ascending: Floats, asked: Floats, below: npt.NDArray[np.int32], up_to: npt.NDArray[np.int32]) -> None:
+    """Write how many of some ascending numbers are below each of other ascending numbers, and how many are not above it."""
+    begin, end, n = 0, 0, len(ascending)
+    for i in range(len(asked)):
+        while begin < n and ascending[begin] < asked[i]:
+            begin += 1
+        while end < n and ascending[end] <= asked[i]:
+            end += 1
+        below[i], up_to[i] = begin, end
+
+
+@njit(infinite=dict.fromkeys(("before", "after"), _COMPARED))
+def _find_largest_distance(before: Floats, after: Floats, n_before: int, n_after: int) -> float:
+    """before, after: shapes (n,), (m,), the cells of each table that are there, ascending; the others are below them."""
+    gaps_before, gaps_after, i, j = n_before - len(before), n_after - len(after), 0, 0
+    largest = abs(gaps_before / n_before - gaps_after / n_after)
+    while i < len(before) or j < len(after):
+        value = min(before[i] if i < len(before) else np.inf, after[j] if j < len(after) else np.inf)
+        while i < len(before) and before[i] == value:
+            i += 1
+        while j < len(after) and after[j] == value:
+            j += 1
+        largest = max(largest, abs((gaps_before + i) / n_before - (gaps_after + j) / n_after))
+    return largest

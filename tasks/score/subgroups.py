@@ -53,28 +53,39 @@ def _list_attribute_subgroups(original: Microdata, attribute: Attribute, units: 
     if original.missing(attribute.name).all():
         return
     positions = original.positions(attribute)
-    yield Subgroup(attribute.name, LOWEST, _tail(-positions, units))
-    yield Subgroup(attribute.name, HIGHEST, _tail(positions, units))
+    for name, members in zip((LOWEST, HIGHEST), _find_tails(positions, units), strict=True):
+        yield Subgroup(attribute.name, name, members)
 
 
-def _tail(positions: Floats, units: Units) -> Booleans:
+def _find_tails(positions: Floats, units: Units) -> tuple[Booleans, Booleans]:
+    """Shape (n_units,) each: who is among the lowest, and who among the highest. positions: shape (n,), not all missing."""
     if units.n_units < len(units.of_row):  # of persons with several rows
-        highest = np.full(units.n_units, np.nan)
+        lowest, highest = np.full((2, units.n_units), np.nan)
+        np.fmin.at(lowest, units.of_row, positions)
         np.fmax.at(highest, units.of_row, positions)
     else:
-        highest = np.empty(units.n_units)
+        lowest = highest = np.empty(units.n_units)
         highest[units.of_row] = positions
     n_present = int(np.count_nonzero(~np.isnan(highest)))
     n_looked_at = min(int(WIDEST_TAIL * n_present) + 2, n_present)  # of more equal ones the share is too large
     last = n_present - n_looked_at
-    ascending = np.sort(np.partition(highest, last)[last:])[:n_looked_at]  # NaN comes last
-    first = np.flatnonzero(np.concatenate([[True], ascending[1:] != ascending[:-1]])[: len(ascending)])
-    values, counts = ascending[first], np.diff(np.append(first, len(ascending)))
-    shares = np.cumsum(counts[::-1]) / max(n_present, 1)
-    n_values = max(int((shares <= TAIL).sum()), int(len(shares) > 0 and shares[0] <= WIDEST_TAIL))
-    if n_values == 0:
-        return np.zeros(units.n_units, dtype=bool)
-    return np.asarray(highest >= values[-n_values])
+    ordered = highest.copy()
+    ordered.partition(last)  # NaN comes last
+    most = _find_end_of_tail(np.sort(ordered[last:n_present]), n_present)
+    if lowest is not highest:
+        ordered[:] = lowest
+    ordered.partition(n_looked_at - 1)
+    least = -_find_end_of_tail(np.sort(-ordered[:n_looked_at]), n_present)
+    return np.asarray(lowest <= least), np.asarray(highest >= most)
+
+
+def _find_end_of_tail(ascending: Floats, n_present: int) -> float:
+    """The least value of the upper tail, of the largest ones of `n_present`; NaN where there is no tail."""
+    first = np.flatnonzero(np.concatenate([[True], ascending[1:] != ascending[:-1]]))
+    counts = np.diff(np.append(first, len(ascending)))
+    shares = np.cumsum(counts[::-1]) / n_present
+    n_values = max(int((shares <= TAIL).sum()), int(shares[0] <= WIDEST_TAIL))
+    return float(ascending[first[-n_values]]) if n_values else float("nan")
 
 
 def _flag_rare_category_members(original: Microdata, name: str, units: Units) -> Booleans:

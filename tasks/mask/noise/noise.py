@@ -14,7 +14,7 @@ from tasks.mask.fitting import extract_varying_positions
 from tasks.mask.intruder_belief import Belief, DiscreteLikelihood
 from tasks.mask.mask_text import MaskText
 from tasks.mask.noise.noise_bounds import move_bounds_by_noise, spread_ranks_by_noise
-from tasks.mask.noise.noise_distribution import NoiseKind, compute_correlation, compute_standard_deviations, contraction, noisy
+from tasks.mask.noise.noise_distribution import NoiseKind, NoiseMoments, contraction, measure_moments, noisy
 from tasks.mask.noise.noise_inference import infer
 from tasks.mask.noise.noise_law import PersonalNoise
 from tasks.mask.personal_draws import describe_personal_draws, draw_personal_normals, list_persons, list_values
@@ -176,10 +176,13 @@ def add_noise(site: MaskContext, spec: Noise) -> Microdata:
     Example: multiplicative noise leaves a zero as it is.
     """
     data, names = site.data, spec.target_attributes
-    positions = np.column_stack([_positions(site, name, spec) for name in names])
-    _refuse_unknown_correlations(positions, spec, site.where)
-    moments = None if spec.personal is None else spec.personal.moments
+    positions = np.empty((data.n, len(names)))
+    for j, name in enumerate(names):
+        positions[:, j] = _positions(site, name, spec)
     with np.errstate(over="ignore", invalid="ignore"):
+        measured = measure_moments(positions, spec.kind)
+        _refuse_unfit_moments(site, spec, measured)
+        moments = measured if spec.personal is None else spec.personal.moments
         masked = noisy(positions, spec.kind, spec.share, _draw_normals(site, spec, positions), moments)
     for j, name in enumerate(names):
         grid = site.precision[name] if spec.personal is None else spec.personal.get_grid(j)
@@ -212,11 +215,20 @@ def _positions(site: MaskContext, name: str, spec: Noise) -> Floats:
         what = f"`{name}` holds dates: a factor would depend on the day that counts as 0"
         remedy = "take another kind of noise for it"
         raise InputError("wrong-scale", location, what, "numeric attributes", remedy)
-    with np.errstate(over="ignore", invalid="ignore"):
-        spread, step = float(compute_standard_deviations(positions[:, np.newaxis])[0]), grid_step(site.precision[name])
-    if spread * spec.share < LEAST_STEPS * step:
-        raise _create_noise_under_grid_error(name, 100 * LEAST_STEPS * step / spread, spec, site.where)
     return positions
+
+
+def _refuse_unfit_moments(site: MaskContext, spec: Noise, moments: NoiseMoments) -> None:
+    for name, spread in zip(spec.target_attributes, moments.deviations.tolist(), strict=True):
+        step = grid_step(site.precision[name])
+        if spread * spec.share < LEAST_STEPS * step:
+            raise _create_noise_under_grid_error(name, 100 * LEAST_STEPS * step / spread, spec, site.where)
+    is_made_together = spec.kind in ("correlated", "variance_restoring") and len(spec.target_attributes) > 1
+    if is_made_together and spec.personal is None and np.isnan(moments.correlation).any():
+        what = "the correlations are not known: the records that have all of the attributes are fewer than two, or agree"
+        allowed = "attributes that differ among the records that have all of them"
+        remedy = "mask fewer attributes together, or take `kind: independent`"
+        raise InputError("unknown-correlations", f"{site.where}.attributes", what, allowed, remedy)
 
 
 def _create_noise_under_grid_error(name: str, least_percent: float, spec: Noise, where: str) -> InputError:
@@ -227,22 +239,10 @@ def _create_noise_under_grid_error(name: str, least_percent: float, spec: Noise,
     return InputError("noise-under-grid", f"{where}.sd_percent", what, allowed, remedy, spec.sd_percent)
 
 
-def _refuse_unknown_correlations(positions: Floats, spec: Noise, where: str) -> None:
-    if spec.kind not in ("correlated", "variance_restoring") or positions.shape[1] == 1 or spec.personal is not None:
-        return
-    with np.errstate(over="ignore", invalid="ignore"):
-        unknown = bool(np.isnan(compute_correlation(positions)).any())
-    if unknown:
-        what = "the correlations are not known: the records that have all of the attributes are fewer than two, or agree"
-        allowed = "attributes that differ among the records that have all of them"
-        remedy = "mask fewer attributes together, or take `kind: independent`"
-        raise InputError("unknown-correlations", f"{where}.attributes", what, allowed, remedy)
-
-
 def _publish_column(data: Microdata, site: MaskContext, name: str, values: Floats, missing: np.ndarray) -> Microdata:
     """values: rounded."""
     location = f"{site.where}.attributes: {name}"
-    if not np.isfinite(values[~missing]).all():
+    if not (np.isfinite(values) | missing).all():
         raise _not_held(name, location)
     try:
         return data.replace_positions(site.schema[name], values)

@@ -7,14 +7,17 @@ from typing import Literal, assert_never
 
 import numpy as np
 
-from tasks.microdata.table import Floats
+from tasks.microdata.table import Floats, Integers
 
 NoiseKind = Literal["independent", "correlated", "variance_restoring", "multiplicative"]
 
 
 @dataclass(frozen=True, slots=True)
 class NoiseMoments:
-    """What the law of noise is made of. deviations, means, mean_squares: shape (d,); correlation: shape (d, d), or NaN."""
+    """What the law of noise is made of; what is not known or not used is NaN.
+
+    deviations, means, mean_squares: shape (d,). correlation: shape (d, d).
+    """
 
     deviations: Floats
     means: Floats
@@ -42,7 +45,7 @@ def noisy(positions: Floats, kind: NoiseKind, share: float, normals: Floats, mom
 
     Example: x = (0, 2), sd sqrt(2), s = 0.5, normals (1, -1), independent: (0.7071, 1.2929).
     """
-    found = _measure_moments(positions, kind) if moments is None else moments
+    found = measure_moments(positions, kind) if moments is None else moments
     match kind:
         case "independent":
             return positions + share * found.deviations * normals
@@ -60,14 +63,14 @@ def noisy(positions: Floats, kind: NoiseKind, share: float, normals: Floats, mom
             assert_never(kind)
 
 
-def _measure_moments(positions: Floats, kind: NoiseKind) -> NoiseMoments:
-    """Correlations only where they are used: few complete records have none."""
-    d = positions.shape[1]
-    together = kind in ("correlated", "variance_restoring")
+def measure_moments(positions: Floats, kind: NoiseKind) -> NoiseMoments:
+    """The moments of present values that a kind of noise is made of; the others are NaN. positions: shape (n, d)."""
+    d, together = positions.shape[1], kind in ("correlated", "variance_restoring")
+    unused = np.full(d, np.nan)
     return NoiseMoments(
         compute_standard_deviations(positions),
-        compute_column_means(positions),
-        compute_column_means(positions**2),
+        compute_column_means(positions) if kind == "variance_restoring" else unused,
+        compute_column_means(positions**2) if kind == "multiplicative" else unused,
         compute_correlation(positions) if together else np.full((d, d), np.nan),
     )
 
@@ -85,14 +88,32 @@ def contraction(share: float) -> float:
 
 def compute_column_means(positions: Floats) -> Floats:
     """Shape (d,): the mean of the present values of each attribute; the same to the last bit whatever the order of the rows."""
-    centre: Floats = np.nanmean(np.sort(positions, axis=0), axis=0)
-    return centre
+    ordered, counts = _sort_present(positions)
+    with np.errstate(invalid="ignore"):
+        means: Floats = ordered.sum(axis=0) / counts
+    return means
 
 
 def compute_standard_deviations(positions: Floats) -> Floats:
-    """Shape (d,): the standard deviation (n - 1) of the present values of each attribute."""
-    spread: Floats = np.nanstd(np.sort(positions, axis=0), axis=0, ddof=1)
-    return spread
+    """Shape (d,): the standard deviation (n - 1) of the present values of each attribute; NaN of fewer than two."""
+    ordered, counts = _sort_present(positions)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        ordered -= ordered.sum(axis=0) / counts
+        for column, count in zip(ordered.T, counts, strict=True):
+            column[count:] = 0.0
+        np.square(ordered, out=ordered)
+        variances = np.where(counts > 1, ordered.sum(axis=0) / (counts - 1), np.nan)
+    deviations: Floats = np.sqrt(variances)
+    return deviations
+
+
+def _sort_present(positions: Floats) -> tuple[Floats, Integers]:
+    """Shape (n, d): the present values of each attribute, ascending, then zeros; shape (d,): how many are present."""
+    ordered = np.sort(positions, axis=0)  # NaN comes last
+    counts = len(ordered) - np.isnan(ordered).sum(axis=0)
+    for column, count in zip(ordered.T, counts, strict=True):
+        column[count:] = 0.0
+    return ordered, counts
 
 
 def compute_covariance(positions: Floats) -> Floats:

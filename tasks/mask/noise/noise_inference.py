@@ -214,7 +214,10 @@ def _locate(view: IntruderView, names: tuple[str, ...]) -> tuple[Floats, Floats]
 
 
 def _positions(table: Microdata, view: IntruderView, names: tuple[str, ...]) -> Floats:
-    return np.column_stack([table.positions(view.schema[name]) for name in names])
+    found = np.empty((table.n, len(names)))
+    for j, name in enumerate(names):
+        found[:, j] = table.positions(view.schema[name])
+    return found
 
 
 def _steps(view: IntruderView, names: tuple[str, ...], spec: Noise) -> Floats:
