@@ -93,7 +93,7 @@ def find_precision_grid(source: Microdata, name: str) -> PrecisionGrid:
     if column.type == DATE:
         return PrecisionGrid(1, 1)
     if column.type not in (MOMENT, TIME):
-        return PrecisionGrid(1, 10 ** source_decimals(source.floats(name)))
+        return PrecisionGrid(1, 10 ** source_decimals(source.floats(name, writable=False)))
     stored = to_stored_integers(column.drop_null()).to_numpy()
     step = next(step for step in _STEPS if not (stored % step).any())
     if column.type == MOMENT:

@@ -37,8 +37,11 @@ def refuse_too_large(values: Floats, name: str, location: str) -> None:
 
 def compute_variance(values: Floats) -> float:
     """The variance (n - 1) of the present values; exactly 0 for a constant. The same in any order of the rows."""
-    present, _ = sort_with_order(values[~np.isnan(values)])
-    return float(np.var(present, ddof=1)) if len(present) > 1 and present[0] < present[-1] else 0.0
+    present = _sort_present(values)
+    if len(present) < 2 or present[0] == present[-1]:
+        return 0.0
+    present -= present.sum() / len(present)
+    return float(np.square(present, out=present).sum() / (len(present) - 1))
 
 
 def standardise_values(values: Floats) -> Floats:
@@ -49,9 +52,15 @@ def standardise_values(values: Floats) -> Floats:
     variance = compute_variance(values)
     if variance == 0:
         return np.where(np.isnan(values), np.nan, 0.0)
-    ascending, _ = sort_with_order(values[~np.isnan(values)])
-    scaled: Floats = (values - np.mean(ascending)) / np.sqrt(variance)
+    scaled = values - np.mean(_sort_present(values))
+    scaled /= np.sqrt(variance)
     return scaled
+
+
+def _sort_present(values: Floats) -> Floats:
+    ascending, _ = sort_with_order(values)  # NaN comes last
+    present: Floats = ascending[: len(values) - int(np.count_nonzero(np.isnan(values)))]
+    return present
 
 
 def compute_share_of_unequal_pairs(codes: Floats) -> float:

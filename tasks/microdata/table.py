@@ -80,18 +80,17 @@ class Microdata:
         """Shape (n,): True where the value is missing."""
         return np.asarray(self.column(name).is_null().to_numpy(zero_copy_only=False), dtype=bool)
 
-    def floats(self, name: str) -> Floats:
-        """Shape (n,), a fresh writable array: the numbers of a numeric (or bool) column, NaN where missing.
+    def floats(self, name: str, *, writable: bool = True) -> Floats:
+        """Shape (n,): the numbers of a numeric (or bool) column, NaN where missing.
 
         Dates in days since 1970-01-01, moments in days and their fraction, times in seconds since midnight.
+        writable: a fresh array; else one that may be the column's own memory, and then cannot be written to.
         """
         column = self.column(name)
         cast = pc.cast(to_stored_integers(column) if self.is_calendar(name) else column, pa.float64(), safe=False)
         numbers = cast.to_numpy(zero_copy_only=False)  # with gaps it is fresh
-        values = np.array(numbers, dtype=np.float64, copy=None if cast.null_count else True)
-        if column.type in _UNITS:
-            values /= _UNITS[column.type]
-        return values
+        values = np.array(numbers, dtype=np.float64, copy=True if writable and not cast.null_count else None)
+        return values / _UNITS[column.type] if column.type in _UNITS else values
 
     def positions(self, attribute: Attribute) -> Floats:
         """Shape (n,): where each value stands on a measured or ordinal scale (the number, or the index of the ordered text)."""

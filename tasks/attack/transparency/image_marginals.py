@@ -19,9 +19,9 @@ from tasks.microdata.errors import NotFollowed
 from tasks.microdata.table import Floats, Integers
 
 MANY = 100_000  # distinct records, of which some are looked at before all
-# There are too many pairs where half of the records that are looked at first have eight times as many as a record may have on
-# average, of which one record in eight would be enough; or where those looked at then have four times as many on average.
-_FIRST_LOOK, _FIRST_TIMES = 20, 8
+# There are too many pairs where three of the five records that are looked at first have 32 times as many as a record may have
+# on average, though one record in 32 would be enough; or where those looked at then have four times as many on average.
+_FIRST_LOOK, _FIRST_TIMES = 5, 32
 _SECOND_LOOK, _SECOND_TIMES = 1_000, 4
 TOO_MANY_PAIRS = f"more than {MOST_PAIRS_JOINTLY:,} pairs of records and rows are possible: too many to weigh together"
 _LOST = 30.0  # a row e^-30 times as probable as a record's likeliest is left out
