@@ -65,7 +65,6 @@ class Workspace:
 _WRITTEN = {"space": "any number, which is only written over"}
 
 AttributePair = tuple[Attribute, Attribute]
-Relation = Callable[[Deviations, Deviations], float]
 SelectPresent = Callable[[Floats, Floats, Workspace], Sequence[Floats]]
 
 
@@ -161,7 +160,7 @@ def _rank_present(a: Floats, b: Floats, workspace: Workspace) -> Sequence[Floats
 
 
 def _relate(
-    relation: Relation,
+    relation: Callable[[Deviations, Deviations], float],
     tables: TablePair,
     pairs: list[AttributePair],
     read: Callable[[SortedColumn], Floats] = lambda column: column.values,
