@@ -52,7 +52,7 @@ COMPILING_SECONDS = 40.0  # where no machine code is kept
 INGEST_TEXT = Rate(0.22, 1.0, 70)
 INGEST_TYPED = Rate(0.03, 1.1, 30)
 CLASSIFY = Rate(0.05, 1.1, 30)
-SCORE = Rate(0.5, 1.0, 90)
+SCORE = Rate(0.45, 1.05, 80)
 SCORE_OF_ATTACK = Rate(0.06, 1.1)
 REPORT = Rate(1.5, 0.7, 60)
 
@@ -60,9 +60,9 @@ GROUPS_IN_PARTS = "groups in parts"
 MASKS = {
     "microaggregation": Rate(1.2, 1.6, 100),
     GROUPS_IN_PARTS: Rate(1.3, 1.1, 100),
-    "rank_swapping": Rate(0.3, 1.1, 33),
+    "rank_swapping": Rate(0.1, 1.1, 25),
     "rank_jitter": Rate(0.3, 1.1, 33),
-    "noise": Rate(0.25, 1.15, 62),
+    "noise": Rate(0.1, 1.1, 40),
     "pram": Rate(0.15, 1.0, 100),
 }
 OTHER_MASK = Rate(0.3, 1.1, 60)

@@ -58,14 +58,14 @@ class Workspace:
         return np.empty((2, self.n))
 
     @cached_property
-    def counts(self) -> npt.NDArray[np.int32]:
-        return np.empty(2 * self.n + 1, dtype=np.int32)
+    def twice_ranks(self) -> npt.NDArray[np.int32]:
+        return np.empty(self.n, dtype=np.int32)
 
 
 _WRITTEN = {"space": "any number, which is only written over"}
 
 AttributePair = tuple[Attribute, Attribute]
-SelectPresent = Callable[[Floats, Floats, Workspace], Sequence[Floats]]
+SelectPresent = Callable[[SortedColumn, SortedColumn, Workspace], Sequence[Floats]]
 
 
 def covariance_difference(tables: TablePair) -> Estimate:
@@ -147,16 +147,19 @@ def _select_masked_pairs(tables: TablePair, pairs: Iterator[AttributePair]) -> l
     return [pair for pair in pairs if masked & {one.name for one in pair}]
 
 
-def _select_present(a: Floats, b: Floats, workspace: Workspace) -> Sequence[Floats]:
-    """Both columns over the records where both are present."""
-    both = ~(np.isnan(a) | np.isnan(b))
-    return [_write_chosen(values, both, space) for values, space in zip((a, b), workspace.selected, strict=True)]
+def _select_present(a: SortedColumn, b: SortedColumn, workspace: Workspace) -> Sequence[Floats]:
+    """The values of both columns where both are present."""
+    both = a.present & b.present
+    return [_write_chosen(one.values, both, space) for one, space in zip((a, b), workspace.selected, strict=True)]
 
 
-def _rank_present(a: Floats, b: Floats, workspace: Workspace) -> Sequence[Floats]:
-    """Average ranks among the records where both are present. a, b: the ranks of whole columns, NaN where missing."""
-    both, counts = ~(np.isnan(a) | np.isnan(b)), workspace.counts[: 2 * len(a) + 1]
-    return [_rank_again(ranks, both, counts, space) for ranks, space in zip((a, b), workspace.selected, strict=True)]
+def _rank_present(a: SortedColumn, b: SortedColumn, workspace: Workspace) -> Sequence[Floats]:
+    """Average ranks in both columns among the records where both are present."""
+    both, twice_ranks = a.present & b.present, workspace.twice_ranks[: len(a.values)]
+    return [
+        _rank_chosen(*one.ascending_and_order, both, twice_ranks, space)
+        for one, space in zip((a, b), workspace.selected, strict=True)
+    ]
 
 
 def _relate(
@@ -172,11 +175,11 @@ def _relate(
     workspace, spaces = Workspace(n), np.empty((len(attributes), n))
 
     def relate_in(choose: Callable[[ColumnPair], SortedColumn]) -> list[float]:
-        columns = {one.name: read(choose(tables.pair_columns(one))) for one in attributes}
+        columns = {one.name: choose(tables.pair_columns(one)) for one in attributes}
         complete = {
-            name: Deviations.create_from_values(values, space[: len(values)])
-            for (name, values), space in zip(columns.items(), spaces, strict=True)
-            if not np.isnan(values).any()
+            name: Deviations.create_from_values(read(column), space[: len(column.values)])
+            for (name, column), space in zip(columns.items(), spaces, strict=True)
+            if column.present.all()
         }
 
         def relate_pair(one: str, other: str) -> float:
@@ -218,25 +221,31 @@ def _write_chosen(values: Floats, chosen: Booleans, space: Floats) -> Floats:
     return space[:n]
 
 
-@njit(missing={"ranks": "a missing value, which is not among the chosen", **_WRITTEN}, infinite=_WRITTEN)
-def _rank_again(ranks: Floats, chosen: Booleans, counts: npt.NDArray[np.int32], space: Floats) -> Floats:
-    """Average ranks of some records among themselves, written into `space`.
+@njit(missing=_WRITTEN, infinite={"ascending": "an infinite number, which is only compared with", **_WRITTEN})
+def _rank_chosen(
+    ascending: Floats,
+    order: npt.NDArray[np.int32],
+    chosen: Booleans,
+    twice_ranks: npt.NDArray[np.int32],
+    space: Floats,
+) -> Floats:
+    """Average ranks of some records among themselves, written into `space` by record.
 
-    ranks: shape (n,), average ranks among all. counts: shape (2n + 1,), of any numbers.
+    ascending, order: of the records that have a value, with all chosen ones. chosen, twice_ranks: shape (n,).
     """
-    counts[:] = 0
-    for i in range(len(ranks)):
-        if chosen[i]:
-            counts[np.int64(2 * ranks[i])] += 1
-    below = 0
-    for place in range(len(counts)):
-        here = counts[place]
-        counts[place] = 2 * below + here + 1  # twice the average rank of those at this place
-        below += here
+    begin, below = 0, 0
+    while begin < len(ascending):
+        end, equal = begin, 0
+        while end < len(ascending) and ascending[end] == ascending[begin]:
+            equal += chosen[order[end]]
+            end += 1
+        for at in range(begin, end):
+            twice_ranks[order[at]] = 2 * below + equal + 1
+        begin, below = end, below + equal
     n = 0
-    for i in range(len(ranks)):
+    for i in range(len(chosen)):
         if chosen[i]:
-            space[n] = counts[np.int64(2 * ranks[i])] / 2
+            space[n] = twice_ranks[i] / 2
             n += 1
     return space[:n]
 
