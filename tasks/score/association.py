@@ -58,6 +58,10 @@ class Workspace:
         return np.empty((2, self.n))
 
     @cached_property
+    def in_order(self) -> Booleans:
+        return np.empty(self.n, dtype=bool)
+
+    @cached_property
     def twice_ranks(self) -> npt.NDArray[np.int32]:
         return np.empty(self.n, dtype=np.int32)
 
@@ -155,9 +159,9 @@ def _select_present(a: SortedColumn, b: SortedColumn, workspace: Workspace) -> S
 
 def _rank_present(a: SortedColumn, b: SortedColumn, workspace: Workspace) -> Sequence[Floats]:
     """Average ranks in both columns among the records where both are present."""
-    both, twice_ranks = a.present & b.present, workspace.twice_ranks[: len(a.values)]
+    both = a.present & b.present
     return [
-        _rank_chosen(*one.ascending_and_order, both, twice_ranks, space)
+        _rank_chosen(*one.ascending_and_order, both, workspace.in_order, workspace.twice_ranks, space)
         for one, space in zip((a, b), workspace.selected, strict=True)
     ]
 
@@ -226,18 +230,22 @@ def _rank_chosen(
     ascending: Floats,
     order: npt.NDArray[np.int32],
     chosen: Booleans,
+    in_order: Booleans,
     twice_ranks: npt.NDArray[np.int32],
     space: Floats,
 ) -> Floats:
     """Average ranks of some records among themselves, written into `space` by record.
 
-    ascending, order: of the records that have a value, with all chosen ones. chosen, twice_ranks: shape (n,).
+    ascending, order: of the records that have a value, with all chosen ones. chosen: shape (n,). in_order, twice_ranks: room
+    for n of each.
     """
+    for place in range(len(order)):  # by itself: so the processor fetches from many far places at once
+        in_order[place] = chosen[order[place]]
     begin, below = 0, 0
     while begin < len(ascending):
         end, equal = begin, 0
         while end < len(ascending) and ascending[end] == ascending[begin]:
-            equal += chosen[order[end]]
+            equal += in_order[end]
             end += 1
         for at in range(begin, end):
             twice_ranks[order[at]] = 2 * below + equal + 1
