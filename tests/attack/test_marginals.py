@@ -134,6 +134,16 @@ def test_equal_records_and_rows_count_as_often_as_they_occur(seed):
     np.testing.assert_allclose(some.sum(axis=0), np.ones(6), atol=1e-3)
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("faint", [1.0, 1e-200])
+def test_a_row_that_only_records_that_are_not_released_could_be(faint):
+    """Two records of one kind, and none of the other: the second row is like the other kind alone."""
+    pairs = WeighedPairs(np.array([0, 1, 2]), np.array([0, 1]), np.array([1.0, faint]))
+    found = compute_pair_marginals(pairs, np.array([2, 0]), np.array([1, 1]), 2)
+    assert found[0] == 1
+    assert np.isfinite(found).all()
+
+
 def test_factors_of_records_and_of_rows_change_nothing():
     rng = np.random.default_rng(5)
     table = np.exp(2 * rng.normal(size=(30, 30)))

@@ -56,7 +56,8 @@ def compute_pair_marginals(pairs: WeighedPairs, own_counts: Integers, shown_coun
     weight times what the row says; so does a row. A pair's odds are its weight times what both tell it. `ROUNDS` of them at
     most; the probabilities of a record are made to add up to 1.
 
-    own_counts, shown_counts: shapes (r,), (c,): how many records and rows there are of each kind. n_common: at least 1.
+    own_counts, shown_counts: shapes (r,), (c,): how many records and rows there are of each kind; 0 of records that are
+    known not to be released. n_common: at least 1.
     Returns probabilities that, times the counts, add up over the rows to that of the record having a row (all: 1).
     Exact where the possible pairs make no circles, and where all weigh the same; else the Bethe approximation of the permanent:
     where only two or three records are in question the likelier assignment is made too sure; in files of tens and hundreds
@@ -75,7 +76,8 @@ def compute_pair_marginals(pairs: WeighedPairs, own_counts: Integers, shown_coun
         if moved <= SETTLED:
             break
     product = message * weight
-    odds = product / np.maximum(total[whole.rows] - product, _LEAST * total[whole.rows])
+    rest = np.maximum(total[whole.rows] - product, _LEAST * total[whole.rows])
+    odds = np.minimum(product / np.maximum(rest, _NOTHING), 1 / _NOTHING)
     chance = odds / (1 + odds)
     chance /= np.maximum(np.bincount(whole.records, chance * rows[whole.rows], len(records)), _NOTHING)[whole.records]
     real = (whole.records < len(own_counts)) & (whole.rows < len(shown_counts))
@@ -132,7 +134,8 @@ def _update_messages(
     for i in range(len(records)):
         own, begin = 0.0, starts[i]
         for e in range(begin, starts[i + 1]):
-            worth[e - begin] = weight[e] / max(total[rows[e]] - weight[e] * message[e], _LEAST * total[rows[e]])
+            rest = max(total[rows[e]] - weight[e] * message[e], _LEAST * total[rows[e]])
+            worth[e - begin] = weight[e] / max(rest, _NOTHING)  # of a row that only records of a count of 0 could be, none
             own += sizes[rows[e]] * worth[e - begin]
         for e in range(begin, starts[i + 1]):
             new = min(max(1 / max(own - worth[e - begin], _LEAST * own, _NOTHING), 1 / _MOST), _MOST)
