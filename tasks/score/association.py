@@ -41,7 +41,7 @@ class Deviations:
 
     @classmethod
     def create_from_values(cls, values: Floats, space: Floats) -> Deviations:
-        """space: shape (n,), takes the deviations; it may be `values`."""
+        """space: shape (n,), takes the deviations; it may be `values`, which are lost then."""
         if len(values):
             np.subtract(values, values[0] if values.min() == values.max() else values.mean(), out=space)
         return cls(space, _covariance(space, space))
@@ -66,7 +66,7 @@ class Workspace:
         return np.empty(self.n, dtype=np.int32)
 
 
-_WRITTEN = {"space": "any number, which is only written over"}
+_WRITTEN_OVER = {"space": "any number, which is only written over"}
 
 AttributePair = tuple[Attribute, Attribute]
 SelectPresent = Callable[[SortedColumn, SortedColumn, Workspace], Sequence[Floats]]
@@ -213,8 +213,8 @@ def _correlate(a: Deviations, b: Deviations) -> float:
 
 
 @njit(
-    missing={"values": "a missing value, which is not among the chosen", **_WRITTEN},
-    infinite={"values": "any number, which is only copied", **_WRITTEN},
+    missing={"values": "a missing value, which is not among the chosen", **_WRITTEN_OVER},
+    infinite={"values": "any number, which is only copied", **_WRITTEN_OVER},
 )
 def _write_chosen(values: Floats, chosen: Booleans, space: Floats) -> Floats:
     n = 0
@@ -225,7 +225,7 @@ def _write_chosen(values: Floats, chosen: Booleans, space: Floats) -> Floats:
     return space[:n]
 
 
-@njit(missing=_WRITTEN, infinite={"ascending": "an infinite number, which is only compared with", **_WRITTEN})
+@njit(missing=_WRITTEN_OVER, infinite={"ascending": "an infinite number, which is only compared with", **_WRITTEN_OVER})
 def _rank_chosen(
     ascending: Floats,
     order: npt.NDArray[np.int32],

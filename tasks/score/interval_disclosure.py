@@ -245,7 +245,7 @@ class LookedUpValues:
         return hits, int(pairs) / len(self.ranked) ** 2
 
     def spread(self, hits: Booleans) -> Booleans:
-        """Shape (n,): the hits by record; nothing is disclosed of those whose masked value is missing."""
+        """Shape (n,): the hits by record, where all have an original value; of a missing masked value nothing is disclosed."""
         found = np.zeros(len(self.ranked), dtype=bool)
         found[self.rows] = hits
         return found
@@ -260,10 +260,11 @@ def _look_up_rows(values: Floats, rows: npt.NDArray[np.int32], found: Floats) ->
         found[i] = values[rows[i]]
 
 
-_NOTHING = {"own": "a missing value: of its record nothing is disclosed"}
+_COMPARED = "an infinite number, which is only compared with"
+_OWN_MISSING = {"own": "a missing value: of its record nothing is disclosed"}
 
 
-@njit(missing=_NOTHING, infinite=dict.fromkeys(("ranked", "own"), "an infinite number, which is only compared with"))
+@njit(missing=_OWN_MISSING, infinite=dict.fromkeys(("ranked", "own"), _COMPARED))
 def _look_within_ranks(
     ranked: Floats,
     begins: npt.NDArray[np.int32],
@@ -294,7 +295,7 @@ def _look_within_ranks(
     return pairs
 
 
-@njit(missing=_NOTHING, infinite=dict.fromkeys(("ranked", "own", "masked"), "an infinite number, which is only compared with"))
+@njit(missing=_OWN_MISSING, infinite=dict.fromkeys(("ranked", "own", "masked"), _COMPARED))
 def _look_within(ranked: Floats, own: Floats, masked: Floats, reach: float, hits: Booleans) -> int:
     """Finds whose own value is at most `reach` away from the masked one. ranked, masked: ascending.
 

@@ -100,7 +100,10 @@ def _write_average_ranks(ascending: Floats, order: npt.NDArray[np.int32], ranks:
 
 @njit(infinite=dict.fromkeys(("ascending", "asked"), _COMPARED))
 def look_up_places(ascending: Floats, asked: Floats, below: npt.NDArray[np.int32], up_to: npt.NDArray[np.int32]) -> None:
-    """Write how many of some ascending numbers are below each of other ascending numbers, and how many are not above it."""
+    """Write how many of n ascending numbers are below each of m other ascending numbers, and how many are not above it.
+
+    below, up_to: shape (m,). Cost: O(n + m).
+    """
     begin, end, n = 0, 0, len(ascending)
     for i in range(len(asked)):
         while begin < n and ascending[begin] < asked[i]:

@@ -274,6 +274,7 @@ def test_days_move_by_days():
         ({"a": [3.0, np.inf, 1.0]}, "independent", 10.0, "infinite-value", "masking[0].attributes: a"),
         ({"a": [True, False]}, "independent", 10.0, "wrong-scale", "masking[0].attributes: a"),
         ({"a": [1, 2, 3]}, "correlated", 9.9, "noise-under-grid", "masking[0].sd_percent"),
+        ({"a": [1e-300, 2e-300, 3e-300]}, "independent", 30.0, "noise-under-grid", "masking[0].sd_percent"),
         ({"a": [1, None, 2], "b": [None, 1, 2]}, "correlated", 50.0, "unknown-correlations", "masking[0].attributes"),
         ({"a": [1, 1, 2], "b": [5, 6, None]}, "variance_restoring", 50.0, "unknown-correlations", "masking[0].attributes"),
         ({"a": [1e308, -1e308, 0.0]}, "independent", 50.0, "infinite-value", "masking[0].attributes: a"),

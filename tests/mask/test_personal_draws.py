@@ -184,6 +184,15 @@ def test_other_parameters_than_those_of_the_first_release_are_refused():
     assert refused.value.code == "no-key"
 
 
+@pytest.mark.parametrize("kind", ["correlated", "variance_restoring"])
+def test_correlations_that_no_record_shows_are_refused(kind):
+    apart = Microdata.from_columns({"id": list("abcde"), "x": [1.0, 2.5, 7.0, None, None], "y": [None, None, None, 3.0, 8.5]})
+    with pytest.raises(InputError) as refused:
+        release(apart, NUMBERS, noise_of(kind))
+    assert refused.value.code == "unknown-correlations"
+    assert refused.value.where == "masking[0].attributes"
+
+
 def test_a_step_beside_a_draw_per_person():
     rounding = Noise(method="noise", attributes=("x",), kind="independent", sd_percent=10.0)
     with pytest.raises(InputError) as refused:

@@ -14,7 +14,7 @@ from tasks.mask.fitting import extract_varying_positions
 from tasks.mask.intruder_belief import Belief, DiscreteLikelihood
 from tasks.mask.mask_text import MaskText
 from tasks.mask.noise.noise_bounds import move_bounds_by_noise, spread_ranks_by_noise
-from tasks.mask.noise.noise_distribution import NoiseKind, NoiseMoments, contraction, measure_moments, noisy
+from tasks.mask.noise.noise_distribution import NoiseKind, contraction, measure_moments, noisy
 from tasks.mask.noise.noise_inference import infer
 from tasks.mask.noise.noise_law import PersonalNoise
 from tasks.mask.personal_draws import describe_personal_draws, draw_personal_normals, list_persons, list_values
@@ -180,9 +180,9 @@ def add_noise(site: MaskContext, spec: Noise) -> Microdata:
     for j, name in enumerate(names):
         positions[:, j] = _positions(site, name, spec)
     with np.errstate(over="ignore", invalid="ignore"):
-        measured = measure_moments(positions, spec.kind)
-        _refuse_unfit_moments(site, spec, measured)
+        measured = measure_moments(positions, spec.kind if spec.personal is None else "independent")
         moments = measured if spec.personal is None else spec.personal.moments
+        _refuse_unfit_moments(site, spec, measured.deviations, moments.correlation)
         masked = noisy(positions, spec.kind, spec.share, _draw_normals(site, spec, positions), moments)
     for j, name in enumerate(names):
         grid = site.precision[name] if spec.personal is None else spec.personal.get_grid(j)
@@ -218,13 +218,15 @@ def _positions(site: MaskContext, name: str, spec: Noise) -> Floats:
     return positions
 
 
-def _refuse_unfit_moments(site: MaskContext, spec: Noise, moments: NoiseMoments) -> None:
-    for name, spread in zip(spec.target_attributes, moments.deviations.tolist(), strict=True):
+def _refuse_unfit_moments(site: MaskContext, spec: Noise, deviations: Floats, correlation: Floats) -> None:
+    """deviations: of the columns as they are. correlation: of the law, which may be that of an earlier release."""
+    for name, spread in zip(spec.target_attributes, deviations.tolist(), strict=True):
         step = grid_step(site.precision[name])
         if spread * spec.share < LEAST_STEPS * step:
-            raise _create_noise_under_grid_error(name, 100 * LEAST_STEPS * step / spread, spec, site.where)
+            least_percent = 100 * LEAST_STEPS * step / spread if spread > 0 else np.inf
+            raise _create_noise_under_grid_error(name, least_percent, spec, site.where)
     is_made_together = spec.kind in ("correlated", "variance_restoring") and len(spec.target_attributes) > 1
-    if is_made_together and spec.personal is None and np.isnan(moments.correlation).any():
+    if is_made_together and np.isnan(correlation).any():
         what = "the correlations are not known: the records that have all of the attributes are fewer than two, or agree"
         allowed = "attributes that differ among the records that have all of them"
         remedy = "mask fewer attributes together, or take `kind: independent`"
