@@ -37,21 +37,23 @@ def sort_with_order(values: NumberArray) -> tuple[NumberArray, Rows]:
     return bits.view(values.dtype), order
 
 
-def look_up_in_order(ascending: NumberArray, asked: NumberArray, side: Literal["left", "right"]) -> npt.NDArray[np.int64]:
-    """Shape (n,): `np.searchsorted` of n ascending numbers in m ascending numbers.
+def look_up_in_order(
+    ascending: NumberArray, asked: NumberArray, side: Literal["left", "right"], kind: type[np.integer] = np.int64
+) -> npt.NDArray[Any]:
+    """Shape (n,): `np.searchsorted` of n ascending numbers in m ascending numbers, as whole numbers of this kind.
 
     Cost: O(n + m), 0.04 to 0.13 s for 10,000,000 of each.
     """
     is_plain = ascending.dtype == asked.dtype and asked.dtype in (np.float64, np.int64)
     if min(len(ascending), len(asked)) < FEWEST or not is_plain or np.isnan(ascending[-1]) or np.isnan(asked[-1]):
-        return np.searchsorted(ascending, asked, side=side)
-    found = np.empty(len(asked), dtype=np.int64)
+        return np.searchsorted(ascending, asked, side=side).astype(kind, copy=False)
+    found = np.empty(len(asked), dtype=kind)
     _walk_both(ascending, asked, side == "right", found)
     return found
 
 
 @njit(infinite=dict.fromkeys(("ascending", "asked"), "an infinite number, which is only compared with"))
-def _walk_both(ascending: NumberArray, asked: NumberArray, counts_equal: bool, found: npt.NDArray[np.int64]) -> None:
+def _walk_both(ascending: NumberArray, asked: NumberArray, counts_equal: bool, found: npt.NDArray[Any]) -> None:
     n, m = 0, len(ascending)
     for i in range(len(asked)):
         while n < m and (ascending[n] < asked[i] or (counts_equal and ascending[n] == asked[i])):

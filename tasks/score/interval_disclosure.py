@@ -20,7 +20,7 @@ from tasks.microdata.suggestion import did_you_mean
 from tasks.microdata.table import Booleans, Floats
 from tasks.score.measure import Measure
 from tasks.score.measures.disclosure import RANK_INTERVAL_DISCLOSURE, SAME_VALUE_DISCLOSURE, SD_INTERVAL_DISCLOSURE
-from tasks.score.sorted_columns import ColumnPair, SortedColumn, look_up_places
+from tasks.score.sorted_columns import COMPARED, ColumnPair, SortedColumn, find_places
 from tasks.score.table_pair import RowwiseTablePair
 
 SCALES = (Scale.NUMERIC, Scale.DATE, Scale.TIME, Scale.ORDINAL)
@@ -232,8 +232,7 @@ class LookedUpValues:
         """Shape (m,): which records rank intervals disclose, and the share of all pairs that they would."""
         n = len(self.ranked)
         window = int(Fraction(str(p_percent)) * n // 200)
-        begins, ends = (np.empty(n, dtype=np.int32) for _ in range(2))
-        look_up_places(self.ranked, self.ranked, begins, ends)
+        begins, ends = find_places(self.ranked, self.ranked)
         hits = np.zeros(len(self.own), dtype=bool)
         pairs = _look_within_ranks(self.ranked, begins, ends, self.own, self.below, self.up_to, window, hits)
         return hits, int(pairs) / n**2
@@ -260,11 +259,10 @@ def _look_up_rows(values: Floats, rows: npt.NDArray[np.int32], found: Floats) ->
         found[i] = values[rows[i]]
 
 
-_COMPARED = "an infinite number, which is only compared with"
 _OWN_MISSING = {"own": "a missing value: of its record nothing is disclosed"}
 
 
-@njit(missing=_OWN_MISSING, infinite=dict.fromkeys(("ranked", "own"), _COMPARED))
+@njit(missing=_OWN_MISSING, infinite=dict.fromkeys(("ranked", "own"), COMPARED))
 def _look_within_ranks(
     ranked: Floats,
     begins: npt.NDArray[np.int32],
@@ -295,7 +293,7 @@ def _look_within_ranks(
     return pairs
 
 
-@njit(missing=_OWN_MISSING, infinite=dict.fromkeys(("ranked", "own", "masked"), _COMPARED))
+@njit(missing=_OWN_MISSING, infinite=dict.fromkeys(("ranked", "own", "masked"), COMPARED))
 def _look_within(ranked: Floats, own: Floats, masked: Floats, reach: float, hits: Booleans) -> int:
     """Finds whose own value is at most `reach` away from the masked one. ranked, masked: ascending.
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from tasks.microdata.compiled import njit
 from tasks.microdata.table import Booleans, Floats
-from tasks.microdata.value_order import sort_with_order
+from tasks.microdata.value_order import look_up_in_order, sort_with_order
 
 
 @dataclass(frozen=True)
@@ -68,9 +68,7 @@ class ColumnPair:
     @cached_property
     def places(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
         """For each of `masked.ascending`: how many originals are below it, and how many are not above it."""
-        below, up_to = (np.empty(self.masked.n_present, dtype=np.int32) for _ in range(2))
-        look_up_places(self.original.ascending, self.masked.ascending, below, up_to)
-        return below, up_to
+        return find_places(self.original.ascending, self.masked.ascending)
 
     @cached_property
     def has_negative_zeros(self) -> bool:
@@ -83,10 +81,15 @@ class ColumnPair:
         return float(_find_largest_distance(before.ascending, after.ascending, *sizes))
 
 
-_COMPARED = "an infinite number, which is only compared with"
+def find_places(ascending: Floats, asked: Floats) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+    """Shape (m,) each: how many of n ascending numbers are below each of m ascending numbers, and how many are not above it."""
+    return look_up_in_order(ascending, asked, "left", np.int32), look_up_in_order(ascending, asked, "right", np.int32)
 
 
-@njit(infinite={"ascending": _COMPARED}, missing={"ranks": "a missing value, which is written over"})
+COMPARED = "an infinite number, which is only compared with"
+
+
+@njit(infinite={"ascending": COMPARED}, missing={"ranks": "a missing value, which is written over"})
 def _write_average_ranks(ascending: Floats, order: npt.NDArray[np.int32], ranks: Floats) -> None:
     begin, n = 0, len(ascending)
     while begin < n:
@@ -98,24 +101,12 @@ def _write_average_ranks(ascending: Floats, order: npt.NDArray[np.int32], ranks:
         begin = end
 
 
-@njit(infinite=dict.fromkeys(("ascending", "asked"), _COMPARED))
-def look_up_places(ascending: Floats, asked: Floats, below: npt.NDArray[np.int32], up_to: npt.NDArray[np.int32]) -> None:
-    """Write how many of n ascending numbers are below each of m other ascending numbers, and how many are not above it.
-
-    below, up_to: shape (m,). Cost: O(n + m).
-    """
-    begin, end, n = 0, 0, len(ascending)
-    for i in range(len(asked)):
-        while begin < n and ascending[begin] < asked[i]:
-            begin += 1
-        while end < n and ascending[end] <= asked[i]:
-            end += 1
-        below[i], up_to[i] = begin, end
-
-
-@njit(infinite=dict.fromkeys(("before", "after"), _COMPARED))
+@njit(infinite=dict.fromkeys(("before", "after"), COMPARED))
 def _find_largest_distance(before: Floats, after: Floats, n_before: int, n_after: int) -> float:
-    """before, after: shapes (n,), (m,), the cells of each table that are there, ascending; the others are below them."""
+    """before, after: the cells of each table that are there, ascending; the others are below them.
+
+    n_before, n_after: how many cells each table has, with those that are missing.
+    """
     gaps_before, gaps_after, i, j = n_before - len(before), n_after - len(after), 0, 0
     largest = abs(gaps_before / n_before - gaps_after / n_after)
     while i < len(before) or j < len(after):

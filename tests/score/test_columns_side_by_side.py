@@ -25,7 +25,7 @@ from tasks.score.interval_disclosure import (
     same_value_disclosure,
     sd_interval_disclosure,
 )
-from tasks.score.sorted_columns import ColumnPair, SortedColumn, look_up_places
+from tasks.score.sorted_columns import ColumnPair, SortedColumn, find_places
 from tasks.score.subgroups import HIGHEST, LOWEST, TAIL, WIDEST_TAIL, find_subgroups
 from tasks.score.table_pair import RowwiseTablePair, TablePair
 
@@ -48,8 +48,7 @@ def steps_on(names):
 @given(st.lists(NUMBERS, max_size=15), st.lists(NUMBERS, max_size=15))
 def test_places_are_those_of_searchsorted(numbers, others):
     ascending, asked = np.sort(np.array(numbers)), np.sort(np.array(others))
-    below, up_to = (np.full(len(asked), -1, dtype=np.int32) for _ in range(2))
-    look_up_places(ascending, asked, below, up_to)
+    below, up_to = find_places(ascending, asked)
     np.testing.assert_array_equal(below, np.searchsorted(ascending, asked, "left"))
     np.testing.assert_array_equal(up_to, np.searchsorted(ascending, asked, "right"))
 

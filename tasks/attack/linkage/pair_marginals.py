@@ -135,7 +135,7 @@ def _update_messages(
         own, begin = 0.0, starts[i]
         for e in range(begin, starts[i + 1]):
             rest = max(total[rows[e]] - weight[e] * message[e], _LEAST * total[rows[e]])
-            worth[e - begin] = weight[e] / max(rest, _NOTHING)  # of a row that only records of a count of 0 could be, none
+            worth[e - begin] = weight[e] / max(rest, _NOTHING)  # 0 of a row that only records with a count of 0 could be
             own += sizes[rows[e]] * worth[e - begin]
         for e in range(begin, starts[i + 1]):
             new = min(max(1 / max(own - worth[e - begin], _LEAST * own, _NOTHING), 1 / _MOST), _MOST)

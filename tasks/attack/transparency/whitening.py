@@ -34,7 +34,7 @@ def whiten_positions(part: GaussianLikelihood) -> tuple[Floats, Floats]:
     for kind, first in zip(*np.unique(kinds, return_index=True), strict=True):
         columns, rows = np.flatnonzero(present[first]), np.flatnonzero(kinds == kind)
         own = values[np.ix_(rows, columns)]
-        values[rows] = 0.0  # where they stood; from here on it is their coordinates, as large tables fill the memory
+        values[rows] = 0.0  # their coordinates take the place of their positions: large tables fill the memory
         if len(columns) and covariance_of[first] >= 0:
             own -= own.mean(axis=0)
             covariance = part.covariance[covariance_of[first]][np.ix_(columns, columns)]

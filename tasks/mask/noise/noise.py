@@ -14,7 +14,7 @@ from tasks.mask.fitting import extract_varying_positions
 from tasks.mask.intruder_belief import Belief, DiscreteLikelihood
 from tasks.mask.mask_text import MaskText
 from tasks.mask.noise.noise_bounds import move_bounds_by_noise, spread_ranks_by_noise
-from tasks.mask.noise.noise_distribution import NoiseKind, contraction, measure_moments, noisy
+from tasks.mask.noise.noise_distribution import CORRELATED_KINDS, NoiseKind, contraction, measure_moments, noisy
 from tasks.mask.noise.noise_inference import infer
 from tasks.mask.noise.noise_law import PersonalNoise
 from tasks.mask.personal_draws import describe_personal_draws, draw_personal_normals, list_persons, list_values
@@ -196,7 +196,7 @@ def _draw_normals(site: MaskContext, spec: Noise, positions: Floats) -> Floats:
     if law is None or site.secret is None:  # a release of its own, or somebody who simulates the law
         return site.draw().standard_normal(positions.shape)
     columns, persons = [site.data.column(name) for name in names], list_persons(site.source, law.key)
-    together = spec.kind in ("correlated", "variance_restoring")
+    together = spec.kind in CORRELATED_KINDS
     normals = np.empty_like(positions)
     for j, name in enumerate(names):
         purpose = ("noise", *names, str(j)) if together else ("noise", name)
@@ -225,8 +225,7 @@ def _refuse_unfit_moments(site: MaskContext, spec: Noise, deviations: Floats, co
         if spread * spec.share < LEAST_STEPS * step:
             least_percent = 100 * LEAST_STEPS * step / spread if spread > 0 else np.inf
             raise _create_noise_under_grid_error(name, least_percent, spec, site.where)
-    is_made_together = spec.kind in ("correlated", "variance_restoring") and len(spec.target_attributes) > 1
-    if is_made_together and np.isnan(correlation).any():
+    if spec.kind in CORRELATED_KINDS and len(spec.target_attributes) > 1 and np.isnan(correlation).any():
         what = "the correlations are not known: the records that have all of the attributes are fewer than two, or agree"
         allowed = "attributes that differ among the records that have all of them"
         remedy = "mask fewer attributes together, or take `kind: independent`"

@@ -10,6 +10,7 @@ import numpy as np
 from tasks.microdata.table import Floats, Integers
 
 NoiseKind = Literal["independent", "correlated", "variance_restoring", "multiplicative"]
+CORRELATED_KINDS = ("correlated", "variance_restoring")  # whose noise is drawn for all attributes together
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +66,13 @@ def noisy(positions: Floats, kind: NoiseKind, share: float, normals: Floats, mom
 
 def measure_moments(positions: Floats, kind: NoiseKind) -> NoiseMoments:
     """The moments of present values that a kind of noise is made of; the others are NaN. positions: shape (n, d)."""
-    d, together = positions.shape[1], kind in ("correlated", "variance_restoring")
+    d = positions.shape[1]
     unused = np.full(d, np.nan)
     return NoiseMoments(
         compute_standard_deviations(positions),
         compute_column_means(positions) if kind == "variance_restoring" else unused,
         compute_column_means(positions**2) if kind == "multiplicative" else unused,
-        compute_correlation(positions) if together else np.full((d, d), np.nan),
+        compute_correlation(positions) if kind in CORRELATED_KINDS else np.full((d, d), np.nan),
     )
 
 
