@@ -54,14 +54,15 @@ def _count_further_digits(magnitude: npt.NDArray[np.uint64]) -> int:
 
 def _has_odd_beginning(cells: pa.Array) -> bool:
     """Does a cell begin with a plus sign, or a zero before another digit? No present cell is empty; null ones are."""
-    letters = np.append(_get_bytes(cells), np.zeros(3, dtype=np.uint8))  # no digits, so that the last cells can be looked into
-    offsets = _get_offsets(cells)
+    letters, offsets = _get_bytes(cells), _get_offsets(cells)
     begins = offsets[:-1] - offsets[0]
-    first = letters[begins]
+    first = letters[np.minimum(begins, len(letters) - 1)] if len(letters) else letters
     if first.min(initial=_NINE) > _ZERO:  # digits, which no zero or sign comes before
         return False
-    lengths, signed = np.diff(offsets), first == _MINUS
-    zero, following = letters[begins + signed] == _ZERO, letters[begins + signed + 1]
+    odd = np.flatnonzero(first <= _ZERO)
+    begins, lengths, first = begins[odd], np.diff(offsets)[odd], first[odd]
+    signed, last = first == _MINUS, len(letters) - 1
+    zero, following = letters[np.minimum(begins + signed, last)] == _ZERO, letters[np.minimum(begins + signed + 1, last)]
     digits_after_zero = zero & (lengths > 1 + signed) & (following >= _ZERO) & (following <= _NINE)
     return bool(((first == _PLUS) | digits_after_zero).any())
 
