@@ -120,7 +120,7 @@ def encode_column(column: pa.ChunkedArray) -> Ranks:
     if not pa.types.is_integer(column.type) and not pa.types.is_floating(column.type):
         return _encode_by_dictionary(column)
     numbers = _join_numbers(column.drop_null() if column.null_count else column)
-    if pa.types.is_floating(column.type) and (_has_both_zeros(numbers) or not _differ_mostly(numbers)):
+    if pa.types.is_floating(column.type) and (has_both_zeros(numbers) or not _differ_mostly(numbers)):
         return _encode_by_dictionary(column)
     ranks, _ = rank_values(numbers)
     if not column.null_count:
@@ -163,6 +163,7 @@ def _differ_mostly(values: NumberArray) -> bool:
     return 2 * int(np.count_nonzero(some[1:] != some[:-1])) > len(some)
 
 
-def _has_both_zeros(numbers: NumberArray) -> bool:
+def has_both_zeros(numbers: NumberArray) -> bool:
+    """Are there 0.0 and -0.0 among the numbers?"""
     zeros = numbers[numbers == 0]
     return bool(len(zeros)) and bool(np.signbit(zeros).any()) and not bool(np.signbit(zeros).all())

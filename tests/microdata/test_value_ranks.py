@@ -120,8 +120,24 @@ def test_classes_are_the_groups_of_pandas(columns):
 def test_columns_that_tell_nothing_more_are_passed_over_and_change_no_code():
     means = np.repeat([3.0, 1.0, 2.0, 0.0], 3)
     zeros = np.where(np.arange(12) == 4, -0.0, 0.0)  # tells one row from the others of its group
-    columns = {"mean": means, "same": means * 2, "zero": zeros, "text": np.repeat(["a", "b"], 6)}
-    for names in (("mean", "same"), ("text", "mean", "same"), ("mean", "same", "text"), ("mean", "zero", "same")):
+    first_alone = np.array([0.0, *range(1, 10), 10.0, 10.0])  # of the last two rows -0.0 stands first, of the column 0.0
+    signs = np.array([0.0] * 10 + [-0.0, 0.0])
+    columns = {
+        "mean": means,
+        "same": means * 2,
+        "zero": zeros,
+        "text": np.repeat(["a", "b"], 6),
+        "alone": first_alone,
+        "signs": signs,
+    }
+    groups = (
+        ("mean", "same"),
+        ("text", "mean", "same"),
+        ("mean", "same", "text"),
+        ("mean", "zero", "same"),
+        ("alone", "signs"),
+    )
+    for names in groups:
         table = Microdata.from_columns({name: columns[name] for name in names})
         ordered = [tuple(row) for row in zip(*(look_up(table.column(name))[0] for name in names), strict=True)]
         assert row_codes(table, names).tolist() == [sorted(set(ordered)).index(row) for row in ordered]
