@@ -155,7 +155,8 @@ def _find_attack_rate(attack: Attack, steps: Sequence[Masking | Mechanism], rows
     steps = select_costly_steps(steps, rows)
     weighed = f"{attack.method}:{getattr(attack, 'matching', '')}"
     known: Mapping[str, Rate] = rates.ATTACKS.get(weighed) or rates.ATTACKS.get(attack.method) or rates.ATTACKS[""]
-    found = [known[step.method] for step in steps if step.method in known] or [known[""]]
+    methods = {step.method for step in steps}
+    found = [rate for names, rate in known.items() if names and methods.issuperset(names.split(" and "))] or [known[""]]
     return max(found, key=lambda rate: rate.compute_seconds(rates.ROWS, rates.COLUMNS, rates.TARGETS))
 
 

@@ -86,6 +86,16 @@ def test_beside_groups_the_law_of_noise_costs_a_large_table_no_more(tmp_path):
     assert find_seconds(30_001) < find_seconds(30_000)
 
 
+def test_categories_randomised_beside_swaps_cost_the_transparency_attack_more_than_both_alone(tmp_path):
+    pram = [{"method": "pram", "attributes": ["vote"], "retention": 0.8}]
+    costs = []
+    for i, steps in enumerate((SWAP, pram, SWAP + pram)):
+        release = load_release(write_release(tmp_path / str(i), {"masking": steps}))
+        stages = {stage.name: stage.seconds for stage in estimate_run(release, size_of(100_000), (3,)).stages}
+        costs.append(stages["attack (transparency)"])
+    assert costs[2] > costs[0] + costs[1]
+
+
 def test_the_intruders_are_judged_by_what_the_release_file_declares():
     release = load_release(ANES96)
     keys, opinions = 4, 6
