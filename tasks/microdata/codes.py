@@ -22,9 +22,9 @@ _SPREAD = 4  # times as many numbers as rows are counted one by one; of more the
 def row_codes(data: Microdata, names: tuple[str, ...]) -> Integers:
     """Shape (n,): equal numbers for rows that are equal in all of `names`; a missing value equals a missing value.
 
-    Numbers 0..c-1 in the order of the rows. Where a column of many values tells the rows apart, columns after it are not read;
-    where it tells most of them apart, only the others are. Where it makes classes in each of which a later column is constant,
-    as means of groups are, that column is not ranked.
+    Numbers 0..c-1 in the order of the rows. Where columns of many values tell all rows apart, those after them are not read;
+    where they tell most apart, those after them are ranked for the other rows alone. A column that is constant in each class
+    so far, as means of groups are, is not ranked.
     """
     classes, waiting, n_classes = np.zeros(data.n, dtype=np.int64), list[Integers](), 1
     for name in names if data.n else ():
@@ -32,7 +32,8 @@ def row_codes(data: Microdata, names: tuple[str, ...]) -> Integers:
         if n_classes > data.n // _MANY:
             if n_classes == data.n:
                 break
-            classes, n_classes = _refine_shared(classes, n_classes, partial(_rank_column, column))
+            if not _is_constant_within(column, classes):
+                classes, n_classes = _refine_shared(classes, n_classes, partial(_rank_some, column))
             continue
         waiting.append(encode_jointly(column)[0])
         if waiting[-1].max() > data.n // _MANY:
@@ -85,14 +86,14 @@ def code_rows(columns: Iterable[Floats], n: int) -> Integers:
             codes, n_classes = rank_values(column)
         elif n_classes <= n // _MANY:
             codes, n_classes = _refine(codes, n_classes, column)
-        else:
-            codes, n_classes = _refine_shared(codes, n_classes, partial(_rank_numbers, column))
+        elif not _is_same_within(column, codes):
+            codes, n_classes = _refine_shared(codes, n_classes, partial(_rank_some_numbers, column))
     return codes
 
 
 def find_first_rows(codes: Integers) -> Integers:
-    """The first row of each of the codes 0..c-1; 0 of a code that does not occur."""
-    first = np.zeros(int(codes.max(initial=-1)) + 1, dtype=np.int64)
+    """The first row of each of the codes 0..c-1, all of which occur."""
+    first = np.empty(int(codes.max(initial=-1)) + 1, dtype=np.int64)
     first[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)
     return first
 
@@ -121,26 +122,11 @@ def stack_distinct_rows(columns: list[Floats]) -> tuple[Floats, Integers]:
     return distinct, codes
 
 
-def _rank_column(column: pa.Array, rows: Integers, classes: Integers) -> tuple[Integers, int] | None:
-    """The ranks of some rows in a column, and how many there can be; None where equal classes have equal values.
-
-    Of columns with gaps, and of others than numbers, the last is not asked.
-    """
-    some = column.take(pa.array(rows))
-    is_number = pa.types.is_integer(column.type) or pa.types.is_floating(column.type)
-    if is_number and not column.null_count and _is_same_within(some.to_numpy().view(np.int64), classes):
-        return None
-    if pa.types.is_floating(column.type) and has_both_zeros(some.drop_null().to_numpy()):
-        codes = encode_jointly(column)[0][rows]  # which comes first is said by the whole column
-    else:
-        (codes,) = encode_jointly(some)
-    return codes + 1, int(codes.max()) + 2
-
-
-def _rank_numbers(column: Floats, rows: Integers, classes: Integers) -> tuple[Integers, int] | None:
-    """The same of a column of numbers; a NaN equals nothing."""
-    some = column[rows]
-    return None if _is_same_within(some, classes) else rank_values(some)
+def _is_constant_within(column: pa.Array, classes: Integers) -> bool:
+    """Has a column of numbers without gaps one value in each of the classes, bit for bit? Of other columns it is not asked."""
+    if column.null_count or not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
+        return False
+    return _is_same_within(column.to_numpy().view(np.int64), classes)
 
 
 def _is_same_within(values: Floats | Integers, classes: Integers) -> bool:
@@ -156,19 +142,25 @@ def _refine(codes: Integers, n_classes: int, column: Floats) -> tuple[Integers, 
     return _rank(codes * n_ranks + ranks, n_classes * n_ranks)
 
 
-def _refine_shared(
-    codes: Integers, n_classes: int, rank: Callable[[Integers, Integers], tuple[Integers, int] | None]
-) -> tuple[Integers, int]:
-    """`_refine`, which looks only at the rows that are not alone in their class.
+def _rank_some(column: pa.Array, rows: Integers) -> tuple[Integers, int]:
+    """The ranks of some rows in a column, 0 where missing, and how many there can be."""
+    some = column.take(pa.array(rows))
+    if pa.types.is_floating(column.type) and has_both_zeros(some.drop_null().to_numpy()):
+        codes = encode_jointly(column)[0][rows]  # the whole column says which of the two comes first
+    else:
+        (codes,) = encode_jointly(some)
+    return codes + 1, int(codes.max()) + 2
 
-    rank: gives the ranks of these rows, or None where the column is the same in each class; it gets the rows and their classes.
-    """
+
+def _rank_some_numbers(column: Floats, rows: Integers) -> tuple[Integers, int]:
+    return rank_values(column[rows])
+
+
+def _refine_shared(codes: Integers, n_classes: int, rank: Callable[[Integers], tuple[Integers, int]]) -> tuple[Integers, int]:
+    """`_refine`, which looks only at the rows that are not alone in their class. rank: gives their ranks, and how many."""
     shared = np.flatnonzero((np.bincount(codes, minlength=n_classes) > 1)[codes])
     own = codes[shared]
-    ranked = rank(shared, own) if len(shared) else None
-    if ranked is None:
-        return codes, n_classes
-    ranks, n_ranks = ranked
+    ranks, n_ranks = rank(shared)
     finer, _ = _rank(own * n_ranks + ranks, n_classes * n_ranks)
     parts = np.bincount(own[find_first_rows(finer)], minlength=n_classes)  # 0 of who is alone
     width = np.maximum(parts, 1)

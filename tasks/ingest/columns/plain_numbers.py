@@ -54,15 +54,16 @@ def _count_further_digits(magnitude: npt.NDArray[np.uint64]) -> int:
 
 def _has_odd_beginning(cells: pa.Array) -> bool:
     """Does a cell begin with a plus sign, or a zero before another digit? No present cell is empty; null ones are."""
-    letters, offsets = _get_bytes(cells), _get_offsets(cells)
+    letters = np.append(_get_bytes(cells), np.zeros(3, dtype=np.uint8))  # no digits, so that the last cells can be looked into
+    offsets = _get_offsets(cells)
     begins = offsets[:-1] - offsets[0]
-    first = letters[np.minimum(begins, len(letters) - 1)] if len(letters) else letters
+    first = letters[begins]
     if first.min(initial=_NINE) > _ZERO:  # digits, which no zero or sign comes before
         return False
     odd = np.flatnonzero(first <= _ZERO)
     begins, lengths, first = begins[odd], np.diff(offsets)[odd], first[odd]
-    signed, last = first == _MINUS, len(letters) - 1
-    zero, following = letters[np.minimum(begins + signed, last)] == _ZERO, letters[np.minimum(begins + signed + 1, last)]
+    signed = first == _MINUS
+    zero, following = letters[begins + signed] == _ZERO, letters[begins + signed + 1]
     digits_after_zero = zero & (lengths > 1 + signed) & (following >= _ZERO) & (following <= _NINE)
     return bool(((first == _PLUS) | digits_after_zero).any())
 

@@ -51,7 +51,7 @@ def parse_plain_cells(
             pa_csv.ConvertOptions(
                 check_utf8=False, column_types=dict.fromkeys(names, pa.string()), null_values=[""], strings_can_be_null=True
             ),
-            memory_pool=pa.system_memory_pool(),  # gives less back than Arrow's own, and waits less for it
+            memory_pool=pa.system_memory_pool(),  # Arrow's own gives each block back to the system
         )
     except pa.ArrowInvalid:
         return None
