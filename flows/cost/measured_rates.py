@@ -76,8 +76,8 @@ ATTACKS = {
         # of noise of 20 %; 7 where a category that stays as it is narrows the search
         "noise": Rate(30.0, 1.0, target_seconds=0.5, target_exponent=1.0),
         "pram": Rate(0.5, 1.1, target_seconds=0.06, target_exponent=0.1),
-        # of 10,000 targets 6 s by who knows six attributes, 17 by who knows three, who finds more rows in the window
-        "rank_swapping and pram": Rate(18.0, 1.1),
+        # of 10,000 targets 5 s by who knows six attributes, 11 by who knows three, who finds more rows in the window
+        "rank_swapping and pram": Rate(10.0, 1.1),
         "": Rate(0.8, 1.1, target_seconds=0.1, target_exponent=0.1),
     },
     "transparency:marginals": {

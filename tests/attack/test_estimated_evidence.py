@@ -58,14 +58,14 @@ SWAPS = RankSwapping(method="rank_swapping", attributes=("x", "y", "z"), window_
 
 
 def arrange_files(files):
-    """The arranged conditions, how many records of each kind there are, and log q of each row by all pairs."""
+    """The arranged conditions, how many records of each kind there are, and of all pairs log P, and log q of each row."""
     original, masked, schema, mechanisms, knows = files
     belief = follow_steps(original, masked, schema, mechanisms, knows)
     _, conditions = arrange_knowledge(original, masked, schema, knows, belief)
     arranged, rows = arrange_conditions(conditions)
     _, chance = pairs(conditions)
     records = conditions.likelihoods.records
-    return arranged, records, logsumexp(chance, axis=0, b=records[:, np.newaxis])[rows]
+    return arranged, records, chance[:, rows], logsumexp(chance, axis=0, b=records[:, np.newaxis])[rows]
 
 
 def test_a_table_of_30000_records_is_summed_exactly(table):
@@ -127,7 +127,7 @@ def draw_estimates(monkeypatch, arranged, records, error, draws):
 @pytest.mark.parametrize("steps", [(noise(60.0),), (PRAM, noise(60.0)), (SWAPS, PRAM)])
 @pytest.mark.parametrize("error", [0.5, 0.2])
 def test_the_law_of_the_estimates(table, monkeypatch, steps, error):
-    arranged, records, exact = arrange_files(make_files(table, 3000, 7, steps))
+    arranged, records, _, exact = arrange_files(make_files(table, 3000, 7, steps))
     ratio = np.exp(draw_estimates(monkeypatch, arranged, records, error, 60) - exact)
     spread = np.sqrt(((ratio - 1) ** 2).mean(axis=0))
     assert np.sqrt((spread**2).mean()) <= error
@@ -140,7 +140,7 @@ def test_the_law_of_the_estimates(table, monkeypatch, steps, error):
 
 def test_lower_bounds_are_below_the_sums(table):
     for steps in ((noise(30.0),), (PRAM, noise(30.0)), (SWAPS, PRAM)):
-        arranged, records, exact = arrange_files(make_files(table, 800, 3, steps))
+        arranged, records, _, exact = arrange_files(make_files(table, 800, 3, steps))
         found = np.zeros(len(exact))
         estimated_evidence.bound_evidence(estimated_evidence._arrange_law(arranged, records), np.arange(len(exact)), found)
         assert (found <= exact + 1e-9).all()
@@ -167,6 +167,18 @@ def test_the_attack_loses_no_strength(table, estimating, steps, tail):
     chosen, best = measure_loss(files, np.arange(0, 3000, 5))
     assert chosen <= best * (1 + 1e-9)
     assert chosen >= 0.97 * best
+
+
+@pytest.mark.parametrize("steps", [(noise(100.0),), (SWAPS, PRAM)])
+def test_the_chosen_row_is_known_best(table, estimating, steps):
+    arranged, records, chance, _ = arrange_files(make_files(table, 3000, 13, steps))
+    searching = np.zeros(len(records), dtype=bool)
+    searching[::10] = True
+    evidence, levels, _ = estimated_evidence.estimate_rows(arranged, records, searching)
+    assert set(levels) == {0, 1, 2, 3}  # else nothing was passed over
+    scores = chance[searching] - evidence
+    known_best, others = scores[:, levels == 3].max(axis=1), scores[:, levels < 3].max(axis=1)
+    assert (known_best >= others + 0.099).all()
 
 
 def test_claims_come_true(table, estimating):

@@ -12,14 +12,14 @@ from tasks.attack.transparency.image_trees import (
     measure_intervals,
 )
 from tasks.attack.transparency.intersection import ArrangedConditions
-from tasks.attack.transparency.sampled_sums import RowLaw, bound_evidence, estimate_best, estimate_evidence
+from tasks.attack.transparency.sampled_sums import RowLaw, bound_evidence, estimate_best, estimate_evidence, lower_others
 from tasks.attack.transparency.sampled_tree import SampledTree, build_sampled_tree, find_largest
 from tasks.microdata.table import Booleans, Floats, Integers
 
 MOST_SUMMED_EXACTLY = 30_000  # records; of more the sums are estimated
-# Relative standard errors at most, and by how much less of log P / q a row may still be the likeliest.
+# Relative standard errors at most, and by how much less of log P / q, as it was known before, a row may still be the likeliest.
 ERRORS = (0.5, 0.2, 0.1)
-_MARGINS = (0.4, 0.4, 0.1)
+_MARGINS = (0.4, 0.25, 0.1)
 BOUND, EXACT = 0, 9  # levels of what is known of a row: a lower bound, an estimate with one of the errors, or the sum
 
 
@@ -67,10 +67,26 @@ def estimate_rows(
     shown = set_prices(shown, evidence)
     targets = law.own.places.tree.records
     targets = targets[searching[targets]]  # in the order of the tree: what one has looked at is at hand for the next
-    for level, (error, margin) in enumerate(zip(ERRORS, _MARGINS, strict=True), start=1):
-        estimate_best(targets, law, rows._replace(places=shown), most, error, margin, level, levels)
+    shown = _estimate_likeliest(targets, law, rows._replace(places=shown), most, levels)
     evidence[order] = np.where(np.isinf(shown.price), -np.inf, shown.price)
     return evidence, levels, set_prices(shown, evidence)
+
+
+def _estimate_likeliest(targets: Integers, law: RowLaw, rows: SampledTree, most: Floats, levels: Integers) -> SearchedPlaces:
+    """The rows with estimates for those that can be the likeliest of a target. levels: shape (c,), changed in place.
+
+    A row that was not looked at again, because others seemed better before, is in the end not taken for the likeliest.
+    """
+    for level, (error, margin) in enumerate(zip(ERRORS, _MARGINS, strict=True), start=1):
+        best = estimate_best(targets, law, rows, most, error, margin, level, levels)
+        rows = _renew_least(rows)
+    lower_others(targets, law, rows, most, best - ERRORS[-1], len(ERRORS), levels)
+    return rows.places
+
+
+def _renew_least(rows: SampledTree) -> SampledTree:
+    shown = rows.places
+    return rows._replace(places=shown._replace(least=find_least(shown.tree.start, shown.tree.stop, shown.price)))
 
 
 def estimate_remaining(

@@ -6,10 +6,10 @@ records drawn from it answer for all: so many that n b is at most 2 * draws * er
 much is never left to chance: a record's own part in the sum of its row is exact wherever it counts.
 
 An estimate is unbiased, though the larger of it and the bound before is what is kept, and its standard error at most `error` of
-the sum, without any assumption on the values: whether a
-node is opened depends on what was drawn outside it alone, so that the errors of the nodes add up as variances; values between 0
-and b with mean m have a variance of at most m b (Bhatia and Davis 2000); so the whole variance is at most 2 error^2 times the
-sum of the products of each node's part with those before it, which is at most half the square of the sum.
+the sum, without any assumption on the values: whether a node is opened depends on what was drawn outside it alone, so that the
+errors of the nodes add up as variances; values between 0 and b with mean m have a variance of at most m b (Bhatia and Davis
+2000); so the whole variance is at most 2 error^2 times the sum of the products of each node's part with those before it, which
+is at most half the square of the sum.
 Source: Holmes, Gray and Isbell (2008), "Ultrafast Monte Carlo for statistical summations", NIPS 20. Done otherwise than there:
 the samples are drawn once for each node, and the bound needs no normal approximation.
 """
@@ -47,6 +47,7 @@ _INFINITE_OF_ROWS = {
     "most": "-inf where no row can show the record; it is only compared with",
     **dict.fromkeys(("rows.places.price", "rows.places.least"), _NOBODY),
 }
+_NO_IMAGE = "-inf where nothing can be an image; it is only compared with"
 
 
 class RowLaw(NamedTuple):
@@ -84,54 +85,94 @@ def estimate_evidence(law: RowLaw, rows: Integers, error: float, evidence: Float
 @njit(missing=_MISSING | _MISSING_OF_ROWS, infinite=_INFINITE | _INFINITE_OF_ROWS)
 def estimate_best(
     targets: Integers, law: RowLaw, rows: SampledTree, most: Floats, error: float, margin: float, level: int, levels: Integers
-) -> None:
-    """Estimate log q of each row that can be the likeliest of a target, or has a log P / q of at most `margin` less.
+) -> Floats:
+    """Estimate log q of the rows with a log P / q of at most `margin` less than the largest of a target; returns what is the
+    largest then, shape (t,), -inf for a record that nothing can be an image of.
 
-    targets: places of distinct records. rows: the released rows; their prices, and with them `levels`, shape (c,), are changed
-    in place: a price was a lower bound or an estimate before, and never falls. most: shape (r, L), of each record and law the
-    largest logarithm of a probability.
+    At the first level the largest is that of the estimates so far; at the others, where there is an estimate of each row that
+    counts, that of all prices before: of many rows that are about as likely only those are looked at that seem the best.
+    targets: places of distinct records, shape (t,). rows: the released rows; their prices, and with them `levels`, shape (c,),
+    are changed in place: a price was a lower bound or an estimate before, and never falls. most: shape (r, L), of each record
+    and law the largest logarithm of a probability.
+    """
+    best = np.full(len(targets), -np.inf)
+    for t in range(len(targets)):
+        if level == 1:
+            best[t] = _look(targets[t], law, rows, most, error, margin, level, -np.inf, levels)
+        else:
+            before = _look(targets[t], law, rows, most, error, 0.0, 0, -np.inf, levels)
+            best[t] = _look(targets[t], law, rows, most, error, np.inf, level, before - margin, levels)
+    return best
+
+
+@njit(missing=_MISSING | _MISSING_OF_ROWS, infinite=_INFINITE | _INFINITE_OF_ROWS | {"most_of_others": _NO_IMAGE})
+def lower_others(
+    targets: Integers, law: RowLaw, rows: SampledTree, most: Floats, most_of_others: Floats, level: int, levels: Integers
+) -> None:
+    """Raise the prices of rows below a level so that log P / q is at most `most_of_others`, shape (t,), for each target."""
+    for t in range(len(targets)):
+        _look(targets[t], law, rows, most, np.inf, np.inf, level, most_of_others[t], levels)
+
+
+@njit
+def _look(
+    i: int,
+    law: RowLaw,
+    rows: SampledTree,
+    most: Floats,
+    error: float,
+    margin: float,
+    level: int,
+    floor: float,
+    levels: Integers,
+) -> float:
+    """Estimate the rows below a level whose log P / q for record i is at least the floor, and at most `margin` less than the
+    largest; returns the largest. Where the error is infinite, they are brought down to the floor.
     """
     conditions, shown, tree = law.conditions, rows.places, rows.places.tree
     low_of, high_of, shared, log_probability = tree.low, tree.high, rows.shared, law.conditions.log_probability
     room = tree.low.shape[1] + (conditions.own_at.shape[1] + 1) * HALVINGS
     stack, bounds, block = np.empty(room, dtype=np.int64), np.empty(room), np.empty(BLOCK)
-    for i in targets:
-        point, at, low, high = conditions.own_coordinates[i], conditions.own_at[i], conditions.low[i], conditions.high[i]
-        asks, best = len(conditions.shown) > 1 or len(low) > 0, -np.inf
-        for option in conditions.allowed[conditions.begins[0, i] : conditions.ends[0, i]]:
-            if tree.roots[option] < 0:
+    point, at, low, high = conditions.own_coordinates[i], conditions.own_at[i], conditions.low[i], conditions.high[i]
+    asks, best, least = len(conditions.shown) > 1 or len(low) > 0, -np.inf, floor
+    for option in conditions.allowed[conditions.begins[0, i] : conditions.ends[0, i]]:
+        if tree.roots[option] < 0:
+            continue
+        stack[0], bounds[0], height = tree.roots[option], np.inf, 1
+        while height:
+            height -= 1
+            if bounds[height] < least:
                 continue
-            stack[0], bounds[0], height = tree.roots[option], np.inf, 1
-            while height:
-                height -= 1
-                if bounds[height] < best - margin:
-                    continue
-                node = stack[height]
-                if tree.right[node]:
-                    near, far = node + 1, tree.right[node]
-                    of_near = of_far = -np.inf
-                    if not misses_rows(tree, near, low, high):
-                        of_near = _bound(low_of, high_of, near, point) - shown.least[near]
-                        of_near += _bound_laws(shared, near, at, most[i], log_probability)
-                    if not misses_rows(tree, far, low, high):
-                        of_far = _bound(low_of, high_of, far, point) - shown.least[far]
-                        of_far += _bound_laws(shared, far, at, most[i], log_probability)
-                    height = push(stack, bounds, height, near, far, of_near, of_far, best - margin)
-                    continue
-                for begin in range(tree.start[node], tree.stop[node], BLOCK):
-                    end = min(begin + BLOCK, tree.stop[node])
-                    write_scores(point, at, shown, begin, end, conditions.log_probability, block)
-                    for e in range(begin, end):
-                        score, row = block[e - begin], tree.records[e]
-                        if score == -np.inf or score < best - margin:
-                            continue
-                        if asks and not meets_conditions(i, row, conditions, 1):
-                            continue
-                        if levels[row] < level:
-                            price = max(_estimate(row, law, error), shown.price[e])
-                            score += shown.price[e] - price
-                            shown.price[e], levels[row] = price, level
-                        best = max(best, score)
+            node = stack[height]
+            if tree.right[node]:
+                near, far = node + 1, tree.right[node]
+                of_near = of_far = -np.inf
+                if not misses_rows(tree, near, low, high):
+                    of_near = _bound(low_of, high_of, near, point) - shown.least[near]
+                    of_near += _bound_laws(shared, near, at, most[i], log_probability)
+                if not misses_rows(tree, far, low, high):
+                    of_far = _bound(low_of, high_of, far, point) - shown.least[far]
+                    of_far += _bound_laws(shared, far, at, most[i], log_probability)
+                height = push(stack, bounds, height, near, far, of_near, of_far, least)
+                continue
+            for begin in range(tree.start[node], tree.stop[node], BLOCK):
+                end = min(begin + BLOCK, tree.stop[node])
+                write_scores(point, at, shown, begin, end, conditions.log_probability, block)
+                for e in range(begin, end):
+                    score, row = block[e - begin], tree.records[e]
+                    if score == -np.inf or score < least:
+                        continue
+                    if asks and not meets_conditions(i, row, conditions, 1):
+                        continue
+                    if levels[row] < level:
+                        price = shown.price[e] + score - floor
+                        if error < np.inf:
+                            price, levels[row] = max(_estimate(row, law, error), shown.price[e]), level
+                        score += shown.price[e] - price
+                        shown.price[e] = price
+                    best = max(best, score)
+                    least = max(least, best - margin)
+    return best
 
 
 @njit
