@@ -5,6 +5,7 @@ record missing two (`gaps`). Each family of masks that fits the kind, every atta
 knows all quasi-identifiers, with at most 10,000 targets, and the score of these attacks. Each measurement has a process of its
 own, after first calls on smaller tables that load the machine code: CPU seconds, those of them that the system takes to give
 it memory, and the memory at the peak beyond what the process held before (the table, and what the stages before made of it).
+Just before, the process fills and frees memory, so that a virtual machine has it and the stage does not wait for its host.
 The exponent is that of the time since the number of rows before, with and without what the system takes. A stage that would
 take more than `--seconds` by its exponent (the first time by 1.5) is left out, and said so; so is one that has not ended after
 three times as long. What takes less than 8 s is measured three times, and the least counts. The report needs a private
@@ -169,7 +170,7 @@ class Growth:
         if self.predict_seconds(known, n) > self.most_seconds:
             known[n] = Cost(None)
             return None
-        known[n], made = measure_alone(work, first, *inputs, seconds=3 * self.most_seconds)
+        known[n], made = measure_alone(work, first, *inputs, seconds=3 * self.most_seconds, rows=n)
         print(*name, f"{n:,}", known[n], file=sys.stderr, flush=True)
         return made
 
