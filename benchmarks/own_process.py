@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -16,10 +17,11 @@ import numpy as np
 import psutil
 import pyarrow as pa
 
-SHORT_SECONDS = 8.0
+SHORT_SECONDS = 20.0
 REPEATS = 3
 LEAST_SECONDS_TOLD_APART = 0.1
 READY_BYTES_PER_ROW = 1_000
+_CLEAR_REFS = Path("/proc/self/clear_refs")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +49,10 @@ def measure_alone(
     """The cost of some work in a process of its own, and what it returned. first: what warms up.
 
     rows: for each the process fills and frees READY_BYTES_PER_ROW just before (at most three quarters of what is free), so
-    that a virtual machine has that memory from its host, and the work does not pay for the wait.
+    that a virtual machine has that memory from its host, and the work waits less for it.
 
-    Work of less than SHORT_SECONDS is measured REPEATS times, and the least is returned. A process that has not ended after so
-    many seconds on the clock is ended: both are None then.
+    Work of less than SHORT_SECONDS is measured REPEATS times, and the least is returned. Work that has not ended after so many
+    seconds on the clock is ended: both are None then.
     """
     cost, made = _measure_once(work, first, inputs, seconds, rows)
     for _ in range(REPEATS - 1):
@@ -71,6 +73,7 @@ def _measure_once(
     process.start()
     sender.close()
     try:
+        receiver.recv()  # it begins now
         found: tuple[Cost, Any] = receiver.recv() if receiver.poll(seconds) else (Cost(None), None)
     except EOFError:
         raise RuntimeError(f"{work} ended with an error") from None
@@ -85,6 +88,7 @@ def _measure(
 ) -> None:
     first()
     _make_memory_ready(rows * READY_BYTES_PER_ROW)
+    sender.send(None)
     before, begin = _begin_peak(), getrusage(RUSAGE_SELF)
     made = work(*inputs)
     end, peak = getrusage(RUSAGE_SELF), _read_memory("VmHWM")
@@ -93,8 +97,10 @@ def _measure(
 
 
 def _make_memory_ready(n_bytes: int) -> None:
-    most = 3 * psutil.virtual_memory().available // 4
-    for _ in range(2):  # the second time takes what the first has freed, and fills what it was not given
+    if not os.access(_CLEAR_REFS, os.W_OK):  # this would count as the peak
+        return
+    most = 3 * psutil.virtual_memory().free // 4  # what files are read from stays
+    for _ in range(2):  # of what the first has freed the host takes a part back at once
         np.ones(min(n_bytes, most), dtype=np.uint8)
 
 
@@ -104,7 +110,7 @@ def _begin_peak() -> float:
         ctypes.CDLL(None).malloc_trim(0)
     pa.default_memory_pool().release_unused()
     with suppress(OSError):
-        Path("/proc/self/clear_refs").write_text("5")
+        _CLEAR_REFS.write_text("5")
     return _read_memory("VmRSS")
 
 

@@ -8,7 +8,7 @@ it memory, and the memory at the peak beyond what the process held before (the t
 Just before, the process fills and frees memory, so that a virtual machine has it and the stage does not wait for its host.
 The exponent is that of the time since the number of rows before, with and without what the system takes. A stage that would
 take more than `--seconds` by its exponent (the first time by 1.5) is left out, and said so; so is one that has not ended after
-three times as long. What takes less than 8 s is measured three times, and the least counts. The report needs a private
+three times as long. What takes less than 20 s is measured three times, and the least counts. The report needs a private
 folder, and is not measured.
 
 Below are the peers that do the same work on the same columns, measured alike: pandas, polars and Arrow that read the files and

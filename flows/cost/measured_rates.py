@@ -77,7 +77,7 @@ ATTACKS = {
         "noise": Rate(30.0, 1.0, target_seconds=0.5, target_exponent=1.0),
         "pram": Rate(0.5, 1.1, target_seconds=0.06, target_exponent=0.1),
         # of 10,000 targets 5 s by who knows six attributes, 11 by who knows three, who finds more rows in the window
-        "rank_swapping and pram": Rate(10.0, 1.1),
+        "rank_swapping and pram": Rate(12.0, 1.1),
         "": Rate(0.8, 1.1, target_seconds=0.1, target_exponent=0.1),
     },
     "transparency:marginals": {

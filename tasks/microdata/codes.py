@@ -24,7 +24,7 @@ def row_codes(data: Microdata, names: tuple[str, ...]) -> Integers:
 
     Numbers 0..c-1 in the order of the rows. Where columns of many values tell all rows apart, those after them are not read;
     where they tell most apart, those after them are ranked for the other rows alone. A column that is constant in each class
-    so far, as means of groups are, is not ranked.
+    so far, as means of groups are, is not ranked where every class may have two rows.
     """
     classes, waiting, n_classes = np.zeros(data.n, dtype=np.int64), list[Integers](), 1
     for name in names if data.n else ():
@@ -32,7 +32,7 @@ def row_codes(data: Microdata, names: tuple[str, ...]) -> Integers:
         if n_classes > data.n // _MANY:
             if n_classes == data.n:
                 break
-            if not _is_constant_within(column, classes):
+            if _has_single_rows(n_classes, data.n) or not _is_constant_within(column, classes):
                 classes, n_classes = _refine_shared(classes, n_classes, partial(_rank_some, column))
             continue
         waiting.append(encode_jointly(column)[0])
@@ -74,8 +74,8 @@ def rank_codes(codes: Integers, size: int) -> Integers:
 def code_rows(columns: Iterable[Floats], n: int) -> Integers:
     """Shape (n,): codes 0..c-1 of the distinct rows of several columns of numbers, in the order of the rows; NaN is the last.
 
-    Once a column or two have made many classes, a column that is constant in each is not sorted, of another one only the rows
-    that are not alone in their class, and of those after the last class of two rows none.
+    Once a column or two have made many classes, a column that is constant in each is not sorted where every class may have two
+    rows, of another one only the rows that are not alone in their class, and of those after the last class of two rows none.
     Cost: O(n) a column, and a sort of the rows that the columns before leave alike.
     """
     codes, n_classes = np.zeros(n, dtype=np.int64), 1
@@ -86,7 +86,7 @@ def code_rows(columns: Iterable[Floats], n: int) -> Integers:
             codes, n_classes = rank_values(column)
         elif n_classes <= n // _MANY:
             codes, n_classes = _refine(codes, n_classes, column)
-        elif not _is_same_within(column, codes):
+        elif _has_single_rows(n_classes, n) or not _is_same_within(column, codes):
             codes, n_classes = _refine_shared(codes, n_classes, partial(_rank_some_numbers, column))
     return codes
 
@@ -120,6 +120,11 @@ def stack_distinct_rows(columns: list[Floats]) -> tuple[Floats, Integers]:
     for j in reversed(range(len(columns))):
         distinct[:, j] = columns.pop()[first]
     return distinct, codes
+
+
+def _has_single_rows(n_classes: int, n: int) -> bool:
+    """Must some rows be alone in their class? Then it is no table of groups, and only the other rows are looked at."""
+    return 2 * n_classes > n
 
 
 def _is_constant_within(column: pa.Array, classes: Integers) -> bool:

@@ -17,9 +17,10 @@ from tasks.attack.transparency.sampled_tree import SampledTree, build_sampled_tr
 from tasks.microdata.table import Booleans, Floats, Integers
 
 MOST_SUMMED_EXACTLY = 30_000  # records; of more the sums are estimated
-# Relative standard errors at most, and by how much less of log P / q, as it was known before, a row may still be the likeliest.
+# Relative standard errors at most, and how much less log P / q of a row that is estimated so well may be than the largest.
 ERRORS = (0.5, 0.2, 0.1)
 _MARGINS = (0.4, 0.25, 0.1)
+_LESS_OF_OTHERS = 0.1  # of a row that is known less well than the likeliest, at least
 BOUND, EXACT = 0, 9  # levels of what is known of a row: a lower bound, an estimate with one of the errors, or the sum
 
 
@@ -41,11 +42,12 @@ def describe_estimates(levels: Integers | None) -> str:
     """What is said of links for which sums were estimated; nothing where they were not. levels: of the rows."""
     if levels is None or (levels == EXACT).all():
         return ""
-    best, others = (f"{100 * error:.0f} %" for error in (ERRORS[-1], ERRORS[0]))
+    linked, others = (f"{100 * error:.0f} %" for error in (ERRORS[-1], ERRORS[0]))
+    is_linked = int(levels.max()) > 1
     return (
         f"; with more than {MOST_SUMMED_EXACTLY:,} records, how probable a row is as anybody's is estimated over samples of "
-        f"the records, with a relative standard error of at most {best} for rows that can be the likeliest, {others} for others"
-    )
+        f"the records, with a relative standard error of at most {linked if is_linked else others}"
+    ) + (" for the rows that records are linked to; of other rows less is known" if is_linked else "")
 
 
 def estimate_rows(
@@ -54,8 +56,8 @@ def estimate_rows(
     """Shape (c,): log q of each row, estimated where the row can be the likeliest image of a record that searches; shape (c,):
     how well it is known; and the rows as records search them.
 
-    Of all other rows there is a lower bound, with which they are still less likely. conditions: as `arrange_conditions` gives
-    them. records: shape (r,), how many there are of each kind. searching: shape (r,).
+    Of all other rows there is a less certain estimate, or a bound, with which they are less likely. conditions: as
+    `arrange_conditions` gives them. records: shape (r,), how many there are of each kind. searching: shape (r,).
     Cost: O(n log n) for the bounds, and for each row that is estimated that of `sampled_sums`.
     """
     law, rows = _arrange_law(conditions, records), _arrange_rows(conditions)
@@ -75,12 +77,13 @@ def estimate_rows(
 def _estimate_likeliest(targets: Integers, law: RowLaw, rows: SampledTree, most: Floats, levels: Integers) -> SearchedPlaces:
     """The rows with estimates for those that can be the likeliest of a target. levels: shape (c,), changed in place.
 
-    A row that was not looked at again, because others seemed better before, is in the end not taken for the likeliest.
+    A row that was not looked at again, because others seemed better before, is in the end not taken for the likeliest: what
+    speaks for it is raised.
     """
     for level, (error, margin) in enumerate(zip(ERRORS, _MARGINS, strict=True), start=1):
         best = estimate_best(targets, law, rows, most, error, margin, level, levels)
         rows = _renew_least(rows)
-    lower_others(targets, law, rows, most, best - ERRORS[-1], len(ERRORS), levels)
+    lower_others(targets, law, rows, most, best - _LESS_OF_OTHERS, len(ERRORS), levels)
     return rows.places
 
 

@@ -47,7 +47,7 @@ _INFINITE_OF_ROWS = {
     "most": "-inf where no row can show the record; it is only compared with",
     **dict.fromkeys(("rows.places.price", "rows.places.least"), _NOBODY),
 }
-_NO_IMAGE = "-inf where nothing can be an image; it is only compared with"
+_NO_IMAGE = "-inf where nothing can be an image, so that nothing is lowered to it"
 
 
 class RowLaw(NamedTuple):
@@ -76,7 +76,7 @@ def bound_evidence(law: RowLaw, rows: Integers, evidence: Floats) -> None:
 
 @njit(missing=_MISSING, infinite=_INFINITE | {"evidence": _NOBODY})
 def estimate_evidence(law: RowLaw, rows: Integers, error: float, evidence: Floats) -> None:
-    """Write log q of some rows, in place, with this relative standard error at most. evidence: lower bounds before."""
+    """Write log q of some rows, in place, with this relative standard error at most. evidence: what it is at least."""
     for row in rows:
         if evidence[row] > -np.inf:
             evidence[row] = max(_estimate(row, law, error), evidence[row])
@@ -86,11 +86,13 @@ def estimate_evidence(law: RowLaw, rows: Integers, error: float, evidence: Float
 def estimate_best(
     targets: Integers, law: RowLaw, rows: SampledTree, most: Floats, error: float, margin: float, level: int, levels: Integers
 ) -> Floats:
-    """Estimate log q of the rows with a log P / q of at most `margin` less than the largest of a target; returns what is the
-    largest then, shape (t,), -inf for a record that nothing can be an image of.
+    """Estimate log q of the rows with a log P / q of at most `margin` less than the largest of a target. Returns the largest
+    among the rows that were looked at, shape (t,), -inf for a record that nothing can be an image of.
 
-    At the first level the largest is that of the estimates so far; at the others, where there is an estimate of each row that
-    counts, that of all prices before: of many rows that are about as likely only those are looked at that seem the best.
+    At the first level the largest is that of the estimates so far. At the others, where there is an estimate of each row that
+    counts, it is that of all rows as they are known before: of many rows that are about as likely only those are estimated
+    that seem the best. If these turn out to be less likely, so that others exceed them by more than the margin, the others are
+    estimated too.
     targets: places of distinct records, shape (t,). rows: the released rows; their prices, and with them `levels`, shape (c,),
     are changed in place: a price was a lower bound or an estimate before, and never falls. most: shape (r, L), of each record
     and law the largest logarithm of a probability.
@@ -99,9 +101,11 @@ def estimate_best(
     for t in range(len(targets)):
         if level == 1:
             best[t] = _look(targets[t], law, rows, most, error, margin, level, -np.inf, levels)
-        else:
-            before = _look(targets[t], law, rows, most, error, 0.0, 0, -np.inf, levels)
-            best[t] = _look(targets[t], law, rows, most, error, np.inf, level, before - margin, levels)
+            continue
+        largest = _look(targets[t], law, rows, most, np.inf, 0.0, 0, -np.inf, levels)
+        while largest > best[t] + (margin if best[t] > -np.inf else 0.0):
+            best[t] = max(best[t], _look(targets[t], law, rows, most, error, np.inf, level, largest - margin, levels))
+            largest = _look(targets[t], law, rows, most, np.inf, 0.0, 0, -np.inf, levels)
     return best
 
 
@@ -109,7 +113,7 @@ def estimate_best(
 def lower_others(
     targets: Integers, law: RowLaw, rows: SampledTree, most: Floats, most_of_others: Floats, level: int, levels: Integers
 ) -> None:
-    """Raise the prices of rows below a level so that log P / q is at most `most_of_others`, shape (t,), for each target."""
+    """Lower log P / q of rows below a level, by a larger price, to `most_of_others`, shape (t,), of each target at most."""
     for t in range(len(targets)):
         _look(targets[t], law, rows, most, np.inf, np.inf, level, most_of_others[t], levels)
 
@@ -127,7 +131,10 @@ def _look(
     levels: Integers,
 ) -> float:
     """Estimate the rows below a level whose log P / q for record i is at least the floor, and at most `margin` less than the
-    largest; returns the largest. Where the error is infinite, they are brought down to the floor.
+    largest among those looked at; returns the largest.
+
+    No row is below level 0: then nothing is changed. Where the error is infinite, the rows are lowered to the floor instead,
+    which is -inf only for a record without images.
     """
     conditions, shown, tree = law.conditions, rows.places, rows.places.tree
     low_of, high_of, shared, log_probability = tree.low, tree.high, rows.shared, law.conditions.log_probability
@@ -165,8 +172,9 @@ def _look(
                     if asks and not meets_conditions(i, row, conditions, 1):
                         continue
                     if levels[row] < level:
-                        price = shown.price[e] + score - floor
-                        if error < np.inf:
+                        if error == np.inf:
+                            price = shown.price[e] + score - floor
+                        else:
                             price, levels[row] = max(_estimate(row, law, error), shown.price[e]), level
                         score += shown.price[e] - price
                         shown.price[e] = price
