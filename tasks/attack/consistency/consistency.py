@@ -236,15 +236,18 @@ def link_by_consistency(
 
 @dataclass(frozen=True, slots=True)
 class _ExchangeProblem:
-    """The distinct records and rows: conditions on their pairs, what the records held, what the rows show, and how many.
+    """The distinct records and rows: conditions on their pairs, and how many there are.
 
+    files: the records as they are believed to have been, and the rows: the exchanged attributes, and those of strata. record,
+    row: where a record or row of each kind stands in them: whole copies of large files would fill the memory.
     bounds: of the attributes that were masked besides, where the value of each record is shown. names: what was exchanged;
     exchanges: what is known of each of these. boxes: the conditions as intervals.
     """
 
     conditions: Conditions
-    held: Microdata
-    shown: Microdata
+    files: tuple[Microdata, Microdata]
+    record: Integers
+    row: Integers
     counts: KindCounts
     bounds: dict[str, ValueBounds]
     schema: Schema
@@ -264,25 +267,30 @@ class _ExchangeProblem:
         schema: Schema,
         names: tuple[str, ...],
     ) -> _ExchangeProblem:
-        """files: the records as they are believed to have been, and the rows: the exchanged attributes, and those of strata.
-
-        unpaired: attributes that were exchanged with people who were left out afterwards, and are not among the records.
-        """
+        """unpaired: attributes that were exchanged with people who were left out afterwards, and are not among the records."""
         record, row = (find_first_rows(kinds) for kinds in (both.own_of_record, both.shown_of_row))
-        held, shown, of_kinds = files[0].take(record), files[1].take(row), dict[str, ValueBounds]()
-        exchanges = []
+        exchanges, of_kinds = [], dict[str, ValueBounds]()
         for name in names:
             if name in bounds:
-                bound, positions = bounds[name].select_rows(record), shown.positions(schema[name])
+                bound, positions = bounds[name].select_rows(record), files[1].select((name,)).take(row).positions(schema[name])
                 exchanges.append(exchange_within_bounds(bound.low, bound.high, positions, counts, bound.spread))
                 of_kinds[name] = bound
             else:
                 known = name not in unpaired
                 some = replace(counts, all_records=counts.all_records and known, all_rows=counts.all_rows and known)
+                held, shown = files[0].select((name,)).take(record), files[1].select((name,)).take(row)
                 codes, shown_codes = encode_jointly(held.column(name), shown.column(name))
                 exchanges.append(create_exchange(codes, shown_codes, some))
         boxes = create_boxes(conditions, tuple(exchanges))
-        return cls(conditions, held, shown, counts, of_kinds, schema, names, tuple(exchanges), boxes)
+        return cls(conditions, files, record, row, counts, of_kinds, schema, names, tuple(exchanges), boxes)
+
+    def take_held(self, names: tuple[str, ...]) -> Microdata:
+        """What a record of each kind held."""
+        return self.files[0].select(names).take(self.record)
+
+    def take_shown(self, names: tuple[str, ...]) -> Microdata:
+        """What a row of each kind shows."""
+        return self.files[1].select(names).take(self.row)
 
 
 @dataclass(frozen=True, slots=True)
@@ -345,7 +353,7 @@ def _relink_by_belief(links: Links, left: _Left, mechanisms: tuple[Mechanism, ..
     )
     for j, name in enumerate(left.problem.names):
         step = mechanisms[find_last_swap(mechanisms, name)]
-        if not isinstance(step, RankSwapping) or not set(step.by or ()) <= set(left.problem.held.names):
+        if not isinstance(step, RankSwapping) or not set(step.by or ()) <= set(left.problem.files[0].names):
             return links
         found[j], sizes[j] = _log_displacement(step, left, name, schema)
     beside_strangers = np.log(sizes).sum(axis=0) - np.log(sizes.min(axis=0))  # of whom each row is as likely as any other
@@ -359,9 +367,10 @@ def _log_displacement(step: RankSwapping, left: _Left, name: str, schema: Schema
     """Of each pair: how probable its change of value is among the rows of its row's stratum, and how many these are."""
     problem, pairs = left.problem, left.pairs
     bounds = problem.bounds.get(name)
-    held = problem.held.positions(schema[name]) if bounds is None else (bounds.low + bounds.high) / 2
-    shown = problem.shown.positions(schema[name])
-    stratum = row_codes(problem.shown, tuple(step.by or ()))
+    held = problem.take_held((name,)).positions(schema[name]) if bounds is None else (bounds.low + bounds.high) / 2
+    shown = problem.take_shown((name,)).positions(schema[name])
+    by = tuple(step.by or ())
+    stratum = row_codes(problem.take_shown(tuple(dict.fromkeys((name, *by)))), by)
     order = np.argsort(stratum[pairs.rows], kind="stable")
     found, sizes = np.empty(len(order)), np.empty(len(order))
     for at in np.split(order, np.flatnonzero(np.diff(stratum[pairs.rows][order])) + 1):
