@@ -100,7 +100,7 @@ def _make_memory_ready(n_bytes: int) -> None:
     if not os.access(_CLEAR_REFS, os.W_OK):  # this would count as the peak
         return
     most = 3 * psutil.virtual_memory().free // 4  # what files are read from stays
-    for _ in range(2):  # of what the first has freed the host takes a part back at once
+    for _ in range(2):  # the second fills in part pages that the first did not
         np.ones(min(n_bytes, most), dtype=np.uint8)
 
 

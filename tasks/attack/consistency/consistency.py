@@ -271,14 +271,15 @@ class _ExchangeProblem:
         record, row = (find_first_rows(kinds) for kinds in (both.own_of_record, both.shown_of_row))
         exchanges, of_kinds = [], dict[str, ValueBounds]()
         for name in names:
+            shown = files[1].select((name,)).take(row)
             if name in bounds:
-                bound, positions = bounds[name].select_rows(record), files[1].select((name,)).take(row).positions(schema[name])
+                bound, positions = bounds[name].select_rows(record), shown.positions(schema[name])
                 exchanges.append(exchange_within_bounds(bound.low, bound.high, positions, counts, bound.spread))
                 of_kinds[name] = bound
             else:
                 known = name not in unpaired
                 some = replace(counts, all_records=counts.all_records and known, all_rows=counts.all_rows and known)
-                held, shown = files[0].select((name,)).take(record), files[1].select((name,)).take(row)
+                held = files[0].select((name,)).take(record)
                 codes, shown_codes = encode_jointly(held.column(name), shown.column(name))
                 exchanges.append(create_exchange(codes, shown_codes, some))
         boxes = create_boxes(conditions, tuple(exchanges))
@@ -368,9 +369,9 @@ def _log_displacement(step: RankSwapping, left: _Left, name: str, schema: Schema
     problem, pairs = left.problem, left.pairs
     bounds = problem.bounds.get(name)
     held = problem.take_held((name,)).positions(schema[name]) if bounds is None else (bounds.low + bounds.high) / 2
-    shown = problem.take_shown((name,)).positions(schema[name])
     by = tuple(step.by or ())
-    stratum = row_codes(problem.take_shown(tuple(dict.fromkeys((name, *by)))), by)
+    rows = problem.take_shown(tuple(dict.fromkeys((name, *by))))
+    shown, stratum = rows.positions(schema[name]), row_codes(rows, by)
     order = np.argsort(stratum[pairs.rows], kind="stable")
     found, sizes = np.empty(len(order)), np.empty(len(order))
     for at in np.split(order, np.flatnonzero(np.diff(stratum[pairs.rows][order])) + 1):

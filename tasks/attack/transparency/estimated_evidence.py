@@ -42,12 +42,13 @@ def describe_estimates(levels: Integers | None) -> str:
     """What is said of links for which sums were estimated; nothing where they were not. levels: of the rows."""
     if levels is None or (levels == EXACT).all():
         return ""
-    linked, others = (f"{100 * error:.0f} %" for error in (ERRORS[-1], ERRORS[0]))
-    is_linked = int(levels.max()) > 1
+    error, of_which = ERRORS[0], ""
+    if (levels == len(ERRORS)).any():
+        error, of_which = ERRORS[-1], " for the rows that records are linked to; of other rows less is known"
     return (
         f"; with more than {MOST_SUMMED_EXACTLY:,} records, how probable a row is as anybody's is estimated over samples of "
-        f"the records, with a relative standard error of at most {linked if is_linked else others}"
-    ) + (" for the rows that records are linked to; of other rows less is known" if is_linked else "")
+        f"the records, with a relative standard error of at most {100 * error:.0f} %{of_which}"
+    )
 
 
 def estimate_rows(
@@ -82,14 +83,13 @@ def _estimate_likeliest(targets: Integers, law: RowLaw, rows: SampledTree, most:
     """
     for level, (error, margin) in enumerate(zip(ERRORS, _MARGINS, strict=True), start=1):
         best = estimate_best(targets, law, rows, most, error, margin, level, levels)
-        rows = _renew_least(rows)
+        rows = rows._replace(places=_renew_least(rows.places))
     lower_others(targets, law, rows, most, best - _LESS_OF_OTHERS, len(ERRORS), levels)
     return rows.places
 
 
-def _renew_least(rows: SampledTree) -> SampledTree:
-    shown = rows.places
-    return rows._replace(places=shown._replace(least=find_least(shown.tree.start, shown.tree.stop, shown.price)))
+def _renew_least(shown: SearchedPlaces) -> SearchedPlaces:
+    return shown._replace(least=find_least(shown.tree.start, shown.tree.stop, shown.price))
 
 
 def estimate_remaining(
@@ -104,7 +104,7 @@ def estimate_remaining(
 def set_prices(shown: SearchedPlaces, evidence: Floats) -> SearchedPlaces:
     """The rows with other prices. evidence: shape (c,), log q of each row."""
     price = np.where(np.isneginf(evidence), np.inf, evidence)[shown.tree.records]
-    return shown._replace(price=price, least=find_least(shown.tree.start, shown.tree.stop, price))
+    return _renew_least(shown._replace(price=price))
 
 
 def _arrange_law(conditions: ArrangedConditions, records: Floats) -> RowLaw:

@@ -103,7 +103,7 @@ def estimate_best(
             best[t] = _look(targets[t], law, rows, most, error, margin, level, -np.inf, levels)
             continue
         largest = _look(targets[t], law, rows, most, np.inf, 0.0, 0, -np.inf, levels)
-        while largest > best[t] + (margin if best[t] > -np.inf else 0.0):
+        while largest > best[t] + margin:
             best[t] = max(best[t], _look(targets[t], law, rows, most, error, np.inf, level, largest - margin, levels))
             largest = _look(targets[t], law, rows, most, np.inf, 0.0, 0, -np.inf, levels)
     return best
