@@ -170,6 +170,11 @@ class Belief:
             bounds=tuple(part.select_rows(rows) for part in self.bounds),
         )
 
+    def drop_intervals(self) -> Belief:
+        """Without the intervals of the records, which fill the memory where tables are large."""
+        nothing = np.empty(0)
+        return replace(self, between=tuple(replace(part, low=nothing, high=nothing) for part in self.between))
+
     def drop_records(self) -> Belief:
         """What is known of which attributes, without the records and rows, which fill the memory where tables are large."""
         nobody = np.empty(0, dtype=np.int64)

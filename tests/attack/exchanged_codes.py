@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tasks.attack.consistency.exchanges import KindCounts
-from tasks.attack.consistency.orbits import Boxes, PossiblePairs
+from tasks.attack.consistency.orbits import Boxes, Intervals, PossiblePairs
 
 
 def single(n, **known):
@@ -14,7 +14,13 @@ def single(n, **known):
 
 def anything(n, m):
     """No condition on any pair."""
-    return Boxes(np.zeros((n, 1)), np.zeros((n, 1)), np.zeros((m, 1)))
+    return within(np.zeros((n, 1)), np.zeros((n, 1)), np.zeros((m, 1)))
+
+
+def within(low, high, position):
+    """One set of intervals, and no others."""
+    intervals = Intervals(low, high, position)
+    return Boxes(intervals, Intervals(*(of_all[:, :0].copy() for of_all in intervals)))
 
 
 def as_set(pairs):

@@ -6,14 +6,14 @@ from itertools import permutations
 
 import numpy as np
 import pytest
-from exchanged_codes import anything, as_set, made, of_pairs, single
+from exchanged_codes import anything, as_set, made, of_pairs, single, within
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tasks.attack.consistency.belief import beliefs, likeliest
 from tasks.attack.consistency.condition_boxes import create_boxes
 from tasks.attack.consistency.exchanges import NOBODY, KindCounts, create_exchange
-from tasks.attack.consistency.orbits import Boxes, PossiblePairs, consistent_pairs
+from tasks.attack.consistency.orbits import PossiblePairs, consistent_pairs
 from tasks.attack.consistency.propagation import assignable, keep_supported_pairs, propagate_constraints
 from tasks.attack.transparency.intersection import Conditions
 from tasks.attack.transparency.likelihood import create_likelihoods
@@ -42,14 +42,15 @@ class TestSixRecordsByHand:
 
     def test_where_one_pair_falls_all_that_it_implies_fall(self, exchanges):
         boxes = anything(6, 6)
-        boxes.position[5], boxes.low[1:], boxes.high[1:] = 1, 0, 1  # row 5 cannot be that of record 0
+        intervals = boxes.intervals
+        intervals.position[5], intervals.low[1:], intervals.high[1:] = 1, 0, 1  # row 5 cannot be that of record 0
         left = as_set(consistent_pairs(boxes, exchanges, 100))
         assert left >= self.TRUE
         assert left.isdisjoint(self.MIRRORED)
 
     def test_within_one_rank_only_the_truth_is_left(self, exchanges):
         values = np.column_stack([self.FIRST, self.SECOND]).astype(float)
-        boxes = Boxes(np.column_stack([self.HELD - 1.0] * 2), np.column_stack([self.HELD + 1.0] * 2), values)
+        boxes = within(np.column_stack([self.HELD - 1.0] * 2), np.column_stack([self.HELD + 1.0] * 2), values)
         inside = {(i, row) for i in range(6) for row in range(6) if (np.abs(values[row] - i) <= 1).all()}
         assert inside == self.TRUE | {(1, 0), (4, 5)}
         # were row 0 record 1's, it would show 0 in the second: record 0 would be row 2, which shows 3 in the first
@@ -125,8 +126,9 @@ def test_each_rule_against_its_slow_twin(seed, n, different, d):
     assert as_set(keep_supported_pairs(pairs, exchanges)) == supported_slowly(some, held, shown)
     assert as_set(assignable(pairs, single(n))) == assignable_slowly(some, n, n)
     low = rng.integers(0, 3, n).astype(float)
-    boxes = Boxes(low[:, None], low[:, None] + 1, rng.integers(0, 4, n)[:, None].astype(float))
-    allowed = {(i, j) for i in range(n) for j in range(n) if boxes.low[i] <= boxes.position[j] <= boxes.high[i]}
+    positions = rng.integers(0, 4, n)
+    boxes = within(low[:, None], low[:, None] + 1, positions[:, None].astype(float))
+    allowed = {(i, j) for i in range(n) for j in range(n) if low[i] <= positions[j] <= low[i] + 1}
     assert as_set(consistent_pairs(boxes, exchanges, n * n)) == walked_slowly(allowed, held, shown)
 
 
@@ -192,10 +194,11 @@ def test_conditions_as_ranges_are_no_narrower():
         sizes=np.ones(3, dtype=np.int64),
     )
     boxes = create_boxes(conditions, ())
-    low, high, position = boxes.low[:, None], boxes.high[:, None], boxes.position
+    low, high, position = (np.concatenate(parts, axis=1) for parts in zip(boxes.intervals, boxes.others, strict=True))
+    low, high = low[:, None], high[:, None]
     inside = (((low <= position) & (position <= high)) | (np.isnan(low) & np.isnan(position))).all(axis=2)
     assert inside.tolist() == [[True, False, False], [False, True, False]]
-    assert boxes.count_pairs(np.arange(2), 100).tolist() == [4, 2]
+    assert boxes.count_pairs(np.arange(2), 100).tolist() == [2, 4]
     assert boxes.count_pairs(np.array([1]), 100).tolist() == [1, 1]
 
 
@@ -208,10 +211,10 @@ def test_who_has_no_value_shows_none_also_where_no_interval_says_so():
     gap_in_first = create_exchange(np.array([-1, 0, 1]), np.array([-1, 0, 1]), single(3))
     gap_in_second = create_exchange(np.array([0, -1, 1]), np.array([0, -1, 1]), single(3))
     complete = create_exchange(np.array([0, 1, 2]), np.array([0, 1, 2]), single(3))
-    assert create_boxes(conditions, (complete, gap_in_first)).position is conditions.positions  # its interval is missing there
+    assert create_boxes(conditions, (complete, gap_in_first)).others.position.shape == (3, 0)  # its interval is missing there
     boxes = create_boxes(conditions, (complete, gap_in_first, gap_in_second))
-    assert boxes.low[:, 0].tolist() == boxes.high[:, 0].tolist() == boxes.position[:, 0].tolist() == [0, 1, 0]
-    assert boxes.low.shape == (3, 2)
+    assert [column.tolist() for column in boxes.others] == [[[0], [1], [0]]] * 3
+    assert boxes.intervals.position is conditions.positions  # what large tables have no memory for twice
 
 
 class TestBelief:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tasks.attack.consistency.exchanges import MISSING, Exchange
-from tasks.attack.consistency.orbits import Boxes
+from tasks.attack.consistency.orbits import Boxes, Intervals
 from tasks.attack.transparency.intersection import Conditions
 from tasks.microdata.table import Floats
 
@@ -13,18 +13,16 @@ from tasks.microdata.table import Floats
 def create_boxes(conditions: Conditions, exchanges: tuple[Exchange, ...]) -> Boxes:
     """The conditions as intervals; of a list of several codes only the first and last are looked at.
 
-    Besides, who has no value of an exchanged attribute shows none. What keeps nobody apart is left out, and the intervals are
-    not copied where there is nothing else.
+    Besides, who has no value of an exchanged attribute shows none. What keeps nobody apart is left out.
     """
     parts = [_create_box_from_codes(conditions, j) for j in range(len(conditions.allowed)) if _keeps_apart(conditions, j)]
     parts += [_create_box_for_missing(exchange) for exchange in exchanges if not _tells_missing(conditions, exchange)]
-    intervals = conditions.low, conditions.high, conditions.positions
+    intervals = Intervals(conditions.low, conditions.high, conditions.positions)
     if not parts and conditions.positions.shape[1] == 0:
         parts = [_create_box_from_codes(conditions, 0)]
     if not parts:
-        return Boxes(*intervals)
-    low, high, position = (np.column_stack([*columns, more]) for *columns, more in zip(*parts, intervals, strict=True))
-    return Boxes(low, high, position)
+        return Boxes(intervals, Intervals(*(of_all[:, :0].copy() for of_all in intervals)))
+    return Boxes(intervals, Intervals(*(np.column_stack(columns) for columns in zip(*parts, strict=True))))
 
 
 def _keeps_apart(conditions: Conditions, j: int) -> bool:

@@ -26,15 +26,16 @@ Bits = npt.NDArray[np.uint8]
 FALSE, HOLDS = 0, 1
 MOST_LOOKED_AT = 400_000_000  # pairs: 20,000 records where nothing narrows the search
 MOST_NOTED = 20_000**2  # pairs of which it is noted what their orbit says: two bits each, 100 MB
-_POSITIONS = ("boxes.low", "boxes.high", "boxes.position")
-_MISSING = dict.fromkeys(_POSITIONS, "a missing value, which `_inside` asks for")
-_UNBOUNDED = dict.fromkeys(_POSITIONS[:2], "an interval without an end: `_inside` only compares with it")
+_ENDS = tuple(f"boxes.{part}.{end}" for part in ("intervals", "others") for end in ("low", "high"))
+_MISSING = dict.fromkeys(
+    (*_ENDS, "boxes.intervals.position", "boxes.others.position"), "a missing value: `_is_inside` asks for it"
+)
+_UNBOUNDED = dict.fromkeys(_ENDS, "an interval without an end: `_is_inside` only compares with it")
 _COUNTED_BY = (1_000, 10_000, 100_000)  # records: in a large table the first of them have too many pairs by themselves
 LONGEST = 1024  # pairs up to which an orbit is followed in larger tables, where nothing is noted
 
 
-@dataclass(frozen=True, slots=True)
-class Boxes:
+class Intervals(NamedTuple):
     """Which rows can be the image of a record: low[i, q] <= position[l, q] <= high[i, q] for all q.
 
     low, high: shape (r, q); position: shape (c, q). NaN is missing: a record that misses the value has rows that miss it.
@@ -44,22 +45,50 @@ class Boxes:
     high: Floats
     position: Floats
 
+
+class Boxes(NamedTuple):
+    """Which rows can be the image of a record: those within all its intervals, and within all others.
+
+    They stand apart because the intervals of large tables are so large that they are not copied beside others.
+    """
+
+    intervals: Intervals
+    others: Intervals
+
+    @property
+    def n_records(self) -> int:
+        return len(self.intervals.low)
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.intervals.position)
+
     def count_pairs(self, wanted: Integers, most: int) -> Integers:
         """Shape (q,): the number of pairs of some records that meet each condition; above `most` those of some of these."""
-        return np.array([self._count_pairs(q, wanted, most) for q in range(self.position.shape[1])], dtype=np.int64)
+        columns = (self._select(q) for q in range(sum(part.position.shape[1] for part in self)))
+        return np.array([_count_pairs(*column, wanted, most) for column in columns], dtype=np.int64)
 
-    def ends(self, q: int, wanted: Integers) -> tuple[Integers, Integers]:
-        """Where the rows that condition q leaves some records end, and where they begin, in the order of their positions."""
-        return _find_ends(np.sort(self.position[:, q]), self.low[wanted, q], self.high[wanted, q])
+    def find_images(self, q: int, wanted: Integers) -> tuple[Integers, Integers, Integers]:
+        """The rows by their positions in condition q, and where those end and begin that are left to some records."""
+        low, high, position = self._select(q)
+        order = np.argsort(position, kind="stable")
+        return order, *_find_ends(position[order], low[wanted], high[wanted])
 
-    def _count_pairs(self, q: int, wanted: Integers, most: int) -> int:
-        ascending, counted = np.sort(self.position[:, q]), 0
-        for some in np.split(wanted, _COUNTED_BY):
-            ends, begins = _find_ends(ascending, self.low[some, q], self.high[some, q])
-            counted += int(np.maximum(ends - begins, 0).sum())
-            if counted > most:
-                break
-        return counted
+    def _select(self, q: int) -> tuple[Floats, Floats, Floats]:
+        n_intervals = self.intervals.position.shape[1]
+        low, high, position = self.intervals if q < n_intervals else self.others
+        column = q if q < n_intervals else q - n_intervals
+        return low[:, column], high[:, column], position[:, column]
+
+
+def _count_pairs(low: Floats, high: Floats, position: Floats, wanted: Integers, most: int) -> int:
+    ascending, counted = np.sort(position), 0
+    for some in np.split(wanted, _COUNTED_BY):
+        ends, begins = _find_ends(ascending, low[some], high[some])
+        counted += int(np.maximum(ends - begins, 0).sum())
+        if counted > most:
+            break
+    return counted
 
 
 def _find_ends(ascending: Floats, low: Floats, high: Floats) -> tuple[Integers, Integers]:
@@ -91,14 +120,6 @@ class PossiblePairs:
         return PossiblePairs(np.append(0, np.cumsum(sizes)), self.rows[keep], self.n_rows)
 
 
-class _Bounds(NamedTuple):
-    """`Boxes` as compiled functions take them."""
-
-    low: Floats
-    high: Floats
-    position: Floats
-
-
 class _StackedExchanges(NamedTuple):
     """held (r, d) and shown (c, d) as places in one array of the values of all attributes; holder and shower of each."""
 
@@ -125,17 +146,16 @@ def consistent_pairs(
     larger ones orbits are followed no further than LONGEST pairs, and one that did not collide there is taken to hold.
     Memory: what is found, and two bits for each pair of kinds where these are noted.
     """
-    n_records, n_rows = len(boxes.low), len(boxes.position)
+    n_records, n_rows = boxes.n_records, boxes.n_rows
     wanted = np.arange(n_records) if wanted is None else wanted
     sizes = boxes.count_pairs(wanted, MOST_LOOKED_AT)
     if sizes.min() > MOST_LOOKED_AT:
         raise NotFollowed(f"more than {MOST_LOOKED_AT:,} pairs of records and rows are too many to look at")
-    narrowest = int(np.argmin(sizes))
-    ends, begins = boxes.ends(narrowest, wanted)
+    order, ends, begins = boxes.find_images(int(np.argmin(sizes)), wanted)
     noted = n_records * n_rows <= MOST_NOTED
     sizes, rows, complete = _walk_all(
-        _Bounds(boxes.low, boxes.high, boxes.position),
-        np.argsort(boxes.position[:, narrowest], kind="stable"),
+        boxes,
+        order,
         wanted,
         begins,
         ends,
@@ -168,7 +188,7 @@ def _stack_exchanges(exchanges: tuple[Exchange, ...], n_records: int, n_rows: in
 
 @njit(missing=_MISSING, infinite=_UNBOUNDED)
 def _walk_all(
-    boxes: _Bounds,
+    boxes: Boxes,
     order: Integers,
     wanted: Integers,
     begins: Integers,
@@ -178,7 +198,8 @@ def _walk_all(
     most: int,
 ) -> tuple[Integers, Integers, bool]:
     """The number of rows of each wanted record, and these rows; False: there are more than `most`."""
-    n_records, n_rows = len(boxes.low), len(boxes.position)
+    intervals, others = boxes
+    n_records, n_rows = len(intervals.low), len(intervals.position)
     sizes, rows = np.zeros(len(wanted), dtype=np.int64), np.empty(len(wanted) + 16, dtype=np.int64)
     row_of, record_of = np.full(n_records, NOBODY, dtype=np.int64), np.full(n_rows, NOBODY, dtype=np.int64)
     longest = min(n_records, n_rows)
@@ -186,9 +207,12 @@ def _walk_all(
     used = 0
     for e in range(len(wanted)):
         i, before = wanted[e], used
+        low, high, other_low, other_high = intervals.low[i], intervals.high[i], others.low[i], others.high[i]
         for row in order[begins[e] : ends[e]]:
             # The cheap refusals come first: most pairs of a large table end here.
-            if not _inside(boxes.low[i], boxes.high[i], boxes.position[row]):
+            if not _is_inside(other_low, other_high, others.position[row]):
+                continue
+            if not _is_inside(low, high, intervals.position[row]):
                 continue
             if _is_noted(notes[FALSE], i * n_rows + row):
                 continue
@@ -213,7 +237,7 @@ def _walk_all(
 def _walk(
     i: int,
     row: int,
-    boxes: _Bounds,
+    boxes: Boxes,
     exchanges: _StackedExchanges,
     false: Bits,
     row_of: Integers,
@@ -221,7 +245,8 @@ def _walk(
     walk: Integers,
 ) -> tuple[int, bool]:
     """Follow an orbit from a pair within the boxes: how many pairs were met, and was none of them impossible?"""
-    n_rows = len(boxes.position)
+    intervals, others = boxes
+    n_rows = len(intervals.position)
     walk[0, 0], walk[0, 1] = i, row
     row_of[i], record_of[row] = row, i
     length, at = 1, 0
@@ -235,9 +260,11 @@ def _walk(
             # One record with two rows, or one row with two records: the whole orbit is false.
             if row_of[other] >= 0 or record_of[its_row] >= 0:
                 return length, False
-            if _is_noted(false, other * n_rows + its_row) or not _inside(
-                boxes.low[other], boxes.high[other], boxes.position[its_row]
-            ):
+            if _is_noted(false, other * n_rows + its_row):
+                return length, False
+            if not _is_inside(others.low[other], others.high[other], others.position[its_row]):
+                return length, False
+            if not _is_inside(intervals.low[other], intervals.high[other], intervals.position[its_row]):
                 return length, False
             # Out of room: an orbit that did not collide so far is taken to hold, which leaves out no true pair.
             if length == len(walk):
@@ -266,7 +293,7 @@ def _is_noted(noted: Bits, pair: int) -> bool:
 
 
 @njit
-def _inside(low: Floats, high: Floats, position: Floats) -> bool:
+def _is_inside(low: Floats, high: Floats, position: Floats) -> bool:
     for q in range(len(low)):
         # NaN compares as false with everything.
         if not (low[q] <= position[q] <= high[q]) and not (np.isnan(low[q]) and np.isnan(position[q])):

@@ -43,22 +43,36 @@ def _ignore_randomised_attributes(both: Comparison, knowledge: Belief, knows: tu
 
 def _conditions(knowledge: Belief, masked: Microdata, schema: Schema, both: Comparison) -> Conditions:
     """What is concluded, for the distinct records and the distinct released rows of the comparison."""
-    record, row = find_first_rows(both.own_of_record), find_first_rows(both.shown_of_row)
+    record, row = _select_first_rows(both.own_of_record), _select_first_rows(both.shown_of_row)
+    records, sizes = np.bincount(both.own_of_record), np.bincount(both.shown_of_row)
     options = [_options(part, knowledge.believed, masked) for part in _together(knowledge)]
-    between = [part for part in knowledge.between if _excludes(part, masked.positions(schema[part.name]))]
+    # one column after the other: those of large tables fill the memory
+    kept, positions = list[InInterval](), np.empty((len(sizes), len(knowledge.between)))
+    for part in knowledge.between:
+        shown = masked.positions(schema[part.name])
+        if _excludes(part, shown):
+            positions[:, len(kept)] = shown[row]
+            kept.append(part)
+    low, high = np.empty((len(records), len(kept))), np.empty((len(records), len(kept)))
+    for j, part in enumerate(kept):
+        low[:, j], high[:, j] = part.low[record], part.high[record]
     return Conditions(
         begins=np.stack([begins[record] for begins, _, _, _ in options]),
         ends=np.stack([ends[record] for _, ends, _, _ in options]),
         allowed=tuple(allowed for _, _, allowed, _ in options),
         shown=np.stack([codes[row] for _, _, _, codes in options]),
-        low=_columns([part.low[record] for part in between], len(record)),
-        high=_columns([part.high[record] for part in between], len(record)),
-        positions=_columns([masked.positions(schema[part.name])[row] for part in between], len(row)),
-        likelihoods=create_likelihoods(
-            knowledge.likelihoods, _places(knowledge, both), record, row, np.bincount(both.own_of_record)
-        ),
-        sizes=np.bincount(both.shown_of_row),
+        low=low,
+        high=high,
+        positions=np.ascontiguousarray(positions[:, : len(kept)]),
+        likelihoods=create_likelihoods(knowledge.likelihoods, _places(knowledge, both), record, row, records),
+        sizes=sizes,
     )
+
+
+def _select_first_rows(codes: Integers) -> Integers | slice:
+    """`find_first_rows`; where these are all rows in their order, a slice, which copies nothing."""
+    first = find_first_rows(codes)
+    return slice(None) if len(first) == len(codes) and bool((first[1:] > first[:-1]).all()) else first
 
 
 def _excludes(part: InInterval, positions: Floats) -> bool:
@@ -116,7 +130,3 @@ def _encode_rows(names: tuple[str, ...], believed: Microdata, masked: Microdata)
 def _merge_zeros(column: pa.Array) -> pa.Array:
     """0.0 in place of -0.0, which numbers that were computed can differ in."""
     return pc.add(column, 0.0) if pa.types.is_floating(column.type) else column
-
-
-def _columns(columns: list[Floats], n: int) -> Floats:
-    return np.ascontiguousarray(np.column_stack(columns)) if columns else np.empty((n, 0))

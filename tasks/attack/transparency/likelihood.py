@@ -56,14 +56,15 @@ class LikelihoodTables:
 def create_likelihoods(
     likelihoods: tuple[DiscreteLikelihood, ...],
     coordinates: tuple[Floats, Floats],
-    record: Integers,
-    row: Integers,
+    record: Integers | slice,
+    row: Integers | slice,
     records: Integers,
 ) -> LikelihoodTables:
     """The laws for the records and rows that stand for their kinds. record: shape (r,), row: shape (c,), records: (r,).
 
-    coordinates: of all records and all rows.
+    coordinates: of all records and all rows. A slice of record or row: all stand for themselves.
     """
+    of_records, of_rows = coordinates[0][record], coordinates[1][row]
     with np.errstate(divide="ignore"):
         tables = [np.log(likelihood.probability) for likelihood in likelihoods]
     begins = np.cumsum([0, *(table.size for table in tables)])
@@ -73,11 +74,11 @@ def create_likelihoods(
     ]
     return LikelihoodTables(
         log_probability=np.concatenate([np.empty(0), *(table.ravel() for table in tables)]),
-        own_at=_columns(own, len(record)),
-        shown_at=_columns([likelihood.shown[row] for likelihood in likelihoods], len(row)),
+        own_at=_columns(own, len(of_records)),
+        shown_at=_columns([likelihood.shown[row] for likelihood in likelihoods], len(of_rows)),
         records=records.astype(np.float64),
-        own_coordinates=np.ascontiguousarray(coordinates[0][record]),
-        shown_coordinates=np.ascontiguousarray(coordinates[1][row]),
+        own_coordinates=np.ascontiguousarray(of_records),
+        shown_coordinates=np.ascontiguousarray(of_rows),
     )
 
 
