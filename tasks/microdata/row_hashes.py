@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from tasks.microdata.column_stack import stack_columns
 from tasks.microdata.compiled import njit
 from tasks.microdata.table import Floats, Integers
 
@@ -20,9 +21,8 @@ def stack_unordered_rows(columns: list[Floats]) -> tuple[Floats, Integers]:
     NaN equals NaN, and 0.0 equals -0.0. The columns are let go: those of large tables fill the memory.
     Cost: O(n) for n < 2^31 rows; 0.15 s for 1,000,000 rows of six numbers, where `stack_distinct_rows` takes up to 0.5.
     """
-    rows = np.empty((len(columns[0]), len(columns)))
-    for j in reversed(range(len(columns))):
-        rows[:, j] = columns.pop()
+    rows = stack_columns(columns, len(columns[0]))
+    columns.clear()
     size = 1 << max(2 * len(rows) - 1, 15).bit_length()
     codes, first, table = np.empty(len(rows), np.int64), np.empty(len(rows), np.int64), np.zeros(size, np.uint64)
     n_classes = _group_rows(rows, codes, first, table)

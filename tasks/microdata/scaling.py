@@ -6,7 +6,6 @@ import numpy as np
 
 from tasks.microdata.errors import InputError
 from tasks.microdata.table import Floats
-from tasks.microdata.value_order import sort_with_order
 
 LARGEST_VALUE = 1e45  # in size: squares of such numbers, and of their differences in standard deviations, stay finite
 LEAST_DEVIATION = 1e-45  # one over the square of it stays finite
@@ -58,8 +57,9 @@ def standardise_values(values: Floats) -> Floats:
 
 
 def _sort_present(values: Floats) -> Floats:
-    ascending, _ = sort_with_order(values)  # NaN comes last
-    present: Floats = ascending[: len(values) - int(np.count_nonzero(np.isnan(values)))]
+    present: Floats = values[~np.isnan(values)]
+    present += 0.0  # 0.0 in the place of -0.0, of which sorting may put either first
+    present.sort()
     return present
 
 

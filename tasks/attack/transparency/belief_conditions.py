@@ -17,6 +17,7 @@ from tasks.attack.transparency.whitening import as_if_blurred, whiten_positions
 from tasks.mask.external_release.shown_digits import is_shown_as_it_is
 from tasks.mask.intruder_belief import Belief, EqualTo, InInterval
 from tasks.microdata.codes import find_first_rows, joint_codes, row_codes
+from tasks.microdata.column_stack import ALL, stack_columns
 from tasks.microdata.schema import Schema
 from tasks.microdata.table import Floats, Integers, Microdata, encode_jointly
 
@@ -46,33 +47,29 @@ def _conditions(knowledge: Belief, masked: Microdata, schema: Schema, both: Comp
     record, row = _select_first_rows(both.own_of_record), _select_first_rows(both.shown_of_row)
     records, sizes = np.bincount(both.own_of_record), np.bincount(both.shown_of_row)
     options = [_options(part, knowledge.believed, masked) for part in _together(knowledge)]
-    # one column after the other: those of large tables fill the memory
-    kept, positions = list[InInterval](), np.empty((len(sizes), len(knowledge.between)))
+    kept, positions = list[InInterval](), list[Floats]()
     for part in knowledge.between:
         shown = masked.positions(schema[part.name])
         if _excludes(part, shown):
-            positions[:, len(kept)] = shown[row]
             kept.append(part)
-    low, high = np.empty((len(records), len(kept))), np.empty((len(records), len(kept)))
-    for j, part in enumerate(kept):
-        low[:, j], high[:, j] = part.low[record], part.high[record]
+            positions.append(shown)
     return Conditions(
         begins=np.stack([begins[record] for begins, _, _, _ in options]),
         ends=np.stack([ends[record] for _, ends, _, _ in options]),
         allowed=tuple(allowed for _, _, allowed, _ in options),
         shown=np.stack([codes[row] for _, _, _, codes in options]),
-        low=low,
-        high=high,
-        positions=np.ascontiguousarray(positions[:, : len(kept)]),
+        low=stack_columns([part.low for part in kept], len(records), record),
+        high=stack_columns([part.high for part in kept], len(records), record),
+        positions=stack_columns(positions, len(sizes), row),
         likelihoods=create_likelihoods(knowledge.likelihoods, _places(knowledge, both), record, row, records),
         sizes=sizes,
     )
 
 
 def _select_first_rows(codes: Integers) -> Integers | slice:
-    """`find_first_rows`; where these are all rows in their order, a slice, which copies nothing."""
+    """`find_first_rows`; where these are all rows in their order, `ALL`, which copies nothing."""
     first = find_first_rows(codes)
-    return slice(None) if len(first) == len(codes) and bool((first[1:] > first[:-1]).all()) else first
+    return ALL if len(first) == len(codes) and bool((first[1:] > first[:-1]).all()) else first
 
 
 def _excludes(part: InInterval, positions: Floats) -> bool:
