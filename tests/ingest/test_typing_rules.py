@@ -147,3 +147,24 @@ def test_every_double_survives_its_shortest_text(values: list[float]) -> None:
     column, _ = typed(["0.5", *[repr(value) for value in values]])
     assert column.type == pa.float64()
     assert [x.hex() for x in column.to_pylist()[1:]] == [value.hex() for value in values]
+
+
+PIECE = st.sampled_from(
+    [None, "1", "-20", "0", "007", "-0", "2.5", "1,5", "1e400", "9223372036854775808", "NA", "", "a", "2020-01-31"]
+)
+DECLARED = st.sampled_from(
+    [{}, {"scale": Scale.NUMERIC}, {"scale": Scale.NOMINAL}, {"scale": Scale.CODE}, {"missing": ("NA", "")}, {"decimal": ","}]
+)
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.lists(st.lists(PIECE, max_size=3), max_size=4), DECLARED)
+def test_how_a_file_was_read_in_parts_changes_nothing(parts: list[list[str | None]], declared: dict[str, object]) -> None:
+    def read(chunks: list[list[str | None]]) -> object:
+        column = pa.chunked_array([pa.array(cells, pa.string()) for cells in chunks], pa.string())
+        try:
+            return from_text(column, AttributeSpec(name="x", **declared), "a.csv")  # type: ignore[arg-type]
+        except InputError as error:
+            return str(error)
+
+    assert read(parts) == read([[cell for part in parts for cell in part]])

@@ -39,33 +39,34 @@ def from_text(column: pa.ChunkedArray, spec: AttributeSpec, label: str) -> tuple
     where such is; numbers or dates mixed with undeclared words for "missing"; infinities; numbers too large or too small for a
     double.
     """
-    cells, notes = _blank_missing_codes(_concatenate_chunks(column), spec.missing)
+    cells, notes = _blank_missing_codes(column, spec.missing)
     if spec.order is not None or spec.scale in _KEPT_AS_TEXT:
-        return cells, notes
+        return _concatenate_chunks(cells), notes
     if cells.null_count == len(cells):
         kind = pa.float64() if _is_numeric(spec) else type_without_values(spec)
         return pa.nulls(len(cells), kind), (*notes, "no cell holds a value")
     if spec.scale in {Scale.DATE, Scale.TIME} or spec.date_format is not None:
-        values, remarks = as_declared(cells, spec, label)
+        values, remarks = as_declared(_concatenate_chunks(cells), spec, label)
         return values, (*notes, *remarks)
     return _numbers_or_text(cells, spec, label, notes)
 
 
 def _numbers_or_text(
-    cells: pa.Array, spec: AttributeSpec, label: str, notes: tuple[str, ...]
+    column: pa.ChunkedArray, spec: AttributeSpec, label: str, notes: tuple[str, ...]
 ) -> tuple[pa.Array, tuple[str, ...]]:
-    cells = _convert_decimal_commas(cells, spec, label) if spec.decimal == "," else cells
+    column = _convert_decimal_commas(column, spec, label) if spec.decimal == "," else column
     where = f"{label}: column {spec.name}"
-    if _begins_with(cells, INTEGER):
-        integers = _parse_by_parts(cells, parse_plain_integers)
+    if _begins_with(column, INTEGER):
+        integers = _parse_by_parts(column, parse_plain_integers)
         if integers is not None:
             return integers, notes
-        if _all(cells, INTEGER):  # all are plain: they do not fit
-            return _too_precise(cells, spec, where, notes, "whole numbers beyond 64 bits")
-    if _begins_with(cells, NUMBER):
-        doubles = _parse_by_parts(cells, parse_plain_doubles)
-        if doubles is not None or _all(cells, NUMBER):
-            return _doubles(cells, doubles, spec, where, notes)
+        if _all(column, INTEGER):  # all are plain: they do not fit
+            return _too_precise(column, spec, where, notes, "whole numbers beyond 64 bits")
+    if _begins_with(column, NUMBER):
+        doubles = _parse_by_parts(column, parse_plain_doubles)
+        if doubles is not None or _all(column, NUMBER):
+            return _doubles(column, doubles, spec, where, notes)
+    cells = _concatenate_chunks(column)
     if spec.scale not in {None, Scale.ORDINAL}:
         return _text(cells, spec, label, notes)
     values, remarks = as_found(cells)
@@ -74,7 +75,7 @@ def _numbers_or_text(
     return _text(cells, spec, label, notes)
 
 
-def _convert_decimal_commas(cells: pa.Array, spec: AttributeSpec, label: str) -> pa.Array:
+def _convert_decimal_commas(cells: pa.ChunkedArray, spec: AttributeSpec, label: str) -> pa.ChunkedArray:
     number = pc.match_substring_regex(cells, COMMA_NUMBER)
     if not pc.all(number).as_py():
         raise _not_numeric(cells, number, spec.name, label)
@@ -91,7 +92,7 @@ def _concatenate_chunks(column: pa.ChunkedArray) -> pa.Array:
     return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], type=pa.string())
 
 
-def _blank_missing_codes(cells: pa.Array, codes: tuple[str, ...]) -> tuple[pa.Array, tuple[str, ...]]:
+def _blank_missing_codes(cells: pa.ChunkedArray, codes: tuple[str, ...]) -> tuple[pa.ChunkedArray, tuple[str, ...]]:
     if not codes:
         return cells, ()
     hit = pc.is_in(cells, value_set=pa.array(codes, type=pa.string()))
@@ -101,33 +102,34 @@ def _blank_missing_codes(cells: pa.Array, codes: tuple[str, ...]) -> tuple[pa.Ar
     return pc.if_else(hit, pa.scalar(None, pa.string()), cells), (f"{count:,} cells hold a declared missing code",)
 
 
-def _all(cells: pa.Array, pattern: str) -> bool:
+def _all(cells: pa.ChunkedArray, pattern: str) -> bool:
     """Do all present cells match?"""
     found: bool = pc.all(pc.match_substring_regex(cells, pattern), min_count=0).as_py()
     return found
 
 
-def _parse_by_parts(cells: pa.Array, parse: Callable[[pa.Array], pa.Array | None]) -> pa.Array | None:
+def _parse_by_parts(column: pa.ChunkedArray, parse: Callable[[pa.Array], pa.Array | None]) -> pa.Array | None:
     """The cells as numbers, part by part, which stay in the processor's cache; None where a part cannot be parsed."""
     parts = []
-    for begin in range(0, len(cells), _PART):
-        part = parse(cells[begin : begin + _PART])
-        if part is None:
-            return None
-        parts.append(part)
+    for cells in column.chunks:
+        for begin in range(0, len(cells), _PART):
+            part = parse(cells[begin : begin + _PART])
+            if part is None:
+                return None
+            parts.append(part)
     return pa.concat_arrays(parts)
 
 
-def _begins_with(cells: pa.Array, pattern: str) -> bool:
+def _begins_with(cells: pa.ChunkedArray, pattern: str) -> bool:
     """Do the first cells match? Of most columns they say no at once."""
     return _all(cells[:_EXPLAINED], pattern)
 
 
 def _doubles(
-    cells: pa.Array, numbers: pa.Array | None, spec: AttributeSpec, where: str, notes: tuple[str, ...]
+    cells: pa.ChunkedArray, numbers: pa.Array | None, spec: AttributeSpec, where: str, notes: tuple[str, ...]
 ) -> tuple[pa.Array, tuple[str, ...]]:
     """numbers: the cells as doubles, if known."""
-    numbers = cells.cast(pa.float64()) if numbers is None else numbers
+    numbers = _concatenate_chunks(cells.cast(pa.float64())) if numbers is None else numbers
     ends = pc.min_max(numbers).as_py()
     least, most = ends["min"], ends["max"]
     zeros = cells.filter(pc.equal(numbers, 0.0)) if least <= 0.0 <= most else cells[:0]
@@ -143,12 +145,12 @@ def _doubles(
 
 
 def _too_precise(
-    cells: pa.Array, spec: AttributeSpec, where: str, notes: tuple[str, ...], what: str
+    cells: pa.ChunkedArray, spec: AttributeSpec, where: str, notes: tuple[str, ...], what: str
 ) -> tuple[pa.Array, tuple[str, ...]]:
     if _needs_numbers(spec):
         raise InputError("beyond-64-bits", where, f"The column is declared {spec.scale} and holds {what}.",
                          "numbers that keep all their digits", "declare `scale: code` if they are codes")  # fmt: skip
-    return cells, (*notes, f"{what}: kept as text")
+    return _concatenate_chunks(cells), (*notes, f"{what}: kept as text")
 
 
 def _needs_numbers(spec: AttributeSpec) -> bool:
@@ -172,7 +174,7 @@ def _text(cells: pa.Array, spec: AttributeSpec, label: str, notes: tuple[str, ..
     return cells, (*notes, *mixed, *found)
 
 
-def _not_numeric(cells: pa.Array, number: pa.Array, name: str, label: str) -> InputError:
+def _not_numeric(cells: pa.Array | pa.ChunkedArray, number: pa.Array | pa.ChunkedArray, name: str, label: str) -> InputError:
     wrong = pc.indices_nonzero(pc.fill_null(pc.invert(number), False))
     first = wrong[0].as_py()
     reason, remedy = why_not_a_number(cells[first].as_py())

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
 _QUOTE, _LINE_FEED, _CARRIAGE_RETURN = b'"\n\r'
+_LETTERS_AT_ONCE = 1 << 20  # which stay in the processor's cache
 _BLOCK_BYTES = 8 << 20  # more than a row of ordinary cells; a longer one is left to the other parser
 
 
@@ -20,8 +21,8 @@ def parse_plain_cells(
 ) -> list[pa.ChunkedArray] | None:
     """The cells below a header as columns of text, the empty cell null; None where only a strict parser can tell what is meant.
 
-    content: UTF-8. begin: where the first row begins. names: at least two. delimiter: one character of ASCII. longest_cell: in
-    bytes.
+    content: UTF-8. begin: where the first row begins, behind a line feed. names: at least two. delimiter: one character of
+    ASCII. longest_cell: in bytes.
 
     None is returned for quotes inside a cell that has none around it, quotes that are not closed or are followed by anything
     but the end of the cell, a carriage return alone or inside a cell (where one of Arrow's blocks ends after it, the line feed
@@ -39,7 +40,8 @@ def parse_plain_cells(
         return None
     body = pa.py_buffer(content).slice(begin, end - begin)
     quoted = content.find(b'"', begin, end) >= 0
-    if quoted and not _encloses_whole_cells(np.frombuffer(body, dtype=np.uint8), ord(delimiter), has_returns=has_returns):
+    letters = np.frombuffer(content, dtype=np.uint8)[begin - 1 : end]  # with the line feed after the header
+    if quoted and not _encloses_whole_cells(letters, ord(delimiter), has_returns=has_returns):
         return None
     try:
         table = pa_csv.read_csv(
@@ -74,26 +76,28 @@ def _ends_lines_only(content: bytes, begin: int, end: int) -> bool:
     return not alone and content.find(b"\n\r", begin, end) < 0
 
 
-def _encloses_whole_cells(body: npt.NDArray[np.uint8], delimiter: int, *, has_returns: bool) -> bool:
+def _encloses_whole_cells(letters: npt.NDArray[np.uint8], delimiter: int, *, has_returns: bool) -> bool:
     """Does every quote open a cell at its beginning, close one at its end, or stand doubled inside one, and none of these
     cells hold a carriage return?
 
+    letters: of whole rows, behind one letter that cells can begin after.
     Of the quotes in their order every second one closes what the one before it opened; a doubled one closes and opens at once.
     """
     may_open_after, may_close_before = np.zeros(256, dtype=bool), np.zeros(256, dtype=bool)
     may_open_after[[delimiter, _LINE_FEED, _QUOTE]] = True
     may_close_before[[delimiter, _LINE_FEED, _CARRIAGE_RETURN, _QUOTE]] = True
     is_open = False
-    for begin in range(0, len(body), _BLOCK_BYTES):
-        block = body[begin : begin + _BLOCK_BYTES]
-        quotes = begin + np.flatnonzero(block == _QUOTE)
+    for begin in range(1, len(letters), _LETTERS_AT_ONCE):
+        block = letters[begin : begin + _LETTERS_AT_ONCE]
+        quotes = np.flatnonzero(block == _QUOTE)
         if has_returns:
-            returns = begin + np.flatnonzero(block == _CARRIAGE_RETURN)
+            returns = np.flatnonzero(block == _CARRIAGE_RETURN)
             if ((np.searchsorted(quotes, returns) + is_open) % 2).any():
                 return False
         opening, closing = quotes[int(is_open) :: 2], quotes[int(not is_open) :: 2]
-        before, after = body[opening[opening > 0] - 1], body[closing[closing < len(body) - 1] + 1]
-        if not may_open_after[before].all() or not may_close_before[after].all():
+        if len(closing) and begin + closing[-1] == len(letters) - 1:  # the end of the last cell
+            closing = closing[:-1]
+        if not may_open_after[letters[begin - 1 :][opening]].all() or not may_close_before[letters[begin + 1 :][closing]].all():
             return False
         is_open ^= bool(len(quotes) % 2)
     return not is_open
