@@ -206,7 +206,7 @@ def test_too_many_pairs_are_refused_before_all_rows_are_weighed(monkeypatch, tab
     count, looked = image_marginals._count_pairs, []
     monkeypatch.setattr(image_marginals, "_count_pairs", lambda whole, some: looked.append(len(some)) or count(whole, some))
     estimated = []
-    monkeypatch.setattr(image_marginals, "MANY", 1_000)
+    monkeypatch.setattr(image_marginals, "MANY", 12_000)
     monkeypatch.setattr("tasks.attack.transparency.scores.complete_scores", lambda whole, records: estimated.append(whole))
     with pytest.raises(NotFollowed, match="12,000,000 pairs of records and rows are possible"):
         linked(original, done.data, schema, done.mechanisms, matching="marginals")
