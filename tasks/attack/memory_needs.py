@@ -16,7 +16,7 @@ from tasks.mask.methods import Masking, Mechanism
 _CELL_BYTES: Mapping[str, Mapping[str, float]] = {
     "distance_linkage": {"": 50.0},
     "transparency": {"noise": 150.0, "": 120.0},
-    "consistency": {"": 140.0},
+    "consistency": {"": 110.0},
     "": {"": 240.0},
 }
 
