@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
+from tasks.microdata.column_stack import stack_columns
 from tasks.microdata.table import Floats, Integers, Microdata, encode_jointly
 from tasks.microdata.units import Units
 from tasks.microdata.value_ranks import has_both_zeros, rank_by_count, rank_values
@@ -116,9 +117,8 @@ def stack_distinct_rows(columns: list[Floats]) -> tuple[Floats, Integers]:
     """`find_distinct_rows` of the rows of columns, at least one, which are let go: those of large tables fill the memory."""
     codes = code_rows(columns, len(columns[0]))
     first = find_first_rows(codes)
-    distinct = np.empty((len(first), len(columns)))
-    for j in reversed(range(len(columns))):
-        distinct[:, j] = columns.pop()[first]
+    distinct = stack_columns(columns, len(first), first)
+    columns.clear()
     return distinct, codes
 
 

@@ -163,7 +163,7 @@ def test_how_a_file_was_read_in_parts_changes_nothing(parts: list[list[str | Non
     def read(chunks: list[list[str | None]]) -> object:
         column = pa.chunked_array([pa.array(cells, pa.string()) for cells in chunks], pa.string())
         try:
-            return from_text(column, AttributeSpec(name="x", **declared), "a.csv")  # type: ignore[arg-type]
+            return from_text(column, AttributeSpec(name="x", **declared), "a.csv")  # type: ignore[arg-type]  # declarations by name
         except InputError as error:
             return str(error)
 

@@ -21,7 +21,7 @@ def create_boxes(conditions: Conditions, exchanges: tuple[Exchange, ...]) -> Box
     if not parts and conditions.positions.shape[1] == 0:
         parts = [_create_box_from_codes(conditions, 0)]
     if not parts:
-        return Boxes(intervals, Intervals(*(of_all[:, :0].copy() for of_all in intervals)))
+        return Boxes.create_from_intervals(intervals)
     return Boxes(intervals, Intervals(*(np.column_stack(columns) for columns in zip(*parts, strict=True))))
 
 

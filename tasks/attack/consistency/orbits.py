@@ -49,11 +49,16 @@ class Intervals(NamedTuple):
 class Boxes(NamedTuple):
     """Which rows can be the image of a record: those within all its intervals, and within all others.
 
-    They stand apart because the intervals of large tables are so large that they are not copied beside others.
+    They stand apart so that the intervals, which fill the memory where tables are large, need not be copied.
     """
 
     intervals: Intervals
     others: Intervals
+
+    @classmethod
+    def create_from_intervals(cls, intervals: Intervals) -> Boxes:
+        """With no others."""
+        return cls(intervals, Intervals(*(of_all[:, :0].copy() for of_all in intervals)))
 
     @property
     def n_records(self) -> int:

@@ -19,9 +19,9 @@ from tasks.microdata.errors import NotFollowed
 from tasks.microdata.table import Floats, Integers
 
 MANY = 100_000  # distinct records, of which some are looked at before all
-# There are too many pairs where three of five records have 32 times as many in a part of so many records and rows as a record
-# may have in the whole table on average, though one record in 32 would be enough; or where those looked at then, in the whole
-# table, have four times as many on average.
+# On average a record may have so many pairs in the whole table. There are too many where three of five records have 32 times as
+# many in a part of MANY records and rows alone, though one record in 32 would be enough; or where the records that are then
+# looked at in the whole table have four times as many on average.
 _FIRST_LOOK, _FIRST_TIMES = 5, 32
 _SECOND_LOOK, _SECOND_TIMES = 1_000, 4
 TOO_MANY_PAIRS = f"more than {MOST_PAIRS_JOINTLY:,} pairs of records and rows are possible: too many to weigh together"
@@ -103,7 +103,7 @@ def refuse_too_many_pairs(conditions: Conditions) -> None:
     if len(records) <= MANY or not has_many_kinds(*(columns.shape[1] for columns in widths)):
         return  # the sums are exact, and would be computed twice
     most = MOST_PAIRS_JOINTLY / len(records)  # of a record, on average
-    part = conditions.select(_spread(len(records), MANY), _spread(len(conditions.sizes), MANY))
+    part = conditions.select(_choose_evenly(len(records), MANY), _choose_evenly(len(conditions.sizes), MANY))
     if (
         np.median(_count_pairs_of_some(part, _FIRST_LOOK)) > _FIRST_TIMES * most
         or _count_pairs_of_some(conditions, _SECOND_LOOK).mean() > _SECOND_TIMES * most
@@ -111,15 +111,15 @@ def refuse_too_many_pairs(conditions: Conditions) -> None:
         raise NotFollowed(TOO_MANY_PAIRS)
 
 
-def _spread(n: int, most: int) -> Integers:
-    """At most so many of the numbers 0..n - 1, all over them."""
+def _choose_evenly(n: int, most: int) -> Integers:
+    """At most so many of the numbers 0..n - 1, at equal distances, ascending."""
     chosen = min(n, most)
     return np.arange(chosen) * n // chosen
 
 
 def _count_pairs_of_some(conditions: Conditions, n: int) -> Integers:
     """Shape (n,): how many pairs of a distinct record are not hopeless, of n records all over the table."""
-    some = _spread(len(conditions.likelihoods.records), n)
+    some = _choose_evenly(len(conditions.likelihoods.records), n)
     searching = np.zeros(len(conditions.likelihoods.records), dtype=bool)
     searching[some] = True
     return _count_pairs(score_images(conditions, searching=searching), some)

@@ -244,7 +244,7 @@ def link_by_mechanism(
     followed = who if knowledge.believed.n < n else everybody
     original = original if len(followed) == n else original.take(followed)
     both, conditions = arrange_knowledge(original, masked, schema, knows, knowledge)
-    knowledge = knowledge.drop_intervals()  # which are in the conditions
+    knowledge = knowledge.drop_intervals()  # what they exclude is in the conditions
     conditions = conditions if narrow is None else narrow(both, conditions, knowledge)
     knowledge = knowledge.drop_records()
     is_held, is_wanted = np.zeros(n, dtype=bool), np.full(n, searching is None)
