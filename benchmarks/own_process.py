@@ -11,17 +11,18 @@ from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
 from resource import RUSAGE_SELF, getrusage
+from threading import Event, Thread
 from typing import Any
 
 import numpy as np
-import psutil
 import pyarrow as pa
 
 SHORT_SECONDS = 20.0
 REPEATS = 3
 LEAST_SECONDS_TOLD_APART = 0.1
-READY_BYTES_PER_ROW = 1_000
+SAMPLING_SECONDS = 0.02
 _CLEAR_REFS = Path("/proc/self/clear_refs")
+_OWN_MEMORY, _MEMORY_OF_ALL = Path("/proc/self/status"), Path("/proc/meminfo")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +30,8 @@ class Cost:
     """CPU seconds, and the bytes at the peak beyond what was held before; None of both: left out.
 
     system_seconds: of these what the system took, which is nearly all to give memory. A virtual machine that returns freed
-    memory to its host waits for it again: on one 4 GB took from 0.4 s, soon after they were freed, to 13.6 s.
+    memory to its host waits for it again: on one 4 GB took from 0.4 s, soon after they were freed, to 13.6 s. Memory that is
+    kept for large pages is not given back (`use_large_pages`).
     """
 
     seconds: float | None
@@ -43,33 +45,49 @@ class Cost:
         return None if own is None or own < LEAST_SECONDS_TOLD_APART else own
 
 
-def measure_alone(
-    work: Callable[..., Any], first: Callable[[], object], *inputs: Any, seconds: float, rows: int = 0
-) -> tuple[Cost, Any]:
-    """The cost of some work in a process of its own, and what it returned. first: what warms up.
+def use_large_pages() -> None:
+    """Let all work that is measured from now on take its memory from what the system keeps for large pages (Linux).
 
-    rows: for each the process fills and frees READY_BYTES_PER_ROW just before (at most three quarters of what is free), so
-    that a virtual machine has that memory from its host, and the work waits less for it.
+    It keeps none unless somebody said so: `sysctl vm.nr_hugepages=6000` is 12 GB. All of it is filled once, so that a virtual
+    machine has got it from its host. Raises RuntimeError where none is kept.
+    """
+    free = _read_line(_MEMORY_OF_ALL, "HugePages_Free:") * _read_line(_MEMORY_OF_ALL, "Hugepagesize:")
+    if not free:
+        raise RuntimeError("no memory is kept for large pages: `sysctl vm.nr_hugepages=6000` keeps 12 GB")
+    os.environ |= {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=2", "ARROW_DEFAULT_MEMORY_POOL": "system"}
+    measure_alone(_fill, _do_nothing, int(0.99 * free), seconds=120)
+
+
+def _fill(n_bytes: int) -> None:
+    np.ones(n_bytes, dtype=np.uint8)
+
+
+def _do_nothing() -> None:
+    pass
+
+
+def measure_alone(work: Callable[..., Any], first: Callable[[], object], *inputs: Any, seconds: float) -> tuple[Cost, Any]:
+    """The cost of some work in a process of its own, and what it returned. first: what warms up.
 
     Work of less than SHORT_SECONDS is measured REPEATS times, and the least is returned. Work that has not ended after so many
     seconds on the clock is ended: both are None then.
     """
-    cost, made = _measure_once(work, first, inputs, seconds, rows)
+    cost, made = _measure_once(work, first, inputs, seconds)
     for _ in range(REPEATS - 1):
         if cost.seconds is None or cost.seconds > SHORT_SECONDS:
             break
-        again, _ = _measure_once(work, first, inputs, seconds, rows)
+        again, _ = _measure_once(work, first, inputs, seconds)
         if again.seconds is not None and again.seconds < cost.seconds:
             cost = again
     return cost, made
 
 
 def _measure_once(
-    work: Callable[..., Any], first: Callable[[], object], inputs: tuple[Any, ...], seconds: float, rows: int
+    work: Callable[..., Any], first: Callable[[], object], inputs: tuple[Any, ...], seconds: float
 ) -> tuple[Cost, Any]:
     context = get_context("forkserver")  # whose server has imported all this
     receiver, sender = context.Pipe(duplex=False)
-    process = context.Process(target=_measure, args=(sender, work, first, inputs, rows))
+    process = context.Process(target=_measure, args=(sender, work, first, inputs))
     process.start()
     sender.close()
     try:
@@ -83,25 +101,40 @@ def _measure_once(
     return found
 
 
-def _measure(
-    sender: Connection, work: Callable[..., Any], first: Callable[[], object], inputs: tuple[Any, ...], rows: int
-) -> None:
+def _measure(sender: Connection, work: Callable[..., Any], first: Callable[[], object], inputs: tuple[Any, ...]) -> None:
     first()
-    _make_memory_ready(rows * READY_BYTES_PER_ROW)
     sender.send(None)
-    before, begin = _begin_peak(), getrusage(RUSAGE_SELF)
-    made = work(*inputs)
-    end, peak = getrusage(RUSAGE_SELF), _read_memory("VmHWM")
+    with _LargePages() as large:
+        before, begin = _begin_peak(), getrusage(RUSAGE_SELF)
+        made = work(*inputs)
+        end, peak = getrusage(RUSAGE_SELF), _read_peak()
     system_seconds = end.ru_stime - begin.ru_stime
-    sender.send((Cost(end.ru_utime - begin.ru_utime + system_seconds, peak - before, system_seconds), made))
+    seconds = end.ru_utime - begin.ru_utime + system_seconds
+    sender.send((Cost(seconds, peak - before + large.additional_bytes, system_seconds), made))
 
 
-def _make_memory_ready(n_bytes: int) -> None:
-    if not os.access(_CLEAR_REFS, os.W_OK):  # this would count as the peak
-        return
-    most = 3 * psutil.virtual_memory().free // 4  # what files are read from stays
-    for _ in range(2):  # the second fills in part pages that the first did not
-        np.ones(min(n_bytes, most), dtype=np.uint8)
+class _LargePages:
+    """The most bytes in large pages that the process holds at a time, by a look every SAMPLING_SECONDS: no peak has them."""
+
+    def __init__(self) -> None:
+        self._before = self._most = _read_line(_OWN_MEMORY, "HugetlbPages:")
+        self._ended, self._thread = Event(), Thread(target=self._look, daemon=True)
+
+    def __enter__(self) -> _LargePages:
+        if _read_line(_MEMORY_OF_ALL, "HugePages_Total:"):
+            self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+
+    @property
+    def additional_bytes(self) -> float:
+        return self._most - self._before
+
+    def _look(self) -> None:
+        while not self._ended.wait(SAMPLING_SECONDS):
+            self._most = max(self._most, _read_line(_OWN_MEMORY, "HugetlbPages:"))
 
 
 def _begin_peak() -> float:
@@ -111,11 +144,18 @@ def _begin_peak() -> float:
     pa.default_memory_pool().release_unused()
     with suppress(OSError):
         _CLEAR_REFS.write_text("5")
-    return _read_memory("VmRSS")
+    return _read_line(_OWN_MEMORY, "VmRSS:") or _read_peak()
 
 
-def _read_memory(name: str) -> float:
+def _read_peak() -> float:
+    return _read_line(_OWN_MEMORY, "VmHWM:") or getrusage(RUSAGE_SELF).ru_maxrss  # bytes on macOS
+
+
+def _read_line(path: Path, name: str) -> float:
+    """What a line says, in bytes if it has a unit; 0 where there is none."""
     with suppress(OSError):
-        line = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith(name))
-        return float(line.split()[1]) * 1024
-    return getrusage(RUSAGE_SELF).ru_maxrss  # bytes on macOS
+        for line in path.read_text().splitlines():
+            if line.startswith(name):
+                _, value, *unit = line.split()
+                return float(value) * (1024 if unit else 1)
+    return 0.0

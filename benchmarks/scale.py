@@ -5,7 +5,6 @@ record missing two (`gaps`). Each family of masks that fits the kind, every atta
 knows all quasi-identifiers, with at most 10,000 targets, and the score of these attacks. Each measurement has a process of its
 own, after first calls on smaller tables that load the machine code: CPU seconds, those of them that the system takes to give
 it memory, and the memory at the peak beyond what the process held before (the table, and what the stages before made of it).
-Just before, the process fills and frees memory, so that a virtual machine has it and the stage does not wait for its host.
 The exponent is that of the time since the number of rows before, with and without what the system takes. A stage that would
 take more than `--seconds` by its exponent (the first time by 1.5) is left out, and said so; so is one that has not ended after
 three times as long. What takes less than 20 s is measured three times, and the least counts. The report needs a private
@@ -15,6 +14,10 @@ Below are the peers that do the same work on the same columns, measured alike: p
 take the size of the smallest class, the k-d trees of scipy and scikit-learn and faiss that find the nearest row of the targets
 (the trees take no missing values: with gaps, scikit-learn compares all pairs).
 polars and faiss are none of our dependencies (`pip install polars faiss-cpu`): without them their lines are missing.
+
+A virtual machine may give freed memory back to its host at once, and wait for it at the next array; then large tables wait, and
+small ones, whose arrays the C library keeps, do not. With `--large-pages` the stages take memory that the system keeps for
+large pages (`sysctl vm.nr_hugepages=6000`), which is not given back. polars would not take it: the peers are then left out.
 """
 
 from __future__ import annotations
@@ -34,7 +37,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 import typer
-from own_process import Cost, measure_alone
+from own_process import Cost, measure_alone, use_large_pages
 from scale_peers import WARM_UP, describe_missing, measure_peers
 from score import CATEGORIES, NUMBERS, make_table
 
@@ -170,7 +173,7 @@ class Growth:
         if self.predict_seconds(known, n) > self.most_seconds:
             known[n] = Cost(None)
             return None
-        known[n], made = measure_alone(work, first, *inputs, seconds=3 * self.most_seconds, rows=n)
+        known[n], made = measure_alone(work, first, *inputs, seconds=3 * self.most_seconds)
         print(*name, f"{n:,}", known[n], file=sys.stderr, flush=True)
         return made
 
@@ -207,8 +210,10 @@ def compute_exponent(measured: dict[int, float]) -> float | None:
     return float(np.log(max(longer, 1e-3) / max(seconds, 1e-3)) / np.log(more / rows))
 
 
-def measure_release(growth: Growth, kind: Kind, n: int, masks: list[str], folder: Path) -> list[dict[str, object]]:
-    """Measure all stages on one table; returns the lines of the peers."""
+def measure_release(
+    growth: Growth, kind: Kind, n: int, masks: list[str], folder: Path, *, peers: bool
+) -> list[dict[str, object]]:
+    """Measure all stages on one table; returns the lines of the peers, if they are asked for."""
     files, small = write_files(n, kind, folder), write_files(WARM_UP, kind, folder)
     for file, little, name in zip(files, small, ("ingest CSV", "ingest Parquet"), strict=True):
         growth.measure((kind, "", name), n, ingest, partial(ingest, little), file)
@@ -217,6 +222,8 @@ def measure_release(growth: Growth, kind: Kind, n: int, masks: list[str], folder
     for name in masks:
         if schema is not None and set(MASKS[name].attributes or ()) <= set(source.names):
             measure_mask(growth, kind, name, source, schema)
+    if not peers:
+        return []
     ours = {stage: cost[n] for (table, _, stage), cost in growth.costs.items() if table == kind and n in cost}
     paths, small_paths = ((str(csv.table), str(parquet.table)) for csv, parquet in (files, small))
     lines = measure_peers(source, paths, small_paths, MOST_TARGETS, ours, growth.peers[kind])
@@ -250,20 +257,24 @@ def main(
     kind: Annotated[list[str] | None, typer.Option(help=f"of {', '.join(COLUMNS)}")] = None,
     mask_name: Annotated[list[str] | None, typer.Option("--mask", help=f"of {', '.join(MASKS)}")] = None,
     seconds: Annotated[float, typer.Option(help="a stage that would take longer is left out")] = 120.0,
+    large_pages: Annotated[bool, typer.Option(help="the stages alone, in memory kept for large pages")] = False,
 ) -> None:
     """Print one row for each kind of table, mask, stage and number of rows, and then the peers."""
     sizes = rows or [n for n in (10**4, 10**5, 10**6, 10**7) if n <= (10**7 if full else most)]
     if unknown := [name for name in mask_name or () if name not in MASKS]:
         raise typer.BadParameter(f"{unknown[0]} is none of {', '.join(MASKS)}", param_hint="--mask")
-    growth, peers = Growth(seconds), []
+    if large_pages:
+        use_large_pages()
+    growth, lines = Growth(seconds), []
     with tempfile.TemporaryDirectory() as folder:
         for n in sizes:
             for one in COLUMNS:
                 if kind is None or one in kind:
-                    peers += measure_release(growth, one, n, mask_name or list(MASKS), Path(folder))
+                    lines += measure_release(growth, one, n, mask_name or list(MASKS), Path(folder), peers=not large_pages)
     print(pd.DataFrame(growth.list_lines()).round(3).to_string(index=False, na_rep=""))
-    print(f"\npeers ({describe_missing()})")
-    print(pd.DataFrame(peers).round(3).to_string(index=False, na_rep=""))
+    if lines:
+        print(f"\npeers ({describe_missing()})")
+        print(pd.DataFrame(lines).round(3).to_string(index=False, na_rep=""))
 
 
 if __name__ == "__main__":

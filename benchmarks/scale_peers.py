@@ -54,7 +54,7 @@ def measure_peers(
     asked[:, : sum(not source.is_text(name) for name in source.names)] += 0.1
     counted, few = source.arrow.select(keys), source.arrow.select(keys).slice(0, WARM_UP)
     warm = partial(_find_smallest_class, few)
-    own_class, _ = measure_alone(_find_smallest_class, warm, counted, seconds=3 * MOST_SECONDS, rows=source.n)
+    own_class, _ = measure_alone(_find_smallest_class, warm, counted, seconds=3 * MOST_SECONDS)
     works: dict[str, tuple[Cost | None, dict[str, Work], tuple[Any, ...], tuple[Any, ...]]] = {
         "read CSV": (ours.get("ingest CSV"), _CSV_READERS, (files[0],), (small_files[0],)),
         "read Parquet": (ours.get("ingest Parquet"), _PARQUET_READERS, (files[1],), (small_files[1],)),
@@ -175,7 +175,7 @@ def _measure(
     before = taken.get(name)
     if before is not None and before[1] * (n / before[0]) ** EXPONENT > MOST_SECONDS:
         return Cost(None)
-    cost, _ = measure_alone(do, first, *inputs, seconds=3 * MOST_SECONDS, rows=n)
+    cost, _ = measure_alone(do, first, *inputs, seconds=3 * MOST_SECONDS)
     if cost.seconds is not None:
         taken[name] = n, cost.seconds
     return cost
