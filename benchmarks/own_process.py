@@ -55,7 +55,7 @@ def use_large_pages() -> None:
     if not free:
         raise RuntimeError("no memory is kept for large pages: `sysctl vm.nr_hugepages=6000` keeps 12 GB")
     os.environ |= {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=2", "ARROW_DEFAULT_MEMORY_POOL": "system"}
-    measure_alone(_fill, _do_nothing, int(0.99 * free), seconds=120)
+    _measure_once(_fill, _do_nothing, (int(0.99 * free),), 120.0)
 
 
 def _fill(n_bytes: int) -> None:
