@@ -24,16 +24,18 @@ def draw_permutation(n: int, *, rng: np.random.Generator) -> Integers:
 
 
 def order_with_random_ties(values: NumberArray, *, rng: np.random.Generator) -> Rows:
-    """Shape (n,): the rows from the lowest value to the highest, equal ones in random order, all orders equally likely.
+    """Shape (m,): the rows from the lowest value to the highest, equal ones in random order, all orders equally likely.
 
-    values: shape (n,), doubles or whole numbers, no NaN. Of many values only equal ones are shuffled. Cost: that of
-    `order_values`.
+    values: shape (n,), doubles or whole numbers. m: those that are not NaN; rows of NaN are left out, and nothing is drawn for
+    them. Of many values only equal ones are shuffled. Cost: that of `order_values`.
     """
-    if len(values) <= MOST_SHUFFLED:
-        shuffled = rng.permutation(len(values)).astype(np.int32)
+    m = len(values) - np.count_nonzero(np.isnan(values))
+    if m <= MOST_SHUFFLED:
+        shuffled = np.flatnonzero(~np.isnan(values)).astype(np.int32).take(rng.permutation(m))
         # stable: how a faster sort leaves ties depends on the processor, and a replay must give the same release
         return shuffled.take(order_values(values.take(shuffled)))
     ascending, order = sort_with_order(values)
+    ascending, order = ascending[:m], order[:m]
     equal = ascending[1:] == ascending[:-1]
     _shuffle_equals(equal, rng.random(np.count_nonzero(equal)), order)
     return order

@@ -6,6 +6,7 @@ from collections import Counter
 from fractions import Fraction
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,12 +14,12 @@ from pydantic import ValidationError
 from scipy.stats import chisquare
 from sites import site_of
 
-from tasks.mask.ranks.by_rank import rank_interval, window_ranks
+from tasks.mask.ranks.by_rank import _take_beside_gaps, rank_interval, window_ranks
 from tasks.mask.ranks.exchange import exchange_ranks
 from tasks.mask.ranks.rank_swapping import RankSwapping, rank_swap
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Attribute, Role, Scale, Schema
-from tasks.microdata.table import Microdata
+from tasks.microdata.table import CALENDAR_TYPES, Microdata
 
 LEVEL = 1e-4
 BLOCKS = st.sampled_from([127, 128, 129, 511, 512, 513, 1089])  # which ranks wait is told in words of 64 and blocks of 512
@@ -171,6 +172,21 @@ def test_many_values_with_gaps_move_within_the_window():
     high = ranked[np.minimum(np.searchsorted(ranked, before, "right") - 1 + reach, len(ranked) - 1)]
     assert ((low <= after) & (after <= high)).all()
     assert np.mean(before != after) > 0.9
+
+
+@pytest.mark.parametrize("kind", [pa.int64(), pa.float64(), pa.string(), *CALENDAR_TYPES], ids=str)
+@pytest.mark.parametrize("gaps", [0.0, 0.3, 1.0])
+def test_values_are_taken_beside_gaps_as_arrow_takes_them(kind, gaps):
+    n, rng = 1_003, np.random.default_rng(20261129)
+    missing = rng.random(n) < gaps
+    whole = pa.array(rng.integers(0, 86_400, n), pa.int32() if kind == pa.date32() else pa.int64())
+    column = pa.array(whole.cast(kind).to_pylist(), kind, mask=missing)
+    source, present = np.arange(n, dtype=np.int32), np.flatnonzero(~missing)
+    source[present] = rng.permutation(present)
+    taken = _take_beside_gaps(column, pa.array(source))
+    taken.validate(full=True)
+    assert taken.equals(column.take(pa.array(source)))
+    assert taken.null_count == column.null_count
 
 
 def test_interval_of_torra_2016():

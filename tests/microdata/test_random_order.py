@@ -67,6 +67,17 @@ def test_few_rows_are_shuffled_as_numpy_does():
     assert (order_with_random_ties(values, rng=np.random.default_rng(5)) == in_order).all()
 
 
+@pytest.mark.parametrize("most_shuffled", [0, MOST_SHUFFLED])
+def test_missing_values_are_left_out_as_if_they_were_not_there(most_shuffled):
+    rng = np.random.default_rng(20261129)
+    for n in (0, 1, 7, 200):
+        values = np.where(rng.random(n) < 0.3, np.nan, rng.integers(0, 5, n))
+        present = np.flatnonzero(~np.isnan(values))
+        with patch.object(random_order, "MOST_SHUFFLED", most_shuffled):
+            order, alone = (order_with_random_ties(part, rng=np.random.default_rng(n)) for part in (values, values[present]))
+        assert order.tolist() == present[alone].tolist()
+
+
 def test_many_rows_are_all_there_once():
     order = draw_permutation(MOST_SHUFFLED + 1, rng=np.random.default_rng(6))
     assert order.dtype == np.int64

@@ -44,16 +44,23 @@ def permute_by_rank(site: MaskContext, names: tuple[str, ...], giver: RankAssign
     data, rng = site.data, site.draw()
     for name in names:
         positions = extract_varying_positions(data, site.schema, name, site.where)
-        missing = np.isnan(positions)
-        if missing.any():
-            rows = np.flatnonzero(~missing).astype(np.int32)
-            by_rank = rows.take(order_with_random_ties(positions[rows], rng=rng))
-        else:
-            by_rank = order_with_random_ties(positions, rng=rng)
+        by_rank = order_with_random_ties(positions, rng=rng)
         source = np.arange(data.n, dtype=np.int32)
         _find_sources(by_rank, giver(name, len(by_rank), rng), source)
-        data = data.replace_column(name, data.column(name).take(pa.array(source)))
+        data = data.replace_column(name, _take_beside_gaps(data.column(name), pa.array(source)))
     return data
+
+
+def _take_beside_gaps(column: pa.Array, source: pa.Array) -> pa.Array:
+    """`column.take(source)`, where a missing value takes its own place, and a present one that of a present one.
+
+    So it is known where values are missing, and Arrow need not move that bit by bit: 0.15 s for 10,000,000 numbers, not 0.45.
+    """
+    if not column.null_count or len(column.buffers()) != 2:  # texts have three
+        return column.take(source)
+    missing, values = column.buffers()
+    taken = pa.Array.from_buffers(column.type, len(column), [None, values]).take(source)
+    return pa.Array.from_buffers(column.type, len(column), [missing, taken.buffers()[1]])
 
 
 @njit

@@ -136,7 +136,7 @@ def map_back(site: MaskContext, spec: ReverseMapping) -> Microdata:
         _refuse_unfit(now, source, name, location)
         rows = np.flatnonzero(~np.isnan(now))
         taken = np.arange(data.n)
-        taken[rows[order_with_random_ties(now[rows], rng=rng)]] = rows[np.argsort(source[rows], kind="stable")]
+        taken[order_with_random_ties(now, rng=rng)] = rows[np.argsort(source[rows], kind="stable")]
         data = data.replace_column(name, site.source.column(name).take(pa.array(taken)))
     return data
 
