@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from unittest.mock import patch
+
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
@@ -12,6 +14,7 @@ from tasks.attack.linkage.distance_linkage import link_by_distance
 from tasks.attack.methods import attack
 from tasks.attack.plan import check_attacks, list_required_attacks
 from tasks.attack.threat import Intruder
+from tasks.attack.transparency import whitening
 from tasks.attack.transparency.transparency import Transparency, link_by_mechanism
 from tasks.attack.transparency.whitening import whiten_positions
 from tasks.mask.intruder_belief import GaussianLikelihood
@@ -114,18 +117,23 @@ def test_a_zero_may_be_a_small_number(table):
 
 
 class TestWhitening:
-    def test_distances_are_those_of_the_noise(self):
+    @pytest.mark.parametrize("at_once", [2, 100_000])
+    @pytest.mark.parametrize("gaps", [False, True])
+    def test_distances_are_those_of_the_noise(self, gaps, at_once):
         rng = np.random.default_rng(3)
         root = rng.standard_normal((3, 3))
         centre, placed = rng.standard_normal((7, 3)) + 1e6, rng.standard_normal((9, 3)) + 1e6
-        part = GaussianLikelihood(
-            ("a", "b", "c"), centre, placed, (root @ root.T)[np.newaxis], np.zeros(7, int), np.zeros(9, int)
-        )
-        own, shown = whiten_positions(part)
+        if gaps:
+            centre[:3, 1], placed[4:, 1], placed[8] = np.nan, np.nan, np.nan
+        covariance = root @ root.T
+        part = GaussianLikelihood(("a", "b", "c"), centre, placed, covariance[np.newaxis], np.zeros(7, int), np.zeros(9, int))
+        with patch.object(whitening, "_AT_ONCE", at_once):
+            own, shown = whiten_positions(part)
         for i in range(7):
-            for row in range(9):
-                apart = centre[i] - placed[row]
-                expected = apart @ np.linalg.inv(root @ root.T) @ apart
+            there = ~np.isnan(centre[i])
+            for row in np.flatnonzero((np.isnan(placed) == np.isnan(centre[i])).all(axis=1)):
+                apart = (centre[i] - placed[row])[there]
+                expected = apart @ np.linalg.inv(covariance[np.ix_(there, there)]) @ apart
                 assert ((own[i] - shown[row]) ** 2).sum() == pytest.approx(expected, rel=1e-5)
 
     def test_a_direction_without_noise_is_nearly_certain(self):

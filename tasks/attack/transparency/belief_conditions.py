@@ -53,6 +53,8 @@ def _conditions(knowledge: Belief, masked: Microdata, schema: Schema, both: Comp
         if _excludes(part, shown):
             kept.append(part)
             positions.append(shown)
+    # the laws first: while they are made, they take more than the intervals do
+    likelihoods = create_likelihoods(knowledge.likelihoods, _places(knowledge, both), record, row, records)
     return Conditions(
         begins=np.stack([begins[record] for begins, _, _, _ in options]),
         ends=np.stack([ends[record] for _, ends, _, _ in options]),
@@ -61,7 +63,7 @@ def _conditions(knowledge: Belief, masked: Microdata, schema: Schema, both: Comp
         low=stack_columns([part.low for part in kept], len(records), record),
         high=stack_columns([part.high for part in kept], len(records), record),
         positions=stack_columns(positions, len(sizes), row),
-        likelihoods=create_likelihoods(knowledge.likelihoods, _places(knowledge, both), record, row, records),
+        likelihoods=likelihoods,
         sizes=sizes,
     )
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from tasks.attack.neighbours.distances import MISSING_AGAINST_PRESENT
 from tasks.attack.neighbours.record_comparison import Comparison
 from tasks.mask.intruder_belief import GaussianLikelihood
 from tasks.microdata.codes import joint_codes
-from tasks.microdata.table import Booleans, Floats
+from tasks.microdata.table import Booleans, Floats, Integers
 
 LEAST_VARIANCE = 1e-8  # of noise in some direction, relative to that of the attributes
+_AT_ONCE = 100_000  # rows
 
 
 def whiten_positions(part: GaussianLikelihood) -> tuple[Floats, Floats]:
@@ -22,24 +25,31 @@ def whiten_positions(part: GaussianLikelihood) -> tuple[Floats, Floats]:
     that depend on each other linearly) the noise counts as having 1e-8 of the variance: there the row must be where it is
     expected, but for rounding.
     """
-    n = len(part.centre)
-    values = np.vstack([part.centre, part.placed])
-    present = ~np.isnan(values)
-    covariance_of = np.concatenate([part.of_record, part.of_row])
-    if present.size and present.all() and covariance_of[0] >= 0 and (covariance_of == covariance_of[0]).all():  # without copies
-        values -= values.mean(axis=0)
-        coordinates = values @ _whitening(part.covariance[covariance_of[0]])
-        return coordinates[:n], coordinates[n:]
+    n, values = len(part.centre), np.vstack([part.centre, part.placed])
+    present, covariance_of = ~np.isnan(values), np.concatenate([part.of_record, part.of_row])
+    if present.size and present.all() and covariance_of[0] >= 0 and (covariance_of == covariance_of[0]).all():
+        pieces = [slice(k, k + _AT_ONCE) for k in range(0, len(values), _AT_ONCE)]
+        _whiten_rows(values, pieces, np.arange(values.shape[1]), part.covariance[covariance_of[0]])
+        return values[:n], values[n:]
     kinds = joint_codes([covariance_of, *present.T], len(values))
     for kind, first in zip(*np.unique(kinds, return_index=True), strict=True):
         columns, rows = np.flatnonzero(present[first]), np.flatnonzero(kinds == kind)
-        own = values[np.ix_(rows, columns)]
-        values[rows] = 0.0  # their coordinates take the place of their positions: large tables fill the memory
         if len(columns) and covariance_of[first] >= 0:
-            own -= own.mean(axis=0)
             covariance = part.covariance[covariance_of[first]][np.ix_(columns, columns)]
-            values[np.ix_(rows, np.arange(len(columns)))] = own @ _whitening(covariance)
+            _whiten_rows(values, [rows[k : k + _AT_ONCE] for k in range(0, len(rows), _AT_ONCE)], columns, covariance)
+        else:
+            values[rows] = 0.0
     return values[:n], values[n:]
+
+
+def _whiten_rows(values: Floats, pieces: Sequence[Integers | slice], columns: Integers, covariance: Floats) -> None:
+    """Put the coordinates of rows in the place of their positions, piece by piece: large tables fill the memory."""
+    sums, counts = zip(*(((own := values[piece].take(columns, axis=1)).sum(axis=0), len(own)) for piece in pieces), strict=True)
+    mean, matrix = sum(sums) / sum(counts), _whitening(covariance)
+    for piece in pieces:
+        own = (values[piece].take(columns, axis=1) - mean) @ matrix
+        values[piece] = 0.0
+        values[piece, : len(matrix)] = own
 
 
 def _whitening(covariance: Floats) -> Floats:
