@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import date, datetime, time
+from unittest.mock import patch
 
 import pyarrow as pa
 import pytest
@@ -11,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from tasks.ingest.checks import formulas
 from tasks.ingest.checks.formulas import formula_notes
 from tasks.ingest.codebooks.codebook import AttributeSpec
 from tasks.ingest.columns.logical import from_typed
@@ -216,3 +219,12 @@ def test_formulas_are_counted_and_named():
     assert "note (2 cells), the name of =sum" in told
     assert "1+1" not in told
     assert formula_notes(table.select(["n"])) == ()
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.none() | st.text("=+-@\t\rab", max_size=3), max_size=20), st.sampled_from([1, 3, 50_000]))
+def test_formulas_are_counted_as_their_pattern_says(texts, at_once):
+    table = Microdata.from_columns({"x": pa.array(texts, pa.string())})
+    with patch.object(formulas, "_AT_ONCE", at_once):
+        counts = formulas.formula_cells(table)
+    assert counts.get("x", 0) == sum(re.match(formulas._FORMULA, text or "") is not None for text in texts)
