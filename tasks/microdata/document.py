@@ -106,7 +106,7 @@ def _read_text(path: Path) -> str:
         what, remedy = f"that place cannot be looked at ({error.strerror})", "check the path"
         raise InputError("no-such-file", str(path), what, "the path of a file (YAML)", remedy) from None
     if not there:
-        beside = [p.name for p in path.parent.glob("*")] if path.parent.is_dir() else []
+        beside = [p.name for p in path.parent.glob("*.y*ml")] if path.parent.is_dir() else []
         hint = did_you_mean(path.name, beside, "check the path")
         raise InputError("no-such-file", str(path), "there is no such file", "the path of a release file (YAML)", hint)
     if path.stat().st_size > LARGEST_BYTES:
