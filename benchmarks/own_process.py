@@ -49,13 +49,13 @@ def use_large_pages() -> None:
     """Let all work that is measured from now on take its memory from what the system keeps for large pages (Linux).
 
     It keeps none unless somebody said so: `sysctl vm.nr_hugepages=6000` is 12 GB. All of it is filled once, so that a virtual
-    machine has got it from its host. Raises RuntimeError where none is kept.
+    machine has got it from its host. Raises RuntimeError where none is kept, or another process uses it.
     """
-    free = _read_line(_MEMORY_OF_ALL, "HugePages_Free:") * _read_line(_MEMORY_OF_ALL, "Hugepagesize:")
-    if not free:
-        raise RuntimeError("no memory is kept for large pages: `sysctl vm.nr_hugepages=6000` keeps 12 GB")
+    free, taken = (_read_line(_MEMORY_OF_ALL, f"HugePages_{name}:") for name in ("Free", "Rsvd"))
+    if free - taken < 0.9 * _read_line(_MEMORY_OF_ALL, "HugePages_Total:") or not free:
+        raise RuntimeError("no memory is kept for large pages (`sysctl vm.nr_hugepages=6000` keeps 12 GB), or others use it")
     os.environ |= {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=2", "ARROW_DEFAULT_MEMORY_POOL": "system"}
-    _measure_once(_fill, _do_nothing, (int(0.99 * free),), 120.0)
+    _measure_once(_fill, _do_nothing, (int(0.99 * (free - taken) * _read_line(_MEMORY_OF_ALL, "Hugepagesize:")),), 120.0)
 
 
 def _fill(n_bytes: int) -> None:
@@ -104,8 +104,9 @@ def _measure_once(
 def _measure(sender: Connection, work: Callable[..., Any], first: Callable[[], object], inputs: tuple[Any, ...]) -> None:
     first()
     sender.send(None)
+    before = _begin_peak()
     with _LargePages() as large:
-        before, begin = _begin_peak(), getrusage(RUSAGE_SELF)
+        begin = getrusage(RUSAGE_SELF)
         made = work(*inputs)
         end, peak = getrusage(RUSAGE_SELF), _read_peak()
     system_seconds = end.ru_stime - begin.ru_stime
@@ -127,6 +128,7 @@ class _LargePages:
 
     def __exit__(self, *_: object) -> None:
         self._ended.set()
+        self._most = max(self._most, _read_line(_OWN_MEMORY, "HugetlbPages:"))
 
     @property
     def additional_bytes(self) -> float:

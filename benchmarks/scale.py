@@ -259,7 +259,7 @@ def main(
     seconds: Annotated[float, typer.Option(help="a stage that would take longer is left out")] = 120.0,
     large_pages: Annotated[bool, typer.Option(help="the stages alone, in memory kept for large pages")] = False,
 ) -> None:
-    """Print one row for each kind of table, mask, stage and number of rows, and then the peers."""
+    """Print one row for each kind of table, mask, stage and number of rows, and then the peers if they are measured."""
     sizes = rows or [n for n in (10**4, 10**5, 10**6, 10**7) if n <= (10**7 if full else most)]
     if unknown := [name for name in mask_name or () if name not in MASKS]:
         raise typer.BadParameter(f"{unknown[0]} is none of {', '.join(MASKS)}", param_hint="--mask")

@@ -29,7 +29,7 @@ def whiten_positions(part: GaussianLikelihood) -> tuple[Floats, Floats]:
     present, covariance_of = ~np.isnan(values), np.concatenate([part.of_record, part.of_row])
     if present.size and present.all() and covariance_of[0] >= 0 and (covariance_of == covariance_of[0]).all():
         pieces = [slice(k, k + _AT_ONCE) for k in range(0, len(values), _AT_ONCE)]
-        _whiten_rows(values, pieces, np.arange(values.shape[1]), part.covariance[covariance_of[0]])
+        _whiten_rows(values, pieces, None, part.covariance[covariance_of[0]])
         return values[:n], values[n:]
     kinds = joint_codes([covariance_of, *present.T], len(values))
     for kind, first in zip(*np.unique(kinds, return_index=True), strict=True):
@@ -42,12 +42,22 @@ def whiten_positions(part: GaussianLikelihood) -> tuple[Floats, Floats]:
     return values[:n], values[n:]
 
 
-def _whiten_rows(values: Floats, pieces: Sequence[Integers | slice], columns: Integers, covariance: Floats) -> None:
-    """Put the coordinates of rows in the place of their positions, piece by piece: large tables fill the memory."""
-    sums, counts = zip(*(((own := values[piece].take(columns, axis=1)).sum(axis=0), len(own)) for piece in pieces), strict=True)
-    mean, matrix = sum(sums) / sum(counts), _whitening(covariance)
+def _whiten_rows(
+    values: Floats, pieces: Sequence[Integers] | Sequence[slice], columns: Integers | None, covariance: Floats
+) -> None:
+    """Put the coordinates of rows in the place of their positions, piece by piece: large tables fill the memory.
+
+    columns: those that the rows have; None: all. The memory stays in its order, on which last digits depend.
+    """
+
+    def select(piece: Integers | slice) -> Floats:
+        found: Floats = values[piece] if columns is None else values[np.ix_(piece, columns)]  # type: ignore[arg-type]  # no slice
+        return found
+
+    mean = sum(select(piece).sum(axis=0) for piece in pieces) / sum(len(values[piece]) for piece in pieces)
+    matrix = _whitening(covariance)
     for piece in pieces:
-        own = (values[piece].take(columns, axis=1) - mean) @ matrix
+        own = (select(piece) - mean) @ matrix
         values[piece] = 0.0
         values[piece, : len(matrix)] = own
 

@@ -54,7 +54,9 @@ def permute_by_rank(site: MaskContext, names: tuple[str, ...], giver: RankAssign
 def _take_beside_gaps(column: pa.Array, source: pa.Array) -> pa.Array:
     """`column.take(source)`, where a missing value takes its own place, and a present one that of a present one.
 
-    So it is known where values are missing, and Arrow need not move that bit by bit: 0.15 s for 10,000,000 numbers, not 0.45.
+    column: without an offset. So it is known where values are missing, and Arrow need not move that bit by bit: 0.15 s for
+    10,000,000 numbers, not 0.45. What memory holds where a value is missing stays, as in columns that no step touches; no file
+    of a release holds it.
     """
     if not column.null_count or len(column.buffers()) != 2:  # texts have three
         return column.take(source)
