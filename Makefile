@@ -5,8 +5,7 @@ READY := $(VENV)/.ready
 WORKERS ?= 3 # each imports everything and starts a Prefect server; two cores have enough to do
 PARALLEL = --numprocesses $(WORKERS) --no-loadscope-reorder
 NEW_EXAMPLES := --hypothesis-profile=new
-TESTS := test test-slow test-long
-$(TESTS): export SDCERT_COMPILED ?= $(CURDIR)/.pytest_cache/compiled
+test test-slow test-long: export SDCERT_COMPILED ?= $(CURDIR)/.pytest_cache/compiled
 unexport PYTHONDONTWRITEBYTECODE # each worker and each child process would compile every module anew
 RELEASE ?= params/releases/anes96.yaml
 SUPPORTED := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))

@@ -115,7 +115,7 @@ def _measure(sender: Connection, work: Callable[..., Any], first: Callable[[], o
 
 
 class _LargePages:
-    """The most bytes in large pages that the process holds at a time, by a look every SAMPLING_SECONDS: no peak has them."""
+    """The most bytes in large pages at a time, looked at every SAMPLING_SECONDS, as the system tells no peak of them."""
 
     def __init__(self) -> None:
         self._before = self._most = _read_line(_OWN_MEMORY, "HugetlbPages:")

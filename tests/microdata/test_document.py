@@ -121,8 +121,9 @@ def test_a_slip_of_the_pen_is_recognised(tmp_path, text, hint):
     assert hint in str(caught.value)
 
 
-def test_a_missing_file_names_its_neighbour(tmp_path):
+def test_a_missing_file_names_the_yaml_file_beside_it(tmp_path):
     (tmp_path / "release.yaml").write_text(GOOD)
+    (tmp_path / "relase.txt").write_text("nearer, and no release")
     with pytest.raises(InputError, match=r"did you mean `release\.yaml`"):
         read_document(tmp_path / "relase.yaml")
 

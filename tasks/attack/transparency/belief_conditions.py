@@ -53,7 +53,7 @@ def _conditions(knowledge: Belief, masked: Microdata, schema: Schema, both: Comp
         if _excludes(part, shown):
             kept.append(part)
             positions.append(shown)
-    # the laws first: while they are made, they take more than the intervals do
+    # the laws before the intervals are stacked: making the coordinates of noise takes the most memory
     likelihoods = create_likelihoods(knowledge.likelihoods, _places(knowledge, both), record, row, records)
     return Conditions(
         begins=np.stack([begins[record] for begins, _, _, _ in options]),

@@ -47,15 +47,15 @@ def _whiten_rows(
 ) -> None:
     """Put the coordinates of rows in the place of their positions, piece by piece: large tables fill the memory.
 
-    columns: those that the rows have; None: all. The memory stays in its order, on which last digits depend.
+    columns: those in which the rows have a value; None: all. Arrays keep their order in memory, on which last digits depend.
     """
 
     def select(piece: Integers | slice) -> Floats:
         found: Floats = values[piece] if columns is None else values[np.ix_(piece, columns)]  # type: ignore[arg-type]  # no slice
         return found
 
-    mean = sum(select(piece).sum(axis=0) for piece in pieces) / sum(len(values[piece]) for piece in pieces)
-    matrix = _whitening(covariance)
+    sums, counts = zip(*((own.sum(axis=0), len(own)) for own in map(select, pieces)), strict=True)
+    mean, matrix = sum(sums) / sum(counts), _whitening(covariance)
     for piece in pieces:
         own = (select(piece) - mean) @ matrix
         values[piece] = 0.0
