@@ -15,8 +15,9 @@ from tasks.ingest.codebooks.codebook import Attributes, AttributeSpec, Documenta
 from tasks.ingest.codebooks.codebook_file import refuse_contradiction
 from tasks.ingest.columns.logical import from_typed
 from tasks.ingest.columns.typing_rules import from_text
-from tasks.ingest.readers.raw import RawTable
+from tasks.ingest.readers.raw import RawTable, texts_too_long
 from tasks.ingest.sources import SourceSpec
+from tasks.microdata.chunks import TextsTooLong
 from tasks.microdata.errors import InputError
 from tasks.microdata.spec import Spec
 from tasks.microdata.suggestion import did_you_mean
@@ -107,7 +108,10 @@ def _type_columns(raw: RawTable, attributes: tuple[AttributeSpec, ...]) -> tuple
     for name in raw.table.column_names:
         spec = declared.get(name) or AttributeSpec.model_construct(name=name)
         refuse_contradiction(spec, labels.get(name), raw.label)
-        read, notes = read_column(raw.table.column(name), spec, raw.label)
+        try:
+            read, notes = read_column(raw.table.column(name), spec, raw.label)
+        except TextsTooLong:
+            raise texts_too_long(raw.label, name) from None
         columns[name] = _clear_negative_zeros(read) if pa.types.is_floating(read.type) else read
         found = tuple(note for column, note in raw.column_notes if column == name)
         reports.append(_report_column(name, columns[name], (*found, *notes), spec, labels.get(name)))

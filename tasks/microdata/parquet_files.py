@@ -6,9 +6,9 @@ import errno
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from tasks.microdata.chunks import TextsTooLong, count_text_bytes, is_text, write_out_dictionary
 from tasks.microdata.regular_files import LARGEST_TABLE
 
 
@@ -25,8 +25,9 @@ def read_parquet(content: bytes, *, page_checksum_verification: bool = False) ->
     Texts that the file keeps once and shows many times are counted before they are written out. No threads: at the end of a
     loaded process one that is still there ends it by an abort (seen twice).
 
-    Raises TooExpansive for more than `LARGEST_TABLE` bytes, pa.ArrowException and OSError as pyarrow does, and TypeError for
-    lists and structures. Example: 666 bytes can stand for 200,000 texts of 100,000 characters, which are 20 GB.
+    Raises TooExpansive for more than `LARGEST_TABLE` bytes, TextsTooLong with the name of a column of which more than
+    `LARGEST_TEXTS` bytes are repeated, pa.ArrowException and OSError as pyarrow does, and TypeError for lists and structures.
+    Example: 666 bytes can stand for 200,000 texts of 100,000 characters, which are 20 GB.
     """
     options: dict[str, Any] = {"pre_buffer": False, "page_checksum_verification": page_checksum_verification}
     file = pq.ParquetFile(pa.BufferReader(content), **options)
@@ -38,14 +39,22 @@ def read_parquet(content: bytes, *, page_checksum_verification: bool = False) ->
     repeated = _may_expand(file.metadata, schema)
     if repeated:
         file = pq.ParquetFile(pa.BufferReader(content), read_dictionary=repeated, **options)
-    table = file.read(use_threads=False)
-    if sum(map(_count_text_bytes, table.columns)) > LARGEST_TABLE:
-        raise TooExpansive
-    for name in repeated:
-        position = schema.get_field_index(name)
-        if not pa.types.is_dictionary(schema.field(position).type):
-            table = table.set_column(position, schema.field(position), table.column(position).cast(schema.field(position).type))
-    return table
+    columns, text_bytes = [], 0
+    for field in schema:  # one after the other: what reading takes beside a column is free for the next
+        column = file.read(columns=[field.name], use_threads=False).column(field.name)
+        kept = column.type == field.type
+        columns.append(column if kept else _write_out(column, field))
+        text_bytes += count_text_bytes(column) if kept else columns[-1].nbytes
+        if text_bytes > LARGEST_TABLE:
+            raise TooExpansive
+    return pa.table(columns, schema=schema)
+
+
+def _write_out(column: pa.ChunkedArray, field: pa.Field) -> pa.Array:
+    try:
+        return write_out_dictionary(column).cast(field.type)
+    except TextsTooLong:
+        raise TextsTooLong(field.name) from None
 
 
 def _estimate_width(kind: pa.DataType) -> int:
@@ -62,21 +71,8 @@ def _may_expand(summary: pq.FileMetaData, schema: pa.Schema) -> list[str]:
     groups = [summary.row_group(i) for i in range(summary.num_row_groups)]
     found = []
     for j, field in enumerate(schema):
-        if _is_text(field.type.value_type if pa.types.is_dictionary(field.type) else field.type):
+        if is_text(field.type.value_type if pa.types.is_dictionary(field.type) else field.type):
             longest = max((group.column(j).total_uncompressed_size for group in groups), default=0)
             if longest * summary.num_rows > LARGEST_TABLE:
                 found.append(field.name)
     return found
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    texts = (pa.types.is_string, pa.types.is_large_string, pa.types.is_binary, pa.types.is_large_binary)
-    return any(is_text(kind) for is_text in texts)
-
-
-def _count_text_bytes(column: pa.ChunkedArray) -> int:
-    """Bytes of the texts of a column that keeps each once; 0 of other columns, which were bounded before they were read."""
-    if not pa.types.is_dictionary(column.type) or not _is_text(column.type.value_type):
-        return 0
-    lengths = (pc.binary_length(chunk.dictionary).take(chunk.indices) for chunk in column.chunks)
-    return sum(pc.sum(length, min_count=0).as_py() for length in lengths)

@@ -17,6 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tasks.microdata.chunks import join_chunks
 from tasks.microdata.schema import CATEGORICAL, Attribute
 from tasks.microdata.value_ranks import encode_column
 
@@ -135,11 +136,6 @@ class Microdata:
     def take(self, rows: npt.NDArray[np.integer]) -> Microdata:
         """The given rows in the given order."""
         return Microdata(self.arrow.take(pa.array(rows)))
-
-
-def join_chunks(column: pa.ChunkedArray) -> pa.Array:
-    """The values in one array: a column of one chunk is that chunk, which `combine_chunks` would copy."""
-    return column.chunk(0) if column.num_chunks == 1 and column.chunk(0).offset == 0 else column.combine_chunks()
 
 
 def to_stored_integers(column: pa.Array) -> pa.Array:

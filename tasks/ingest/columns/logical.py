@@ -10,9 +10,10 @@ import pyarrow.compute as pc
 from tasks.ingest.codebooks.codebook import AttributeSpec
 from tasks.ingest.columns.calendar_rules import as_declared, type_without_values
 from tasks.ingest.columns.numerals import NUMBER
+from tasks.microdata.chunks import TextsTooLong, write_out_dictionary
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Scale
-from tasks.microdata.table import CALENDAR_TYPES, DATE, LOGICAL_TYPES, MOMENT, TIME, is_in_calendar, iso_texts, join_chunks
+from tasks.microdata.table import CALENDAR_TYPES, DATE, LOGICAL_TYPES, MOMENT, TIME, is_in_calendar, iso_texts
 
 _EXACT_DOUBLE = 2.0**53
 _TYPES_OF_SCALE = {Scale.DATE: (DATE, MOMENT), Scale.TIME: (TIME,)}
@@ -30,9 +31,10 @@ def from_typed(column: pa.ChunkedArray, spec: AttributeSpec, label: str) -> tupl
     ------
     InputError: an infinity; a whole number beyond 64 bits; a decimal that a double cannot hold; durations, lists, bytes; values
         that are not of the declared scale.
+    TextsTooLong: more than 2 GiB of texts.
     """
     where = f"{label}: column {spec.name}"
-    values, notes = _logical(_decode_dictionary(column), where)
+    values, notes = _logical(write_out_dictionary(column), where)
     values, declared = _blank_missing_codes(values, spec.missing)
     values, read = _as_declared(values, spec, label)
     return values, (*notes, *declared, *read)
@@ -62,12 +64,6 @@ def _as_declared(values: pa.Array, spec: AttributeSpec, label: str) -> tuple[pa.
     return values, ()
 
 
-def _decode_dictionary(column: pa.ChunkedArray) -> pa.Array:
-    whole = join_chunks(column)
-    whole = pa.concat_arrays(whole.chunks) if isinstance(whole, pa.ChunkedArray) else whole
-    return whole.dictionary_decode() if pa.types.is_dictionary(whole.type) else whole
-
-
 def _logical(values: pa.Array, where: str) -> tuple[pa.Array, tuple[str, ...]]:
     kind = values.type
     if pa.types.is_boolean(kind):
@@ -79,7 +75,7 @@ def _logical(values: pa.Array, where: str) -> tuple[pa.Array, tuple[str, ...]]:
     if pa.types.is_decimal(kind):
         return _decimals(values, where), ()
     if pa.types.is_string(kind) or pa.types.is_large_string(kind) or kind == pa.string_view() or pa.types.is_null(kind):
-        return _texts(values.cast(pa.string()))
+        return _texts(_cast_to_string(values))
     if pa.types.is_date(kind) or pa.types.is_timestamp(kind) or pa.types.is_time(kind):
         return _calendar(values, where)
     raise InputError("unsupported-type", where, f"Columns of type {kind} are not read.",
@@ -100,6 +96,13 @@ def _calendar(values: pa.Array, where: str) -> tuple[pa.Array, tuple[str, ...]]:
         raise InputError("no-such-day", where, "The column holds dates outside the years 1 to 9999, or times beyond one day.",
                          "the years 1 to 9999, times below 24:00", "make them missing at the source")  # fmt: skip
     return found, (f"moments of the zone {kind.tz} were converted to UTC",) if zoned else ()
+
+
+def _cast_to_string(texts: pa.Array) -> pa.Array:
+    try:
+        return texts.cast(pa.string())
+    except pa.ArrowInvalid:
+        raise TextsTooLong from None
 
 
 def _integers(values: pa.Array, where: str) -> pa.Array:

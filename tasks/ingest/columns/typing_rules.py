@@ -21,9 +21,9 @@ from tasks.ingest.columns.calendar_rules import as_declared, as_found, type_with
 from tasks.ingest.columns.iso_cells import find_calendar_kind
 from tasks.ingest.columns.numerals import COMMA_NUMBER, INTEGER, NUMBER, is_infinity_word, is_missing_word, why_not_a_number
 from tasks.ingest.columns.plain_numbers import parse_plain_doubles, parse_plain_integers
+from tasks.microdata.chunks import join_chunks
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Scale
-from tasks.microdata.table import join_chunks
 
 _EXACT_DOUBLE = 2**53  # from here on a whole number and its neighbour may be one double
 _KEPT_AS_TEXT = frozenset({Scale.CODE, Scale.FREE_TEXT})
@@ -41,12 +41,12 @@ def from_text(column: pa.ChunkedArray, spec: AttributeSpec, label: str) -> tuple
     """
     cells, notes = _blank_missing_codes(column, spec.missing)
     if spec.order is not None or spec.scale in _KEPT_AS_TEXT:
-        return _concatenate_chunks(cells), notes
+        return join_chunks(cells), notes
     if cells.null_count == len(cells):
         kind = pa.float64() if _is_numeric(spec) else type_without_values(spec)
         return pa.nulls(len(cells), kind), (*notes, "no cell holds a value")
     if spec.scale in {Scale.DATE, Scale.TIME} or spec.date_format is not None:
-        values, remarks = as_declared(_concatenate_chunks(cells), spec, label)
+        values, remarks = as_declared(join_chunks(cells), spec, label)
         return values, (*notes, *remarks)
     return _numbers_or_text(cells, spec, label, notes)
 
@@ -66,7 +66,7 @@ def _numbers_or_text(
         doubles = _parse_by_parts(column, parse_plain_doubles)
         if doubles is not None or _all(column, NUMBER):
             return _doubles(column, doubles, spec, where, notes)
-    cells = _concatenate_chunks(column)
+    cells = join_chunks(column)
     if spec.scale not in {None, Scale.ORDINAL}:
         return _text(cells, spec, label, notes)
     values, remarks = as_found(cells)
@@ -84,12 +84,6 @@ def _convert_decimal_commas(cells: pa.ChunkedArray, spec: AttributeSpec, label: 
 
 def _is_numeric(spec: AttributeSpec) -> bool:
     return spec.scale is Scale.NUMERIC or spec.decimal is not None
-
-
-def _concatenate_chunks(column: pa.ChunkedArray) -> pa.Array:
-    if column.num_chunks == 1:
-        return join_chunks(column)
-    return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], type=pa.string())
 
 
 def _blank_missing_codes(cells: pa.ChunkedArray, codes: tuple[str, ...]) -> tuple[pa.ChunkedArray, tuple[str, ...]]:
@@ -129,7 +123,7 @@ def _doubles(
     cells: pa.ChunkedArray, numbers: pa.Array | None, spec: AttributeSpec, where: str, notes: tuple[str, ...]
 ) -> tuple[pa.Array, tuple[str, ...]]:
     """numbers: the cells as doubles, if known."""
-    numbers = _concatenate_chunks(cells.cast(pa.float64())) if numbers is None else numbers
+    numbers = join_chunks(cells.cast(pa.float64())) if numbers is None else numbers
     ends = pc.min_max(numbers).as_py()
     least, most = ends["min"], ends["max"]
     zeros = cells.filter(pc.equal(numbers, 0.0)) if least <= 0.0 <= most else cells[:0]
@@ -150,7 +144,7 @@ def _too_precise(
     if _needs_numbers(spec):
         raise InputError("beyond-64-bits", where, f"The column is declared {spec.scale} and holds {what}.",
                          "numbers that keep all their digits", "declare `scale: code` if they are codes")  # fmt: skip
-    return _concatenate_chunks(cells), (*notes, f"{what}: kept as text")
+    return join_chunks(cells), (*notes, f"{what}: kept as text")
 
 
 def _needs_numbers(spec: AttributeSpec) -> bool:

@@ -6,7 +6,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tasks.ingest.readers.file_format import FileFormat
-from tasks.ingest.readers.raw import RawTable, refuse_bad_names, too_large
+from tasks.ingest.readers.raw import RawTable, refuse_bad_names, texts_too_long, too_large
+from tasks.microdata.chunks import TextsTooLong
 from tasks.microdata.errors import InputError
 from tasks.microdata.parquet_files import TooExpansive, read_parquet
 
@@ -30,6 +31,8 @@ def columns(content: bytes, label: str) -> pa.Table:
         table = read_parquet(content)
     except TooExpansive:
         raise too_large(label, "write the columns and rows that are needed") from None
+    except TextsTooLong as error:
+        raise texts_too_long(label, str(error)) from None
     except TypeError:
         nested = [field.name for field in file.schema_arrow if pa.types.is_nested(field.type)]
         raise InputError("unsupported-type", f"{label}: column {nested[0]}", "Columns of lists and structures are not read.",

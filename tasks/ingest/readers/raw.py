@@ -60,6 +60,12 @@ def too_large(label: str, remedy: str) -> InputError:
     return InputError("too-large", label, what, f"at most {LARGEST_TABLE >> 30} GiB", remedy)
 
 
+def texts_too_long(label: str, name: str) -> InputError:
+    """The error that says that the texts of a column are more than one array takes."""
+    return InputError("too-large", f"{label}: column {name}", "The texts of this column take more than 2 GiB.",
+                      "at most 2 GiB of texts in a column", "shorten them at the source, or leave the column out")  # fmt: skip
+
+
 def refuse_bad_names(names: Sequence[str], label: str) -> None:
     """InputError for a table without columns, or with column names that are empty, invisible, repeated or too long.
 

@@ -1,0 +1,55 @@
+"""Columns that Arrow holds in several pieces, or as a dictionary and the place of each value, in one array."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+LARGEST_TEXTS = 2**31 - 1  # bytes of the texts of one array, whose places have 32 bits
+
+
+class TextsTooLong(ValueError):
+    """The texts of one column take more than `LARGEST_TEXTS` bytes."""
+
+
+def join_chunks(column: pa.ChunkedArray) -> pa.Array:
+    """The values in one array: a column of one chunk is that chunk, which `combine_chunks` would copy. Raises TextsTooLong."""
+    if column.num_chunks == 1 and column.chunk(0).offset == 0:
+        return column.chunk(0)
+    try:
+        return column.combine_chunks()
+    except pa.ArrowInvalid:
+        if column.nbytes <= LARGEST_TEXTS:
+            raise
+        raise TextsTooLong from None
+
+
+def write_out_dictionary(column: pa.ChunkedArray) -> pa.Array:
+    """`join_chunks`, and each value of a dictionary wherever it is shown.
+
+    Raises TextsTooLong. Arrow (25.0) would return an array whose places went beyond 32 bits.
+    """
+    whole = join_chunks(column)
+    if not pa.types.is_dictionary(whole.type):
+        return whole
+    if len(whole) * _find_longest(whole.dictionary) > LARGEST_TEXTS < count_text_bytes(column):
+        raise TextsTooLong
+    return whole.dictionary_decode()
+
+
+def count_text_bytes(column: pa.ChunkedArray) -> int:
+    """Bytes of the texts of a dictionary, each as often as it is shown; 0 of a column that is none, or none of texts."""
+    if not pa.types.is_dictionary(column.type) or not is_text(column.type.value_type):
+        return 0
+    lengths = (pc.binary_length(chunk.dictionary).take(chunk.indices) for chunk in column.chunks)
+    return sum(pc.sum(length, min_count=0).as_py() for length in lengths)
+
+
+def is_text(kind: pa.DataType) -> bool:
+    texts = (pa.types.is_string, pa.types.is_large_string, pa.types.is_binary, pa.types.is_large_binary)
+    return any(is_text(kind) for is_text in texts)
+
+
+def _find_longest(values: pa.Array) -> int:
+    """The most bytes of a text, 0 of other values."""
+    return (pc.max(pc.binary_length(values)).as_py() or 0) if is_text(values.type) else 0
