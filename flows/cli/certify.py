@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from flows.cli.root import ReleaseFileArgument, app
+from flows.cli.root import MemoryOption, ReleaseFileArgument, app
 from flows.cli.terminal import tell_many_columns, terminal
 from flows.run.criterion_text import describe_criterion
 from tasks.microdata.errors import InputError
@@ -34,10 +34,7 @@ def certify(
     as_json: Annotated[bool, typer.Option("--json", help="print the scorecard on stdout; messages stay on stderr")] = False,
     refresh: Annotated[bool, typer.Option(help="compute every stage again, with the same seed")] = False,
     new_draw: Annotated[bool, typer.Option(help="draw a new seed: a new attempt, counted as one in the statement")] = False,
-    memory: Annotated[
-        str | None,
-        typer.Option(help="how much memory the run may take, as 12GB; default: what the machine has left", metavar="SIZE"),
-    ] = None,
+    memory: MemoryOption = None,
 ) -> int:
     """Certify a release: mask, attack, score, decide, report. Exit code 0 certified, 1 not certified."""
     done = certify_file(release, output, refresh=refresh, new_draw=new_draw, memory=memory)

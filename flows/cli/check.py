@@ -67,7 +67,7 @@ def print_plan(path: Path, *, as_json: bool = False) -> int:
     Raises InputError as `load_release`, and for what a run would refuse when it has read the tables.
     """
     import flows.environment  # noqa: F401  # a private home and no telemetry, before the libraries are imported
-    from flows.cli.earlier_text import describe_earlier_releases, warn_of_denial
+    from flows.cli.earlier_text import count_earlier_attacks, describe_earlier_releases, warn_of_denial
     from flows.cli.plan_text import describe_looks, describe_plan
 
     # isort: split
@@ -97,7 +97,9 @@ def print_plan(path: Path, *, as_json: bool = False) -> int:
             _say_open(say, path, questions)
         raise
 
-    cost = estimate_run(release, examined.size, tuple(len(intruder.knows) for intruder in examined.intruders))
+    knows = tuple(len(intruder.knows) for intruder in examined.intruders)
+    joined = count_earlier_attacks(release, examined.earlier, examined.intruders)
+    cost = estimate_run(release, examined.size, knows, joined)
     source, *rest = describe_plan(release, examined.intruders)
     plan = (
         source,

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from flows.release import ReleaseSpec
+    from tasks.attack.threat import Intruder
     from tasks.attack.together.earlier_release import EarlierRelease
     from tasks.audit.series.past_releases import PastRelease
     from tasks.microdata.schema import Schema
@@ -38,6 +40,17 @@ def describe_earlier_releases(release: ReleaseSpec, found: tuple[PastRelease, ..
         told = f"{prior.label}, as the release file says" if isinstance(prior, PriorTable) else f"{prior}: without a table"
         lines.append(told)
     return [("earlier", f"{line}; counts") for line in lines]
+
+
+def count_earlier_attacks(release: ReleaseSpec, found: tuple[PastRelease, ...], intruders: Sequence[Intruder]) -> int:
+    """How many attacks join the release with those that count: each intruder seeks its rows, and those of all others."""
+    from tasks.attack.threat import is_on_knowledge_curve
+    from tasks.report.publication import PriorTable
+
+    named = sum(isinstance(prior, PriorTable) for prior in release.context.prior_releases or ())
+    counted = len(found) + named
+    asking = sum(not is_on_knowledge_curve(one.name) for one in intruders)
+    return asking * (1 + counted) if counted else 0
 
 
 def warn_of_denial(release: ReleaseSpec, found: tuple[PastRelease, ...]) -> list[str]:

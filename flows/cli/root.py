@@ -61,6 +61,13 @@ ReleaseFileArgument = Annotated[
     Path, typer.Argument(help="the release file (YAML)", metavar="RELEASE.yaml", show_default=False)
 ]
 
+MemoryOption = Annotated[
+    str | None,
+    typer.Option(
+        "--memory", help="how much memory the run may take, as 12GB; default: what the machine has left", metavar="SIZE"
+    ),
+]
+
 
 def create_group(name: str, purpose: str, cls: type[TyperGroup] = TyperGroup) -> typer.Typer:
     """A group of commands, `sdcert NAME ...`, added to the command line. purpose: the first line of its help."""

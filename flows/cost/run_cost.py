@@ -80,11 +80,11 @@ class RunCost:
         return FASTEST * pace * least, SLOWEST * pace * self.seconds
 
 
-def estimate_run(release: ReleaseSpec, size: TableSize, knows: tuple[int, ...] | None = None) -> RunCost:
+def estimate_run(release: ReleaseSpec, size: TableSize, knows: tuple[int, ...] | None = None, with_earlier: int = 0) -> RunCost:
     """The cost of a release of a table.
 
-    knows: of each intruder, how many attributes they know; None: judged by what the release file declares. Releases that came
-    before cost more.
+    knows: of each intruder, how many attributes they know; None: judged by what the release file declares. with_earlier: how
+    many attacks join the release with earlier ones; they are counted, and what they cost is not known.
     """
     known = (count_known_attributes(release, size.columns) if knows is None else knows) if release.kind.is_table else ()
     targets = round(size.rows * find_largest_share(release.intruder.targets) * release.intruder.records)
@@ -95,7 +95,8 @@ def estimate_run(release: ReleaseSpec, size: TableSize, knows: tuple[int, ...] |
         *_list_other_attacks(release, size),
         *_list_describing(size, targets, len(plan) * len(known)),
     )
-    return RunCost(size, targets, len(plan) * len(known), stages, tuple(_list_unknown(release)), knows)
+    lacks = (*_list_unknown(release), *(["attacks together with earlier releases"] if with_earlier else []))
+    return RunCost(size, targets, len(plan) * len(known) + with_earlier, stages, lacks, knows)
 
 
 def count_known_attributes(release: ReleaseSpec, columns: int) -> tuple[int, ...]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import random
+from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -20,6 +21,8 @@ from flows.earlier.counted import CountedReleases
 from flows.earlier.declared import TOLD_ALONE
 from flows.earlier.earlier_tables import GONE
 from flows.earlier.search import ReleasedMeanwhile, select_releases
+from flows.kinds.masked_table import bind_earlier_attacks
+from tasks.attack.threat import CURVE_PREFIX, intruders
 from tasks.audit.series.past_releases import list_past_releases
 from tasks.mask.outputs import Mechanisms
 from tasks.microdata.errors import InputError
@@ -234,6 +237,22 @@ def test_check_lists_what_counts_and_stores_nothing(make):
     ((stage, line),) = describe_earlier_releases(trial.job.release, found)
     assert stage == "earlier" and first in line
     assert len(warn_of_denial(trial.job.release, found)) == 1
+
+
+def test_check_counts_the_attacks_that_join_releases(make):
+    from flows.cli.earlier_text import count_earlier_attacks, find_earlier_releases
+
+    make().certify()
+    make(masked_with(30, series="apart")).certify()
+    trial = make(masked_with(40), text=survey(81))
+    job = replace(trial.job, earlier=trial.count().to_attack)
+    schema = Store().record(job.masked.schema, Schema)
+    declared, *insiders = intruders(job.release.intruder, schema)
+    asking = [declared, *insiders, replace(declared, name=f"{CURVE_PREFIX}1")]
+    found = find_earlier_releases(job.release, Store().table(trial.job.source["data"]), schema)
+    joined = bind_earlier_attacks(job, asking)
+    assert count_earlier_attacks(job.release, found, asking) == len(joined) == (1 + len(insiders)) * 3
+    assert count_earlier_attacks(job.release, (), asking) == 0
 
 
 @pytest.mark.slow

@@ -11,6 +11,8 @@ from outcomes import folder_of
 from release_files import survey
 from replays import by_stage, causes_of, replayed
 
+from tasks.runtime.memory_gate import memory_gate
+
 pytestmark = pytest.mark.drawn  # a replay draws what the run drew
 
 LEFT_OUT = ("ledger", "keys", "prefect", "matplotlib", "locks", "mlflow.db")  # an entry, and what others write
@@ -68,6 +70,15 @@ def test_a_replay_is_identical_and_leaves_nothing_but_an_entry(kept, replay):
     event = last_event(kept.home)
     assert (event.kind, event.run, event.outcome) == ("replayed", kept.run, "identical")
     assert {path.name for path in folder_of(kept.folder, kept.manifest).parent.iterdir()} == {kept.run, "latest"}
+
+
+def test_a_replay_keeps_to_the_memory_that_it_is_allowed(kept, replay, sdcert, monkeypatch):
+    allowed = []
+    monkeypatch.setattr(memory_gate, "allow", allowed.append)
+    ran, told = replay(kept.run, "--memory", "12GB")
+    assert (ran.code, told["outcome"], allowed) == (0, "identical", [12 * 10**9])
+    ran = sdcert("audit", "replay", kept.run, "--memory", "lots")
+    assert ran.code == 2 and "this is no amount of memory" in ran.err
 
 
 def test_a_changed_row_is_named_as_the_cause_with_its_column(kept, replay, sdcert, tmp_path):

@@ -14,6 +14,7 @@ import typer
 
 from flows.cli.audit.group import group
 from flows.cli.completion import complete_run
+from flows.cli.root import MemoryOption
 from flows.cli.terminal import terminal
 from tasks.microdata.errors import InputError
 from tasks.microdata.escaping import escape_terminal
@@ -43,13 +44,17 @@ def replay(
             show_default=False,
         ),
     ] = None,
+    memory: MemoryOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="print the comparison on stdout as JSON")] = False,
 ) -> int:
     """Compute a run again from its manifest and seed, and compare. Exit code 0 all is identical, 1 something differs."""
     from flows.run.progress import Lines, listener
+    from tasks.runtime.memory_gate import memory_gate
+    from tasks.runtime.memory_left import parse_memory
 
     files = file or ()
     moved = _parse_file_options(files)
+    memory_gate.allow(None if memory is None else parse_memory(memory))
     os.environ.setdefault("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "CRITICAL")
     lines = Lines(terminal(stderr=True, soft_wrap=True))
     token = listener.set(lines)
