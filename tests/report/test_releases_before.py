@@ -10,6 +10,7 @@ from tasks.attack.outcomes.outcome import AttackResult, JoinedRelease
 from tasks.microdata.estimate import Estimate
 from tasks.report.views import releases_before, residual
 from tasks.report.wording.names import attack_named
+from tasks.report.wording.sentence import say
 
 METHOD = "earlier_releases"
 
@@ -51,6 +52,22 @@ def test_the_releases_and_the_one_that_tells_most_are_named(joined):
     assert (told["tells_most"]["release"], told["tells_most"]["without"]) == ("spring (r1)", 0.1)
     assert (told["breaks_earlier"]["release"], told["breaks_earlier"]["rate"].value) == ("spring (r1)", 0.3)
     assert (told["people"]["who"], told["people"]["rate"].value) == ("new people", 1.0)
+
+
+@pytest.mark.parametrize(
+    ("rate", "names", "words"),
+    [
+        (
+            0.25,
+            ["spring"],
+            "who has that file as well links 25\u202f% of the records to the right row, and 20\u202f% with this",
+        ),
+        (0.2, ["spring"], "as well finds no more: 20\u202f% of the records are linked to the right row with it, 20\u202f%"),
+        (0.1, ["a", "b"], "as well finds no more: 10\u202f% of the records are linked to the right row with them, 20\u202f%"),
+    ],
+)
+def test_who_has_more_files_is_never_said_to_find_less(rate, names, words):
+    assert words in say("earlier.together", releases=names, rate=figure(rate), alone=figure(0.2, "distance_linkage"))
 
 
 def test_they_stand_under_the_verdict_and_among_the_limits(joined):
