@@ -14,6 +14,7 @@ from tasks.mask.partitions.exact_mean import FixedPoint, compute_mean, compute_s
 from tasks.mask.partitions.removable_tree import FARTHEST, NEAREST, build_tree, remove_records, search_nearest
 from tasks.microdata.compiled import njit
 from tasks.microdata.table import Floats, Integers
+from tasks.microdata.value_order import order_values
 
 
 def partition(points: Floats, k: int) -> Integers:
@@ -48,8 +49,11 @@ def partition(points: Floats, k: int) -> Integers:
 
 
 def lexicographic(points: Floats) -> Integers:
-    """The order of records by their first coordinate, then the second and so on; points: shape (n, p)."""
-    return np.lexsort(points.T[::-1]) if points.shape[1] else np.arange(len(points))
+    """The order of records by their first coordinate, then the second and so on; points: shape (n, p). Cost: O(n p)."""
+    order = np.arange(len(points))
+    for values in np.ascontiguousarray(points.T[::-1]):  # each time equal values keep the order of the coordinates after it
+        order = order[order_values(values[order])]
+    return order
 
 
 @njit
