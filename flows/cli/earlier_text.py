@@ -43,14 +43,15 @@ def describe_earlier_releases(release: ReleaseSpec, found: tuple[PastRelease, ..
 
 
 def count_earlier_attacks(release: ReleaseSpec, found: tuple[PastRelease, ...], intruders: Sequence[Intruder]) -> int:
-    """How many attacks join the release with those that count: each intruder seeks its rows, and those of all others."""
+    """The most attacks that join the release with those that count: each intruder seeks its rows, and those of all others."""
     from tasks.attack.threat import is_on_knowledge_curve
     from tasks.report.publication import PriorTable
 
-    named = sum(isinstance(prior, PriorTable) for prior in release.context.prior_releases or ())
-    counted = len(found) + named
-    asking = sum(not is_on_knowledge_curve(one.name) for one in intruders)
-    return asking * (1 + counted) if counted else 0
+    counted = len(found) + sum(isinstance(prior, PriorTable) for prior in release.context.prior_releases or ())
+    if not counted or not release.kind.has_owners:
+        return 0
+    asking = sum(one.file is None and not is_on_knowledge_curve(one.name) for one in intruders)
+    return asking * (1 + counted)
 
 
 def warn_of_denial(release: ReleaseSpec, found: tuple[PastRelease, ...]) -> list[str]:

@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 LARGEST_TEXTS = 2**31 - 1  # bytes of the texts of one array, whose places have 32 bits
 
 
-class TextsTooLong(ValueError):
+class TextsTooLong(pa.ArrowInvalid):  # type: ignore[misc]  # pyarrow has no types
     """The texts of one column take more than `LARGEST_TEXTS` bytes."""
 
 
@@ -29,12 +29,16 @@ def write_out_dictionary(column: pa.ChunkedArray) -> pa.Array:
 
     Raises TextsTooLong. Arrow (25.0) would return an array whose places went beyond 32 bits.
     """
-    whole = join_chunks(column)
-    if not pa.types.is_dictionary(whole.type):
-        return whole
-    if len(whole) * _find_longest(whole.dictionary) > LARGEST_TEXTS < count_text_bytes(column):
+    if not pa.types.is_dictionary(column.type):
+        return join_chunks(column)
+    longest = max((_find_longest(chunk.dictionary) for chunk in column.chunks), default=0)
+    if len(column) * longest > LARGEST_TEXTS < count_text_bytes(column):
         raise TextsTooLong
-    return whole.dictionary_decode()
+    try:
+        return join_chunks(column).dictionary_decode()
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):  # one dictionary has more values than fit the places of each
+        written = [chunk.dictionary_decode() for chunk in column.chunks]
+        return join_chunks(pa.chunked_array(written, column.type.value_type))
 
 
 def count_text_bytes(column: pa.ChunkedArray) -> int:
@@ -46,8 +50,9 @@ def count_text_bytes(column: pa.ChunkedArray) -> int:
 
 
 def is_text(kind: pa.DataType) -> bool:
-    texts = (pa.types.is_string, pa.types.is_large_string, pa.types.is_binary, pa.types.is_large_binary)
-    return any(is_text(kind) for is_text in texts)
+    """Are its values of any length, as texts and bytes are, also in types that others derive from these?"""
+    kind = kind.storage_type if isinstance(kind, pa.BaseExtensionType) else kind
+    return kind in (pa.string(), pa.large_string(), pa.string_view(), pa.binary(), pa.large_binary(), pa.binary_view())
 
 
 def _find_longest(values: pa.Array) -> int:

@@ -25,13 +25,16 @@ def read_parquet(content: bytes, *, page_checksum_verification: bool = False) ->
     Texts that the file keeps once and shows many times are counted before they are written out. No threads: at the end of a
     loaded process one that is still there ends it by an abort (seen twice).
 
-    Raises TooExpansive for more than `LARGEST_TABLE` bytes, TextsTooLong with the name of a column of which more than
-    `LARGEST_TEXTS` bytes are repeated, pa.ArrowException and OSError as pyarrow does, and TypeError for lists and structures.
+    Raises TooExpansive for more than `LARGEST_TABLE` bytes, TextsTooLong with the name of a column whose texts, which the file
+    keeps once each, would take more than `LARGEST_TEXTS`, pa.ArrowException (also for repeated names) and OSError as pyarrow
+    does, and TypeError for lists and structures.
     Example: 666 bytes can stand for 200,000 texts of 100,000 characters, which are 20 GB.
     """
     options: dict[str, Any] = {"pre_buffer": False, "page_checksum_verification": page_checksum_verification}
     file = pq.ParquetFile(pa.BufferReader(content), **options)
     schema = file.schema_arrow
+    if len(set(schema.names)) < len(schema.names):
+        raise pa.ArrowInvalid("column names are repeated")
     if any(pa.types.is_nested(field.type) for field in schema):
         raise TypeError("lists and structures are not read")
     if file.metadata.num_rows * sum(map(_estimate_width, schema.types)) > LARGEST_TABLE:
@@ -39,20 +42,20 @@ def read_parquet(content: bytes, *, page_checksum_verification: bool = False) ->
     repeated = _may_expand(file.metadata, schema)
     if repeated:
         file = pq.ParquetFile(pa.BufferReader(content), read_dictionary=repeated, **options)
-    columns, text_bytes = [], 0
+    columns, n_bytes = [], 0
     for field in schema:  # one after the other: what reading takes beside a column is free for the next
         column = file.read(columns=[field.name], use_threads=False).column(field.name)
-        kept = column.type == field.type
-        columns.append(column if kept else _write_out(column, field))
-        text_bytes += count_text_bytes(column) if kept else columns[-1].nbytes
-        if text_bytes > LARGEST_TABLE:
+        n_bytes += max(column.nbytes, count_text_bytes(column))
+        if n_bytes > LARGEST_TABLE:
             raise TooExpansive
-    return pa.table(columns, schema=schema)
+        columns.append(column if pa.types.is_dictionary(field.type) else _write_out(column, field))
+    fields = [field.with_type(column.type) for field, column in zip(schema, columns, strict=True)]
+    return pa.table(columns, schema=pa.schema(fields, schema.metadata))
 
 
-def _write_out(column: pa.ChunkedArray, field: pa.Field) -> pa.Array:
+def _write_out(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray | pa.Array:
     try:
-        return write_out_dictionary(column).cast(field.type)
+        return column if column.type == field.type else write_out_dictionary(column).cast(field.type)
     except TextsTooLong:
         raise TextsTooLong(field.name) from None
 

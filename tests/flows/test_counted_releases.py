@@ -253,6 +253,7 @@ def test_check_counts_the_attacks_that_join_releases(make):
     joined = bind_earlier_attacks(job, asking)
     assert count_earlier_attacks(job.release, found, asking) == len(joined) == (1 + len(insiders)) * 3
     assert count_earlier_attacks(job.release, (), asking) == 0
+    assert count_earlier_attacks(job.release, found, [replace(declared, file="register")]) == 0
 
 
 @pytest.mark.slow

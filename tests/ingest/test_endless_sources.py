@@ -3,6 +3,7 @@
 import os
 import sqlite3
 import time
+from io import BytesIO
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,9 @@ import pyarrow.parquet as pq
 import pyreadstat
 import pytest
 
+from tasks.ingest.methods import IngestPlan, ingest_raw_table
 from tasks.ingest.readers import database_rows, raw, sql, statistical
+from tasks.ingest.readers.parquet import read as read_raw_parquet
 from tasks.ingest.sources import SourceSpec, reachable, read
 from tasks.microdata import parquet_files
 from tasks.microdata.errors import InputError
@@ -68,6 +71,52 @@ def test_a_small_parquet_file_that_stands_for_many_rows(tmp_path: Path, monkeypa
     monkeypatch.setattr(parquet_files, "LARGEST_TABLE", 1 << 20)
     monkeypatch.setattr(pq.ParquetFile, "read", None)  # it is told before anything is read
     assert "of memory" in refused(SourceSpec(table=str(tmp_path / "t.parquet"))).what
+
+
+KINDS = [
+    pa.dictionary(pa.int8(), pa.string()),
+    pa.dictionary(pa.int64(), pa.string(), ordered=True),
+    pa.string(),
+    pa.large_string(),
+    pa.string_view(),
+    pa.binary(),
+]
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+def test_all_columns_count_for_what_a_table_may_take(kind: pa.DataType, monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = pa.array(["x" * 1000] * 500).cast(pa.binary() if kind == pa.binary() else pa.string())
+    column = texts.dictionary_encode().cast(kind) if pa.types.is_dictionary(kind) else texts.cast(kind)
+    file = BytesIO()
+    pq.write_table(pa.table({"a": column, "b": column, "n": np.arange(500)}), file)
+    for limit in (1 << 20, 1 << 19, 600_000):  # all are 1,004,000 bytes and more, one of them 500,000
+        monkeypatch.setattr(parquet_files, "LARGEST_TABLE", limit)
+        if limit > 1_040_000:
+            assert read_parquet(file.getvalue()).num_rows == 500
+        else:
+            with pytest.raises(parquet_files.TooExpansive):
+                read_parquet(file.getvalue())
+
+
+@pytest.mark.parametrize("rows", [1000, 400_000])  # the second in the way of tables whose texts may take too much
+def test_categories_of_several_row_groups_are_read_whatever_their_indices(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parquet_files, "LARGEST_TABLE", 1 << 24)
+    file, written = BytesIO(), []
+    schema = pa.schema([("kind", pa.dictionary(pa.int8(), pa.string()))])
+    with pq.ParquetWriter(file, schema) as writer:
+        for group in range(2):
+            texts = pa.array([f"{group}-{i % 100}" for i in range(rows)])
+            writer.write_table(pa.table([texts.dictionary_encode().cast(schema.field(0).type)], schema=schema))
+            written += texts.to_pylist()
+    raw = read_raw_parquet(file.getvalue(), "t")
+    assert ingest_raw_table(raw, IngestPlan(source=SourceSpec(table="t"))).data.column("kind").to_pylist() == written
+
+
+def test_repeated_names_are_an_error_of_the_file() -> None:
+    file = BytesIO()
+    pq.write_table(pa.Table.from_arrays([pa.array([1]), pa.array([2])], names=["a", "a"]), file)
+    with pytest.raises(pa.ArrowException):
+        read_parquet(file.getvalue())
 
 
 def test_lists_are_refused_before_they_are_read(tmp_path: Path) -> None:

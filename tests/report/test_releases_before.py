@@ -62,8 +62,12 @@ def test_the_releases_and_the_one_that_tells_most_are_named(joined):
             ["spring"],
             "who has that file as well links 25\u202f% of the records to the right row, and 20\u202f% with this",
         ),
-        (0.2, ["spring"], "as well finds no more: 20\u202f% of the records are linked to the right row with it, 20\u202f%"),
-        (0.1, ["a", "b"], "as well finds no more: 10\u202f% of the records are linked to the right row with them, 20\u202f%"),
+        (0.2, ["spring"], "joins that file links 20\u202f% of the records to the right row, and the strongest attack on this"),
+        (
+            0.1,
+            ["a", "b"],
+            "joins those files links 10\u202f% of the records to the right row, and the strongest attack on",
+        ),
     ],
 )
 def test_who_has_more_files_is_never_said_to_find_less(rate, names, words):

@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 from tasks.audit.certificates.exact_numerals import parse_doubles
 from tasks.ingest.columns.iso_cells import find_calendar_kind, parse_iso_cells
 from tasks.ingest.columns.numerals import NUMBER
-from tasks.microdata.chunks import TextsTooLong, write_out_dictionary
+from tasks.microdata.chunks import write_out_dictionary
 from tasks.microdata.table import CALENDAR_TYPES, DATE, LOGICAL_TYPES, TIME, iso_texts
 
 KINDS = {str(kind): kind for kind in LOGICAL_TYPES}
@@ -36,7 +36,7 @@ def cast_exactly(column: pa.ChunkedArray, kind: pa.DataType) -> pa.Array:
         if values.type == kind and kind != pa.float64():
             return values
         return _from_text(values, kind) if pa.types.is_string(values.type) else _from_typed(values, kind)
-    except (pa.ArrowException, TextsTooLong, TypeError):
+    except (pa.ArrowException, TypeError):
         raise Misfit from None
 
 
