@@ -63,7 +63,7 @@ def test_a_small_parquet_file_that_stands_for_20_gigabytes_of_text(tmp_path: Pat
         monkeypatch.setattr(module, "LARGEST_TABLE", SMALLEST_LIMIT)
     path = write(tmp_path / "t.parquet")
     assert path.stat().st_size < 5000
-    assert "GiB" in refused(SourceSpec(table=str(path))).what
+    assert "4 GiB" in refused(SourceSpec(table=str(path))).what
 
 
 def test_a_small_parquet_file_that_stands_for_many_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -32,8 +32,10 @@ def _count_formulas(texts: pa.Array) -> int:
     _, stored, characters = texts.buffers()
     ends = np.frombuffer(stored, dtype=np.int32)[texts.offset : texts.offset + len(texts) + 1]
     letters = np.frombuffer(characters or b"", dtype=np.uint8)
+    if not len(letters):
+        return 0
     count = 0
-    for begin in range(0, len(texts), _AT_ONCE) if len(letters) else ():  # which stay in the processor's cache
+    for begin in range(0, len(texts), _AT_ONCE):  # which stay in the processor's cache
         some = ends[begin : begin + _AT_ONCE + 1]
         (found,) = np.nonzero(_BEGINS_FORMULA.take(letters.take(some[:-1], mode="clip")))  # an empty text may end the letters
         found = found[some[found + 1] - some[found] > 1]
