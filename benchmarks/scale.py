@@ -22,6 +22,7 @@ large pages (`sysctl vm.nr_hugepages=6000`), which is not given back. polars wou
 
 from __future__ import annotations
 
+import os
 import sys
 import tempfile
 from collections import defaultdict
@@ -57,6 +58,7 @@ from tasks.microdata.alignment import Alignment, invert_permutation
 from tasks.microdata.schema import Role, Schema
 from tasks.microdata.table import Integers, Microdata
 from tasks.microdata.units import find_units
+from tasks.runtime.settings import OF_ARROW
 from tasks.score.methods import score
 
 Kind = Literal["numeric", "nominal", "gaps"]
@@ -263,6 +265,7 @@ def main(
     sizes = rows or [n for n in (10**4, 10**5, 10**6, 10**7) if n <= (10**7 if full else most)]
     if unknown := [name for name in mask_name or () if name not in MASKS]:
         raise typer.BadParameter(f"{unknown[0]} is none of {', '.join(MASKS)}", param_hint="--mask")
+    os.environ |= OF_ARROW  # as in every run of the project
     if large_pages:
         use_large_pages()
     growth, lines = Growth(seconds), []

@@ -19,6 +19,8 @@ OF_MLFLOW = {
     "MLFLOW_HTTP_REQUEST_TIMEOUT": "20",
     "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",  # it would stand before what --json prints
 }
+# Its allocator would ask for pages of 2 MB, for which a virtual machine may wait: reading then took half as long again.
+OF_ARROW = {"MIMALLOC_ALLOW_THP": "0"}
 USERS_UMASK = "SDCERT_UMASK"  # the umask of the user, as octal digits: processes that this one starts find the private one
 
 
@@ -81,8 +83,8 @@ def prepare_environment() -> Home:
     """Set what Prefect, MLflow and the process need; call before importing them. What the user has set, stays.
 
     Telemetry is off, Prefect keeps its database in the private folder, results are JSON, every file is private unless it is
-    published, a Prefect server that is started asks for a password, and native libraries use one thread a task, so that sums do
-    not depend on the number of cores.
+    published, a Prefect server that is started asks for a password, Arrow takes memory in small pages, and native libraries use
+    one thread a task, so that sums do not depend on the number of cores.
     """
     os.environ.setdefault(USERS_UMASK, f"{os.umask(PRIVATE):03o}")
     home = Home.current()
@@ -105,6 +107,7 @@ def prepare_environment() -> Home:
         "PREFECT_LOGGING_SERVER_LEVEL": "ERROR",
         "PREFECT_CLI_PROMPT": "false",
         "DO_NOT_TRACK": "1",
+        **OF_ARROW,
         **OF_MLFLOW,
         "GX_ANALYTICS_ENABLED": "false",
         "MPLCONFIGDIR": str(home.folder("matplotlib")),
