@@ -19,6 +19,10 @@ class TooExpansive(OSError):
         super().__init__(errno.EFBIG, f"its table would take more than {LARGEST_TABLE >> 30} GiB of memory")
 
 
+class NotUtf8(pa.ArrowInvalid):  # type: ignore[misc]  # pyarrow has no types
+    """A column of texts that are not UTF-8; its name."""
+
+
 def read_parquet(content: bytes, *, page_checksum_verification: bool = False) -> pa.Table:
     """The table of a Parquet file without lists and structures; what the file says of its rows is looked at before it is read.
 
@@ -26,8 +30,8 @@ def read_parquet(content: bytes, *, page_checksum_verification: bool = False) ->
     loaded process one that is still there ends it by an abort (seen twice).
 
     Raises TooExpansive for more than `LARGEST_TABLE` bytes, TextsTooLong with the name of a column whose texts, which the file
-    keeps once each, would take more than `LARGEST_TEXTS`, pa.ArrowException (also for repeated names) and OSError as pyarrow
-    does, and TypeError for lists and structures.
+    keeps once each, would take more than `LARGEST_TEXTS`, NotUtf8, pa.ArrowException (also for repeated names, and columns that
+    have not as many rows as the file) and OSError as pyarrow does, and TypeError for lists and structures.
     Example: 666 bytes can stand for 200,000 texts of 100,000 characters, which are 20 GB.
     """
     options: dict[str, Any] = {"pre_buffer": False, "page_checksum_verification": page_checksum_verification}
@@ -35,22 +39,42 @@ def read_parquet(content: bytes, *, page_checksum_verification: bool = False) ->
     schema = file.schema_arrow
     if len(set(schema.names)) < len(schema.names):
         raise pa.ArrowInvalid("column names are repeated")
-    if any(pa.types.is_nested(field.type) for field in schema):
+    if any(is_nested(field.type) for field in schema):
         raise TypeError("lists and structures are not read")
-    if file.metadata.num_rows * sum(map(_estimate_width, schema.types)) > LARGEST_TABLE:
+    groups = [file.metadata.row_group(i) for i in range(file.metadata.num_row_groups)]
+    n = sum(group.num_rows for group in groups)
+    if n != file.metadata.num_rows:
+        raise pa.ArrowInvalid("the file contradicts itself about its rows")
+    if n * sum(map(_estimate_width, schema.types)) > LARGEST_TABLE:
         raise TooExpansive
-    repeated = _may_expand(file.metadata, schema)
+    repeated = _may_expand(groups, schema)
     if repeated:
         file = pq.ParquetFile(pa.BufferReader(content), read_dictionary=repeated, **options)
     columns, n_bytes = [], 0
     for field in schema:  # one after the other: what reading takes beside a column is free for the next
         column = file.read(columns=[field.name], use_threads=False).column(field.name)
+        if len(column) != n:
+            raise pa.ArrowInvalid("a column has not as many rows as the file")
         n_bytes += max(column.nbytes, count_text_bytes(column))
         if n_bytes > LARGEST_TABLE:
             raise TooExpansive
+        _validate_texts(column, field)
         columns.append(column if pa.types.is_dictionary(field.type) else _write_out(column, field))
     fields = [field.with_type(column.type) for field, column in zip(schema, columns, strict=True)]
     return pa.table(columns, schema=pa.schema(fields, schema.metadata))
+
+
+def is_nested(kind: pa.DataType) -> bool:
+    """Is it a type of lists or structures, or derived from one?"""
+    return bool(pa.types.is_nested(kind.storage_type if isinstance(kind, pa.BaseExtensionType) else kind))
+
+
+def _validate_texts(column: pa.ChunkedArray, field: pa.Field) -> None:
+    try:
+        if is_text(column.type.value_type if pa.types.is_dictionary(column.type) else column.type):
+            column.validate(full=True)
+    except pa.ArrowInvalid:
+        raise NotUtf8(field.name) from None
 
 
 def _write_out(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray | pa.Array:
@@ -69,13 +93,12 @@ def _estimate_width(kind: pa.DataType) -> int:
     return -(-bits // 8)
 
 
-def _may_expand(summary: pq.FileMetaData, schema: pa.Schema) -> list[str]:
+def _may_expand(groups: list[pq.RowGroupMetaData], schema: pa.Schema) -> list[str]:
     """The columns of texts that could take more than may be: every cell the longest text that the file has room for."""
-    groups = [summary.row_group(i) for i in range(summary.num_row_groups)]
-    found = []
+    n, found = sum(group.num_rows for group in groups), []
     for j, field in enumerate(schema):
         if is_text(field.type.value_type if pa.types.is_dictionary(field.type) else field.type):
             longest = max((group.column(j).total_uncompressed_size for group in groups), default=0)
-            if longest * summary.num_rows > LARGEST_TABLE:
+            if longest * n > LARGEST_TABLE:
                 found.append(field.name)
     return found

@@ -3,6 +3,7 @@ import os
 from decimal import Decimal
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -36,6 +37,8 @@ def typed(values: pa.Array, **declared: object) -> tuple[pa.Array, tuple[str, ..
         (pa.array([Decimal("1.50"), None], pa.decimal128(10, 2)), "double", [1.5, None]),
         (pa.array([Decimal(12)], pa.decimal128(10, 0)), "int64", [12]),
         (pa.array([Decimal("0.25")], pa.decimal128(30, 10)), "double", [0.25]),
+        (pa.array([Decimal(60892), None], pa.decimal32(5, 0)), "int64", [60892, None]),
+        (pa.array([Decimal("7E+3")], pa.decimal128(4, -3)), "int64", [7000]),
         (pa.nulls(2), "string", [None, None]),
         (pa.array([DAY, None]), "date32[day]", [DAY, None]),
         (pa.array([DAY], pa.date64()), "date32[day]", [DAY]),
@@ -51,6 +54,20 @@ def typed(values: pa.Array, **declared: object) -> tuple[pa.Array, tuple[str, ..
 def test_columns_map_to_the_logical_types(values: pa.Array, logical: str, expected: list[object]) -> None:
     column, _ = typed(values)
     assert (str(column.type), column.to_pylist()) == (logical, expected)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pa.decimal32(9, 2), pa.decimal64(15, 4), pa.decimal64(18, 7), pa.decimal128(15, 15), pa.decimal128(38, 10),
+        pa.decimal256(50, 3), pa.decimal128(12, -8),
+    ],
+)  # fmt: skip
+def test_decimals_become_the_doubles_that_their_digits_name(kind: pa.DataType) -> None:
+    digits = np.random.default_rng(1).integers(-(10 ** min(kind.precision, 15)) + 1, 10 ** min(kind.precision, 15), 3_000)
+    decimals = [Decimal(int(one)).scaleb(-kind.scale) for one in digits]
+    column, _ = typed(pa.array(decimals, kind))
+    assert column.to_pylist() == [float(one) for one in decimals]
 
 
 @pytest.mark.parametrize(

@@ -128,10 +128,15 @@ def _doubles(values: pa.Array, where: str) -> tuple[pa.Array, tuple[str, ...]]:
 
 
 def _decimals(values: pa.Array, where: str) -> pa.Array:
+    """Whole numbers where all of them fit, else each the double that is nearest to it, as the same digits in a text table.
+
+    By their digits, as Arrow (25.0) takes a neighbour of that double for many decimals, and cannot cast decimal32 to integers.
+    """
     kind = values.type
+    digits = values.cast(pa.large_string())
     if kind.scale <= 0 and kind.precision - kind.scale <= 18:
-        return values.cast(pa.int64())
-    doubles = values.cast(pa.float64())
+        return (values.cast(pa.decimal128(38, 0)) if kind.scale else digits).cast(pa.int64())
+    doubles = digits.cast(pa.float64())
     if kind.precision > 15 and not _same_decimals(doubles, values):
         raise InputError("too-precise", where, "The column holds decimals with more digits than a double can hold.",
                          "up to 15 significant digits", "round them at the source, or store them as text")  # fmt: skip
