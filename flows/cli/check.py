@@ -97,9 +97,10 @@ def print_plan(path: Path, *, as_json: bool = False) -> int:
             _say_open(say, path, questions)
         raise
 
-    knows = tuple(len(intruder.knows) for intruder in examined.intruders)
-    joined = count_earlier_attacks(release, examined.earlier, examined.intruders)
-    cost = estimate_run(release, examined.size, knows, joined)
+    later = _list_later_insiders(release, examined)
+    knows = (*(len(intruder.knows) for intruder in examined.intruders), *later)
+    joined = count_earlier_attacks(release, examined.earlier, examined.intruders, len(later))
+    cost = estimate_run(release, examined.size, knows, joined, examined.units)
     source, *rest = describe_plan(release, examined.intruders)
     plan = (
         source,
@@ -109,7 +110,7 @@ def print_plan(path: Path, *, as_json: bool = False) -> int:
         *describe_looks(release.intruder.targets, release.intruder.records, examined.units, examined.counts),
         *describe_decidable_limits(examined.inferred, examined.isolated),
         *describe_earlier_releases(release, examined.earlier),
-        *describe_cost(cost),
+        *describe_cost(cost, counts=examined.counts),
     )
     fates = {one.name: _describe_treatment(one, examined, release) for one in examined.schema.attributes}
     warnings = (
@@ -188,15 +189,27 @@ def _warn_unmasked_keys(examined: Examination) -> list[str]:
     ]
 
 
+def _list_later_insiders(release: ReleaseSpec, examined: Examination) -> tuple[int, ...]:
+    """How many attributes each insider knows who is chosen by what others find."""
+    from tasks.attack.insiders import list_greedy_sizes
+    from tasks.attack.threat import INSIDER_ROLES
+    from tasks.microdata.schema import Role
+
+    if release.intruder.insiders is None or not examined.intruders:
+        return ()
+    keys, columns = (len(examined.schema.find_by_role(*roles)) for roles in ((Role.QUASI_IDENTIFIER,), INSIDER_ROLES))
+    return tuple(keys + size for size in list_greedy_sizes(release.intruder.insiders_know, columns))
+
+
 def _describe_insiders(release: ReleaseSpec, examined: Examination) -> list[tuple[str, str]]:
     """How many insiders will attack, and which of them are chosen by what others find, where they may know several columns."""
-    from tasks.attack.insiders import count_greedy_sets, largest_complete_size
+    from tasks.attack.insiders import largest_complete_size
     from tasks.attack.threat import INSIDER_ROLES
 
     if release.intruder.insiders is None or not examined.intruders:
         return []
     know, columns = release.intruder.insiders_know, examined.schema.find_by_role(*INSIDER_ROLES)
-    complete, later = largest_complete_size(know, len(columns)), count_greedy_sets(know, len(columns))
+    complete, later = largest_complete_size(know, len(columns)), len(_list_later_insiders(release, examined))
     n = later + sum(one.name.startswith("insider:") for one in examined.intruders)
     text = f"{n} will attack, who know up to {know} of {len(columns)} other published columns: "
     if not later:

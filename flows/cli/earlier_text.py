@@ -42,16 +42,23 @@ def describe_earlier_releases(release: ReleaseSpec, found: tuple[PastRelease, ..
     return [("earlier", f"{line}; counts") for line in lines]
 
 
-def count_earlier_attacks(release: ReleaseSpec, found: tuple[PastRelease, ...], intruders: Sequence[Intruder]) -> int:
-    """The most attacks that join the release with those that count: each intruder seeks its rows, and those of all others."""
+def count_earlier_attacks(
+    release: ReleaseSpec, found: tuple[PastRelease, ...], intruders: Sequence[Intruder], later: int = 0
+) -> int:
+    """The most attacks that join the release with those that count: each intruder seeks its rows, and those of all others.
+
+    later: how many insiders follow who are chosen by what others find.
+    """
     from tasks.attack.threat import is_on_knowledge_curve
     from tasks.report.publication import PriorTable
 
-    counted = len(found) + sum(isinstance(prior, PriorTable) for prior in release.context.prior_releases or ())
+    named = release.context.prior_releases or ()
+    counted = len(found) + len(named)
     if not counted or not release.kind.has_owners:
         return 0
-    asking = sum(one.file is None and not is_on_knowledge_curve(one.name) for one in intruders)
-    return asking * (1 + counted)
+    asking = later + sum(one.file is None and not is_on_knowledge_curve(one.name) for one in intruders)
+    has_tables = bool(found) or any(isinstance(prior, PriorTable) for prior in named)  # else nobody seeks the rows of this one
+    return asking * (has_tables + counted)
 
 
 def warn_of_denial(release: ReleaseSpec, found: tuple[PastRelease, ...]) -> list[str]:

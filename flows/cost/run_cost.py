@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from flows.cost import measured_rates as rates
 from flows.cost.measured_rates import Rate
 from flows.release import ReleaseSpec
+from tasks.attack.insiders import list_set_sizes
 from tasks.attack.memory_needs import estimate_attack_bytes, select_costly_steps
 from tasks.attack.methods import Attack
-from tasks.attack.target_looks import find_largest_share
+from tasks.attack.target_looks import TargetLooks, find_largest_share, plan_looks
 from tasks.attack.threat import INSIDER_ROLES
 from tasks.ingest.table_size import TableSize
 from tasks.mask.groups.microaggregation import Microaggregation
@@ -26,24 +27,28 @@ FASTEST, SLOWEST = 0.6, 2.5  # times what was estimated
 class StageCost:
     """One stage, or one attack by all its intruders.
 
-    peak_bytes: of the whole process while it runs. alone_bytes: where memory is short, so that attacks run one after the other;
-    default: as much.
+    seconds: if all planned looks at targets are taken. peak_bytes: of the whole process while it runs. alone_bytes: where
+    memory is short, so that attacks run one after the other; default: as much. first_seconds: if the first look decides;
+    default: as long.
     """
 
     name: str
     seconds: float
     peak_bytes: float
     alone_bytes: float | None = None
+    first_seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class RunCost:
     """Of one run on a table of this size, of which `targets` records are attacked by `attacks` attacks and intruders.
 
-    lacks: what comes on top, because no rate of it is known. knows: as `estimate_run` was given it.
+    units: the records, or persons, who could be attacked. lacks: what comes on top, because no rate of it is known. knows: as
+    `estimate_run` was given it.
     """
 
     size: TableSize
+    units: int
     targets: int
     attacks: int
     stages: tuple[StageCost, ...]
@@ -71,41 +76,60 @@ class RunCost:
         return max(self.stages, key=lambda stage: stage.seconds)
 
     def find_bounds(self, cores: int, pace: float = 1.0) -> tuple[float, float]:
-        """The least and the most seconds that the run may take; only attacks run side by side.
+        """The least and the most seconds that the run may take; only attacks run side by side, and the first look may decide.
 
         pace: how many times as long as where the rates were measured this machine takes for the same work.
         """
-        attacks = sum(stage.seconds for stage in self.stages if stage.name.startswith("attack"))
-        least = self.seconds - attacks * (1 - 1 / min(ATTACKS_AT_ONCE, max(cores, 1)))
+        at_once, least = min(ATTACKS_AT_ONCE, max(cores, 1)), rates.START_SECONDS
+        for stage in self.stages:
+            seconds = stage.seconds if stage.first_seconds is None else stage.first_seconds
+            least += seconds / at_once if stage.name.startswith("attack") else seconds
         return FASTEST * pace * least, SLOWEST * pace * self.seconds
 
 
-def estimate_run(release: ReleaseSpec, size: TableSize, knows: tuple[int, ...] | None = None, with_earlier: int = 0) -> RunCost:
+def estimate_run(
+    release: ReleaseSpec,
+    size: TableSize,
+    knows: tuple[int, ...] | None = None,
+    with_earlier: int = 0,
+    units: int | None = None,
+) -> RunCost:
     """The cost of a release of a table.
 
     knows: of each intruder, how many attributes they know; None: judged by what the release file declares. with_earlier: how
-    many attacks join the release with earlier ones; they are counted, and what they cost is not known.
+    many attacks join the release with earlier ones; they are counted, and what they cost is not known. units: the records, or
+    persons, who are masked; None: all rows but those that are set aside as a control.
     """
     known = (count_known_attributes(release, size.columns) if knows is None else knows) if release.kind.is_table else ()
-    targets = round(size.rows * find_largest_share(release.intruder.targets) * release.intruder.records)
+    units = round(size.rows * (1 - (release.control_share or 0.0))) if units is None else units
+    targets = [round(units * share * release.intruder.records) for share in _list_shares(release.intruder.targets)]
     plan = release.attacks_to_run
     stages = (
         *_list_making(release, size),
         *_list_attacks(release, size, known, targets),
         *_list_other_attacks(release, size),
-        *_list_describing(size, targets, len(plan) * len(known)),
+        *_list_describing(size, targets[-1], len(plan) * len(known)),
     )
     lacks = (*_list_unknown(release), *(["attacks together with earlier releases"] if with_earlier else []))
-    return RunCost(size, targets, len(plan) * len(known) + with_earlier, stages, lacks, knows)
+    return RunCost(size, units, targets[-1], len(plan) * len(known) + with_earlier, stages, lacks, knows)
+
+
+def _list_shares(targets: float | TargetLooks) -> tuple[float, ...]:
+    """The share that is attacked at each planned look; the one share where none are planned."""
+    return tuple(look.share for look in plan_looks(targets)) or (find_largest_share(targets),)
 
 
 def count_known_attributes(release: ReleaseSpec, columns: int) -> tuple[int, ...]:
-    """How many attributes each intruder knows, as far as the release file says: what it does not declare counts as known."""
+    """How many attributes each intruder knows, as far as the release file says: what it does not declare counts as known.
+
+    Also those who are chosen by what others find.
+    """
     roles = Counter(attribute.role for attribute in release.attributes)
     keys = roles[Role.QUASI_IDENTIFIER] + max(columns - len(release.attributes), 0) + roles[None]
     declared = max(keys if release.intruder.knows is None else len(release.intruder.knows), 1)
-    insiders = sum(roles[role] for role in INSIDER_ROLES)
-    return (declared, *[keys + 1] * insiders, *(range(1, declared) if release.intruder.curve else ()))
+    others = sum(roles[role] for role in INSIDER_ROLES)
+    insiders = list_set_sizes(release.intruder.insiders_know, others)
+    return (declared, *(keys + size for size in insiders), *(range(1, declared) if release.intruder.curve else ()))
 
 
 def _list_unknown(release: ReleaseSpec) -> Iterator[str]:
@@ -138,17 +162,19 @@ def _find_mask_rate(step: Mechanism) -> Rate:
     return rates.MASKS.get(rates.GROUPS_IN_PARTS if in_parts else step.method, rates.OTHER_MASK)
 
 
-def _list_attacks(release: ReleaseSpec, size: TableSize, known: tuple[int, ...], targets: int) -> Iterator[StageCost]:
+def _list_attacks(release: ReleaseSpec, size: TableSize, known: tuple[int, ...], targets: Sequence[int]) -> Iterator[StageCost]:
+    """targets: how many records each look attacks; all attacks run anew at each."""
     for attack in release.attacks_to_run:
         rate = _find_attack_rate(attack, release.steps, size.rows)
-        asked = size.rows if attack.traits.depends_on_others else targets
         calls = len(known) * rates.ATTACK_CALL.compute_seconds(size.rows, rates.COLUMNS)
-        seconds = calls + sum(rate.compute_seconds(size.rows, columns, asked) for columns in known)
+        asked = [size.rows if attack.traits.depends_on_others else n for n in targets]
+        looks = [calls + sum(rate.compute_seconds(size.rows, columns, n) for columns in known) for n in asked]
         pairs = rate.compute_bytes(size.rows, size.columns)
         cells = (estimate_attack_bytes(attack, release.steps, size.rows, columns) for columns in known)
         peaks = sorted((pairs + one for one in cells), reverse=True)
         held = _hold(size)
-        yield StageCost(f"attack ({attack.attack_id})", seconds, held + sum(peaks[:ATTACKS_AT_ONCE]), held + sum(peaks[:1]))
+        most, alone = held + sum(peaks[:ATTACKS_AT_ONCE]), held + sum(peaks[:1])
+        yield StageCost(f"attack ({attack.attack_id})", sum(looks), most, alone, looks[0])
 
 
 def _find_attack_rate(attack: Attack, steps: Sequence[Masking | Mechanism], rows: int) -> Rate:

@@ -95,12 +95,20 @@ def largest_complete_size(know: int, n_columns: int) -> int:
     return complete
 
 
-def count_greedy_sets(know: int, n_columns: int) -> int:
-    """How many sets are tried that the rates of others choose: one column more in each round, with every column left.
+def list_greedy_sizes(know: int, n_columns: int) -> tuple[int, ...]:
+    """Of how many columns each set is that the rates of others choose: in each round one more, with every column left.
 
     Example: know = 4 of 6 columns: all sets of up to 2, then 4 triples with the worst pair, then 3 sets with the worst triple.
     """
-    return sum(n_columns - size for size in range(largest_complete_size(know, n_columns), know))
+    rounds = range(largest_complete_size(know, n_columns), know)
+    return tuple(size + 1 for size in rounds for _ in range(n_columns - size))
+
+
+def list_set_sizes(know: int, n_columns: int) -> tuple[int, ...]:
+    """The same of all sets that are tried."""
+    complete = range(1, largest_complete_size(know, n_columns) + 1)
+    planned = (size for size in complete for _ in range(comb(n_columns, size)))
+    return (*planned, *list_greedy_sizes(know, n_columns))
 
 
 def list_complete_sets(know: int, columns: ColumnNames) -> Iterator[ColumnNames]:

@@ -14,11 +14,12 @@ from tasks.attack.insiders import (
     SEPARATOR,
     SETS_PER_COLUMN,
     compute_rate,
-    count_greedy_sets,
     extend_worst_set,
     largest_complete_size,
     list_columns,
     list_complete_sets,
+    list_greedy_sizes,
+    list_set_sizes,
     name_insider,
 )
 from tasks.attack.linkage.distance_linkage import DistanceLinkage
@@ -162,9 +163,19 @@ def test_sets_are_complete_while_they_are_few():
             assert 1 <= complete <= know
             assert len(sets) + n <= SETS_PER_COLUMN * n
             assert max(map(len, sets), default=1) == complete
-            assert len(sets) + n + count_greedy_sets(know, n) <= (SETS_PER_COLUMN + know - 1) * n
+            assert len(list_set_sizes(know, n)) <= (SETS_PER_COLUMN + know - 1) * n
     assert [largest_complete_size(n, n) for n in (2, 4, 5, 7, 8)] == [2, 4, 2, 2, 1]
-    assert count_greedy_sets(4, 6) == 7
+    assert list_greedy_sizes(4, 6) == (3,) * 4 + (4,) * 3
+
+
+@pytest.mark.parametrize("n", range(1, 9))
+def test_the_sizes_of_all_sets_are_known_before_anybody_attacks(n):
+    columns = tuple("abcdefgh"[:n])
+    for know in range(1, n + 1):
+        tried = {**dict.fromkeys(((one,) for one in columns), 0.1), **dict.fromkeys(list_complete_sets(know, columns), 0.2)}
+        while added := extend_worst_set(know, columns, tried):
+            tried |= dict.fromkeys(added, 0.3)
+        assert sorted(map(len, tried)) == sorted(list_set_sizes(know, n))
 
 
 def test_the_worst_set_is_extended_by_each_other_column():

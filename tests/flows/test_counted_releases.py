@@ -252,7 +252,12 @@ def test_check_counts_the_attacks_that_join_releases(make):
     found = find_earlier_releases(job.release, Store().table(trial.job.source["data"]), schema)
     joined = bind_earlier_attacks(job, asking)
     assert count_earlier_attacks(job.release, found, asking) == len(joined) == (1 + len(insiders)) * 3
+    assert count_earlier_attacks(job.release, found, asking, later=3) == len(joined) + 3 * 3
     assert count_earlier_attacks(job.release, (), asking) == 0
+    context = job.release.context.model_copy(update={"prior_releases": ("a table that was given to somebody",)})
+    named = job.release.model_copy(update={"context": context})
+    assert count_earlier_attacks(named, (), asking) == 1 + len(insiders)  # to say that it cannot be attacked
+    assert count_earlier_attacks(named, found, asking) == len(joined) + 1 + len(insiders)
     assert count_earlier_attacks(job.release, found, [replace(declared, file="register")]) == 0
 
 

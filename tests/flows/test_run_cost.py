@@ -22,6 +22,7 @@ from flows.cli.advice.memory_check import refuse_too_large
 from flows.cli.check import print_plan
 from flows.cost.run_cost import RunCost, StageCost, count_known_attributes, estimate_run
 from flows.release_file import load_release
+from tasks.attack.target_looks import TargetLooks
 from tasks.ingest.sources import SourceSpec
 from tasks.ingest.table_size import TableSize, find_table_size
 from tasks.microdata.errors import InputError
@@ -75,6 +76,32 @@ def test_fewer_targets_and_fewer_intruders_cost_less(releases):
     assert alone.seconds < estimate_run(release, size, (3, 4, 4)).seconds
 
 
+def test_planned_looks_cost_as_much_as_all_that_are_taken(releases):
+    release, size = releases["noise"], size_of(100_000)
+
+    def estimate(targets):
+        return estimate_run(
+            release.model_copy(update={"intruder": release.intruder.model_copy(update={"targets": targets})}), size
+        )
+
+    def add_attacks(cost):
+        return sum(stage.seconds for stage in cost.stages if stage.name.startswith("attack"))
+
+    looks = TargetLooks(first=0.001, last=0.1, looks=3)
+    planned, single = estimate(looks), [estimate(share) for share in (0.001, 0.01, 0.1)]
+    assert add_attacks(planned) == pytest.approx(sum(map(add_attacks, single)))
+    assert planned.targets == single[-1].targets == 10_000
+    assert planned.find_bounds(1)[0] == pytest.approx(single[0].find_bounds(1)[0])
+
+
+def test_who_is_set_aside_as_a_control_is_not_attacked(tmp_path):
+    release = load_release(write_release(tmp_path, {"control": 0.2}))
+    (targets, *_) = describe_cost(estimate_run(release, size_of(1_000)), pace=1.0)
+    assert targets[1].startswith("all 800 records are attacked")
+    by_persons = estimate_run(release.model_copy(update={"control": None}), size_of(1_000), units=300)
+    assert describe_cost(by_persons, pace=1.0, counts="persons")[0][1].startswith("all 300 persons are attacked")
+
+
 def test_beside_groups_the_law_of_noise_costs_a_large_table_no_more(tmp_path):
     # only the groups of the targets are looked at; a small table is looked at as a whole
     steps = [{"method": "microaggregation", "attributes": ["age", "income"], "k": 3}, {**NOISE[0], "attributes": ["town"]}]
@@ -121,7 +148,7 @@ def test_the_memory_of_runs_that_were_measured(releases, steps, rows, columns, i
 
 def test_attacks_alone_run_side_by_side():
     cost = RunCost(
-        size_of(10), 10, 2, (StageCost("mask (noise)", 100.0, 1e9), StageCost("attack (distance_linkage)", 60.0, 2e9))
+        size_of(10), 10, 10, 2, (StageCost("mask (noise)", 100.0, 1e9), StageCost("attack (distance_linkage)", 60.0, 2e9))
     )
     (least, most), (alone, same) = cost.find_bounds(2), cost.find_bounds(1)
     assert alone - least == pytest.approx(0.6 * 30)
@@ -133,6 +160,8 @@ def test_attacks_alone_run_side_by_side():
     (said,) = (text for name, text in describe_cost(by_turns, pace=1.0) if name == "cost")
     assert "about 2.4 GB, or 1.9 GB if attacks wait for each other, of memory" in said
     assert cost.find_bounds(2, pace=2.0) == (2 * least, 2 * most)
+    in_looks = replace(cost, stages=(cost.stages[0], replace(cost.stages[1], first_seconds=20.0)))
+    assert in_looks.find_bounds(2) == (pytest.approx(least - 0.6 * 20), most)
 
 
 @pytest.mark.parametrize(

@@ -25,12 +25,15 @@ SORT_SECONDS = 0.019  # of 200,000 numbers, where the rates were measured
 _SORTED_NUMBERS, _TIMES = 200_000, 5
 
 
-def describe_cost(cost: RunCost, pace: float | None = None) -> list[tuple[str, str]]:
-    """Rows for the plan: how many records are attacked, and what the run will need. pace: default: measured now, in 0.1 s."""
+def describe_cost(cost: RunCost, pace: float | None = None, counts: str = "records") -> list[tuple[str, str]]:
+    """Rows for the plan: who is attacked, and what the run will need.
+
+    pace: default: measured now, in 0.1 s. counts: what its units are.
+    """
     rows = []
     if cost.attacks:
-        whom = f"all {cost.targets:,}" if cost.targets >= cost.size.rows else f"{cost.targets:,} of {cost.size.rows:,}"
-        rows.append(("targets", f"{whom} records are attacked, in {cost.attacks} combinations of attack and intruder"))
+        whom = f"all {cost.targets:,}" if cost.targets >= cost.units else f"{cost.targets:,} of {cost.units:,}"
+        rows.append(("targets", f"{whom} {counts} are attacked, in {cost.attacks} combinations of attack and intruder"))
     bounds = cost.find_bounds(os.cpu_count() or 1, compare_machine() if pace is None else pace)
     compiling = "" if any(CACHE.glob("*")) else f"; compiling machine code takes {format_duration(COMPILING_SECONDS)} more"
     share = cost.slowest.seconds / cost.seconds
@@ -62,7 +65,7 @@ def advise_less(release: ReleaseSpec, cost: RunCost) -> str:
     """What would make the run smaller or shorter, and how much so."""
     ways = []
     for what, changed in _list_changes(release, cost):
-        less = estimate_run(changed, cost.size, cost.knows)
+        less = estimate_run(changed, cost.size, cost.knows, units=cost.units)
         if less.seconds < WORTH * cost.seconds or less.memory_bytes < WORTH * cost.memory_bytes:
             ways.append(f"{what} (then about {format_duration(less.seconds)} and {format_memory(less.memory_bytes)})")
     return "; ".join([*ways, "fewer published columns, and so fewer insiders, make it smaller and shorter"])
@@ -71,8 +74,8 @@ def advise_less(release: ReleaseSpec, cost: RunCost) -> str:
 def _list_changes(release: ReleaseSpec, cost: RunCost) -> Iterator[tuple[str, ReleaseSpec]]:
     """Changes of a release file that keep what it masks and who attacks."""
     if cost.targets > ENOUGH_TARGETS:
-        share = float(f"{ENOUGH_TARGETS / cost.size.rows:.1g}")
-        what = f"`intruder.targets: {share:g}` attacks {share * cost.size.rows:,.0f} records instead of {cost.targets:,}"
+        share = float(f"{ENOUGH_TARGETS / cost.units:.1g}")
+        what = f"`intruder.targets: {share:g}` attacks {share * cost.units:,.0f} records instead of {cost.targets:,}"
         yield what, release.model_copy(update={"intruder": release.intruder.model_copy(update={"targets": share})})
     groups = [one for one in release.masking or () if isinstance(one, Microaggregation) and one.records_per_part is None]
     if groups and cost.size.rows > 2 * RECORDS_PER_PART:
