@@ -32,18 +32,19 @@ def any_size(monkeypatch):
     monkeypatch.setattr(searched_part, "MOST_SEARCHED_WHOLE", 0)
 
 
-def draw_columns(seed, n):
+def draw_columns(seed, n, decimals=2):
+    """Few decimals: equal records, which can be in different groups."""
     rng = np.random.default_rng(seed)
     return {
         "x": rng.integers(0, 12, n).astype(float),
-        "y": np.round(rng.normal(size=n), 2),
+        "y": np.round(rng.normal(size=n), decimals),
         "z": np.round(rng.normal(size=n), 1),
         "town": np.array(["a", "b", "c"])[rng.integers(0, 3, n)],
     }
 
 
-def link_both_ways(table, seed, laws, matching, n=60):
-    original, schema = table(draw_columns(seed, n), scales={"town": Scale.NOMINAL})
+def link_both_ways(table, seed, laws, matching, n=60, decimals=2):
+    original, schema = table(draw_columns(seed, n, decimals), scales={"town": Scale.NOMINAL})
     done = mask(original, schema, (GROUPS, *(step for law in laws for step in LAWS[law])), seed=SEED, path=())
     wanted = np.sort(np.random.default_rng(seed).choice(n, 4, replace=False))
     how = {"searching": wanted, "matching": matching, "few": 5}
@@ -52,12 +53,13 @@ def link_both_ways(table, seed, laws, matching, n=60):
 
 
 @pytest.mark.parametrize("matching", ["likeliest", "marginals"])
-@given(seed=st.integers(0, 2**32), laws=st.sets(st.sampled_from(sorted(LAWS))))
+@given(seed=st.integers(0, 2**32), laws=st.sets(st.sampled_from(sorted(LAWS))), decimals=st.sampled_from([0, 2]))
 @settings(max_examples=30, deadline=None)
-def test_links_are_those_of_the_whole_table(table, seed, laws, matching):
+def test_links_are_those_of_the_whole_table(table, seed, laws, matching, decimals):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(searched_part, "MOST_SEARCHED_WHOLE", 0)
-        wanted, whole, part = link_both_ways(table, seed, sorted(laws), matching)
+        patch.setattr(belief_conditions, "MOST_SEARCHED_WHOLE", 0)
+        wanted, whole, part = link_both_ways(table, seed, sorted(laws), matching, decimals=decimals)
     of_whole, of_part = whole.guesses(wanted), part.guesses(wanted)
     assert of_whole.starts.tolist() == of_part.starts.tolist()
     assert of_whole.classes.tolist() == of_part.classes.tolist()
@@ -87,10 +89,11 @@ def list_linked_rows(links, wanted):
     laws=st.sets(st.sampled_from(sorted(LAWS))),
     groups=st.booleans(),
     matching=st.sampled_from(["likeliest", "marginals", "one_to_one"]),
+    decimals=st.sampled_from([0, 2]),
 )
 @settings(max_examples=60, deadline=None)
-def test_links_of_large_tables_whose_rows_are_grouped_in_no_order(table, seed, laws, groups, matching):
-    original, schema = table(draw_columns(seed, 60), scales={"town": Scale.NOMINAL})
+def test_links_of_large_tables_whose_rows_are_grouped_in_no_order(table, seed, laws, groups, matching, decimals):
+    original, schema = table(draw_columns(seed, 60, decimals), scales={"town": Scale.NOMINAL})
     steps = (*((GROUPS,) if groups else ()), *(step for law in sorted(laws) for step in LAWS[law]))
     if not steps:
         return
@@ -123,6 +126,24 @@ def test_only_the_groups_of_the_wanted_are_looked_at(any_size, table):
     assert np.isin(np.flatnonzero(searching), part.records).all()
     assert 4 * 3 <= len(part.both.own_of_record) <= 4 * 5  # groups of 3 to 5
     assert len(part.both.shown_of_row) == len(part.both.own_of_record)
+
+
+def test_equal_records_of_several_groups_are_looked_at_together(any_size, table):
+    # x: 12 values, y: about 50, and 600 records: some have equals, and so are allowed several groups
+    looked_at = []
+
+    def watch(both, conditions, searching):
+        looked_at.append((conditions, searched_part.find_searched_part(both, conditions, searching)))
+        return looked_at[-1][1]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(belief_conditions, "MOST_SEARCHED_WHOLE", 0)
+        patch.setattr("tasks.attack.transparency.transparency.find_searched_part", watch)
+        link_both_ways(table, 2, ["noise"], "likeliest", n=600, decimals=1)
+    ((conditions, part),) = looked_at
+    assert (conditions.ends[0] - conditions.begins[0] > 1).any()
+    assert part is not None
+    assert len(part.both.own_of_record) < 300
 
 
 def test_whom_nothing_certain_keeps_apart_is_looked_for_everywhere(any_size, table):

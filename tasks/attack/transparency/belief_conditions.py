@@ -47,6 +47,8 @@ def _conditions(knowledge: Belief, masked: Microdata, schema: Schema, both: Comp
     record, row = _select_first_rows(both.own_of_record), _select_first_rows(both.shown_of_row)
     records, sizes = np.bincount(both.own_of_record), np.bincount(both.shown_of_row)
     options = [_options(part, knowledge.believed, masked) for part in _together(knowledge)]
+    if len(both.own_of_record) > MOST_SEARCHED_WHOLE:  # rows are looked up by what tells most of them apart
+        options.sort(key=lambda of_part: int(of_part[-1].max(initial=-1)), reverse=True)
     kept, positions = list[InInterval](), list[Floats]()
     for part in knowledge.between:
         shown = masked.positions(schema[part.name])
@@ -97,7 +99,7 @@ def _places(knowledge: Belief, both: Comparison) -> tuple[Floats, Floats]:
 
 
 def _together(knowledge: Belief) -> list[EqualTo]:
-    """The parts of what is shown, all that is certain joined into one; the first part is what rows are looked up by."""
+    """The parts of what is shown, all that is certain joined into one; rows of small tables are looked up by the first part."""
     certain = tuple(name for part in knowledge.shown if part.certain for name in part.names)
     uncertain = [part for part in knowledge.shown if not part.certain]
     if uncertain and not certain:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from tasks.attack.transparency.code_components import find_code_components
 from tasks.attack.transparency.image_trees import (
     SearchedPlaces,
     compute_reach,
     find_least,
-    group_records,
     measure_intervals,
 )
 from tasks.attack.transparency.intersection import ArrangedConditions
@@ -108,7 +108,10 @@ def set_prices(shown: SearchedPlaces, evidence: Floats) -> SearchedPlaces:
 
 
 def _arrange_law(conditions: ArrangedConditions, records: Floats) -> RowLaw:
-    is_grouped, groups = group_records(conditions)
+    begins, ends, n_codes = conditions.begins[0], conditions.ends[0], len(conditions.group_starts) - 1
+    component, of_record = find_code_components(begins, ends, conditions.allowed, n_codes)
+    grouped = np.argsort(of_record, kind="stable")
+    groups = grouped, np.searchsorted(of_record[grouped], np.arange(component.max() + 2))
     own = build_sampled_tree(
         conditions.own_coordinates,
         conditions.own_at,
@@ -120,7 +123,8 @@ def _arrange_law(conditions: ArrangedConditions, records: Floats) -> RowLaw:
         "records",
     )
     most = find_largest(conditions.log_probability, conditions.shown_at, conditions.own_at)
-    return RowLaw(conditions, own, is_grouped, most, compute_reach(int(records.sum())))
+    is_single = bool((ends - begins == 1).all())
+    return RowLaw(conditions, own, component, is_single, most, compute_reach(int(records.sum())))
 
 
 def _arrange_rows(conditions: ArrangedConditions) -> SampledTree:

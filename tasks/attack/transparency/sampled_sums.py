@@ -53,13 +53,15 @@ _NO_IMAGE = "-inf where nothing can be an image, so that nothing is lowered to i
 class RowLaw(NamedTuple):
     """What estimates of log q need.
 
-    own: the records, in groups by their code in the first list if `is_grouped`. most: shape (c, L), of each row and law the
-    largest logarithm of a probability. reach: nodes that add less than e^-reach times the sum are passed over.
+    own: the records, in groups by the component of their codes in the first list. component: of each code. is_single: has every
+    record one code there, so that all of a group can have shown it? most: shape (c, L), of each row and law the largest
+    logarithm of a probability. reach: nodes that add less than e^-reach times the sum are passed over.
     """
 
     conditions: ArrangedConditions
     own: SampledTree
-    is_grouped: bool
+    component: Integers
+    is_single: bool
     most: Floats
     reach: float
 
@@ -205,7 +207,7 @@ def _bound_laws(shared: Integers, node: int, at: Integers, most: Floats, log_pro
 def _estimate(row: int, law: RowLaw, error: float) -> float:
     """log q of one row; where the error is infinite, what it is at least."""
     conditions, own, tree = law.conditions, law.own, law.own.places.tree
-    group = conditions.shown[0, row] if law.is_grouped else 0
+    group = law.component[conditions.shown[0, row]]
     if tree.roots[group] < 0:
         return -np.inf
     # Fields are read once: compiled code counts the references to an array each time that it takes one out of a tuple.
@@ -217,7 +219,7 @@ def _estimate(row: int, law: RowLaw, error: float) -> float:
         conditions.positions[row],
         law.most[row],
     )
-    first_list, n_intervals, reach = 1 if law.is_grouped else 0, len(positions), law.reach
+    first_list, n_intervals, reach = 1 if law.is_single else 0, len(positions), law.reach
     asks = len(conditions.shown) > first_list or n_intervals > 0
     room = low.shape[1] + (len(at) + 1) * HALVINGS
     stack, bounds, block = np.empty(room, dtype=np.int64), np.empty(room), np.empty(BLOCK)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tasks.attack.neighbours.record_comparison import Comparison
+from tasks.attack.transparency.code_components import find_code_components
 from tasks.attack.transparency.image_marginals import Marginals
 from tasks.attack.transparency.intersection import Conditions
 from tasks.attack.transparency.scores import ImageScores
@@ -70,22 +71,26 @@ class SearchedPart:
 def find_searched_part(both: Comparison, conditions: Conditions, searching: Booleans) -> SearchedPart | None:
     """The records and rows that show what is certain of a searching record, as a group of microaggregation does.
 
-    Where everything that is certain of a record leaves one code (`Conditions.allowed[0]`), its images are the rows with that
-    code, which are images of records with that code alone. What is concluded of these records, also by laws of randomised
-    attributes, by noise, or because every record has one row, follows from records and rows with their codes.
+    What is certain of a record leaves it some codes of the first list (`Conditions.allowed[0]`), often one alone. Its images
+    are rows with these codes, which are images of records that are left one of them, and so on (`find_code_components`). What
+    is concluded of all these records, also by laws of randomised attributes, by noise, or because every record has one row,
+    follows from records and rows with their codes.
 
     searching: shape (r,). None: nobody is searched for, the table has at most `MOST_SEARCHED_WHOLE` records, or what is certain
     does not keep half of them apart. Cost: O(n).
     """
     begins, ends, allowed = conditions.begins[0], conditions.ends[0], conditions.allowed[0]
-    if len(both.own_of_record) <= MOST_SEARCHED_WHOLE or not searching.any() or not (ends - begins == 1).all():
+    if len(both.own_of_record) <= MOST_SEARCHED_WHOLE or not searching.any() or not len(allowed):
         return None
-    code, shown = allowed[begins], conditions.shown[0]
-    is_asked = np.zeros(int(max(code.max(), shown.max(initial=0))) + 1, dtype=bool)
-    is_asked[code[searching]] = True
-    records, rows = np.flatnonzero(is_asked[code]), np.flatnonzero(is_asked[shown])
+    shown = conditions.shown[0]
+    n_codes = int(max(allowed.max(), shown.max(initial=0))) + 1
+    component, of_record = find_code_components(begins, ends, allowed, n_codes)
+    is_asked = np.zeros(len(component) + 1, dtype=bool)  # the last place is of records that nothing can be an image of
+    is_asked[of_record[searching]] = True
+    is_asked[-1] = False
+    records, rows = np.flatnonzero(is_asked[of_record]), np.flatnonzero(is_asked[component[shown]])
     counts = np.bincount(both.own_of_record)
-    if counts[records].sum() > _MOST * counts.sum():
+    if not len(records) or counts[records].sum() > _MOST * counts.sum():
         return None
     return SearchedPart(records, rows, _select_comparison(both, records, rows), conditions.select(records, rows))
 
