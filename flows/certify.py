@@ -15,7 +15,6 @@ from typing import cast
 from prefect import flow, tags
 from prefect.client.schemas.objects import State
 from prefect.states import Completed
-from prefect.task_runners import ThreadPoolTaskRunner
 
 from flows.earlier.counted import CountedReleases
 from flows.earlier.counting import FindReleases, count_releases, find_population
@@ -29,6 +28,7 @@ from flows.run.issue import issue
 from flows.run.recorder import RunRecorder
 from flows.run.run_entries import ASKED_BY_FLOW_RUN
 from flows.run.stage_runner import ReleaseArtifacts, StageRunner, assert_unchanged, store_part
+from flows.run.task_runner import InterruptibleTaskRunner
 from flows.table_stages import check_source, ingest_files, select_people
 from tasks.attack.omissions import refuse_unknown_intruders
 from tasks.audit.maintenance.use import use_store
@@ -63,7 +63,7 @@ class AttemptOnce:
         return self.draws[attempt]
 
 
-@flow(name="certify", task_runner=ThreadPoolTaskRunner(max_workers=ATTACKS_AT_ONCE), persist_result=False)  # type: ignore[arg-type]  # prefect's stub wants TaskRunner[PrefectFuture[Any]]
+@flow(name="certify", task_runner=InterruptibleTaskRunner(max_workers=ATTACKS_AT_ONCE), persist_result=False)  # type: ignore[arg-type]  # prefect's stub wants TaskRunner[PrefectFuture[Any]]
 @hide_exceptions("certify")
 def certify(spec: str, output: str = "releases", refresh: bool = False, new_draw: bool = False) -> State[dict[str, str]]:
     """Certify the release whose spec is stored under an address; returns the run, its verdict and its folder.

@@ -7,6 +7,7 @@ Prefect, MLflow and the science are imported by the command that needs them, so 
 
 from __future__ import annotations
 
+import atexit
 import functools
 import gc
 import importlib
@@ -15,7 +16,9 @@ import os
 import pkgutil
 import secrets
 import sys
-from typing import Annotated, Any, cast
+import threading
+from contextlib import suppress
+from typing import Annotated, Any, NoReturn, cast
 
 import typer
 from typer.core import TyperGroup
@@ -61,7 +64,19 @@ def main() -> None:
         sys.stdout.reconfigure(errors="backslashreplace")  # a name that the terminal's encoding has no letters for
     if "_SDCERT_COMPLETE" in os.environ:  # a shell asks what it may offer
         app(prog_name="sdcert")
-    sys.exit(run(sys.argv[1:]))
+    code = run(sys.argv[1:])
+    if code == INTERRUPTED and threading.active_count() > 1:
+        _end_process(code)
+    sys.exit(code)
+
+
+def _end_process(code: int) -> NoReturn:
+    """Without waiting for threads, as Python does: an attack that is being computed may take many minutes."""
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(AttributeError, OSError, ValueError):  # there is none, or its reader is gone
+            stream.flush()
+    os._exit(code)
 
 
 def run(arguments: list[str]) -> int:

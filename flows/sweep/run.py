@@ -12,8 +12,8 @@ from typing import Any
 from prefect import flow, tags, task
 from prefect.cache_policies import NO_CACHE
 from prefect.futures import as_completed
-from prefect.task_runners import ThreadPoolTaskRunner
 
+from flows.run.task_runner import InterruptibleTaskRunner
 from flows.sweep.compute_backend import ComputeBackend
 from flows.sweep.execution import NothingComputed, SweepExecution, TrialListener
 from flows.sweep.pool import BlockPool
@@ -98,7 +98,7 @@ def _create_runner(backend: ComputeBackend) -> Any:
         from flows.sweep.cluster import create_cluster_runner
 
         return create_cluster_runner(backend.address or "")
-    return ThreadPoolTaskRunner(max_workers=backend.workers)
+    return InterruptibleTaskRunner(max_workers=backend.workers)
 
 
 def _create_submitter(execution: SweepExecution) -> Callable[[Sequence[int]], Iterator[tuple[int, str | None]]]:

@@ -208,6 +208,40 @@ def pickled_command(command: str) -> str:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(("number", "code", "words_told"), [(signal.SIGINT, 130, "interrupted:"), (signal.SIGTERM, -15, "")])
+def test_a_run_ends_at_once_while_an_attack_is_computed(tmp_path, home, number, code, words_told):
+    path = write_release(tmp_path / "project")
+    environment = {name: value for name, value in os.environ.items() if name != "PREFECT_API_URL"}
+    environment |= {"PYTHONPATH": str(ROOT), "SDCERT_HOME": str(home), "PREFECT_HOME": str(home / "prefect")}
+    begun = tmp_path / "begun"
+    slow = f"def wait(*_, **__):\n    open({str(begun)!r}, 'w').close()\n    time.sleep(300)\n"
+    patched = f"import time, flows.environment, tasks.attack.task as m\n{slow}m.attack_records = wait\n"
+    program = f"import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n{patched}"
+    program += "from flows.cli import main\nmain()"
+    victim = subprocess.Popen(
+        [sys.executable, "-c", program, *map(str, words(path, tmp_path))],
+        env=environment,
+        cwd=tmp_path,
+        stderr=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        text=True,
+    )
+    deadline = time.monotonic() + 240
+    while not begun.exists() and time.monotonic() < deadline:
+        time.sleep(0.2)
+    time.sleep(1)
+    victim.send_signal(number)
+    try:
+        _, err = victim.communicate(timeout=60)
+    finally:
+        victim.kill()
+    assert (victim.returncode, begun.exists()) == (code, True), err
+    assert words_told in err
+    (manifest,) = (json.loads(one.read_text()) for one in (home / "runs").glob("*/manifest.json"))
+    assert manifest["status"] == "interrupted"
+
+
+@pytest.mark.slow
 def test_ctrl_c_on_a_terminal_ends_at_once_with_130(tmp_path, home):
     """On a terminal Ctrl-C reaches every process of the group, the temporary server's too if it were in it."""
     path = write_release(tmp_path / "project")
