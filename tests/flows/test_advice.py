@@ -123,6 +123,13 @@ def test_what_could_not_be_decided_says_why_in_plain_characters():
     assert "targets: 1.0" in found[1]
 
 
+def test_targets_do_not_decide_what_is_inferred():
+    undecided = line("inference_excess", 0.1, 0.11, decision="undecided", reason="too few people", deciding_bound="high")
+    (_, remedy) = told([undecided], [], spec(GROUPED))
+    assert "`train_at_most`" in remedy
+    assert "targets" not in remedy
+
+
 def test_a_table_masked_elsewhere_is_masked_again_there():
     release = {**spec(None, age="numeric"), "released": {"table": "x.csv"}}
     found = told([line("reidentification", 0.1, 0.4)], [figure("cells_changed", 0.5, attribute="age")], release)

@@ -73,6 +73,11 @@ def _explain_line(line: dict[str, Any], figures: list[dict[str, Any]], spec: dic
                 yield "Ask about more people: a larger `control` makes the interval narrower; or hold the release back further."
         elif (line["attack"] or "").startswith(f"{EARLIER}:") and CANNOT_BE_ATTACKED in (line["reason"] or ""):
             yield _advise_lost_release(line["attack"].partition(":")[2])
+        elif MEASURES[line["measure"]].of_inference:
+            yield (
+                "Compare more people: a larger `train_at_most` of the attack that infers makes the interval narrower, as far "
+                "as there are people. `sdcert check` says how many are compared, and which limit they can decide."
+            )
         elif line["deciding_bound"] in ("low", "high"):
             yield _advise_sampling(spec.get("intruder") or {})
     elif spec.get("release") is not None:
