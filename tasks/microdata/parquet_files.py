@@ -19,10 +19,6 @@ class TooExpansive(OSError):
         super().__init__(errno.EFBIG, f"its table would take more than {LARGEST_TABLE >> 30} GiB of memory")
 
 
-class NotUtf8(pa.ArrowInvalid):  # type: ignore[misc]  # pyarrow has no types
-    """A column of texts that are not UTF-8; its name."""
-
-
 def read_parquet(content: bytes, *, page_checksum_verification: bool = False) -> pa.Table:
     """The table of a Parquet file without lists and structures; what the file says of its rows is looked at before it is read.
 
@@ -30,8 +26,8 @@ def read_parquet(content: bytes, *, page_checksum_verification: bool = False) ->
     loaded process one that is still there ends it by an abort (seen twice).
 
     Raises TooExpansive for more than `LARGEST_TABLE` bytes, TextsTooLong with the name of a column whose texts, which the file
-    keeps once each, would take more than `LARGEST_TEXTS`, NotUtf8, pa.ArrowException (also for repeated names, and columns that
-    have not as many rows as the file) and OSError as pyarrow does, and TypeError for lists and structures.
+    keeps once each, would take more than `LARGEST_TEXTS`, pa.ArrowException (also for repeated names, and columns that have
+    not as many rows as the file) and OSError as pyarrow does, and TypeError for lists and structures.
     Example: 666 bytes can stand for 200,000 texts of 100,000 characters, which are 20 GB.
     """
     options: dict[str, Any] = {"pre_buffer": False, "page_checksum_verification": page_checksum_verification}
@@ -58,7 +54,6 @@ def read_parquet(content: bytes, *, page_checksum_verification: bool = False) ->
         n_bytes += max(column.nbytes, count_text_bytes(column))
         if n_bytes > LARGEST_TABLE:
             raise TooExpansive
-        _validate_texts(column, field)
         columns.append(column if pa.types.is_dictionary(field.type) else _write_out(column, field))
     fields = [field.with_type(column.type) for field, column in zip(schema, columns, strict=True)]
     return pa.table(columns, schema=pa.schema(fields, schema.metadata))
@@ -67,14 +62,6 @@ def read_parquet(content: bytes, *, page_checksum_verification: bool = False) ->
 def is_nested(kind: pa.DataType) -> bool:
     """Is it a type of lists or structures, or derived from one?"""
     return bool(pa.types.is_nested(kind.storage_type if isinstance(kind, pa.BaseExtensionType) else kind))
-
-
-def _validate_texts(column: pa.ChunkedArray, field: pa.Field) -> None:
-    try:
-        if is_text(column.type.value_type if pa.types.is_dictionary(column.type) else column.type):
-            column.validate(full=True)
-    except pa.ArrowInvalid:
-        raise NotUtf8(field.name) from None
 
 
 def _write_out(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray | pa.Array:

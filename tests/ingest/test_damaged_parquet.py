@@ -9,7 +9,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tasks.ingest.readers.parquet import columns
+from tasks.ingest.methods import IngestPlan, ingest_raw_table
+from tasks.ingest.readers.parquet import columns, read
+from tasks.ingest.sources import SourceSpec
 from tasks.microdata.errors import InputError
 
 ROWS = 77_777
@@ -63,7 +65,8 @@ def test_a_wrong_count_never_leaves_rows_out(place: int, said: int) -> None:
 def test_texts_that_are_not_utf_8(is_dictionary: bool) -> None:
     wrong = pa.array([b"M\xfcller", b"b"] * 3).view(pa.string())
     with pytest.raises(InputError) as refused:
-        columns(write(pa.table({"n": range(6), "who": wrong.dictionary_encode() if is_dictionary else wrong})), "t.parquet")
+        content = write(pa.table({"n": range(6), "who": wrong.dictionary_encode() if is_dictionary else wrong}))
+        ingest_raw_table(read(content, "t.parquet"), IngestPlan(source=SourceSpec(table="t.parquet")))
     assert (refused.value.code, refused.value.where) == ("not-utf-8", "t.parquet: column who")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -29,8 +30,8 @@ def from_typed(column: pa.ChunkedArray, spec: AttributeSpec, label: str) -> tupl
 
     Raises
     ------
-    InputError: an infinity; a whole number beyond 64 bits; a decimal that a double cannot hold; durations, lists, bytes; values
-        that are not of the declared scale.
+    InputError: an infinity; a whole number beyond 64 bits; a decimal that a double cannot hold; durations, lists, bytes; texts
+        that are not in UTF-8; values that are not of the declared scale.
     TextsTooLong: more than 2 GiB of texts.
     """
     where = f"{label}: column {spec.name}"
@@ -75,7 +76,7 @@ def _logical(values: pa.Array, where: str) -> tuple[pa.Array, tuple[str, ...]]:
     if pa.types.is_decimal(kind):
         return _decimals(values, where), ()
     if pa.types.is_string(kind) or pa.types.is_large_string(kind) or kind == pa.string_view() or pa.types.is_null(kind):
-        return _texts(_cast_to_string(values))
+        return _texts(_cast_to_string(values), where)
     if pa.types.is_date(kind) or pa.types.is_timestamp(kind) or pa.types.is_time(kind):
         return _calendar(values, where)
     raise InputError("unsupported-type", where, f"Columns of type {kind} are not read.",
@@ -150,11 +151,22 @@ def _same_decimals(doubles: pa.Array, values: pa.Array) -> bool:
         return False
 
 
-def _texts(values: pa.Array) -> tuple[pa.Array, tuple[str, ...]]:
+def _texts(values: pa.Array, where: str) -> tuple[pa.Array, tuple[str, ...]]:
+    characters = values.buffers()[2] or b""
+    if np.frombuffer(characters, dtype=np.int8).min(initial=0) < 0:  # not all are ASCII
+        _refuse_other_encodings(values, where)
     empty = pc.sum(pc.equal(values, "")).as_py() or 0
     if not empty:
         return values, ()
     return pc.if_else(pc.equal(values, ""), pa.scalar(None, pa.string()), values), (f"{empty:,} empty texts became missing",)
+
+
+def _refuse_other_encodings(texts: pa.Array, where: str) -> None:
+    try:
+        texts.validate(full=True)
+    except pa.ArrowInvalid:
+        raise InputError("not-utf-8", where, "The column holds texts that are not in UTF-8.", "texts in UTF-8",
+                         "decode them where the source is written, and write it again") from None  # fmt: skip
 
 
 def _blank_missing_codes(values: pa.Array, words: tuple[str, ...]) -> tuple[pa.Array, tuple[str, ...]]:

@@ -9,7 +9,7 @@ from tasks.ingest.readers.file_format import FileFormat
 from tasks.ingest.readers.raw import RawTable, refuse_bad_names, texts_too_long, too_large
 from tasks.microdata.chunks import TextsTooLong
 from tasks.microdata.errors import InputError
-from tasks.microdata.parquet_files import NotUtf8, TooExpansive, is_nested, read_parquet
+from tasks.microdata.parquet_files import TooExpansive, is_nested, read_parquet
 
 MAGIC = b"PAR1"
 SUFFIXES = frozenset({".parquet", ".pq"})
@@ -33,9 +33,6 @@ def columns(content: bytes, label: str) -> pa.Table:
         raise too_large(label, "write the columns and rows that are needed") from None
     except TextsTooLong as error:
         raise texts_too_long(label, str(error)) from None
-    except NotUtf8 as error:
-        raise InputError("not-utf-8", f"{label}: column {error}", "The column holds texts that are not in UTF-8.",
-                         "texts in UTF-8", "decode them where the file is written, and write it again") from None  # fmt: skip
     except TypeError:
         nested = [field.name for field in file.schema_arrow if is_nested(field.type)]
         raise InputError("unsupported-type", f"{label}: column {nested[0]}", "Columns of lists and structures are not read.",
