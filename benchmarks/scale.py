@@ -265,7 +265,7 @@ def main(
     sizes = rows or [n for n in (10**4, 10**5, 10**6, 10**7) if n <= (10**7 if full else most)]
     if unknown := [name for name in mask_name or () if name not in MASKS]:
         raise typer.BadParameter(f"{unknown[0]} is none of {', '.join(MASKS)}", param_hint="--mask")
-    os.environ |= OF_ARROW  # as in every run of the project
+    os.environ |= OF_ARROW  # as in every run of the project; pandas and Arrow, as peers, take small pages too
     if large_pages:
         use_large_pages()
     growth, lines = Growth(seconds), []

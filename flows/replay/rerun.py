@@ -76,9 +76,14 @@ class Rerun:
             raise CameNoFurther
         listener.get().begin_step(line)
         started = time.monotonic()
-        with ThreadPoolExecutor(ATTACKS_AT_ONCE, thread_name_prefix=title) as pool:
-            running = [pool.submit(self._compute, name, calls[name]) for name in due]
+        pool = ThreadPoolExecutor(ATTACKS_AT_ONCE, thread_name_prefix=title)
+        running = [pool.submit(self._compute, name, calls[name]) for name in due]
+        try:
             outputs = [future.result() for future in running]
+        except BaseException as error:  # Ctrl-C does not wait for compiled work, as in `flows.run.task_runner`
+            pool.shutdown(wait=isinstance(error, Exception), cancel_futures=True)
+            raise
+        pool.shutdown()
         same = all(self.stages[name] == self.recorded.stages.get(name) for name in due if self._find_recorded(name) == name)
         listener.get().end_step(line, time.monotonic() - started, "identical" if same else "differs")
         if not {self._find_recorded(name) for name in calls} <= self.recorded.stages.keys():

@@ -12,6 +12,7 @@ from tasks.attack.transparency.image_posterior import posterior
 from tasks.attack.transparency.scores import score_images
 from tasks.attack.transparency.transparency import follow_steps, link_by_mechanism
 from tasks.mask.categories.pram import Pram
+from tasks.mask.groups.microaggregation import Microaggregation
 from tasks.mask.methods import mask
 from tasks.mask.noise.noise import Noise
 from tasks.mask.ranks.rank_swapping import RankSwapping
@@ -42,6 +43,7 @@ CHAINS = {
     "noise and pram": (noise("x", "y"), pram("u", retention=0.5)),
     "noise and swaps": (noise("x"), SWAP),
     "pram and swaps": (pram("u", "v"), SWAP),
+    "groups and noise": (Microaggregation(method="microaggregation", attributes=("y", "z"), k=3), noise("x")),
     "noise twice": (noise("x", "y"), noise("x", percent=10.0), pram("v")),
 }
 

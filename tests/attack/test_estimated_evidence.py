@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from all_pairs import CHAINS, compare_with_pairs, pairs
+from all_pairs import CHAINS, compare_with_pairs, pairs, prepare
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy.special import logsumexp
@@ -12,7 +12,7 @@ from scipy.stats import ttest_1samp
 
 from tasks.attack.methods import attack
 from tasks.attack.threat import Intruder
-from tasks.attack.transparency import estimated_evidence, sampled_tree
+from tasks.attack.transparency import belief_conditions, estimated_evidence, sampled_tree
 from tasks.attack.transparency.belief_conditions import arrange_knowledge
 from tasks.attack.transparency.image_posterior import posterior
 from tasks.attack.transparency.intersection import arrange_conditions
@@ -83,6 +83,18 @@ def test_without_an_error_it_is_the_sum_over_all_pairs(table, estimating, chain)
     assert compare_with_pairs(table, chain, 150, 3)
     compare_with_pairs(table, chain, 120, 5, gaps=True)
     compare_with_pairs(table, chain, 120, 5, whole=True)
+
+
+def test_records_that_can_be_in_several_groups_are_summed_with_these(table, estimating, monkeypatch):
+    estimating(1e-9, 1e-9, 1e-9)
+    monkeypatch.setattr(belief_conditions, "MOST_SEARCHED_WHOLE", 0)
+    _, _, conditions = prepare(table, "groups and noise", 400, 3, whole=True, knows="xyz")
+    arranged, _ = arrange_conditions(conditions)
+    law = estimated_evidence._arrange_law(arranged, conditions.likelihoods.records)
+    assert not law.is_single
+    assert 1 < law.component.max() + 1 < conditions.shown[0].max() + 1  # some codes hang together, and not all
+    for seed in range(3, 8):
+        assert compare_with_pairs(table, "groups and noise", 400, seed, whole=True, knows="xyz")
 
 
 @pytest.mark.slow

@@ -54,11 +54,11 @@ def test_the_counts_of_the_footer_are_found() -> None:
 def test_a_wrong_count_never_leaves_rows_out(place: int, said: int) -> None:
     at, _ = PLACES[place]
     try:
-        read = columns(WHOLE[:at] + encode_number(said, 3) + WHOLE[at + 3 :], "t.parquet")
+        table = columns(WHOLE[:at] + encode_number(said, 3) + WHOLE[at + 3 :], "t.parquet")
     except InputError as error:
         assert error.code == "not-parquet"
     else:
-        assert read.equals(TABLE)
+        assert table.equals(TABLE)
 
 
 @pytest.mark.parametrize("is_dictionary", [False, True])

@@ -10,6 +10,7 @@ from tasks.attack.transparency.image_trees import (
     compute_reach,
     find_least,
     measure_intervals,
+    order_by_group,
 )
 from tasks.attack.transparency.intersection import ArrangedConditions
 from tasks.attack.transparency.sampled_sums import RowLaw, bound_evidence, estimate_best, estimate_evidence, lower_others
@@ -110,13 +111,11 @@ def set_prices(shown: SearchedPlaces, evidence: Floats) -> SearchedPlaces:
 def _arrange_law(conditions: ArrangedConditions, records: Floats) -> RowLaw:
     begins, ends, n_codes = conditions.begins[0], conditions.ends[0], len(conditions.group_starts) - 1
     component, of_record = find_code_components(begins, ends, conditions.allowed, n_codes)
-    grouped = np.argsort(of_record, kind="stable")
-    groups = grouped, np.searchsorted(of_record[grouped], np.arange(component.max() + 2))
     own = build_sampled_tree(
         conditions.own_coordinates,
         conditions.own_at,
         measure_intervals(conditions, of_records=True),
-        groups,
+        order_by_group(of_record, int(component.max()) + 1),
         np.zeros(len(records)),
         conditions.log_probability,
         records,

@@ -91,8 +91,15 @@ def group_records(conditions: ArrangedConditions) -> tuple[bool, tuple[Integers,
     begins, ends = conditions.begins[0], conditions.ends[0]
     is_grouped = bool((ends - begins == 1).all())
     codes = conditions.allowed[begins] if is_grouped else np.zeros(len(begins), dtype=np.int64)
-    grouped, n_groups = np.argsort(codes, kind="stable"), len(conditions.group_starts) - 1 if is_grouped else 1
-    return is_grouped, (grouped, np.searchsorted(codes[grouped], np.arange(n_groups + 1)))
+    return is_grouped, order_by_group(codes, len(conditions.group_starts) - 1 if is_grouped else 1)
+
+
+def order_by_group(groups: Integers, n_groups: int) -> tuple[Integers, Integers]:
+    """The records group by group, shape (r,), and where each group begins, shape (n_groups + 1,). groups: shape (r,); whoever
+    is in none, by a number below 0, stands before all of them.
+    """
+    records = np.argsort(groups, kind="stable")
+    return records, np.searchsorted(groups[records], np.arange(n_groups + 1))
 
 
 def measure_intervals(conditions: ArrangedConditions, *, of_records: bool) -> tuple[Floats, Floats]:
