@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from io import BufferedIOBase, BytesIO
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
@@ -16,10 +18,10 @@ from tasks.ingest.readers.datasets import list_datasets as list_datasets
 from tasks.ingest.readers.delimited import FORMAT as TEXT
 from tasks.ingest.readers.file_format import FileFormat
 from tasks.ingest.readers.parquet import FORMAT as PARQUET
-from tasks.ingest.readers.raw import RawTable
+from tasks.ingest.readers.raw import RawTable, read_whole
 from tasks.ingest.readers.statistical import FORMAT as STATISTICAL
 from tasks.microdata.errors import InputError
-from tasks.microdata.regular_files import LARGEST_TABLE, read_file
+from tasks.microdata.regular_files import LARGEST_TABLE, open_regular_file
 from tasks.microdata.spec import Name, Public, Spec
 from tasks.microdata.suggestion import did_you_mean
 
@@ -27,6 +29,7 @@ FORMATS = (
     PARQUET,
     STATISTICAL,
 )  # a file is of the first that recognises it or has its suffix; else it is a text table
+_BEGINNING_BYTES = 1024  # by which a format is known
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _NAMES = ", ".join(one.name for one in FORMATS).replace(" and ", " or ")
 _FILES = f"a file of CSV (also compressed), {_NAMES}, or a folder of Parquet files"
@@ -118,35 +121,44 @@ def read(source: SourceSpec) -> RawTable:
         from tasks.ingest.readers import sql
 
         return sql.read(source.sql, source.url_env, source.label)
-    path = Path(str(source.table))
-    contents = [(name, _content(file, source.label)) for name, file in list_source_files(source)]
-    return folder.read(contents, source.label) if _is_folder(path) else _read_file(contents[0][1], path, source)
+    if _is_folder(Path(str(source.table))):
+        return folder.read(_open_files(source), source.label)
+    (_, path), *_ = list_source_files(source)
+    with _open_file(path, source.label) as file:
+        return _read_file(file, path, source)
 
 
 def read_content(content: bytes, name: str) -> RawTable:
     """The table in the bytes of one file, known as in `read`; `name` is the file's name. Raises InputError."""
-    return _read_file(content, Path(name), SourceSpec(table=name))
+    return _read_file(BytesIO(content), Path(name), SourceSpec(table=name))
 
 
-def _read_file(content: bytes, path: Path, source: SourceSpec) -> RawTable:
+def _read_file(file: BufferedIOBase, path: Path, source: SourceSpec) -> RawTable:
     label, suffix = source.label, path.suffix.lower()
-    if compressed.is_compressed(content):
-        content, kind = compressed.decompress_content(content, label)
+    if compressed.is_compressed(_read_beginning(file)):
+        content, kind = compressed.decompress_content(read_whole(file, label), label)
         suffix = "" if suffix == ".zip" else Path(path.stem).suffix.lower()
-        raw = _read_plain(content, suffix, source)
+        raw = _read_plain(BytesIO(content), suffix, source)
         return raw.read_how(f"unpacked from {kind}")
     if suffix in compressed.SUFFIXES:
         raise InputError("damaged-archive", label, "The file is named like a compressed one and is none.",
                          "a file of gzip, bzip2, xz, zstd or zip", "compress it again, or name it what it is")  # fmt: skip
-    return _read_plain(content, suffix, source)
+    return _read_plain(file, suffix, source)
 
 
-def _read_plain(content: bytes, suffix: str, source: SourceSpec) -> RawTable:
-    statistical.refuse_encrypted(content, source.label)
-    format_ = next((one for one in FORMATS if one.recognise(content) or suffix in one.suffixes), TEXT)
+def _read_plain(file: BufferedIOBase, suffix: str, source: SourceSpec) -> RawTable:
+    beginning = _read_beginning(file)
+    statistical.refuse_encrypted(beginning, source.label)
+    format_ = next((one for one in FORMATS if one.recognise(beginning) or suffix in one.suffixes), TEXT)
     given = {"encoding": source.encoding, "delimiter": source.delimiter}
     _refuse_options(given, format_)
-    return format_.read(content, source.label, **{option: given[option] for option in format_.options})
+    return format_.read(file, source.label, **{option: given[option] for option in format_.options})
+
+
+def _read_beginning(file: BufferedIOBase) -> bytes:
+    beginning = file.read(_BEGINNING_BYTES)
+    file.seek(0)
+    return beginning
 
 
 def _refuse_options(given: Mapping[str, str | None], format_: FileFormat) -> None:
@@ -175,9 +187,18 @@ def _existing(path: Path, label: str) -> Path:
     raise InputError("no-such-source", f"source: {label}", what, f"the path of {_FILES}", remedy, value=str(path))
 
 
-def _content(path: Path, label: str) -> bytes:
+def _open_files(source: SourceSpec) -> Iterator[tuple[str, BufferedIOBase]]:
+    """The files of a folder, each open until the next is asked for."""
+    for name, path in list_source_files(source):
+        with _open_file(path, source.label) as file:
+            yield name, file
+
+
+@contextmanager
+def _open_file(path: Path, label: str) -> Iterator[BufferedIOBase]:
     try:
-        return read_file(path, LARGEST_TABLE)
+        with open_regular_file(path, LARGEST_TABLE) as file:
+            yield file
     except OSError as error:
         raise InputError("unreadable-source", f"source: {label}", f"The source file cannot be read ({error.strerror}).",
                          "a file that this user may read", "check its permissions", value=str(path)) from None  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -45,8 +46,11 @@ def count_text_bytes(column: pa.ChunkedArray) -> int:
     """Bytes of the texts of a dictionary, each as often as it is shown; 0 of a column that is none, or none of texts."""
     if not pa.types.is_dictionary(column.type) or not is_text(column.type.value_type):
         return 0
-    lengths = (pc.binary_length(chunk.dictionary).take(chunk.indices) for chunk in column.chunks)
-    return sum(pc.sum(length, min_count=0).as_py() for length in lengths)
+    counted = 0
+    for chunk in column.chunks:
+        lengths = pc.fill_null(pc.binary_length(chunk.dictionary), 0).to_numpy()
+        counted += int(lengths[chunk.indices.drop_null().to_numpy()].sum(dtype=np.int64))
+    return counted
 
 
 def is_text(kind: pa.DataType) -> bool:

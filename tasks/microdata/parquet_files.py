@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+from io import BufferedIOBase
 from typing import Any
 
 import pyarrow as pa
@@ -10,6 +11,8 @@ import pyarrow.parquet as pq
 
 from tasks.microdata.chunks import TextsTooLong, count_text_bytes, is_text, write_out_dictionary
 from tasks.microdata.regular_files import LARGEST_TABLE
+
+_LENGTH_BYTES = 4  # that Parquet keeps of each text beside it, unless it keeps the text once
 
 
 class TooExpansive(OSError):
@@ -19,11 +22,12 @@ class TooExpansive(OSError):
         super().__init__(errno.EFBIG, f"its table would take more than {LARGEST_TABLE >> 30} GiB of memory")
 
 
-def read_parquet(content: bytes, *, page_checksum_verification: bool = False) -> pa.Table:
+def read_parquet(content: bytes | BufferedIOBase, *, page_checksum_verification: bool = False) -> pa.Table:
     """The table of a Parquet file without lists and structures; what the file says of its rows is looked at before it is read.
 
-    Texts that the file keeps once and shows many times are counted before they are written out. No threads: at the end of a
-    loaded process one that is still there ends it by an abort (seen twice).
+    content: the bytes of the file, or the open file. Texts that the file keeps once and shows many times are read so, which is
+    quicker, and counted before they are written out. No threads: at the end of a loaded process one that is still there ends
+    it by an abort (seen twice).
 
     Raises TooExpansive for more than `LARGEST_TABLE` bytes, TextsTooLong with the name of a column whose texts, which the file
     keeps once each, would take more than `LARGEST_TEXTS`, pa.ArrowException (also for repeated names, and columns that have
@@ -31,7 +35,8 @@ def read_parquet(content: bytes, *, page_checksum_verification: bool = False) ->
     Example: 666 bytes can stand for 200,000 texts of 100,000 characters, which are 20 GB.
     """
     options: dict[str, Any] = {"pre_buffer": False, "page_checksum_verification": page_checksum_verification}
-    file = pq.ParquetFile(pa.BufferReader(content), **options)
+    source = pa.BufferReader(content) if isinstance(content, bytes) else content
+    file = pq.ParquetFile(source, **options)
     schema = file.schema_arrow
     if len(set(schema.names)) < len(schema.names):
         raise pa.ArrowInvalid("column names are repeated")
@@ -43,9 +48,9 @@ def read_parquet(content: bytes, *, page_checksum_verification: bool = False) ->
         raise pa.ArrowInvalid("the file contradicts itself about its rows")
     if n * sum(map(_estimate_width, schema.types)) > LARGEST_TABLE:
         raise TooExpansive
-    repeated = _may_expand(groups, schema)
+    repeated = _list_repeated_texts(groups, schema)
     if repeated:
-        file = pq.ParquetFile(pa.BufferReader(content), read_dictionary=repeated, **options)
+        file = pq.ParquetFile(source, metadata=file.metadata, read_dictionary=repeated, **options)
     columns, n_bytes = [], 0
     for field in schema:  # one after the other: what reading takes beside a column is free for the next
         column = file.read(columns=[field.name], use_threads=False).column(field.name)
@@ -80,12 +85,23 @@ def _estimate_width(kind: pa.DataType) -> int:
     return -(-bits // 8)
 
 
-def _may_expand(groups: list[pq.RowGroupMetaData], schema: pa.Schema) -> list[str]:
-    """The columns of texts that could take more than may be: every cell the longest text that the file has room for."""
+def _list_repeated_texts(groups: list[pq.RowGroupMetaData], schema: pa.Schema) -> list[str]:
+    """The columns of texts that are read as dictionaries.
+
+    Those that are kept as such and take less than the lengths of the texts alone would; and those that could take more than may
+    be: every cell the longest text that the file has room for.
+    """
     n, found = sum(group.num_rows for group in groups), []
     for j, field in enumerate(schema):
         if is_text(field.type.value_type if pa.types.is_dictionary(field.type) else field.type):
-            longest = max((group.column(j).total_uncompressed_size for group in groups), default=0)
-            if longest * n > LARGEST_TABLE:
+            chunks = [group.column(j) for group in groups]
+            sizes = [chunk.total_uncompressed_size for chunk in chunks]
+            is_dictionary = all(_has_dictionary(chunk) for chunk in chunks) and sum(sizes) < _LENGTH_BYTES * n
+            if is_dictionary or max(sizes, default=0) * n > LARGEST_TABLE:
                 found.append(field.name)
     return found
+
+
+def _has_dictionary(chunk: pq.ColumnChunkMetaData) -> bool:
+    """Has it a dictionary, and no pages of differences, which Arrow (25.0) cannot read as one?"""
+    return chunk.has_dictionary_page and not any(name.startswith("DELTA") for name in chunk.encodings)

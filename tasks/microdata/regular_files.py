@@ -12,7 +12,7 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
-from io import BufferedReader
+from io import SEEK_END, BufferedIOBase, BufferedReader
 from pathlib import Path
 from typing import Literal
 
@@ -50,15 +50,19 @@ class UnreadableFile(InputError, OSError):
 
 
 @contextmanager
-def open_regular_file(path: Path) -> Iterator[BufferedReader]:
+def open_regular_file(path: Path, largest: int | None = None) -> Iterator[BufferedReader]:
     """Open a regular file for reading; UnreadableFile for anything else, other OSErrors as `open` raises them.
 
     It is looked at before it is opened, because opening a device may do something, and again when it is open.
+    largest: bytes; UnreadableFile for a file that has more.
     """
     _refuse_irregular(path.stat().st_mode, path)
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
-        _refuse_irregular(os.fstat(descriptor).st_mode, path)
+        found = os.fstat(descriptor)
+        _refuse_irregular(found.st_mode, path)
+        if largest is not None and found.st_size > largest:
+            raise _create_size_error(path, largest)
     except UnreadableFile:
         os.close(descriptor)
         raise
@@ -68,14 +72,22 @@ def open_regular_file(path: Path) -> Iterator[BufferedReader]:
 
 def read_file(path: Path, largest: int = LARGEST_RECORD) -> bytes:
     """The bytes of a regular file of at most `largest` bytes; UnreadableFile for anything else."""
-    with open_regular_file(path) as file:
-        size = os.fstat(file.fileno()).st_size
-        pieces, read_bytes = [], size if size > largest else 0
-        while read_bytes <= largest and (piece := file.read(max(size - read_bytes, _PIECE_BYTES))):
-            pieces.append(piece)
-            read_bytes += len(piece)
-    if read_bytes > largest:
-        raise UnreadableFile(path, errno.EFBIG, f"it is larger than {largest:,} bytes", f"at most {largest:,} bytes")
+    with open_regular_file(path, largest) as file:
+        content = read_pieces(file, largest)
+    if len(content) > largest:
+        raise _create_size_error(path, largest)
+    return content
+
+
+def read_pieces(file: BufferedIOBase, largest: int) -> bytes:
+    """The bytes of an open file from here to its end, but little more than `largest` of a file that grows while it is read."""
+    begin = file.tell()
+    n_bytes = file.seek(0, SEEK_END) - begin
+    file.seek(begin)
+    pieces, read_bytes = [], 0
+    while read_bytes <= largest and (piece := file.read(max(min(n_bytes, largest) - read_bytes, _PIECE_BYTES))):
+        pieces.append(piece)
+        read_bytes += len(piece)
     return b"".join(pieces)
 
 
@@ -84,6 +96,10 @@ def read_text_file(
 ) -> str:
     """The text of a regular file of at most `largest` bytes; lines end with a line feed, as `Path.read_text` gives them."""
     return read_file(path, largest).decode(encoding, errors).replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _create_size_error(path: Path, largest: int) -> UnreadableFile:
+    return UnreadableFile(path, errno.EFBIG, f"it is larger than {largest:,} bytes", f"at most {largest:,} bytes")
 
 
 def _refuse_irregular(mode: int, path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from io import BytesIO
 
 import numpy as np
 import pyarrow as pa
@@ -54,7 +55,7 @@ def test_the_counts_of_the_footer_are_found() -> None:
 def test_a_wrong_count_never_leaves_rows_out(place: int, said: int) -> None:
     at, _ = PLACES[place]
     try:
-        table = columns(WHOLE[:at] + encode_number(said, 3) + WHOLE[at + 3 :], "t.parquet")
+        table = columns(BytesIO(WHOLE[:at] + encode_number(said, 3) + WHOLE[at + 3 :]), "t.parquet")
     except InputError as error:
         assert error.code == "not-parquet"
     else:
@@ -66,7 +67,7 @@ def test_texts_that_are_not_utf_8(is_dictionary: bool) -> None:
     wrong = pa.array([b"M\xfcller", b"b"] * 3).view(pa.string())
     with pytest.raises(InputError) as refused:
         content = write(pa.table({"n": range(6), "who": wrong.dictionary_encode() if is_dictionary else wrong}))
-        ingest_raw_table(read(content, "t.parquet"), IngestPlan(source=SourceSpec(table="t.parquet")))
+        ingest_raw_table(read(BytesIO(content), "t.parquet"), IngestPlan(source=SourceSpec(table="t.parquet")))
     assert (refused.value.code, refused.value.where) == ("not-utf-8", "t.parquet: column who")
 
 
@@ -75,5 +76,5 @@ def test_types_derived_from_lists_and_structures_are_refused_before_they_are_rea
     stored = pa.array([None] * 3, kind)
     derived = pa.ExtensionArray.from_storage(pa.opaque(kind, "kind", "maker"), stored)
     with pytest.raises(InputError) as refused:
-        columns(write(pa.table({"who": ["a", "b", "c"], "derived": derived})), "t.parquet")
+        columns(BytesIO(write(pa.table({"who": ["a", "b", "c"], "derived": derived}))), "t.parquet")
     assert (refused.value.code, refused.value.where) == ("unsupported-type", "t.parquet: column derived")

@@ -108,7 +108,7 @@ def test_categories_of_several_row_groups_are_read_whatever_their_indices(rows: 
             texts = pa.array([f"{group}-{i % 100}" for i in range(rows)])
             writer.write_table(pa.table([texts.dictionary_encode().cast(schema.field(0).type)], schema=schema))
             written += texts.to_pylist()
-    raw = read_raw_parquet(file.getvalue(), "t")
+    raw = read_raw_parquet(file, "t")
     assert ingest_raw_table(raw, IngestPlan(source=SourceSpec(table="t"))).data.column("kind").to_pylist() == written
 
 
@@ -141,6 +141,17 @@ def test_ordinary_parquet_is_read_as_before(tmp_path: Path, monkeypatch: pytest.
     assert read_parquet(content).equals(table)
     monkeypatch.setattr(parquet_files, "LARGEST_TABLE", 20_000)  # so that texts are counted before they are written out
     assert read_parquet(content).equals(table)
+
+
+@pytest.mark.parametrize("encoding", ["DELTA_BYTE_ARRAY", "DELTA_LENGTH_BYTE_ARRAY", "PLAIN", None])
+def test_texts_are_the_same_however_a_file_keeps_them(encoding: str | None) -> None:
+    texts = pa.table({"few": ["a", None, "b", "a"] * 300, "many": [str(i) for i in range(1200)]})
+    file = BytesIO()
+    pq.write_table(texts, file, use_dictionary=encoding is None, column_encoding=encoding, row_group_size=500)
+    assert read_parquet(file).equals(texts)
+    footer = pq.ParquetFile(file).metadata
+    groups = [footer.row_group(i) for i in range(footer.num_row_groups)]
+    assert parquet_files._list_repeated_texts(groups, texts.schema) == (["few"] if encoding is None else [])
 
 
 @pytest.fixture

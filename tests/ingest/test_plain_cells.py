@@ -15,7 +15,6 @@ from tasks.microdata.errors import InputError
 LONGEST = 1 << 20
 BLOCKS = st.sampled_from([16, 24, 8 << 20])  # bytes that Arrow reads at once
 LETTERS = st.sampled_from([1, 2, 5, 1 << 20])  # of which quotes are looked for at once
-HEADER = b"x,y\n"
 
 
 def parse_strictly(body: str, width: int) -> list[list[str | None]] | None:
@@ -30,7 +29,7 @@ def parse_strictly(body: str, width: int) -> list[list[str | None]] | None:
 
 
 def parse(body: str, width: int) -> list[list[str | None]] | None:
-    columns = parse_plain_cells(HEADER + body.encode(), len(HEADER), [f"c{i}" for i in range(width)], ",", LONGEST)
+    columns = parse_plain_cells(io.BytesIO(body.encode()), [f"c{i}" for i in range(width)], ",", LONGEST)
     return None if columns is None else [list(row) for row in zip(*(column.to_pylist() for column in columns), strict=True)]
 
 
@@ -62,6 +61,41 @@ def test_what_a_csv_writer_writes_needs_no_strict_parser(drawn: list[tuple[str, 
     assert parse(out.getvalue(), 3) == [[cell or None for cell in row] for row in rows]
 
 
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.tuples(CELL, CELL), min_size=20, max_size=60), st.integers(64, 200), st.sampled_from(["\n", "\r\n"]))
+def test_a_file_of_many_pieces(rows: list[tuple[str, str]], block: int, end: str) -> None:
+    rows = [
+        (f"{i}{first}".replace("\n", " "), second.replace("\n", "" if end == "\r\n" else "\n"))
+        for i, (first, second) in enumerate(rows)
+    ]
+    out = io.StringIO()
+    csv.writer(out, lineterminator=end).writerows(rows)
+    with patch.object(plain_cells, "_BLOCK_BYTES", block):
+        assert parse(out.getvalue(), 2) == [[cell or None for cell in row] for row in rows]
+
+
+@pytest.mark.parametrize("rows", range(1, 40))
+@pytest.mark.parametrize("after", ["", "\n", "\n\n\n", "\r\n"])
+def test_pieces_end_anywhere(rows: int, after: str) -> None:
+    with patch.object(plain_cells, "_BLOCK_BYTES", 32):
+        found = parse("1,2\n" * (rows - 1) + "1,2" + after, 2)
+    assert found == [["1", "2"]] * rows or (found is None and len(after) > 1)  # a piece may end before a blank line
+
+
+@pytest.mark.parametrize("odd", [b"\0", b"\xfc", b"\xed\xa0\x80", b"\n", b"\r", b"\xef\xbb\xbf", b'"', b","])
+@pytest.mark.parametrize("at", [0, 3, 5, 6, 7, 9])  # in a cell, before a delimiter, at a row's beginning or end
+def test_nothing_odd_is_missed_in_a_later_piece(odd: bytes, at: int) -> None:
+    body = b"ab,cd\n" * 50
+    with patch.object(plain_cells, "_BLOCK_BYTES", 64):
+        for place in range(150 + at, 216, 6):  # so that each place of a piece has its turn
+            content = body[:place] + odd + body[place:]
+            columns = parse_plain_cells(io.BytesIO(content), ["x", "y"], ",", LONGEST)
+            if columns is not None:
+                assert list(zip(*(column.to_pylist() for column in columns), strict=True)) == [
+                    tuple(row) for row in csv.reader(io.StringIO(content.decode(), newline=""), strict=True)
+                ]
+
+
 @pytest.mark.parametrize(
     "body",
     [
@@ -82,16 +116,16 @@ def test_what_only_a_strict_parser_can_tell_is_left_to_it(body: str) -> None:
 
 
 def test_one_column_has_blank_lines_and_is_left_to_the_strict_parser() -> None:
-    assert parse_plain_cells(b"c\n1\n\n2\n", 2, ["c"], ",", LONGEST) is None
+    assert parse_plain_cells(io.BytesIO(b"1\n\n2\n"), ["c"], ",", LONGEST) is None
 
 
 def test_a_cell_beyond_the_limit_is_left_to_the_strict_parser() -> None:
-    assert parse_plain_cells(HEADER + b"a,bc\n", len(HEADER), ["x", "y"], ",", 2) is not None
-    assert parse_plain_cells(HEADER + b"a,bcd\n", len(HEADER), ["x", "y"], ",", 2) is None
+    assert parse_plain_cells(io.BytesIO(b"a,bc\n"), ["x", "y"], ",", 2) is not None
+    assert parse_plain_cells(io.BytesIO(b"a,bcd\n"), ["x", "y"], ",", 2) is None
 
 
 def test_a_damaged_row_far_down_is_named_as_before() -> None:
     content = b"a,b\n" + b"1,2\n" * 100_000 + b"1,2,3\n"
     with pytest.raises(InputError) as caught:
-        read(content, "a.csv")
+        read(io.BytesIO(content), "a.csv")
     assert (caught.value.code, caught.value.where) == ("ragged-row", "a.csv: row 100001")

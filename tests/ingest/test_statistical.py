@@ -1,4 +1,5 @@
 import datetime
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,7 @@ def written(path: Path, frame: pd.DataFrame = FRAME, **options: Any) -> RawTable
     writers = {".sav": pyreadstat.write_sav, ".zsav": pyreadstat.write_sav, ".dta": pyreadstat.write_dta,
                ".por": pyreadstat.write_por, ".xpt": pyreadstat.write_xport}  # fmt: skip
     writers[path.suffix](frame, path, **options)
-    return statistical.read(path.read_bytes(), path.name)
+    return statistical.read(BytesIO(path.read_bytes()), path.name)
 
 
 def test_spss_numbers_dates_and_labels(tmp_path: Path) -> None:
@@ -120,7 +121,7 @@ def test_a_file_cut_anywhere_is_never_read_as_if_it_were_whole(tmp_path: Path, s
         if suffix == ".xpt" and end % 80 == 0:
             continue
         try:
-            cut = statistical.read(whole[:end], path.name)
+            cut = statistical.read(BytesIO(whole[:end]), path.name)
         except InputError as error:
             assert error.code in {"damaged-file", "not-statistical", "no-rows", "no-columns"}
         else:

@@ -1,6 +1,7 @@
 import datetime
 import os
 from decimal import Decimal
+from io import BytesIO
 from pathlib import Path
 
 import numpy as np
@@ -117,22 +118,22 @@ def stored(table: pa.Table) -> bytes:
 
 def test_a_parquet_file_is_read_and_a_damaged_one_refused() -> None:
     content = stored(pa.table({"a": [1, 2]}))
-    assert parquet.read(content, "a.parquet").table.to_pydict() == {"a": [1, 2]}
+    assert parquet.read(BytesIO(content), "a.parquet").table.to_pydict() == {"a": [1, 2]}
     for damaged in (content[:-9], b"PAR1", b"PAR1" + b"x" * 50):
         with pytest.raises(InputError, match="not a readable Parquet"):
-            parquet.read(damaged, "a.parquet")
+            parquet.read(BytesIO(damaged), "a.parquet")
 
 
 def test_repeated_names_and_empty_tables_are_refused() -> None:
     twice = pa.Table.from_arrays([pa.array([1]), pa.array([2])], names=["a", "a"])
     with pytest.raises(InputError) as caught:
-        parquet.read(stored(twice), "a.parquet")
+        parquet.read(BytesIO(stored(twice)), "a.parquet")
     assert caught.value.code == "repeated-column"
     with pytest.raises(InputError) as caught:
-        parquet.read(stored(pa.table({"a": pa.array([], pa.int64())})), "a.parquet")
+        parquet.read(BytesIO(stored(pa.table({"a": pa.array([], pa.int64())}))), "a.parquet")
     assert caught.value.code == "no-rows"
     with pytest.raises(InputError) as caught:
-        parquet.read(stored(pa.table({})), "a.parquet")
+        parquet.read(BytesIO(stored(pa.table({}))), "a.parquet")
     assert caught.value.code == "no-columns"
 
 

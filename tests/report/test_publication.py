@@ -40,7 +40,7 @@ COLUMNS = {
 
 
 def read_csv(content: bytes) -> Microdata:
-    raw = delimited.read(content, "released.csv")
+    raw = delimited.read(io.BytesIO(content), "released.csv")
     columns = {
         name: from_text(raw.table.column(name), AttributeSpec(name=name), "released.csv")[0] for name in raw.table.column_names
     }
@@ -48,7 +48,7 @@ def read_csv(content: bytes) -> Microdata:
 
 
 def read_parquet(content: bytes) -> Microdata:
-    raw = parquet.read(content, "released.parquet")
+    raw = parquet.read(io.BytesIO(content), "released.parquet")
     columns = {
         name: from_typed(raw.table.column(name), AttributeSpec(name=name), "released.parquet")[0]
         for name in raw.table.column_names
@@ -122,7 +122,7 @@ def test_csv_cells_come_back_one_by_one(table):
     rows = list(csv.reader(io.StringIO(written, newline=""), strict=True))
     assert tuple(rows[0]) == table.names
     assert rows[1:] == [[_cell(value) for value in row.values()] for row in table.arrow.to_pylist()]
-    raw = delimited.read(written.encode(), "released.csv")
+    raw = delimited.read(io.BytesIO(written.encode()), "released.csv")
     assert raw.delimiter == "," or len(table.names) == 1
     assert raw.table.to_pylist() == [
         {name: _cell(value) or None for name, value in row.items()} for row in table.arrow.to_pylist()
@@ -161,7 +161,10 @@ def test_a_strange_first_name_is_not_taken_for_something_else(name):
     table = Microdata.from_columns({name: ["1;2;3", "4;5;6"], "b": [1, 2]})
     content = encode(table, "csv")
     assert not content.startswith(b"PAR1")
-    assert delimited.read(content, "released.csv").table.to_pylist() == [{name: "1;2;3", "b": "1"}, {name: "4;5;6", "b": "2"}]
+    assert delimited.read(io.BytesIO(content), "released.csv").table.to_pylist() == [
+        {name: "1;2;3", "b": "1"},
+        {name: "4;5;6", "b": "2"},
+    ]
 
 
 @pytest.mark.parametrize("other", [";", "\t", "|"])
@@ -170,7 +173,7 @@ def test_another_delimiter_inside_the_cells_is_not_taken_for_the_delimiter(other
     table = Microdata.from_columns({f"a{other}b{other}c": [f"1{other}2{other}3"] * 3, "d": [1, 2, 3]})
     content = encode(table, "csv")
     assert content.count(f'"1{other}2{other}3"'.encode()) == 3
-    raw = delimited.read(content, "released.csv")
+    raw = delimited.read(io.BytesIO(content), "released.csv")
     assert (raw.delimiter, tuple(raw.table.column_names)) == (",", table.names)
 
 
@@ -248,7 +251,7 @@ FORMULAS = {"note": ["=1+1", "+x", "-x", "@x", "\tx", "\rx", "-", "+", "a=b", No
 
 def test_formulas_are_kept_as_they_are_or_refused():
     table = Microdata.from_columns(FORMULAS)
-    assert delimited.read(encode(table, "csv"), "released.csv").table.column("note").to_pylist() == FORMULAS["note"]
+    assert delimited.read(io.BytesIO(encode(table, "csv")), "released.csv").table.column("note").to_pylist() == FORMULAS["note"]
     refuse_formulas(table, Publish())
     with pytest.raises(InputError) as error:
         refuse_formulas(table, Publish(formulas="refuse"))

@@ -7,6 +7,7 @@ import importlib
 import os
 from dataclasses import dataclass
 from importlib.metadata import distribution
+from io import BytesIO
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -114,7 +115,7 @@ def read(name: DatasetName) -> RawTable:
     """The table; InputError where a reference table is absent, unreadable, or another version than the literature's."""
     label = f"dataset {name}"
     if name in REFERENCES:
-        return delimited.read(_reference(name, find_dataset_file(name)), label)
+        return delimited.read(BytesIO(_reference(name, find_dataset_file(name))), label)
     frame = importlib.import_module(f"statsmodels.datasets.{name}").load_pandas().data
     table = pa.table({str(column): pa.array(frame[column], from_pandas=True) for column in frame.columns})
     return RawTable(table=table, label=label, format="statsmodels", as_text=False)

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import codecs
 import csv
-import io
 from collections.abc import Iterator
+from io import BufferedIOBase, BytesIO, StringIO
 from itertools import islice
 
 import pyarrow as pa
@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from tasks.ingest.readers.encoding import decode
 from tasks.ingest.readers.file_format import FileFormat
 from tasks.ingest.readers.plain_cells import parse_plain_cells
-from tasks.ingest.readers.raw import RawTable, refuse_bad_names
+from tasks.ingest.readers.raw import RawTable, read_whole, refuse_bad_names
 from tasks.microdata.errors import InputError
 
 DELIMITERS = (",", ";", "\t", "|")
@@ -38,12 +38,12 @@ _SAMPLE_CHARACTERS, _SAMPLE_ROWS, _CHUNK_ROWS = 1 << 17, 200, 1 << 16
 _LONGEST_CELL = 1 << 20
 
 
-def read(content: bytes, label: str, *, encoding: str | None = None, delimiter: str | None = None) -> RawTable:
+def read(file: BufferedIOBase, label: str, *, encoding: str | None = None, delimiter: str | None = None) -> RawTable:
     """A text table as columns of text; the empty cell is null, `NA` is a text like any other.
 
     Parameters
     ----------
-    content: the bytes of the file. label: its name in messages.
+    file: open at its beginning. label: its name in messages.
     encoding, delimiter: detected where None. The delimiter is the one of comma, semicolon, tab and bar that splits the header
         and whose count is the same in most rows; a header that none of them splits is a table of one column.
 
@@ -56,22 +56,41 @@ def read(content: bytes, label: str, *, encoding: str | None = None, delimiter: 
     Rows are counted from 1 after the header; the line is that of the file. 0.15 s for 1,000,000 rows of 6 numbers;
     where a quote stands inside a cell, or a row is damaged, 5 s.
     """
+    table = _read_plain_table(file, label, delimiter) if encoding is None else None
+    if table is not None:
+        return table
+    file.seek(0)
+    content = read_whole(file, label)
     _refuse_binary(content, label, encoding)
-    is_plain = encoding is None and content.isascii()
-    text, used, notes = (content, "utf-8", ()) if is_plain else decode(content, label, encoding)
-    if not _decode(text[:_SAMPLE_CHARACTERS]).strip() and not _decode(text).strip():
+    text, used, notes = decode(content, label, encoding)
+    if not text.strip():
         raise InputError("empty-file", label, "The file is empty.", "a header line and at least one row", "check the export")
-    beginning = _decode(text[: _SAMPLE_CHARACTERS + 1])  # one character more says that the text goes on
-    separator = delimiter or _detect_delimiter(beginning)
-    is_utf8 = used == "utf-8" and not content.startswith(codecs.BOM_UTF8)
-    plain = _parse_plain_table(content if is_utf8 else text, separator, label)
-    names, columns = plain or _parse_table(_decode(text), separator, label)
+    separator = delimiter or _detect_delimiter(text)
+    plain = None if encoding is None and used == "utf-8" else _parse_plain_text(text, separator, label)
+    names, columns = plain or _parse_table(text, separator, label)
+    return _create_table(names, columns, label, used, separator, notes)
+
+
+def _create_table(
+    names: list[str], columns: list[pa.ChunkedArray], label: str, encoding: str, delimiter: str, notes: tuple[str, ...] = ()
+) -> RawTable:
     return RawTable(table=pa.table(dict(zip(names, columns, strict=True))), label=label, format="csv", as_text=True,
-                    encoding=used, delimiter=separator, notes=notes)  # fmt: skip
+                    encoding=encoding, delimiter=delimiter, notes=notes)  # fmt: skip
 
 
-def _decode(text: bytes | str) -> str:
-    return text if isinstance(text, str) else text.decode()
+def _read_plain_table(file: BufferedIOBase, label: str, delimiter: str | None) -> RawTable | None:
+    """The table of a file in UTF-8 without a mark, where `_parse_plain` can read it; else None."""
+    beginning = file.read(4 * _SAMPLE_CHARACTERS + 4)  # bytes of a character
+    if beginning.startswith((codecs.BOM_UTF8, *_WIDE, *(magic for magic, _ in _BINARY))):
+        return None
+    try:
+        text = codecs.getincrementaldecoder("utf-8")().decode(beginning)
+    except UnicodeDecodeError:
+        return None
+    separator = delimiter or _detect_delimiter(text)
+    file.seek(0)
+    plain = _parse_plain(file, separator, label)
+    return None if plain is None else _create_table(*plain, label, "utf-8", separator)
 
 
 def _refuse_binary(content: bytes, label: str, encoding: str | None) -> None:
@@ -95,7 +114,7 @@ def _detect_delimiter(text: str) -> str:
 
 def count_columns(text: str, delimiter: str | None = None) -> int:
     """How many columns the header of a text table has, given its beginning; 0 where that cannot be parsed."""
-    rows = csv.reader(io.StringIO(text.lstrip("\ufeff\r\n"), newline=""), delimiter=delimiter or _detect_delimiter(text))
+    rows = csv.reader(StringIO(text.lstrip("\ufeff\r\n"), newline=""), delimiter=delimiter or _detect_delimiter(text))
     try:
         return len(next(rows, []))
     except csv.Error:
@@ -104,7 +123,7 @@ def count_columns(text: str, delimiter: str | None = None) -> int:
 
 def _score(sample: str, delimiter: str, *, cut: bool) -> tuple[bool, float, int]:
     """Does it split the header; in what share of rows as often as in the header; into how many columns."""
-    rows = csv.reader(io.StringIO(sample, newline=""), delimiter=delimiter)
+    rows = csv.reader(StringIO(sample, newline=""), delimiter=delimiter)
     try:
         lengths = [len(row) for row in islice(rows, _SAMPLE_ROWS) if row]
     except csv.Error:
@@ -115,25 +134,31 @@ def _score(sample: str, delimiter: str, *, cut: bool) -> tuple[bool, float, int]
     return width > 1, sum(length == width for length in body) / max(len(body), 1), width
 
 
-def _parse_plain_table(content: bytes | str, delimiter: str, label: str) -> tuple[list[str], list[pa.ChunkedArray]] | None:
-    """The table, where its header is one line and `parse_plain_cells` can read the rest; else None. Bytes are UTF-8."""
+def _parse_plain_text(text: str, delimiter: str, label: str) -> tuple[list[str], list[pa.ChunkedArray]] | None:
     try:
-        encoded = content.encode() if isinstance(content, str) else content
-        begin = encoded.find(b"\n") + 1  # of the rows; 0 where there is one line alone
-        header = encoded[:begin].decode().removesuffix("\n").removesuffix("\r")
-        names = next(csv.reader([header], delimiter=delimiter, strict=True), [])
-    except (csv.Error, UnicodeEncodeError):
+        return _parse_plain(BytesIO(text.encode()), delimiter, label)
+    except UnicodeEncodeError:
         return None
-    if not begin or not names or "\r" in header:
+
+
+def _parse_plain(file: BufferedIOBase, delimiter: str, label: str) -> tuple[list[str], list[pa.ChunkedArray]] | None:
+    """The table in UTF-8, where its header is one line and `parse_plain_cells` can read the rest; else None."""
+    header = file.readline(_LONGEST_CELL)
+    try:
+        line = header.decode().removesuffix("\n").removesuffix("\r")
+        names = next(csv.reader([line], delimiter=delimiter, strict=True), [])
+    except (csv.Error, UnicodeDecodeError):
+        return None
+    if not header.endswith(b"\n") or not line.strip() or "\r" in line or "\0" in line:
         return None
     refuse_bad_names(names, label)
-    columns = parse_plain_cells(encoded, begin, names, delimiter, _LONGEST_CELL)
+    columns = parse_plain_cells(file, names, delimiter, _LONGEST_CELL)
     return None if columns is None else (names, columns)
 
 
 def _parse_table(text: str, delimiter: str, label: str) -> tuple[list[str], list[pa.ChunkedArray]]:
     csv.field_size_limit(_LONGEST_CELL)
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    reader = csv.reader(StringIO(text, newline=""), delimiter=delimiter, strict=True)
     rows = _rows(reader, label)
     _, names = next(rows)
     refuse_bad_names(names, label)

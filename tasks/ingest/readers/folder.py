@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
+from io import BufferedIOBase
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -40,16 +41,17 @@ def list_folder_files(folder: Path, label: str) -> tuple[tuple[str, Path], ...]:
     return tuple(sorted(counted.items()))
 
 
-def read(files: Sequence[tuple[str, bytes]], label: str) -> RawTable:
+def read(files: Iterable[tuple[str, BufferedIOBase]], label: str) -> RawTable:
     """The files one below the other, in the order given, then one column per key of the folders' names.
 
+    files: the path of each inside the folder, and the file, which need not stay open.
     The values of a key are whole numbers where all of them are written as plain ones, otherwise text.
 
     Raises InputError: a file that is damaged, or whose columns or keys differ from those of the first; no rows at all.
     """
-    tables = [parquet.columns(content, f"{label}/{name}") for name, content in files]
-    keys = [_keys(name) for name, _ in files]
-    for table, own, (name, _) in zip(tables, keys, files, strict=True):
+    found = {name: parquet.columns(file, f"{label}/{name}") for name, file in files}
+    tables, keys = list(found.values()), [_keys(name) for name in found]
+    for (name, table), own in zip(found.items(), keys, strict=True):
         _refuse_other_schema(table.schema, tables[0].schema, [*own] == [*keys[0]], f"{label}/{name}")
     refuse_bad_names([*tables[0].column_names, *keys[0]], label)
     whole = pa.concat_tables(tables)
@@ -59,7 +61,7 @@ def read(files: Sequence[tuple[str, bytes]], label: str) -> RawTable:
         cells = [pa.repeat(pa.scalar(own[key], pa.string()), table.num_rows) for own, table in zip(keys, tables, strict=True)]
         whole = whole.append_column(key, _cast_key_column(pa.chunked_array(cells)))
     return RawTable(table=whole, label=label, format="parquet", as_text=False,
-                    how=(f"{len(files):,} files, in the order of their paths",))  # fmt: skip
+                    how=(f"{len(found):,} files, in the order of their paths",))  # fmt: skip
 
 
 def _is_parquet(path: Path) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from io import BufferedIOBase
+
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -15,26 +17,26 @@ MAGIC = b"PAR1"
 SUFFIXES = frozenset({".parquet", ".pq"})
 
 
-def read(content: bytes, label: str) -> RawTable:
+def read(file: BufferedIOBase, label: str) -> RawTable:
     """The columns of a Parquet file; InputError where it is damaged, has no rows, or column names are empty or repeated."""
-    table = columns(content, label)
+    table = columns(file, label)
     if table.num_rows == 0:
         raise InputError("no-rows", label, "The table has columns but no rows.", "at least one row", "check the file")
     return RawTable(table=table, label=label, format="parquet", as_text=False)
 
 
-def columns(content: bytes, label: str) -> pa.Table:
+def columns(file: BufferedIOBase, label: str) -> pa.Table:
     """The columns of one Parquet file, which may have no rows, without what programs wrote beside them."""
     try:
-        file = pq.ParquetFile(pa.BufferReader(content))
-        refuse_bad_names(file.schema_arrow.names, label)
-        table = read_parquet(content)
+        schema = pq.ParquetFile(file).schema_arrow
+        refuse_bad_names(schema.names, label)
+        table = read_parquet(file)
     except TooExpansive:
         raise too_large(label, "write the columns and rows that are needed") from None
     except TextsTooLong as error:
         raise texts_too_long(label, str(error)) from None
     except TypeError:
-        nested = [field.name for field in file.schema_arrow if is_nested(field.type)]
+        nested = [field.name for field in schema if is_nested(field.type)]
         raise InputError("unsupported-type", f"{label}: column {nested[0]}", "Columns of lists and structures are not read.",
                          "numbers, text, true/false, dates, times", "flatten them at the source") from None  # fmt: skip
     except (pa.ArrowException, OSError, UnicodeDecodeError):

@@ -6,13 +6,14 @@ import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from io import BufferedIOBase
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tasks.ingest.codebooks.codebook_file import Codebook
 from tasks.microdata.errors import InputError
-from tasks.microdata.regular_files import LARGEST_TABLE
+from tasks.microdata.regular_files import LARGEST_TABLE, read_pieces
 from tasks.microdata.spec import LONGEST_NAME
 
 
@@ -52,6 +53,14 @@ class RawTable:
         pq.write_table(self.table.combine_chunks(), sink, compression="none")
         written: bytes = sink.getvalue().to_pybytes()
         return written
+
+
+def read_whole(file: BufferedIOBase, label: str) -> bytes:
+    """The bytes of an open file from here to its end; InputError for more than `LARGEST_TABLE`."""
+    content = read_pieces(file, LARGEST_TABLE)
+    if len(content) > LARGEST_TABLE:
+        raise too_large(label, "read the rows and columns that are needed")
+    return content
 
 
 def too_large(label: str, remedy: str) -> InputError:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import datetime
-import io
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from io import BufferedIOBase, BytesIO
 from typing import Any, Literal
 
 import pyarrow as pa
 
 from tasks.ingest.readers.file_format import FileFormat
 from tasks.ingest.readers.labels import create_codebook, is_called_missing
-from tasks.ingest.readers.raw import RawTable, refuse_bad_names, too_large
+from tasks.ingest.readers.raw import RawTable, read_whole, refuse_bad_names, too_large
 from tasks.microdata.errors import InputError
 from tasks.microdata.regular_files import LARGEST_TABLE
 
@@ -38,7 +38,7 @@ class StatisticalFormat:
     reader: str
     tells_missing: bool = True  # can the reader hand over the values that the file calls missing?
 
-    def read(self, file: io.BytesIO, **options: Any) -> Any:
+    def read(self, file: BytesIO, **options: Any) -> Any:
         """What pyreadstat returns: the values, and what the file says of them."""
         import pyreadstat  # a fifth of a second: only where such a file is read
 
@@ -72,7 +72,7 @@ def refuse_encrypted(content: bytes, label: str) -> None:
                          "save it without password in SPSS, in a folder that is protected")  # fmt: skip
 
 
-def read(content: bytes, label: str, *, encoding: str | None = None) -> RawTable:
+def read(file: BufferedIOBase, label: str, *, encoding: str | None = None) -> RawTable:
     """The columns of a data file: numbers, text, dates (date32), moments (timestamp) and times of day.
 
     A column of whole numbers that the file shows without decimals is a column of integers, because SPSS and SAS know no others;
@@ -81,10 +81,12 @@ def read(content: bytes, label: str, *, encoding: str | None = None) -> RawTable
 
     Parameters
     ----------
+    file: open at its beginning.
     encoding: of the texts, where the file does not tell it, or tells it wrongly.
 
     Raises InputError: a damaged file; a time of day of 24 hours or more, or below zero; no columns; no rows.
     """
+    content = read_whole(file, label)
     kind = find_format(content)
     if kind is None:
         raise InputError("not-statistical", label, "The file is not what its name says.", "an SPSS, Stata or SAS file",
@@ -132,7 +134,7 @@ def _parse_content(content: bytes, kind: StatisticalFormat, label: str, **option
 
     broken = (pyreadstat.ReadstatError, pyreadstat.PyreadstatError, ValueError, OverflowError, MemoryError, OSError)
     try:
-        values, meta = kind.read(io.BytesIO(content), output_format="dict", **options)
+        values, meta = kind.read(BytesIO(content), output_format="dict", **options)
     except broken:
         raise _create_damage_error(kind, label) from None
     return dict(values), meta

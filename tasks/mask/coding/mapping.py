@@ -7,6 +7,7 @@ import json
 import stat
 from collections import Counter
 from collections.abc import Mapping
+from io import BytesIO
 from pathlib import Path
 from typing import Annotated
 
@@ -87,7 +88,7 @@ def _refuse_unreadable(path: Path, location: str) -> None:
 
 
 def _from_csv(path: Path) -> dict[str, str]:
-    table = delimited.read(read_file(path), path.name, encoding="utf-8").table
+    table = delimited.read(BytesIO(read_file(path)), path.name, encoding="utf-8").table
     if tuple(table.column_names) != COLUMNS:
         raise _unfit(path, path.name, "the header is not `old,new`", "write it as the first line", ",".join(table.column_names))
     old, new = (column.to_pylist() for column in table.columns)
