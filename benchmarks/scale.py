@@ -116,7 +116,7 @@ def write_files(n: int, kind: Kind, folder: Path) -> tuple[SourceSpec, SourceSpe
 
 
 def ingest(source: SourceSpec) -> None:
-    ingest_raw_table(read(source), IngestPlan(source=source))
+    ingest_raw_table(read(source, ()), IngestPlan(source=source))
 
 
 def find_schema(source: Microdata) -> Schema:

@@ -61,7 +61,7 @@ def read_external(raw: RawTable, plan: FilePlan) -> External:
 def read_external_table(plan: FilePlan) -> RawTable:
     """The table as its file holds it; InputError, with its place in the release file, as `sources.read`."""
     with relocate_errors(plan.place):
-        return sources.read(plan.source)
+        return sources.read(plan.source, plan.declared)
 
 
 @contextmanager

@@ -56,7 +56,7 @@ def ingest_released_table(plan: ReleasedTablePlan) -> External:
 def read_released_table(plan: ReleasedTablePlan) -> RawTable:
     """The table as its file holds it."""
     with _relocate_errors():
-        return sources.read(plan.source)
+        return sources.read(plan.source, plan.attributes)
 
 
 def type_released_table(raw: RawTable, plan: ReleasedTablePlan) -> External:

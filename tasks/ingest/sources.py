@@ -11,6 +11,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
+from tasks.ingest.codebooks.codebook import Attributes
 from tasks.ingest.readers import compressed, datasets, folder, statistical
 from tasks.ingest.readers.datasets import DATASETS as DATASETS
 from tasks.ingest.readers.datasets import DatasetName
@@ -107,9 +108,11 @@ def reachable(source: SourceSpec) -> None:
     files(source)
 
 
-def read(source: SourceSpec) -> RawTable:
+def read(source: SourceSpec, attributes: Attributes | None = None) -> RawTable:
     """The table as its source holds it: text cells of a text table, typed columns otherwise. No declaration is applied yet.
 
+    attributes: what is declared, by whoever types the columns next; those of a text table that will be numbers may then be
+    numbers already (`delimited.read`), which takes less memory.
     A file is known by its first bytes, whatever its name is; compressed ones are unpacked first.
 
     Raises InputError for a source that is absent, unreadable, or not what it says; see `delimited`, `parquet`, `folder`,
@@ -125,7 +128,7 @@ def read(source: SourceSpec) -> RawTable:
         return folder.read(_open_files(source), source.label)
     (_, path), *_ = list_source_files(source)
     with _open_file(path, source.label) as file:
-        return _read_file(file, path, source)
+        return _read_file(file, path, source, attributes)
 
 
 def read_content(content: bytes, name: str) -> RawTable:
@@ -133,26 +136,27 @@ def read_content(content: bytes, name: str) -> RawTable:
     return _read_file(BytesIO(content), Path(name), SourceSpec(table=name))
 
 
-def _read_file(file: BufferedIOBase, path: Path, source: SourceSpec) -> RawTable:
+def _read_file(file: BufferedIOBase, path: Path, source: SourceSpec, attributes: Attributes | None = None) -> RawTable:
     label, suffix = source.label, path.suffix.lower()
     if compressed.is_compressed(_read_beginning(file)):
         content, kind = compressed.decompress_content(read_whole(file, label), label)
         suffix = "" if suffix == ".zip" else Path(path.stem).suffix.lower()
-        raw = _read_plain(BytesIO(content), suffix, source)
+        raw = _read_plain(BytesIO(content), suffix, source, attributes)
         return raw.read_how(f"unpacked from {kind}")
     if suffix in compressed.SUFFIXES:
         raise InputError("damaged-archive", label, "The file is named like a compressed one and is none.",
                          "a file of gzip, bzip2, xz, zstd or zip", "compress it again, or name it what it is")  # fmt: skip
-    return _read_plain(file, suffix, source)
+    return _read_plain(file, suffix, source, attributes)
 
 
-def _read_plain(file: BufferedIOBase, suffix: str, source: SourceSpec) -> RawTable:
+def _read_plain(file: BufferedIOBase, suffix: str, source: SourceSpec, attributes: Attributes | None) -> RawTable:
     beginning = _read_beginning(file)
     statistical.refuse_encrypted(beginning, source.label)
     format_ = next((one for one in FORMATS if one.recognise(beginning) or suffix in one.suffixes), TEXT)
     given = {"encoding": source.encoding, "delimiter": source.delimiter}
     _refuse_options(given, format_)
-    return format_.read(file, source.label, **{option: given[option] for option in format_.options})
+    declared = {"attributes": attributes} if format_ is TEXT else {}
+    return format_.read(file, source.label, **{option: given[option] for option in format_.options}, **declared)
 
 
 def _read_beginning(file: BufferedIOBase) -> bytes:

@@ -34,7 +34,7 @@ def ingest_source(plan: RecordRef[IngestPlan], digest: str) -> IngestOutputs:
     """Read, type and validate the source that had this digest."""
     store = Store()
     wanted = store.record(plan, IngestPlan)
-    raw = read(wanted.source)
+    raw = read(wanted.source, wanted.attributes)
     found = ingest_raw_table(raw, wanted, confirm=True)
     if _digest(wanted.source, raw) != digest:
         raise InputError(

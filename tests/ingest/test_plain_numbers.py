@@ -2,24 +2,42 @@
 
 import re
 from itertools import product
+from typing import Any
+from unittest.mock import patch
 
 import pyarrow as pa
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from tasks.ingest.columns import many_numbers
 from tasks.ingest.columns.numerals import INTEGER, NUMBER
-from tasks.ingest.columns.plain_numbers import parse_plain_doubles, parse_plain_integers
+from tasks.ingest.columns.plain_numbers import Parser, parse_plain_doubles, parse_plain_integers
 
 
-def parse_integers(cells: list[str | None]) -> list[int | None] | None:
-    found = parse_plain_integers(pa.array(cells, pa.string()))
-    return None if found is None else found.to_pylist()
+def parse_integers(cells: list[str | None] | pa.Array) -> list[int | None] | None:
+    return parse_in_both_ways(cells, parse_plain_integers)
 
 
-def parse_doubles(cells: list[str | None]) -> list[float | None] | None:
-    found = parse_plain_doubles(pa.array(cells, pa.string()))
-    return None if found is None else found.to_pylist()
+def parse_doubles(cells: list[str | None] | pa.Array) -> list[float | None] | None:
+    return parse_in_both_ways(cells, parse_plain_doubles)
+
+
+def parse_in_both_ways(cells: list[str | None] | pa.Array, parse: Parser) -> list[Any] | None:
+    """As few cells and as many are; the two are the same to the last bit."""
+    column = cells if isinstance(cells, pa.Array) else pa.array(cells, pa.string())
+    few = parse(column)
+    with patch.object(many_numbers, "MANY", 1):
+        many = parse(column)
+    assert (few is None) == (many is None)
+    if few is None:
+        return None
+    few.validate(full=True)
+    many.validate(full=True)
+    assert few.equals(many)
+    assert [str(number) for number in few] == [str(number) for number in many]  # -0.0 too
+    found: list[Any] = many.to_pylist()
+    return found
 
 
 @pytest.mark.parametrize(("alphabet", "longest"), [("01-+xF9 .", 4), ("0_,\tA", 4)])
@@ -47,9 +65,9 @@ def test_a_column_holds_whole_numbers_where_each_cell_does(cells: list[str | Non
     some = pa.array([*["7"] * left_out, *cells], pa.string())[left_out:]
     present = [cell for cell in cells if cell is not None]
     plain = all(re.search(INTEGER, cell) and -(2**63) <= int(cell) < 2**63 for cell in present)
-    found = parse_plain_integers(some)
+    found = parse_integers(some)
     expected = [None if cell is None else int(cell) for cell in cells] if plain else None
-    assert (None if found is None else found.to_pylist()) == expected
+    assert found == expected
 
 
 DECIMAL = st.one_of(
@@ -66,14 +84,41 @@ def test_a_column_holds_numbers_where_each_cell_does(cells: list[str | None], le
     some = pa.array([*["7"] * left_out, *cells], pa.string())[left_out:]
     present = [cell for cell in cells if cell is not None]
     plain = all(re.search(NUMBER, cell) and abs(float(cell)) < float("inf") for cell in present)
-    found = parse_plain_doubles(some)
+    found = parse_doubles(some)
     expected = [None if cell is None else float(cell) for cell in cells] if plain else None
-    assert (None if found is None else found.to_pylist()) == expected
+    assert found == expected
 
 
 def test_what_missing_cells_still_hold_in_memory_is_not_read() -> None:
     cells = pa.array(["1", "NA", "+5", "2"])
     codes = pa.array(["NA", "+5"])
     blanked = pa.compute.if_else(pa.compute.is_in(cells, value_set=codes), pa.scalar(None, pa.string()), cells)
-    for parse in (parse_plain_integers, parse_plain_doubles):
-        assert parse(blanked).to_pylist() == [1, None, None, 2]
+    for parse in (parse_integers, parse_doubles):
+        assert parse(blanked) == [1, None, None, 2]
+
+
+@settings(max_examples=500, deadline=None)
+@given(st.lists(st.tuples(st.integers(-(10**17), 10**17), st.integers(0, 17)), min_size=1, max_size=30))
+@example([(9007199254740993, 3), (9007199254740991, 15), (123456789012345, 17), (1, 17), (-5, 1)])
+def test_decimals_are_the_nearest_doubles(written: list[tuple[int, int]]) -> None:
+    """Python's own numbers are the independent twin."""
+    cells = [f"{'-' * (n < 0)}{abs(n) // 10**k}.{abs(n) % 10**k:0{k}d}" if k else str(n) for n, k in written]
+    assert parse_doubles([cell for cell in cells if cell != "-0"]) == [float(cell) for cell in cells if cell != "-0"]
+
+
+def test_what_many_cells_take_is_the_plainest_way() -> None:
+    taken = pa.array(["12", None, "-0.25", "7.50", "0", "900719925474099.1", "0.00"] * 8)
+    with patch.object(many_numbers, "MANY", 1):
+        assert many_numbers.parse_many_doubles(taken[8:]).to_pylist() == [
+            float(cell) if cell else None for cell in taken[8:].to_pylist()
+        ]
+        assert many_numbers.parse_many_integers(pa.array(["12", None, "-999999999999999999"])).to_pylist() == [
+            12,
+            None,
+            -(10**18 - 1),
+        ]
+        for odd in ("1e3", ".5", "5.", "-0.0", "9007199254740992", "1.2.3", "--1", "-", "01.5"):
+            assert many_numbers.parse_many_doubles(pa.array(["1.5", odd])) is None
+        for odd in ("-0", "9" * 19, "01", "1.0", "", "/", ":"):
+            assert many_numbers.parse_many_integers(pa.array(["15", odd])) is None
+    assert many_numbers.parse_many_integers(pa.array(["1"])) is None

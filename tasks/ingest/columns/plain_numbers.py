@@ -5,12 +5,39 @@ Nobody has to find a pattern in each cell then. What is not settled here is left
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from tasks.ingest.columns.many_numbers import (
+    get_letters,
+    get_offsets,
+    has_hidden_texts,
+    parse_many_doubles,
+    parse_many_integers,
+)
+
+Parser = Callable[[pa.Array], pa.Array | None]  # of cells of text
+EXACT_DOUBLE = 2**53  # from here on a whole number and its neighbour may be one double
+_PART = 1 << 17  # cells
 _DIGITS = range(1, 19)  # of whole numbers within 64 bits there are up to 19
 _PLUS, _MINUS, _ZERO, _NINE = b"+-09"
+
+
+def parse_by_parts(column: pa.ChunkedArray, parse: Parser) -> pa.ChunkedArray | None:
+    """The cells as numbers, in parts that stay in the processor's cache; None where a part cannot be parsed."""
+    parts = []
+    for cells in column.chunks:
+        for begin in range(0, len(cells), _PART):
+            part = parse(cells[begin : begin + _PART])
+            if part is None:
+                return None
+            parts.append(part)
+    return pa.chunked_array(parts)
 
 
 def parse_plain_integers(cells: pa.Array) -> pa.Array | None:
@@ -19,13 +46,16 @@ def parse_plain_integers(cells: pa.Array) -> pa.Array | None:
     Arrow also takes leading zeros, -0 and hexadecimal digits. The last have letters. Without these, plain cells are the
     shortest that say the same numbers: so all are plain if together they have no character more than the numbers need.
     """
+    quickly = parse_many_integers(cells)
+    if quickly is not None:
+        return quickly
     try:
         numbers = cells.cast(pa.int64())
     except pa.ArrowInvalid:
         return None
-    written, present = _get_bytes(_drop_hidden_texts(cells)), numbers.drop_null().to_numpy()
-    magnitude = np.abs(present).view(np.uint64)  # of the least number too
-    needed = len(present) + np.count_nonzero(present < 0) + _count_further_digits(magnitude)
+    written, filled = get_letters(_drop_hidden_texts(cells)), _fill_null(numbers)
+    magnitude = np.abs(filled).view(np.uint64)  # of the least number too
+    needed = len(cells) - cells.null_count + np.count_nonzero(filled < 0) + _count_further_digits(magnitude)
     return numbers if len(written) == needed and not (written > _NINE).any() else None
 
 
@@ -34,12 +64,39 @@ def parse_plain_doubles(cells: pa.Array) -> pa.Array | None:
 
     Arrow also takes a plus sign, leading zeros, and words for infinities and for what is no number.
     """
+    quickly = parse_many_doubles(cells)
+    if quickly is not None:
+        return quickly
     try:
         numbers = cells.cast(pa.float64())
     except pa.ArrowInvalid:
         return None
-    is_finite = np.isfinite(numbers.drop_null().to_numpy()).all()
+    is_finite = np.isfinite(_fill_null(numbers)).all()
     return numbers if is_finite and not _has_odd_beginning(_drop_hidden_texts(cells)) else None
+
+
+def parse_exact_doubles(cells: pa.Array) -> pa.Array | None:
+    """`parse_plain_doubles`, None too where a number may have lost digits: it is no zero and too small, or too large."""
+    quickly = parse_many_doubles(cells)
+    if quickly is not None:
+        return quickly
+    numbers = parse_plain_doubles(cells)
+    if numbers is None or has_vanished(cells, numbers):
+        return None
+    return numbers if np.abs(_fill_null(numbers)).max(initial=0.0) < EXACT_DOUBLE else None
+
+
+def has_vanished(cells: pa.Array | pa.ChunkedArray, numbers: pa.Array) -> bool:
+    """Is a number 0.0 whose cell says otherwise? numbers: the cells as doubles."""
+    is_zero = _fill_null(numbers) == 0.0
+    zeros = cells.filter(pa.array(is_zero)) if is_zero.any() else cells[:0]
+    return bool(pc.any(pc.match_substring_regex(zeros, r"^[^eE]*[1-9]")).as_py())
+
+
+def _fill_null(numbers: pa.Array) -> npt.NDArray[Any]:
+    """The numbers, 1 where there is none: of one digit, and no zero."""
+    filled: npt.NDArray[Any] = (pc.fill_null(numbers, 1) if numbers.null_count else numbers).to_numpy()
+    return filled
 
 
 def _count_further_digits(magnitude: npt.NDArray[np.uint64]) -> int:
@@ -54,14 +111,14 @@ def _count_further_digits(magnitude: npt.NDArray[np.uint64]) -> int:
 
 def _has_odd_beginning(cells: pa.Array) -> bool:
     """Does a cell begin with a plus sign, or a zero before another digit? No present cell is empty; null ones are."""
-    letters = np.append(_get_bytes(cells), np.zeros(3, dtype=np.uint8))  # no digits, so that the last cells can be looked into
-    offsets = _get_offsets(cells)
+    letters = np.append(get_letters(cells), np.zeros(3, dtype=np.uint8))  # no digits, so that the last cells can be looked into
+    offsets = get_offsets(cells)
     begins = offsets[:-1] - offsets[0]
     first = letters[begins]
     if first.min(initial=_NINE) > _ZERO:  # digits, which no zero or sign comes before
         return False
     odd = np.flatnonzero(first <= _ZERO)
-    begins, lengths, first = begins[odd], np.diff(offsets)[odd], first[odd]
+    begins, lengths, first = begins[odd], offsets[odd + 1] - offsets[odd], first[odd]
     signed = first == _MINUS
     zero, following = letters[begins + signed] == _ZERO, letters[begins + signed + 1]
     digits_after_zero = zero & (lengths > 1 + signed) & (following >= _ZERO) & (following <= _NINE)
@@ -70,17 +127,4 @@ def _has_odd_beginning(cells: pa.Array) -> bool:
 
 def _drop_hidden_texts(cells: pa.Array) -> pa.Array:
     """The cells, without the null ones where some of these still hold a text in memory."""
-    if cells.null_count == 0:
-        return cells
-    hidden = np.diff(_get_offsets(cells))[cells.is_null().to_numpy(zero_copy_only=False)]
-    return cells.drop_null() if hidden.any() else cells
-
-
-def _get_offsets(cells: pa.Array) -> npt.NDArray[np.int32]:
-    offsets: npt.NDArray[np.int32] = np.frombuffer(cells.buffers()[1], dtype=np.int32)
-    return offsets[cells.offset : cells.offset + len(cells) + 1]
-
-
-def _get_bytes(cells: pa.Array) -> npt.NDArray[np.uint8]:
-    offsets, texts = _get_offsets(cells), cells.buffers()[2]
-    return np.frombuffer(texts or b"", dtype=np.uint8)[offsets[0] : offsets[-1]]
+    return cells.drop_null() if has_hidden_texts(cells) else cells

@@ -16,29 +16,37 @@ from collections.abc import Callable
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tasks.ingest.codebooks.codebook import AttributeSpec
+from tasks.ingest.codebooks.codebook import Attributes, AttributeSpec
 from tasks.ingest.columns.calendar_rules import as_declared, as_found, type_without_values
 from tasks.ingest.columns.iso_cells import find_calendar_kind
 from tasks.ingest.columns.numerals import COMMA_NUMBER, INTEGER, NUMBER, is_infinity_word, is_missing_word, why_not_a_number
-from tasks.ingest.columns.plain_numbers import parse_plain_doubles, parse_plain_integers
+from tasks.ingest.columns.plain_numbers import (
+    EXACT_DOUBLE,
+    has_vanished,
+    parse_by_parts,
+    parse_plain_doubles,
+    parse_plain_integers,
+)
 from tasks.microdata.chunks import join_chunks
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Scale
 
-_EXACT_DOUBLE = 2**53  # from here on a whole number and its neighbour may be one double
+NumberRule = Callable[[str], bool]
 _KEPT_AS_TEXT = frozenset({Scale.CODE, Scale.FREE_TEXT})
+_NO_NUMBERS = _KEPT_AS_TEXT | {Scale.DATE, Scale.TIME}
 _SHOWN_ROWS = 3
 _EXPLAINED = 1000
-_PART = 1 << 17  # cells
 
 
 def from_text(column: pa.ChunkedArray, spec: AttributeSpec, label: str) -> tuple[pa.Array, tuple[str, ...]]:
-    """One column of text cells as a logical type but bool, with notes that hold no cell.
+    """One column of text cells as a logical type but bool, with notes that hold no cell; numbers stay as they are.
 
     Raises InputError: a cell that is no number where `scale: numeric` (or ordinal without `order`) is declared, no date or time
     where such is; numbers or dates mixed with undeclared words for "missing"; infinities; numbers too large or too small for a
     double.
     """
+    if column.type != pa.string():
+        return join_chunks(column), ()
     cells, notes = _blank_missing_codes(column, spec.missing)
     if spec.order is not None or spec.scale in _KEPT_AS_TEXT:
         return join_chunks(cells), notes
@@ -51,19 +59,34 @@ def from_text(column: pa.ChunkedArray, spec: AttributeSpec, label: str) -> tuple
     return _numbers_or_text(cells, spec, label, notes)
 
 
+def create_number_rule(attributes: Attributes | None) -> NumberRule:
+    """The rule by which a column of plain numbers, by its name, is one of numbers whatever else would follow from its cells.
+
+    None: it never is.
+    """
+    if attributes is None:
+        return lambda _: False
+    others = {spec.name for spec in attributes if not _may_be_numbers(spec)}
+    return lambda name: name not in others
+
+
+def _may_be_numbers(spec: AttributeSpec) -> bool:
+    return spec.order is None and not spec.missing and spec.scale not in _NO_NUMBERS and not (spec.date_format or spec.decimal)
+
+
 def _numbers_or_text(
     column: pa.ChunkedArray, spec: AttributeSpec, label: str, notes: tuple[str, ...]
 ) -> tuple[pa.Array, tuple[str, ...]]:
     column = _convert_decimal_commas(column, spec, label) if spec.decimal == "," else column
     where = f"{label}: column {spec.name}"
     if _begins_with(column, INTEGER):
-        integers = _parse_by_parts(column, parse_plain_integers)
+        integers = parse_by_parts(column, parse_plain_integers)
         if integers is not None:
-            return integers, notes
+            return join_chunks(integers), notes
         if _all(column, INTEGER):  # all are plain: they do not fit
             return _too_precise(column, spec, where, notes, "whole numbers beyond 64 bits")
     if _begins_with(column, NUMBER):
-        doubles = _parse_by_parts(column, parse_plain_doubles)
+        doubles = parse_by_parts(column, parse_plain_doubles)
         if doubles is not None or _all(column, NUMBER):
             return _doubles(column, doubles, spec, where, notes)
     cells = join_chunks(column)
@@ -102,37 +125,23 @@ def _all(cells: pa.ChunkedArray, pattern: str) -> bool:
     return found
 
 
-def _parse_by_parts(column: pa.ChunkedArray, parse: Callable[[pa.Array], pa.Array | None]) -> pa.Array | None:
-    """The cells as numbers, part by part, which stay in the processor's cache; None where a part cannot be parsed."""
-    parts = []
-    for cells in column.chunks:
-        for begin in range(0, len(cells), _PART):
-            part = parse(cells[begin : begin + _PART])
-            if part is None:
-                return None
-            parts.append(part)
-    return pa.concat_arrays(parts)
-
-
 def _begins_with(cells: pa.ChunkedArray, pattern: str) -> bool:
     """Do the first cells match? Of most columns they say no at once."""
     return _all(cells[:_EXPLAINED], pattern)
 
 
 def _doubles(
-    cells: pa.ChunkedArray, numbers: pa.Array | None, spec: AttributeSpec, where: str, notes: tuple[str, ...]
+    cells: pa.ChunkedArray, numbers: pa.ChunkedArray | None, spec: AttributeSpec, where: str, notes: tuple[str, ...]
 ) -> tuple[pa.Array, tuple[str, ...]]:
     """numbers: the cells as doubles, if known."""
-    numbers = join_chunks(cells.cast(pa.float64())) if numbers is None else numbers
+    numbers = join_chunks(cells.cast(pa.float64()) if numbers is None else numbers)
     ends = pc.min_max(numbers).as_py()
     least, most = ends["min"], ends["max"]
-    zeros = cells.filter(pc.equal(numbers, 0.0)) if least <= 0.0 <= most else cells[:0]
-    vanished = pc.match_substring_regex(zeros, r"^[^eE]*[1-9]")
-    if math.isinf(least) or math.isinf(most) or pc.any(vanished).as_py():
+    if math.isinf(least) or math.isinf(most) or has_vanished(cells, numbers):
         raise InputError("out-of-range", where, "A number is too large or too small for a double.", "about 1e-308 to 1e308",
                          "rescale the column")  # fmt: skip
-    if max(-least, most) >= _EXACT_DOUBLE:
-        large = cells.filter(pc.greater_equal(pc.abs(numbers), float(_EXACT_DOUBLE)))
+    if max(-least, most) >= EXACT_DOUBLE:
+        large = cells.filter(pc.greater_equal(pc.abs(numbers), float(EXACT_DOUBLE)))
         if pc.any(pc.match_substring_regex(large, INTEGER)).as_py():
             return _too_precise(cells, spec, where, notes, "whole numbers from 2^53 on among decimals")
     return numbers, notes

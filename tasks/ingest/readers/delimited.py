@@ -15,6 +15,8 @@ from itertools import islice
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tasks.ingest.codebooks.codebook import Attributes
+from tasks.ingest.columns.typing_rules import NumberRule, create_number_rule
 from tasks.ingest.readers.encoding import decode
 from tasks.ingest.readers.file_format import FileFormat
 from tasks.ingest.readers.plain_cells import parse_plain_cells
@@ -38,7 +40,14 @@ _SAMPLE_CHARACTERS, _SAMPLE_ROWS, _CHUNK_ROWS = 1 << 17, 200, 1 << 16
 _LONGEST_CELL = 1 << 20
 
 
-def read(file: BufferedIOBase, label: str, *, encoding: str | None = None, delimiter: str | None = None) -> RawTable:
+def read(
+    file: BufferedIOBase,
+    label: str,
+    *,
+    encoding: str | None = None,
+    delimiter: str | None = None,
+    attributes: Attributes | None = None,
+) -> RawTable:
     """A text table as columns of text; the empty cell is null, `NA` is a text like any other.
 
     Parameters
@@ -46,6 +55,8 @@ def read(file: BufferedIOBase, label: str, *, encoding: str | None = None, delim
     file: open at its beginning. label: its name in messages.
     encoding, delimiter: detected where None. The delimiter is the one of comma, semicolon, tab and bar that splits the header
         and whose count is the same in most rows; a header that none of them splits is a table of one column.
+    attributes: what is declared of the columns, by whoever types them next with `typing_rules`: those that will be numbers may
+        then be numbers already. None: all are text.
 
     Raises
     ------
@@ -56,7 +67,8 @@ def read(file: BufferedIOBase, label: str, *, encoding: str | None = None, delim
     Rows are counted from 1 after the header; the line is that of the file. 0.15 s for 1,000,000 rows of 6 numbers;
     where a quote stands inside a cell, or a row is damaged, 5 s.
     """
-    table = _read_plain_table(file, label, delimiter) if encoding is None else None
+    may_be_numbers = create_number_rule(attributes)
+    table = _read_plain_table(file, label, delimiter, may_be_numbers) if encoding is None else None
     if table is not None:
         return table
     file.seek(0)
@@ -66,7 +78,7 @@ def read(file: BufferedIOBase, label: str, *, encoding: str | None = None, delim
     if not text.strip():
         raise InputError("empty-file", label, "The file is empty.", "a header line and at least one row", "check the export")
     separator = delimiter or _detect_delimiter(text)
-    plain = None if encoding is None and used == "utf-8" else _parse_plain_text(text, separator, label)
+    plain = None if encoding is None and used == "utf-8" else _parse_plain_text(text, separator, label, may_be_numbers)
     names, columns = plain or _parse_table(text, separator, label)
     return _create_table(names, columns, label, used, separator, notes)
 
@@ -78,7 +90,7 @@ def _create_table(
                     encoding=encoding, delimiter=delimiter, notes=notes)  # fmt: skip
 
 
-def _read_plain_table(file: BufferedIOBase, label: str, delimiter: str | None) -> RawTable | None:
+def _read_plain_table(file: BufferedIOBase, label: str, delimiter: str | None, may_be_numbers: NumberRule) -> RawTable | None:
     """The table of a file in UTF-8 without a mark, where `_parse_plain` can read it; else None."""
     beginning = file.read(4 * _SAMPLE_CHARACTERS + 4)  # bytes of a character
     if beginning.startswith((codecs.BOM_UTF8, *_WIDE, *(magic for magic, _ in _BINARY))):
@@ -89,7 +101,7 @@ def _read_plain_table(file: BufferedIOBase, label: str, delimiter: str | None) -
         return None
     separator = delimiter or _detect_delimiter(text)
     file.seek(0)
-    plain = _parse_plain(file, separator, label)
+    plain = _parse_plain(file, separator, label, may_be_numbers)
     return None if plain is None else _create_table(*plain, label, "utf-8", separator)
 
 
@@ -134,14 +146,18 @@ def _score(sample: str, delimiter: str, *, cut: bool) -> tuple[bool, float, int]
     return width > 1, sum(length == width for length in body) / max(len(body), 1), width
 
 
-def _parse_plain_text(text: str, delimiter: str, label: str) -> tuple[list[str], list[pa.ChunkedArray]] | None:
+def _parse_plain_text(
+    text: str, delimiter: str, label: str, may_be_numbers: NumberRule
+) -> tuple[list[str], list[pa.ChunkedArray]] | None:
     try:
-        return _parse_plain(BytesIO(text.encode()), delimiter, label)
+        return _parse_plain(BytesIO(text.encode()), delimiter, label, may_be_numbers)
     except UnicodeEncodeError:
         return None
 
 
-def _parse_plain(file: BufferedIOBase, delimiter: str, label: str) -> tuple[list[str], list[pa.ChunkedArray]] | None:
+def _parse_plain(
+    file: BufferedIOBase, delimiter: str, label: str, may_be_numbers: NumberRule
+) -> tuple[list[str], list[pa.ChunkedArray]] | None:
     """The table in UTF-8, where its header is one line and `parse_plain_cells` can read the rest; else None."""
     header = file.readline(_LONGEST_CELL)
     try:
@@ -152,7 +168,8 @@ def _parse_plain(file: BufferedIOBase, delimiter: str, label: str) -> tuple[list
     if not header.endswith(b"\n") or not line.strip() or "\r" in line or "\0" in line:
         return None
     refuse_bad_names(names, label)
-    columns = parse_plain_cells(file, names, delimiter, _LONGEST_CELL)
+    numeric = [name for name in names if may_be_numbers(name)]
+    columns = parse_plain_cells(file, names, delimiter, _LONGEST_CELL, numeric)
     return None if columns is None else (names, columns)
 
 

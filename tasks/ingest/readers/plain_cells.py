@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import codecs
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import reduce
 from io import SEEK_END, BufferedIOBase
 
@@ -13,42 +13,74 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
+from tasks.ingest.columns.plain_numbers import Parser, parse_by_parts, parse_exact_doubles, parse_plain_integers
+from tasks.microdata.chunks import join_chunks
+
+_PARSERS: tuple[Parser, ...] = (parse_plain_integers, parse_exact_doubles)
+Places = npt.NDArray[np.intp]
 _QUOTE, _LINE_FEED, _CARRIAGE_RETURN = b'"\n\r'
-_LETTERS_AT_ONCE = 1 << 20  # which stay in the processor's cache
 _BLOCK_BYTES = 8 << 20  # of a piece: more than a row of ordinary cells
 
 
 def parse_plain_cells(
-    file: BufferedIOBase, names: list[str], delimiter: str, longest_cell: int
+    file: BufferedIOBase, names: list[str], delimiter: str, longest_cell: int, numeric: Collection[str] = ()
 ) -> list[pa.ChunkedArray] | None:
     """The cells below a header as columns of text, the empty cell null; None where only a strict parser can tell what is meant.
 
     file: open where the first row begins, behind a line feed; it can be sought. names: at least two. delimiter: one character
-    of ASCII. longest_cell: in bytes.
+    of ASCII. longest_cell: in bytes. numeric: the columns that are to be numbers where all of their cells are plain ones: whole
+    numbers, or doubles that lose no digit.
 
     None is returned for bytes that are not UTF-8, zero bytes, quotes inside a cell that has none around it, quotes that are not
     closed or are followed by anything but the end of the cell, a carriage return alone or inside a cell, empty lines (and two
     line feeds in a cell where all cells of a row are empty), rows of another length, too long cells and rows, and a byte order
     mark at the beginning of a row, which Arrow might drop.
-    What is returned equals what the module `csv` reads in its strict mode. The file is read in pieces, so that it is never in
-    memory as a whole. Cost: 1 s for 40 million cells.
+    What is returned equals what the module `csv` reads in its strict mode. The file is read in pieces, so that neither it nor
+    the texts of its numbers are ever in memory as a whole; a second time if a later piece shows that a column is none of
+    numbers, or of others. Cost: 1 s for 40 million cells of text.
     """
     if len(names) < 2 or not delimiter.isascii():
         return None
-    tables = []
-    for buffer, end in _read_whole_rows(file):
-        table = _parse_rows(buffer, end, names, delimiter)
-        if table is None or max(pc.max(pc.binary_length(column)).as_py() or 0 for column in table.columns) > longest_cell:
+    begin, parsers = file.tell(), dict.fromkeys(numeric, _PARSERS)
+    columns: dict[str, list[pa.ChunkedArray]] = {name: [] for name in names}
+    for buffer, end, quotes in _read_whole_rows(file):
+        table = _parse_rows(buffer, end, quotes, names, delimiter)
+        if table is None or _has_longer_cell(table, buffer, end, longest_cell, is_quoted=len(quotes) > 0):
             return None
-        tables.append(table)
-    return list(pa.concat_tables(tables).columns) if tables else None
+        for name, pieces in columns.items():
+            pieces.append(_parse_numbers(name, table.column(name), parsers))
+    of_several_kinds = {name for name, pieces in columns.items() if len({piece.type for piece in pieces}) > 1}
+    if of_several_kinds:
+        file.seek(begin)
+        return parse_plain_cells(file, names, delimiter, longest_cell, set(numeric) - of_several_kinds)
+    return [_join_pieces(columns.pop(name)) for name in names] if columns[names[0]] else None
 
 
-def _read_whole_rows(file: BufferedIOBase) -> Iterator[tuple[bytearray, int]]:
-    """The rows in pieces: a buffer that holds a line feed and then whole rows, and where these end. The next overwrites it.
+def _join_pieces(pieces: list[pa.ChunkedArray]) -> pa.ChunkedArray:
+    """A column of all pieces: of numbers in one array, so that the memory of its pieces is free for the next column."""
+    whole = pa.chunked_array([part for piece in pieces for part in piece.chunks])
+    return whole if whole.type == pa.string() else pa.chunked_array([join_chunks(whole)])
 
-    A row ends at a line feed with an even number of quotes before it; the last one, and line feeds after it, with the file. A
-    row that does not fit ends nowhere: its piece is empty.
+
+def _parse_numbers(name: str, cells: pa.ChunkedArray, parsers: dict[str, tuple[Parser, ...]]) -> pa.ChunkedArray:
+    """The cells as numbers, if a parser of the column can read them all; it, or none, is that of all later pieces."""
+    asked = parsers.get(name, ())
+    if cells.null_count == len(cells) and len(asked) > 1:
+        asked = ()  # nobody knows of which kind the column is
+    for parser in asked:
+        numbers = parse_by_parts(cells, parser)
+        if numbers is not None:
+            parsers[name] = (parser,)
+            return numbers
+    parsers[name] = ()
+    return cells
+
+
+def _read_whole_rows(file: BufferedIOBase) -> Iterator[tuple[bytearray, int, Places]]:
+    """The rows in pieces: a buffer that holds a line feed and then whole rows, where these end, and the places of their quotes.
+
+    The next piece overwrites it. A row ends at a line feed with an even number of quotes before it; the last one, and line
+    feeds after it, with the file. A row that does not fit ends nowhere: its piece is empty.
     """
     begin = file.tell()
     n_bytes = min(file.seek(0, SEEK_END) - begin + 1, _BLOCK_BYTES)
@@ -59,32 +91,37 @@ def _read_whole_rows(file: BufferedIOBase) -> Iterator[tuple[bytearray, int]]:
         while filled < len(buffer) and (n_read := file.readinto(view[filled:])):
             filled += n_read
         is_last = filled < len(buffer)
-        end = len(buffer[:filled].rstrip(b"\r\n")) if is_last else _find_last_row(buffer)
+        quotes = _find_letters(buffer, filled, b'"')
+        end = len(buffer[:filled].rstrip(b"\r\n")) if is_last else _find_last_row(buffer, quotes)
         if end > 1 or not is_last:
-            yield buffer, end
+            yield buffer, end, quotes[: np.searchsorted(quotes, end)]
         rest = bytes(view[end:filled])
         view[1 : 1 + len(rest)] = rest
         filled = 1 + len(rest)
 
 
-def _find_last_row(buffer: bytearray) -> int:
+def _find_last_row(buffer: bytearray, quotes: Places) -> int:
     """The end of the last row that ends in a full buffer; 0 where none does."""
     end = buffer.rfind(b"\n", 1) + 1
-    quotes = np.flatnonzero(np.frombuffer(buffer, dtype=np.uint8)[:end] == _QUOTE) if buffer.find(b'"', 1, end) >= 0 else ()
     while np.searchsorted(quotes, end) % 2:
         end = buffer.rfind(b"\n", 1, end - 1) + 1
     return end
 
 
-def _parse_rows(buffer: bytearray, end: int, names: list[str], delimiter: str) -> pa.Table | None:
+def _find_letters(buffer: bytearray, end: int, letter: bytes) -> Places:
+    if buffer.find(letter, 1, end) < 0:
+        return np.empty(0, dtype=np.intp)
+    return np.flatnonzero(np.frombuffer(buffer, dtype=np.uint8)[:end] == letter[0])
+
+
+def _parse_rows(buffer: bytearray, end: int, quotes: Places, names: list[str], delimiter: str) -> pa.Table | None:
     """The cells of the rows in a buffer, behind a line feed; None as in `parse_plain_cells`."""
     if end <= 1 or buffer.startswith((b"\n", b"\r", codecs.BOM_UTF8), 1) or buffer.find(b"\0", 1, end) >= 0:
         return None
-    has_returns, is_quoted = buffer.find(b"\r", 1, end) >= 0, buffer.find(b'"', 1, end) >= 0
-    if has_returns and not _ends_lines_only(buffer, 1, end):
+    returns, is_quoted = _find_letters(buffer, end, b"\r"), len(quotes) > 0
+    if len(returns) and not _ends_lines_only(buffer, 1, end):
         return None
-    letters = np.frombuffer(buffer, dtype=np.uint8)[:end]
-    if is_quoted and not _encloses_whole_cells(letters, ord(delimiter), has_returns=has_returns):
+    if is_quoted and not _encloses_whole_cells(np.frombuffer(buffer, dtype=np.uint8)[:end], quotes, returns, ord(delimiter)):
         return None
     try:
         table = pa_csv.read_csv(
@@ -122,28 +159,27 @@ def _ends_lines_only(content: bytearray, begin: int, end: int) -> bool:
     return not alone and content.find(b"\n\r", begin, end) < 0
 
 
-def _encloses_whole_cells(letters: npt.NDArray[np.uint8], delimiter: int, *, has_returns: bool) -> bool:
+def _encloses_whole_cells(letters: npt.NDArray[np.uint8], quotes: Places, returns: Places, delimiter: int) -> bool:
     """Does every quote open a cell at its beginning, close one at its end, or stand doubled inside one, and none of these
     cells hold a carriage return?
 
     letters: of whole rows, behind one letter that cells can begin after.
     Of the quotes in their order every second one closes what the one before it opened; a doubled one closes and opens at once.
     """
+    if len(quotes) % 2 or (np.searchsorted(quotes, returns) % 2).any():
+        return False
     may_open_after, may_close_before = np.zeros(256, dtype=bool), np.zeros(256, dtype=bool)
     may_open_after[[delimiter, _LINE_FEED, _QUOTE]] = True
     may_close_before[[delimiter, _LINE_FEED, _CARRIAGE_RETURN, _QUOTE]] = True
-    is_open = False
-    for begin in range(1, len(letters), _LETTERS_AT_ONCE):
-        block = letters[begin : begin + _LETTERS_AT_ONCE]
-        quotes = np.flatnonzero(block == _QUOTE)
-        if has_returns:
-            returns = np.flatnonzero(block == _CARRIAGE_RETURN)
-            if ((np.searchsorted(quotes, returns) + is_open) % 2).any():
-                return False
-        opening, closing = quotes[int(is_open) :: 2], quotes[int(not is_open) :: 2]
-        if len(closing) and begin + closing[-1] == len(letters) - 1:  # the end of the last cell
-            closing = closing[:-1]
-        if not may_open_after[letters[begin - 1 :][opening]].all() or not may_close_before[letters[begin + 1 :][closing]].all():
-            return False
-        is_open ^= bool(len(quotes) % 2)
-    return not is_open
+    opening, closing = quotes[0::2], quotes[1::2]
+    if closing[-1] == len(letters) - 1:  # the end of the last cell
+        closing = closing[:-1]
+    return bool(may_open_after[letters[opening - 1]].all() and may_close_before[letters[closing + 1]].all())
+
+
+def _has_longer_cell(table: pa.Table, buffer: bytearray, end: int, longest_cell: int, *, is_quoted: bool) -> bool:
+    """Is a cell longer? Looked at one by one only where a row may be, or a cell goes over several lines."""
+    half = max(longest_cell // 2, 1)
+    if not is_quoted and all(buffer.find(b"\n", begin, begin + half) >= 0 for begin in range(1, end - half, half)):
+        return False
+    return max(pc.max(pc.binary_length(column)).as_py() or 0 for column in table.columns) > longest_cell

@@ -1,0 +1,122 @@
+"""Many cells of text as numbers, where all are written in the plainest way: in half the time that Arrow takes and checks need.
+
+Whole numbers of up to 18 digits, and decimals whose digits are a whole number below 2^53. That number and the power of ten that
+it is divided by are doubles themselves, so that their quotient is the double nearest to the decimal (W. D. Clinger, "How to
+read floating point numbers accurately", 1990). All else is left to Arrow by `plain_numbers`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tasks.microdata.compiled import njit
+from tasks.microdata.table import Integers
+
+MANY = 1 << 16  # cells; for fewer the compiled code need not be loaded
+_MOST_DIGITS = 18
+_EXACT_DOUBLE = 2**53
+_MINUS, _POINT, _ZERO = b"-.0"
+_POWERS = np.array([float(10**exponent) for exponent in range(_MOST_DIGITS + 1)])
+
+Offsets = npt.NDArray[np.int32]
+Letters = npt.NDArray[np.uint8]
+
+
+def parse_many_integers(cells: pa.Array) -> pa.Array | None:
+    """The cells as whole numbers; None for fewer than `MANY`, and where one is written otherwise. Cost: 5 to 10 ns a cell."""
+    return _parse(cells, _parse_integers, pa.int64())
+
+
+def parse_many_doubles(cells: pa.Array) -> pa.Array | None:
+    """The cells as doubles; None for fewer than `MANY`, and where one is written otherwise. Cost: 15 to 20 ns a cell."""
+    return _parse(cells, _parse_doubles, pa.float64())
+
+
+def has_hidden_texts(cells: pa.Array) -> bool:
+    """Do null cells still hold a text in memory?"""
+    return cells.null_count > 0 and len(get_letters(cells)) > (pc.sum(pc.binary_length(cells)).as_py() or 0)
+
+
+def get_offsets(cells: pa.Array) -> Offsets:
+    """Where the text of each cell begins in memory, and the last ends."""
+    offsets: Offsets = np.frombuffer(cells.buffers()[1], dtype=np.int32)
+    return offsets[cells.offset : cells.offset + len(cells) + 1]
+
+
+def get_letters(cells: pa.Array) -> Letters:
+    """The texts of the cells, one behind the other."""
+    offsets, texts = get_offsets(cells), cells.buffers()[2]
+    return np.frombuffer(texts or b"", dtype=np.uint8)[offsets[0] : offsets[-1]]
+
+
+def _parse(cells: pa.Array, parse: Callable[[Offsets, Letters, Integers], int], kind: pa.DataType) -> pa.Array | None:
+    if len(cells) < MANY or cells.offset % 8 or has_hidden_texts(cells):
+        return None
+    values = np.empty(len(cells), dtype=np.int64)
+    n_empty = parse(get_offsets(cells), get_letters(cells), values)
+    if n_empty != cells.null_count:
+        return None
+    validity = cells.buffers()[0].slice(cells.offset // 8) if n_empty else None
+    return pa.Array.from_buffers(kind, len(cells), [validity, pa.py_buffer(values)], n_empty)
+
+
+@njit
+def _parse_integers(offsets: Offsets, letters: Letters, values: Integers) -> int:
+    """Write the number of each cell, 0 for an empty one; how many are empty, or -1 where one is not written as above."""
+    n_empty, first = 0, offsets[0]
+    for i in range(len(values)):
+        begin, end = offsets[i] - first, offsets[i + 1] - first
+        values[i] = 0
+        if begin == end:
+            n_empty += 1
+            continue
+        is_negative = letters[begin] == _MINUS
+        begin += is_negative
+        n_digits = end - begin
+        if n_digits < 1 or n_digits > _MOST_DIGITS or (letters[begin] == _ZERO and (n_digits > 1 or is_negative)):
+            return -1
+        number = np.int64(0)
+        for at in range(begin, end):
+            digit = np.int64(letters[at]) - _ZERO
+            if digit < 0 or digit > 9:
+                return -1
+            number = 10 * number + digit
+        values[i] = -number if is_negative else number
+    return n_empty
+
+
+@njit
+def _parse_doubles(offsets: Offsets, letters: Letters, values: Integers) -> int:
+    """As `_parse_integers`; the doubles are written into the memory of the values."""
+    n_empty, first, doubles = 0, offsets[0], values.view(np.float64)
+    for i in range(len(values)):
+        begin, end = offsets[i] - first, offsets[i + 1] - first
+        doubles[i] = 0.0
+        if begin == end:
+            n_empty += 1
+            continue
+        is_negative = letters[begin] == _MINUS
+        begin += is_negative
+        if end - begin < 1 or end - begin > _MOST_DIGITS + 1:
+            return -1
+        if letters[begin] == _ZERO and end - begin > 1 and letters[begin + 1] != _POINT:
+            return -1
+        number, point = np.int64(0), end
+        for at in range(begin, end):
+            digit = np.int64(letters[at]) - _ZERO
+            if letters[at] == _POINT and point == end and begin < at < end - 1:
+                point = at
+            elif digit < 0 or digit > 9:
+                return -1
+            else:
+                number = 10 * number + digit
+        if number >= _EXACT_DOUBLE or (number == 0 and is_negative):
+            return -1
+        magnitude = number / _POWERS[max(end - point - 1, 0)]
+        doubles[i] = -magnitude if is_negative else magnitude
+    return n_empty
