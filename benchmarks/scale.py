@@ -47,6 +47,7 @@ from tasks.attack.outcomes.outcome import AttackResult
 from tasks.attack.plan import default_attacks
 from tasks.attack.threat import Intruder
 from tasks.classify.methods import ClassifyPlan, classify
+from tasks.ingest.columns.compiled_numbers import parse_plainest_doubles, parse_plainest_integers
 from tasks.ingest.methods import IngestPlan, ingest_raw_table
 from tasks.ingest.sources import SourceSpec, read
 from tasks.mask.categories.pram import Pram
@@ -61,7 +62,7 @@ from tasks.microdata.units import find_units
 from tasks.runtime.settings import OF_ARROW
 from tasks.score.methods import score
 
-Kind = Literal["numeric", "nominal", "gaps"]
+Kind = Literal["numeric", "nominal", "gaps", "ties"]
 StageName = tuple[str, str, str]  # kind of table, mask, stage
 # In the larger one values are sorted by digits, what speaks for rows is estimated, and some records alone are searched for.
 WARM_UPS = (WARM_UP, 60_000)
@@ -69,7 +70,13 @@ MOST_TARGETS = 10_000
 FIRST_EXPONENT = 1.5  # before two sizes are known
 GAPS = 0.02
 CONFIDENTIAL = "vote"
-COLUMNS: dict[Kind, tuple[str, ...]] = {"numeric": NUMBERS, "nominal": (*NUMBERS, *CATEGORIES), "gaps": NUMBERS}
+COLUMNS: dict[Kind, tuple[str, ...]] = {
+    "numeric": NUMBERS,
+    "nominal": (*NUMBERS, *CATEGORIES),
+    "gaps": NUMBERS,
+    "ties": NUMBERS,  # rounded: equal records, which can come into different groups
+}
+STEPS = {"age": 5, "income": 500, "wealth": 20_000, "hours": 8, "height": 5, "spend": 50}  # to which "ties" are rounded
 GROUPS = Microaggregation(method="microaggregation", attributes=NUMBERS, k=10)
 MASKS: dict[str, Masking] = {
     "microaggregation": GROUPS,
@@ -96,6 +103,11 @@ class Masked:
 
 def make_source(n: int, kind: Kind) -> Microdata:
     table = make_table(n).arrow.select(COLUMNS[kind])
+    if kind == "ties":
+        rounded = {
+            name: np.round(table.column(name).to_numpy() / STEPS[name]).astype(np.int64) * STEPS[name] for name in NUMBERS
+        }
+        return Microdata.from_columns(rounded)
     if kind != "gaps":
         return Microdata(table)
     gap = np.random.default_rng(1).random(n)
@@ -117,6 +129,13 @@ def write_files(n: int, kind: Kind, folder: Path) -> tuple[SourceSpec, SourceSpe
 
 def ingest(source: SourceSpec) -> None:
     ingest_raw_table(read(source, ()), IngestPlan(source=source))
+
+
+def warm_up_reading(source: SourceSpec) -> None:
+    """Read a small table, and load the machine code that only large ones need, as every run does for its other stages."""
+    ingest(source)
+    parse_plainest_integers(pa.array(["1"]))
+    parse_plainest_doubles(pa.array(["1.5"]))
 
 
 def find_schema(source: Microdata) -> Schema:
@@ -218,7 +237,7 @@ def measure_release(
     """Measure all stages on one table; returns the lines of the peers, if they are asked for."""
     files, small = write_files(n, kind, folder), write_files(WARM_UP, kind, folder)
     for file, little, name in zip(files, small, ("ingest CSV", "ingest Parquet"), strict=True):
-        growth.measure((kind, "", name), n, ingest, partial(ingest, little), file)
+        growth.measure((kind, "", name), n, ingest, partial(warm_up_reading, little), file)
     source = make_source(n, kind)
     schema = growth.measure((kind, "", "classify"), n, find_schema, partial(_classify_small, kind), source)
     for name in masks:

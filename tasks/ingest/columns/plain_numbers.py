@@ -13,14 +13,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tasks.ingest.columns.many_numbers import (
-    get_letters,
-    get_offsets,
-    has_hidden_texts,
-    parse_many_doubles,
-    parse_many_integers,
-)
-
+Offsets = npt.NDArray[np.int32]
+Letters = npt.NDArray[np.uint8]
 Parser = Callable[[pa.Array], pa.Array | None]  # of cells of text
 EXACT_DOUBLE = 2**53  # from here on a whole number and its neighbour may be one double
 _PART = 1 << 17  # cells
@@ -46,9 +40,6 @@ def parse_plain_integers(cells: pa.Array) -> pa.Array | None:
     Arrow also takes leading zeros, -0 and hexadecimal digits. The last have letters. Without these, plain cells are the
     shortest that say the same numbers: so all are plain if together they have no character more than the numbers need.
     """
-    quickly = parse_many_integers(cells)
-    if quickly is not None:
-        return quickly
     try:
         numbers = cells.cast(pa.int64())
     except pa.ArrowInvalid:
@@ -64,9 +55,6 @@ def parse_plain_doubles(cells: pa.Array) -> pa.Array | None:
 
     Arrow also takes a plus sign, leading zeros, and words for infinities and for what is no number.
     """
-    quickly = parse_many_doubles(cells)
-    if quickly is not None:
-        return quickly
     try:
         numbers = cells.cast(pa.float64())
     except pa.ArrowInvalid:
@@ -77,9 +65,6 @@ def parse_plain_doubles(cells: pa.Array) -> pa.Array | None:
 
 def parse_exact_doubles(cells: pa.Array) -> pa.Array | None:
     """`parse_plain_doubles`, None too where a number may have lost digits: it is no zero and too small, or too large."""
-    quickly = parse_many_doubles(cells)
-    if quickly is not None:
-        return quickly
     numbers = parse_plain_doubles(cells)
     if numbers is None or has_vanished(cells, numbers):
         return None
@@ -123,6 +108,23 @@ def _has_odd_beginning(cells: pa.Array) -> bool:
     zero, following = letters[begins + signed] == _ZERO, letters[begins + signed + 1]
     digits_after_zero = zero & (lengths > 1 + signed) & (following >= _ZERO) & (following <= _NINE)
     return bool(((first == _PLUS) | digits_after_zero).any())
+
+
+def has_hidden_texts(cells: pa.Array) -> bool:
+    """Do null cells still hold a text in memory?"""
+    return cells.null_count > 0 and len(get_letters(cells)) > (pc.sum(pc.binary_length(cells)).as_py() or 0)
+
+
+def get_offsets(cells: pa.Array) -> Offsets:
+    """Where the text of each cell begins in memory, and the last ends."""
+    offsets: Offsets = np.frombuffer(cells.buffers()[1], dtype=np.int32)
+    return offsets[cells.offset : cells.offset + len(cells) + 1]
+
+
+def get_letters(cells: pa.Array) -> Letters:
+    """The texts of the cells, one behind the other."""
+    offsets, texts = get_offsets(cells), cells.buffers()[2]
+    return np.frombuffer(texts or b"", dtype=np.uint8)[offsets[0] : offsets[-1]]
 
 
 def _drop_hidden_texts(cells: pa.Array) -> pa.Array:

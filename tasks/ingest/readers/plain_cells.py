@@ -13,10 +13,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
+from tasks.ingest.columns.compiled_numbers import parse_plainest_doubles, parse_plainest_integers
 from tasks.ingest.columns.plain_numbers import Parser, parse_by_parts, parse_exact_doubles, parse_plain_integers
 from tasks.microdata.chunks import join_chunks
 
 _PARSERS: tuple[Parser, ...] = (parse_plain_integers, parse_exact_doubles)
+_COMPILED: dict[Parser, Parser] = {parse_plain_integers: parse_plainest_integers, parse_exact_doubles: parse_plainest_doubles}
+_UNCOMPILED = 4  # pieces: of fewer the machine code would not make up for the time to load it
 Places = npt.NDArray[np.intp]
 _QUOTE, _LINE_FEED, _CARRIAGE_RETURN = b'"\n\r'
 _BLOCK_BYTES = 8 << 20  # of a piece: more than a row of ordinary cells
@@ -43,12 +46,12 @@ def parse_plain_cells(
         return None
     begin, parsers = file.tell(), dict.fromkeys(numeric, _PARSERS)
     columns: dict[str, list[pa.ChunkedArray]] = {name: [] for name in names}
-    for buffer, end, quotes in _read_whole_rows(file):
+    for number, (buffer, end, quotes) in enumerate(_read_whole_rows(file)):
         table = _parse_rows(buffer, end, quotes, names, delimiter)
         if table is None or _has_longer_cell(table, buffer, end, longest_cell, is_quoted=len(quotes) > 0):
             return None
         for name, pieces in columns.items():
-            pieces.append(_parse_numbers(name, table.column(name), parsers))
+            pieces.append(_parse_numbers(name, table.column(name), parsers, compiled=number >= _UNCOMPILED))
     of_several_kinds = {name for name, pieces in columns.items() if len({piece.type for piece in pieces}) > 1}
     if of_several_kinds:
         file.seek(begin)
@@ -62,13 +65,16 @@ def _join_pieces(pieces: list[pa.ChunkedArray]) -> pa.ChunkedArray:
     return whole if whole.type == pa.string() else pa.chunked_array([join_chunks(whole)])
 
 
-def _parse_numbers(name: str, cells: pa.ChunkedArray, parsers: dict[str, tuple[Parser, ...]]) -> pa.ChunkedArray:
+def _parse_numbers(
+    name: str, cells: pa.ChunkedArray, parsers: dict[str, tuple[Parser, ...]], *, compiled: bool
+) -> pa.ChunkedArray:
     """The cells as numbers, if a parser of the column can read them all; it, or none, is that of all later pieces."""
     asked = parsers.get(name, ())
     if cells.null_count == len(cells) and len(asked) > 1:
         asked = ()  # nobody knows of which kind the column is
     for parser in asked:
-        numbers = parse_by_parts(cells, parser)
+        numbers = parse_by_parts(cells, _COMPILED[parser]) if compiled else None
+        numbers = parse_by_parts(cells, parser) if numbers is None else numbers
         if numbers is not None:
             parsers[name] = (parser,)
             return numbers

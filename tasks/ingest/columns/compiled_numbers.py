@@ -1,8 +1,8 @@
-"""Many cells of text as numbers, where all are written in the plainest way: in half the time that Arrow takes and checks need.
+"""Cells of text as numbers where all are written in the plainest way, in machine code: in half the time of `plain_numbers`.
 
 Whole numbers of up to 18 digits, and decimals whose digits are a whole number below 2^53. That number and the power of ten that
 it is divided by are doubles themselves, so that their quotient is the double nearest to the decimal (W. D. Clinger, "How to
-read floating point numbers accurately", 1990). All else is left to Arrow by `plain_numbers`.
+read floating point numbers accurately", 1990). To load the machine code takes most of a second, once in a process.
 """
 
 from __future__ import annotations
@@ -10,52 +10,29 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from tasks.ingest.columns.plain_numbers import EXACT_DOUBLE, Letters, Offsets, get_letters, get_offsets, has_hidden_texts
 from tasks.microdata.compiled import njit
 from tasks.microdata.table import Integers
 
-MANY = 1 << 16  # cells; for fewer the compiled code need not be loaded
 _MOST_DIGITS = 18
-_EXACT_DOUBLE = 2**53
 _MINUS, _POINT, _ZERO = b"-.0"
 _POWERS = np.array([float(10**exponent) for exponent in range(_MOST_DIGITS + 1)])
 
-Offsets = npt.NDArray[np.int32]
-Letters = npt.NDArray[np.uint8]
 
-
-def parse_many_integers(cells: pa.Array) -> pa.Array | None:
-    """The cells as whole numbers; None for fewer than `MANY`, and where one is written otherwise. Cost: 5 to 10 ns a cell."""
+def parse_plainest_integers(cells: pa.Array) -> pa.Array | None:
+    """`parse_plain_integers` of cells that are all written as above; else None. Cost: 5 to 10 ns a cell."""
     return _parse(cells, _parse_integers, pa.int64())
 
 
-def parse_many_doubles(cells: pa.Array) -> pa.Array | None:
-    """The cells as doubles; None for fewer than `MANY`, and where one is written otherwise. Cost: 15 to 20 ns a cell."""
+def parse_plainest_doubles(cells: pa.Array) -> pa.Array | None:
+    """`parse_exact_doubles` of cells that are all written as above; else None. Cost: 15 to 20 ns a cell."""
     return _parse(cells, _parse_doubles, pa.float64())
 
 
-def has_hidden_texts(cells: pa.Array) -> bool:
-    """Do null cells still hold a text in memory?"""
-    return cells.null_count > 0 and len(get_letters(cells)) > (pc.sum(pc.binary_length(cells)).as_py() or 0)
-
-
-def get_offsets(cells: pa.Array) -> Offsets:
-    """Where the text of each cell begins in memory, and the last ends."""
-    offsets: Offsets = np.frombuffer(cells.buffers()[1], dtype=np.int32)
-    return offsets[cells.offset : cells.offset + len(cells) + 1]
-
-
-def get_letters(cells: pa.Array) -> Letters:
-    """The texts of the cells, one behind the other."""
-    offsets, texts = get_offsets(cells), cells.buffers()[2]
-    return np.frombuffer(texts or b"", dtype=np.uint8)[offsets[0] : offsets[-1]]
-
-
 def _parse(cells: pa.Array, parse: Callable[[Offsets, Letters, Integers], int], kind: pa.DataType) -> pa.Array | None:
-    if len(cells) < MANY or cells.offset % 8 or has_hidden_texts(cells):
+    if cells.offset % 8 or has_hidden_texts(cells):
         return None
     values = np.empty(len(cells), dtype=np.int64)
     n_empty = parse(get_offsets(cells), get_letters(cells), values)
@@ -115,7 +92,7 @@ def _parse_doubles(offsets: Offsets, letters: Letters, values: Integers) -> int:
                 return -1
             else:
                 number = 10 * number + digit
-        if number >= _EXACT_DOUBLE or (number == 0 and is_negative):
+        if number >= EXACT_DOUBLE or (number == 0 and is_negative):
             return -1
         magnitude = number / _POWERS[max(end - point - 1, 0)]
         doubles[i] = -magnitude if is_negative else magnitude
