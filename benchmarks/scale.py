@@ -104,10 +104,8 @@ class Masked:
 def make_source(n: int, kind: Kind) -> Microdata:
     table = make_table(n).arrow.select(COLUMNS[kind])
     if kind == "ties":
-        rounded = {
-            name: np.round(table.column(name).to_numpy() / STEPS[name]).astype(np.int64) * STEPS[name] for name in NUMBERS
-        }
-        return Microdata.from_columns(rounded)
+        numbers = {name: table.column(name).to_numpy() for name in NUMBERS}
+        return Microdata.from_columns({name: step * np.rint(numbers[name] / step) for name, step in STEPS.items()})
     if kind != "gaps":
         return Microdata(table)
     gap = np.random.default_rng(1).random(n)
