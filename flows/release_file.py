@@ -17,6 +17,7 @@ from tasks.mask.control import FEWEST, LARGEST_SHARE
 from tasks.microdata.document import Document, Path_, find_value, format_dotted_path, read_document, validate_document
 from tasks.microdata.errors import InputError
 from tasks.report.publication import Context
+from tasks.score.kinds import refuse_limits_as_reasons
 from tasks.score.policy import check_policy
 
 WHOLE_FILE = "(the whole file)"
@@ -68,6 +69,7 @@ def _check_parts(release: ReleaseSpec) -> ReleaseSpec:
         check_attacks(release.attacks_to_run, release.omit, release.steps_to_face, keeps_row_order=keeps_row_order)
         release = include_omitted_attacks(release)
     check_policy(release.policy, collect_policy_names(release))
+    refuse_limits_as_reasons(release.not_limited)
     _ = release.intruder.file_holders  # refuses names of files that do not fit
     return release
 

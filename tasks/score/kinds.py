@@ -7,6 +7,7 @@ release is asked for, never when a recorded one is read.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import get_args
@@ -43,6 +44,8 @@ LIMITED_BY: dict[DisclosureKind, str] = {
 }
 TAIL = "measure: records_exposed"
 ASSERTED = "measure: inference_asserted"
+_LIMIT = r"at[_ ](?:most|least)\s*[:=]"
+_WRITTEN_LINE = re.compile(rf"\W*(?:measure\s*[:=]|{_LIMIT}|(?:measure\s+)?\w+,?\s+{_LIMIT})", re.IGNORECASE)
 
 
 class NotLimited(Spec):
@@ -206,6 +209,26 @@ def list_kinds_not_limited(
     """The kinds that are asked and that a reason stands for in place of a limit, with that reason."""
     reasons = ((kind, not_limited.reason(kind)) for kind in find_unlimited_kinds(policy, subject))
     return tuple((kind, reason) for kind, reason in reasons if reason is not None)
+
+
+def begins_as_policy_line(reason: str) -> bool:
+    """Was a limit probably meant, and not a reason why there is none? Example: `measure: reidentification, at most: 0.2`."""
+    return _WRITTEN_LINE.match(reason) is not None
+
+
+def refuse_limits_as_reasons(not_limited: NotLimited) -> None:
+    """Raise InputError for a reason that begins as a policy line does: signed as a reason, it would limit nothing."""
+    for kind in KINDS:
+        reason = not_limited.reason(kind)
+        if reason is not None and begins_as_policy_line(reason):
+            raise InputError(
+                code="limit-as-reason",
+                where=f"not_limited.{kind}",
+                what="this reads as a policy line, and as a reason it would be signed and limit nothing",
+                allowed="a sentence that says why there is no limit",
+                remedy="write the line under `policy` and take this entry out, or write the reason in a sentence",
+                value=reason,
+            )
 
 
 def refuse_silence(policy: tuple[PolicyLine, ...], not_limited: NotLimited, subject: Subject) -> None:

@@ -283,6 +283,24 @@ def test_an_answer_that_check_would_refuse_is_asked_again(kind, wrong, right, tm
     assert (kind in after.get("not_limited", {})) == (not right.startswith("measure"))
 
 
+def test_a_slip_in_a_policy_line_does_not_become_a_reason(asked, capsys):
+    """`at most` is no field of a line, and the text would be signed as the reason why nothing limits membership."""
+    slip = "measure: membership_advantage, at most: 0.2"
+    answer_questions(asked, answers(*["later"] * 6, slip, slip.replace("at most", "at_most")))
+    out = capsys.readouterr().out
+    assert out.count("That does not fit.") == 1
+    assert "begins as a policy line" in out
+    assert slip in out
+    content = read_document(asked).content
+    assert content["policy"][-1] == {"measure": "membership_advantage", "at_most": 0.2}
+    assert "not_limited" not in content
+    asked.write_text(FILE.replace('{decide: "why is membership not limited?"}', json.dumps(slip)))
+    assert run(["check", "asked.yaml"]) == 2
+    err = capsys.readouterr().err
+    assert "asked.yaml, line 22: not_limited.membership" in err
+    assert "write the line under `policy`" in err
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("first", "second"), [(TOLD, ASSERTED), (ASSERTED, TOLD)])
 def test_who_answers_by_one_line_of_two_is_asked_for_the_other_at_once(first, second, tmp_path, capsys, home):

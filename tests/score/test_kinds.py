@@ -14,10 +14,12 @@ from tasks.score.kinds import (
     KINDS,
     NotLimited,
     Subject,
+    begins_as_policy_line,
     compute_largest_share,
     find_unlimited_kinds,
     list_kinds_asked,
     list_kinds_not_limited,
+    refuse_limits_as_reasons,
     refuse_silence,
 )
 from tasks.score.measures.inference import DECIDING
@@ -187,6 +189,32 @@ def test_a_reason_stands_for_a_limit():
     policy = tuple(line for name, line in LINES.items() if name != "membership")
     refuse_silence(policy, reasons, TABLE)
     assert list_kinds_not_limited(policy, reasons, TABLE) == (("membership", "too few people"),)
+
+
+@pytest.mark.parametrize(
+    ("reason", "begins"),
+    [
+        ("measure: reidentification, at most: 0.2", True),
+        ("- {Measure : membership_advantage", True),
+        ("measure = inference_excess", True),
+        ("measure reidentification, at_most: 0.2", True),
+        ("reidentification at_most: 0.2", True),
+        ("at_most: 0.2, of: reidentification", True),
+        ("everybody is in it", False),
+        ("measured elsewhere: see the file plan", False),
+        ("a limit such as `measure: inference_excess, at_most: 0.1` cannot be decided with so few people", False),
+        ("at most five people use it", False),
+    ],
+)
+def test_a_policy_line_is_no_reason(reason, begins):
+    assert begins_as_policy_line(reason) == begins
+    given = NotLimited(membership=reason)
+    if not begins:
+        refuse_limits_as_reasons(given)
+        return
+    with pytest.raises(InputError) as caught:
+        refuse_limits_as_reasons(given)
+    assert (caught.value.code, caught.value.where, caught.value.value) == ("limit-as-reason", "not_limited.membership", reason)
 
 
 def test_identity_needs_a_limit_where_something_is_published():

@@ -27,7 +27,7 @@ from tasks.microdata.regular_files import read_text_file
 from tasks.microdata.schema import Role
 from tasks.microdata.spec import Spec
 from tasks.runtime.files import write_whole
-from tasks.score.kinds import KINDS, Subject, can_fail, find_kind, find_unlimited_kinds
+from tasks.score.kinds import KINDS, Subject, begins_as_policy_line, can_fail, find_kind, find_unlimited_kinds
 from tasks.score.measure import DisclosureKind
 from tasks.score.policy import PolicyLine, cannot_fail
 
@@ -133,6 +133,10 @@ def _interpret(given: str, location: Path_, offered: list[dict[str, Any]], *, ke
         if len(given.split()) == 1:
             what = "One word is no reason: a reason is signed, and stands beside the verdict."
             raise _create_unfit_error(what, "a policy line (measure: NAME, at_most: LIMIT), or a sentence", given)
+        if begins_as_policy_line(given):
+            what = "This begins as a policy line, and cannot be read as one; as a reason it would be signed and limit nothing."
+            allowed = f"a policy line (measure: NAME, at_most: LIMIT) with fields among {', '.join(PolicyLine.model_fields)}"
+            raise _create_unfit_error(what, f"{allowed}; or a sentence that begins otherwise", given)
         return given
     if given == DELETE and location[0] != "attributes":
         return given
