@@ -67,12 +67,14 @@ def test_each_part_has_the_groups_that_it_has_alone(most):
         ({"records_per_part": 12, "blocks": (BlockSpec(attributes=("a",), k=4), ("b",))}, "at least 4 k, here 16"),
         ({"records_per_part": 40, "partition": "randomised"}, "belongs to"),
         ({"records_per_part": 40, "frozen": True}, "take `records_per_part` out"),
-        ({"records_per_part": 0}, "greater than or equal to 8"),
+        ({"records_per_part": 5}, r"at least 4 k, here 12 \(k is 3\)"),
+        ({"records_per_part": 0}, "at least 4 k, here 12"),
+        ({"records_per_part": 5, "k": 1}, "greater than or equal to 8"),  # beside the message on k
     ],
 )
 def test_what_parts_do_not_go_with(given, says):
     with pytest.raises(ValidationError, match=says):
-        Microaggregation(method="microaggregation", k=3, **given)
+        Microaggregation(**{"method": "microaggregation", "k": 3, **given})
     assert "records_per_part" not in Microaggregation(method="microaggregation", k=3).model_dump()
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 from pydantic.json_schema import SkipJsonSchema
 
 from tasks.mask.carrying import carry_bounds
@@ -107,17 +107,25 @@ class Microaggregation(MaskingMethod):
             raise ValueError("axis belongs to `partition: projection`; take it out")
         return self
 
+    @field_validator("records_per_part", mode="before")
+    @classmethod
+    def _parts_hold_groups(cls, given: object, info: ValidationInfo) -> object:
+        """Before the bound of the type, whose message would not name k."""
+        if type(given) is not int or not {"k", "blocks"} <= set(info.data):
+            return given
+        largest = max(_size(block) or info.data["k"] for block in info.data["blocks"] or ((),))
+        if given < 4 * largest:
+            raise ValueError(f"must be at least 4 k, here {4 * largest} (k is {largest}): parts hold half as many or more")
+        return given
+
     @model_validator(mode="after")
-    def _parts_hold_groups(self) -> Self:
+    def _parts_fit_the_partition(self) -> Self:
         if self.records_per_part is None:
             return self
         if self.partition not in NESTABLE_PARTITIONS:
             raise ValueError(f"records_per_part belongs to `partition: {' or '.join(NESTABLE_PARTITIONS)}`; take it out")
         if self.frozen:
             raise ValueError("frozen keeps groups and forms those of newcomers: take `records_per_part` out")
-        largest = max(_size(block) or self.k for block in self.blocks or ((),))
-        if self.records_per_part < 4 * largest:
-            raise ValueError(f"records_per_part must be at least 4 k, here {4 * largest}: parts hold half as many or more")
         return self
 
     @model_validator(mode="after")
