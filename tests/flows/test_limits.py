@@ -63,6 +63,21 @@ def test_an_upgrade_leaves_every_other_line_and_comment_as_it_was(sdcert, tmp_pa
     assert [format_dotted_path(one.location) for one in asked] == ["not_limited.insiders", "not_limited.inference", "policy[1]"]
 
 
+def test_an_upgrade_keeps_the_question_that_is_open_on_a_kind(sdcert, tmp_path):
+    """A person wrote it: the one that an upgrade would write does not replace it, and the other kinds are asked."""
+    own = "what did the board say of members?"
+    path = _release(tmp_path, policy=[RATE, TAIL], not_limited={"membership": {"decide": own}})
+    ran = sdcert("check", "--upgrade", path)
+    assert ran.code == 0
+    assert "2 open questions were written into it, on insiders, inference\n" in ran.out
+    asked = extract_questions(read_document(path))[1]
+    assert {one.location[1] for one in asked} == {*KINDS}
+    assert [one.question for one in asked if one.location[1] == "membership"] == [own]
+    before = path.read_text()
+    assert "nothing was written" in sdcert("check", "--upgrade", path).out
+    assert path.read_text() == before
+
+
 PLAIN = "".join(f"{name}: {json.dumps(value)}\n" for name, value in {**RELEASE, "policy": [RATE, TAIL]}.items())
 LONG = "not_limited:\n  inference: >-\n    it is told\n    to everybody\n"
 

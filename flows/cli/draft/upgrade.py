@@ -28,10 +28,11 @@ from tasks.score.measure import DisclosureKind
 def upgrade(path: Path) -> None:
     """Write a question into a release file for each kind of disclosure that its policy leaves out.
 
-    Every other line stays as it is. `certify` refuses the file until a person has answered; `check --answer` asks.
+    Every other line stays as it is, and so does a question on a kind that is open already, whatever it asks. `certify`
+    refuses the file until a person has answered; `check --answer` asks.
     Raises InputError as `check` does, and where the file cannot be written.
     """
-    open_ones = {question.question for question in extract_questions(read_document(path))[1]}
+    open_ones = extract_questions(read_document(path))[1]
     release = load_draft(path)
     try:
         schema, data = load_classified(release)
@@ -43,11 +44,12 @@ def upgrade(path: Path) -> None:
             refuse_weak_membership(release)
     except InputError as error:
         raise locate_error(error, path) from None
-    out, text, asked = terminal(soft_wrap=True), read_text_file(path, encoding="utf-8-sig"), 0
-    for location, question in _list_questions(left_out, subject):
-        if question not in open_ones:
-            text, asked = _ask(text, location, question), asked + 1
-    names = ", ".join(left_out)
+    out, text = terminal(soft_wrap=True), read_text_file(path, encoding="utf-8-sig")
+    asked: list[str] = []
+    for kind, question in _list_questions(left_out, subject):
+        if not any(one.question == question or one.location == (NOT_LIMITED, kind) for one in open_ones):
+            text, asked = _ask(text, kind, question), [*asked, kind or "identity"]
+    names = ", ".join(dict.fromkeys(asked or left_out))
     if not left_out:
         out.print(escape_terminal(f"{path}: the policy answers every kind of disclosure that is asked; nothing was written"))
     elif not asked:
@@ -56,9 +58,8 @@ def upgrade(path: Path) -> None:
         )
     else:
         _write(path, text)
-        out.print(
-            escape_terminal(f"{path}: {asked} open question{'s were' if asked > 1 else ' was'} written into it, on {names}")
-        )
+        count = f"{len(asked)} open question{'s were' if len(asked) > 1 else ' was'}"
+        out.print(escape_terminal(f"{path}: {count} written into it, on {names}"))
     if left_out:
         out.print("Answer each of them with a limit or a reason:")
         out.print(f"  sdcert check --answer {shlex.quote(escape_terminal(str(path)))}")
