@@ -24,7 +24,7 @@ from tasks.ingest.readers.statistical import FORMAT as STATISTICAL
 from tasks.microdata.errors import InputError
 from tasks.microdata.regular_files import LARGEST_TABLE, open_regular_file
 from tasks.microdata.spec import Name, Public, Spec
-from tasks.microdata.suggestion import did_you_mean
+from tasks.microdata.suggestion import did_you_mean_file
 
 FORMATS = (
     PARQUET,
@@ -187,7 +187,7 @@ def _existing(path: Path, label: str) -> Path:
     except OSError as error:
         what = f"The source cannot be looked at ({error.strerror})."
     beside = [file.name for file in path.parent.iterdir()] if path.parent.is_dir() else []
-    remedy = did_you_mean(path.name, beside, "correct `table`; it is relative to the release file")
+    remedy = did_you_mean_file(path.name, beside, "correct `table`; it is relative to the release file")
     raise InputError("no-such-source", f"source: {label}", what, f"the path of {_FILES}", remedy, value=str(path))
 
 

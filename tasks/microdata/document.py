@@ -23,7 +23,7 @@ from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from tasks.microdata.errors import InputError
 from tasks.microdata.regular_files import read_text_file
-from tasks.microdata.suggestion import did_you_mean
+from tasks.microdata.suggestion import did_you_mean, did_you_mean_file
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
 Path_ = tuple[str | int, ...]
@@ -107,7 +107,7 @@ def _read_text(path: Path) -> str:
         raise InputError("no-such-file", str(path), what, "the path of a file (YAML)", remedy) from None
     if not there:
         beside = [p.name for p in path.parent.glob("*.y*ml")] if path.parent.is_dir() else []
-        hint = did_you_mean(path.name, beside, "check the path")
+        hint = did_you_mean_file(path.name, beside, "check the path")
         raise InputError("no-such-file", str(path), "there is no such file", "the path of a release file (YAML)", hint)
     if path.stat().st_size > LARGEST_BYTES:
         raise _create_refusal(path, 1, f"the file is larger than {LARGEST_BYTES} bytes", "data belong into `source`")

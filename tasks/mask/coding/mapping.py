@@ -18,7 +18,7 @@ from tasks.microdata.document import read_document
 from tasks.microdata.errors import InputError
 from tasks.microdata.regular_files import read_file
 from tasks.microdata.spec import Name
-from tasks.microdata.suggestion import did_you_mean
+from tasks.microdata.suggestion import did_you_mean_file
 
 LARGEST_BYTES = 10_000_000
 COLUMNS = ("old", "new")
@@ -79,7 +79,7 @@ def _refuse_unreadable(path: Path, location: str) -> None:
         found = path.stat()
     except (OSError, ValueError):  # ValueError: a name that no file can have
         beside = [file.name for file in path.parent.iterdir()] if path.parent.is_dir() else []
-        remedy = did_you_mean(path.name, beside, "correct the path; it is relative to the release file")
+        remedy = did_you_mean_file(path.name, beside, "correct the path; it is relative to the release file")
         raise InputError("no-such-file", location, "there is no such mapping file", _ALLOWED, remedy, str(path)) from None
     if not stat.S_ISREG(found.st_mode):
         raise _unfit(path, location, "this is a folder or a device, not a file", "name a file")
