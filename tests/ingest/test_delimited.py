@@ -97,6 +97,8 @@ def test_a_declared_encoding_wins_and_a_mark_is_no_part_of_a_name() -> None:
         (b"a,\n1,2\n", "unnamed-column", "header"),
         (b"a, \n1,2\n", "unnamed-column", "header"),
         (b"a,b\n1,\x002\n", "zero-byte", "line 2"),
+        (b"a,a\n1,2\n\x00,3\n", "zero-byte", "line 3"),
+        (b"a,\n1,2\n\xff,3\n", "unnamed-column", "header"),
         ("a,b\n1,2\n".encode("utf-16-le"), "zero-byte", "line 1"),
         ("name\nJosé\nÅsa\n".encode() + b"\xff\n", "undecodable", "line 4"),
         (b'a,b\n1,"2\n3,4\n', "malformed-row", "row 1"),

@@ -1,6 +1,7 @@
 import csv
 import io
 import re
+from pathlib import Path
 from unittest.mock import patch
 
 import pytest
@@ -79,6 +80,25 @@ def test_pieces_end_anywhere(rows: int, after: str) -> None:
     with patch.object(plain_cells, "_BLOCK_BYTES", 32):
         found = parse("1,2\n" * (rows - 1) + "1,2" + after, 2)
     assert found == [["1", "2"]] * rows or (found is None and len(after) > 1)  # a piece may end before a blank line
+
+
+def test_an_open_quote_is_found_at_once() -> None:
+    lines = "\n" * (9 << 20)
+    assert parse(f'1,"{lines}"\n', 2) is None
+    assert parse('1,O"x\n' + "12345,6789\n" * 857_926, 2) is None
+
+
+def test_a_file_that_grows_is_left_to_the_reader_that_has_a_limit(tmp_path: Path) -> None:
+    path = tmp_path / "grows.csv"
+    path.write_bytes(b"1,2\n" * 100)
+    with path.open("rb") as file, patch.object(plain_cells, "_BLOCK_BYTES", 64):
+        pieces = plain_cells._read_whole_rows(file)
+        assert next(pieces)[1] > 1
+        with path.open("ab") as more:
+            more.write(b"1,2\n" * 100)
+        assert [end for _, end, _ in pieces][-1] == 0
+    with path.open("rb") as file:
+        assert len(parse_plain_cells(file, ["x", "y"], ",", LONGEST)[0]) == 200
 
 
 @pytest.mark.parametrize("odd", [b"\0", b"\xfc", b"\xed\xa0\x80", b"\n", b"\r", b"\xef\xbb\xbf", b'"', b","])

@@ -66,6 +66,8 @@ def test_a_column_holds_whole_numbers_where_each_cell_does(cells: list[str | Non
 
 DECIMAL = st.one_of(
     st.none(),
+    st.integers(-(2**70), 2**70).map(str),
+    st.from_regex(r"-?[1-9][0-9]{14,19}(\.[0-9]{1,3})?", fullmatch=True),
     st.floats(allow_nan=False, allow_infinity=False).map(repr),
     st.from_regex(r"[-+]?0?[0-9]{0,3}\.?[0-9]{0,3}([eE][+-]?[0-9]{1,3})?", fullmatch=True).filter(bool),
     st.sampled_from(["inf", "NaN", "1e400", "-1e400", "00", "-00.5", "+1", "0", "-0", ".5", "5."]),
@@ -105,6 +107,8 @@ def test_what_machine_code_takes_is_the_plainest_way() -> None:
     assert parse_plainest_doubles(taken[8:]).to_pylist() == [float(cell) if cell else None for cell in taken[8:].to_pylist()]
     assert parse_plainest_doubles(taken[3:]) is None  # its gaps do not begin at a byte
     assert parse_plainest_integers(pa.array(["12", None, "-999999999999999999"])).to_pylist() == [12, None, -(10**18 - 1)]
+    for odd in ("9" * 19, "-9223372036854775808", "9223372036854775808", "9" * 19 + ".5", "99999999999999999.5"):
+        assert parse_plainest_doubles(pa.array(["1.5", odd])) is None  # beyond 64 bits, or 53
     for odd in ("1e3", ".5", "5.", "-0.0", "9007199254740992", "1.2.3", "--1", "-", "01.5", "", "1.000000000000000000"):
         assert parse_plainest_doubles(pa.array(["1.5", odd])) is None
     for odd in ("-0", "9" * 19, "01", "1.0", "", "/", ":", "-"):

@@ -25,7 +25,9 @@ FILES = ("anes96.yaml", "anes96-refused.yaml", "census.yaml", "survey.yml", "sur
     ],
 )
 def test_files_are_compared_without_the_suffix_that_most_of_them_share(name, meant):
-    assert did_you_mean_file(name, FILES, "check the path") == ("check the path" if meant is None else f"did you mean `{meant}`?")
+    assert did_you_mean_file(name, FILES, "check the path") == (
+        "check the path" if meant is None else f"did you mean `{meant}`?"
+    )
 
 
 def test_other_names_are_compared_as_a_whole():

@@ -92,7 +92,8 @@ def _parse_doubles(offsets: Offsets, letters: Letters, values: Integers) -> int:
                 return -1
             else:
                 number = 10 * number + digit
-        if number >= EXACT_DOUBLE or (number == 0 and is_negative):
+        n_digits = end - begin - (point < end)
+        if n_digits > _MOST_DIGITS or number >= EXACT_DOUBLE or (number == 0 and is_negative):
             return -1
         magnitude = number / _POWERS[max(end - point - 1, 0)]
         doubles[i] = -magnitude if is_negative else magnitude

@@ -167,7 +167,10 @@ def _parse_plain(
         return None
     if not header.endswith(b"\n") or not line.strip() or "\r" in line or "\0" in line:
         return None
-    refuse_bad_names(names, label)
+    try:
+        refuse_bad_names(names, label)
+    except InputError:  # raised again where the strict parser reads the table, if nothing worse is wrong with the file
+        return None
     numeric = [name for name in names if may_be_numbers(name)]
     columns = parse_plain_cells(file, names, delimiter, _LONGEST_CELL, numeric)
     return None if columns is None else (names, columns)

@@ -39,7 +39,10 @@ def columns(file: BufferedIOBase, label: str) -> pa.Table:
         nested = [field.name for field in schema if is_nested(field.type)]
         raise InputError("unsupported-type", f"{label}: column {nested[0]}", "Columns of lists and structures are not read.",
                          "numbers, text, true/false, dates, times", "flatten them at the source") from None  # fmt: skip
-    except (pa.ArrowException, OSError, UnicodeDecodeError):
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        if isinstance(error, OSError) and error.errno is not None:  # of the system; Arrow's own have no number
+            raise InputError("unreadable-source", label, f"The source file cannot be read ({error.strerror}).",
+                             "a file that this user may read", "check the disk") from None  # fmt: skip
         raise InputError("not-parquet", label, "The file is not a readable Parquet file.", "a complete Parquet file",
                          "write it again, or name a text table .csv") from None  # fmt: skip
     plain = pa.schema([(field.name, field.type) for field in table.schema])

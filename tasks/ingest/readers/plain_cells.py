@@ -54,6 +54,7 @@ def parse_plain_cells(
             pieces.append(_parse_numbers(name, table.column(name), parsers, compiled=number >= _UNCOMPILED))
     of_several_kinds = {name for name, pieces in columns.items() if len({piece.type for piece in pieces}) > 1}
     if of_several_kinds:
+        columns.clear()  # it is read again, which takes as much memory
         file.seek(begin)
         return parse_plain_cells(file, names, delimiter, longest_cell, set(numeric) - of_several_kinds)
     return [_join_pieces(columns.pop(name)) for name in names] if columns[names[0]] else None
@@ -86,16 +87,20 @@ def _read_whole_rows(file: BufferedIOBase) -> Iterator[tuple[bytearray, int, Pla
     """The rows in pieces: a buffer that holds a line feed and then whole rows, where these end, and the places of their quotes.
 
     The next piece overwrites it. A row ends at a line feed with an even number of quotes before it; the last one, and line
-    feeds after it, with the file. A row that does not fit ends nowhere: its piece is empty.
+    feeds after it, with the file. The piece is empty for a row that does not fit, and where the file grows while it is read.
     """
     begin = file.tell()
-    n_bytes = min(file.seek(0, SEEK_END) - begin + 1, _BLOCK_BYTES)
+    whole = file.seek(0, SEEK_END)
+    n_bytes = min(whole - begin + 1, _BLOCK_BYTES)
     file.seek(begin)
     buffer = bytearray(b"\n") + bytearray(n_bytes)
     view, filled, is_last = memoryview(buffer), 1, False
     while not is_last:
         while filled < len(buffer) and (n_read := file.readinto(view[filled:])):
             filled += n_read
+        if file.tell() > whole:  # it grows: read where there is a limit to that
+            yield buffer, 0, _find_letters(buffer, 0, b'"')
+            return
         is_last = filled < len(buffer)
         quotes = _find_letters(buffer, filled, b'"')
         end = len(buffer[:filled].rstrip(b"\r\n")) if is_last else _find_last_row(buffer, quotes)
@@ -109,9 +114,11 @@ def _read_whole_rows(file: BufferedIOBase) -> Iterator[tuple[bytearray, int, Pla
 def _find_last_row(buffer: bytearray, quotes: Places) -> int:
     """The end of the last row that ends in a full buffer; 0 where none does."""
     end = buffer.rfind(b"\n", 1) + 1
-    while np.searchsorted(quotes, end) % 2:
-        end = buffer.rfind(b"\n", 1, end - 1) + 1
-    return end
+    if np.searchsorted(quotes, end) % 2 == 0:
+        return end
+    line_feeds = _find_letters(buffer, end, b"\n")[1:]  # the first is before the rows
+    ends = line_feeds[np.searchsorted(quotes, line_feeds) % 2 == 0]
+    return int(ends[-1]) + 1 if len(ends) else 0
 
 
 def _find_letters(buffer: bytearray, end: int, letter: bytes) -> Places:
