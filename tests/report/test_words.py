@@ -14,13 +14,14 @@ from tasks.microdata.words import join_with_and
 from tasks.report.content import public_edition
 from tasks.report.mask_description import describe_mask
 from tasks.report.views import overview, policy_lines
-from tasks.report.views.overview import create_policy_rows, explain_unpublished
+from tasks.report.views.overview import create_policy_rows, create_tiles, explain_unpublished
 from tasks.report.wording import meanings, names
 from tasks.report.wording.attack_settings import linkage_settings
 from tasks.report.wording.figure_formats import unit_of
 from tasks.report.wording.intruders import somebody
 from tasks.report.wording.sentence import say
 from tasks.score.catalogue import LOSS, MEASURES
+from tasks.score.membership.membership_figures import REHEARSED
 from tasks.score.policy import PolicyLine
 from tasks.score.scored_targets import ONE_SHARE
 from tasks.score.verdict import decide
@@ -151,6 +152,16 @@ def test_a_reason_ends_with_what_its_figure_is_not_about(undecided):
     plainly, share = (policy_lines.explain_decision(line, replace(one, caution=text)) for text in (None, ONE_SHARE))
     assert (plainly.facts["more_targets"], share.facts["more_targets"]) == (True, False)
     assert share.endswith(names.end_as_sentence(ONE_SHARE))
+
+
+@pytest.mark.parametrize("caution", [REHEARSED, ONE_SHARE])
+def test_a_caution_stands_once_in_a_row_of_the_policy_and_on_a_tile(certified, caution):
+    figures = tuple(replace(one, reason=caution) if one.status == "ok" else one for one in certified.estimates)
+    content = replace(certified, estimates=figures, verdict=decide(certified.policy, figures))
+    said = names.end_as_sentence(caution)
+    rows = [f"{row.reason} {row.note}" for row in create_policy_rows(content)]
+    assert [row.count(said) for row in rows] == [1] * len(rows)
+    assert all(tile.note.count(said) == 1 for tile in create_tiles(content))
 
 
 def test_bounds_say_where_they_come_from(certified, undecided):

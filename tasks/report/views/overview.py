@@ -135,7 +135,7 @@ def create_policy_rows(content: Content) -> tuple[PolicyRow, ...]:
             status=DECISIONS[criterion.decision],
             found=format_deciding_figure(criterion, content.counts_behind(criterion)),
             who=describe_bound_source(content, criterion),
-            note=describe_caution(content, criterion, cannot_fail=cannot_fail(line)),
+            note=describe_caution(content, criterion, cannot_fail=cannot_fail(line), is_explained=True),
             reason=explain_decision(line, criterion, content.counts_behind(criterion)),
         )
         for line, criterion in content.lines()

@@ -88,13 +88,18 @@ def explain_decision(line: PolicyLine, criterion: Criterion, counts: Counts = "r
                other_attack=line.attack is not None and criterion.attack not in (None, line.attack))  # fmt: skip
 
 
-def describe_caution(content: Content, criterion: Criterion, *, cannot_fail: bool = False) -> Sentence:
-    """What the reader of a deciding figure must know: `k bounds nothing`, what is not in it, that it is nobody's."""
+def describe_caution(
+    content: Content, criterion: Criterion, *, cannot_fail: bool = False, is_explained: bool = False
+) -> Sentence:
+    """What the reader of a deciding figure must know: `k bounds nothing`, what is not in it, that it is nobody's.
+
+    is_explained: does `explain_decision` stand beside it, which says the criterion's caution already?
+    """
     estimate = content.figure(criterion.estimate)
     found = estimate if estimate is not None and estimate.status == "ok" else None
+    reason = None if found is None or (is_explained and found.reason == criterion.caution) else found.reason
     worst_case = found is not None and uses_all_true_links(content, found.attack)
-    return say("policy.note", cannot_fail=cannot_fail, worst_case=WORST_CASE if worst_case else "",
-               reason=found and found.reason)  # fmt: skip
+    return say("policy.note", cannot_fail=cannot_fail, worst_case=WORST_CASE if worst_case else "", reason=reason)
 
 
 def state_verdict(content: Content) -> Sentence:
