@@ -56,7 +56,7 @@ def calibrate(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="print the findings on stdout; messages stay on stderr")] = False,
 ) -> int:
-    """Do the attacks and intervals say the truth? Tried on made tables whose truth is known. Exit code 0 yes, 1 no.
+    """Try the attacks and intervals where the truth is known. The tables are generated. Exit code 0 if all agree, 1 if not.
 
     No attack beats chance where nothing is to be found; what can be found is found; intervals cover; posteriors come true;
     no simple attack finds more.

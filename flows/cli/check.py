@@ -40,7 +40,7 @@ def check(
     ] = False,
     as_json: JsonOption = False,
 ) -> int:
-    """What a release file would do with its table, and what is still to be decided. Masks nothing."""
+    """What a release file would do, and what is still to be decided. Reads the table, and masks nothing."""
     import flows.environment  # noqa: F401  # a private home and no telemetry, before the libraries are imported
 
     if as_json and (answer or upgrade):

@@ -25,7 +25,7 @@ def examples(
     to: Annotated[Path, typer.Option(help="the folder in which `params/` is written", show_default="this one")] = Path(),
     as_json: JsonOption = False,
 ) -> int:
-    """Write the examples that the messages name (`params/releases/anes96.yaml`, ...), and the JSON schemas, into a folder.
+    """Write the example files and the JSON schemas into a folder. Messages name them (`params/releases/anes96.yaml`, ...).
 
     A file that is there already is left as it is if it says the same, and is never written over.
     """

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tasks.audit.signing.key_changes import KeyChanges
     from tasks.audit.signing.keyring import KeyRecord
 
-group = create_group("keys", "The keys that sign certificates, entries of the ledger and approvals.")
+group = create_group("keys", "The keys that sign certificates, ledger entries and approvals.")
 
 SHORT = 16
 

@@ -35,7 +35,7 @@ Application = Callable[[AsgiMessage, Receive, AsgiSend], Awaitable[None]]
 def mlflow(
     port: Annotated[int | None, typer.Option(help="default: 5000, or a free one", min=1, max=65535, show_default=False)] = None,
 ) -> int:
-    """Look at runs and figures in MLflow's pages, behind a password, until Ctrl-C.
+    """Look at runs and figures in MLflow's pages, until Ctrl-C. They are behind a password.
 
     They show the database of the private folder, or the one that MLFLOW_TRACKING_URI names. The password is made for each start
     and shown on the terminal; SDCERT_MLFLOW_PASSWORD=USER:PASSWORD gives one of yours.

@@ -13,7 +13,7 @@ from tasks.microdata.escaping import escape_terminal
 from tasks.runtime.settings import prepare_environment
 
 group = create_group(
-    "quarantine", "Versions of a source that a release file does not fit: what they are, why, and trying them again."
+    "quarantine", "Versions of a source that a release file does not fit. What they are, why, and trying them again."
 )
 
 RecordArgument = Annotated[

@@ -24,7 +24,7 @@ def runs(
     last: Annotated[int, typer.Option(help="how many", min=1)] = 20,
     as_json: Annotated[bool, typer.Option("--json", help="print them on stdout as JSON")] = False,
 ) -> int:
-    """The last releases: when, which, verdict (`revoked` once its certificate is), the deciding figures."""
+    """The last releases: when, which, verdict, deciding figures. The verdict is `revoked` once the certificate is."""
     from rich.table import Table
 
     from flows.run.history import read_manifests

@@ -39,7 +39,7 @@ def serve(
     ] = None,
     look: Annotated[bool, typer.Option("--look", help="start the server alone, to look at runs: nothing is run")] = False,
 ) -> int:
-    """Certify on a schedule: start a Prefect server, deploy a file, run what is due, until Ctrl-C.
+    """Certify on a schedule, until Ctrl-C. Starts a Prefect server, deploys a file, and runs what is due.
 
     With PREFECT_API_URL it uses that server. Its database is SQLite in the private folder, or what
     PREFECT_SERVER_DATABASE_CONNECTION_URL names. Nothing that it starts outlives it. The server asks for a password, which

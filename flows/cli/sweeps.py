@@ -18,7 +18,7 @@ def sweeps(
     store: StoreOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="print the list on stdout as JSON")] = False,
 ) -> int:
-    """The sweeps of this home: what they are, how far they are, when they began."""
+    """The sweeps of this home: what they are, how far, since when."""
     from rich.table import Table
 
     from flows.cli.terminal import console

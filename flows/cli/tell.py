@@ -16,7 +16,10 @@ from tasks.microdata.errors import InputError
 from tasks.microdata.escaping import escape_terminal
 from tasks.microdata.suggestion import did_you_mean
 
-group = create_group("tell", "Who is told when a scheduled release is refused, fails, is quarantined or due for review.")
+group = create_group(
+    "tell",
+    "Who is told when a scheduled release is refused or fails. Also when it is quarantined, or due for review.",
+)
 
 if TYPE_CHECKING:
     from prefect.client.orchestration import SyncPrefectClient

@@ -66,7 +66,7 @@ def verify(
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="print the checks on stdout as JSON")] = False,
 ) -> int:
-    """Is a released file what its certificate says? Offline; reads only. Exit code 0 it matches, 1 it does not.
+    """Check offline that a released file fits its certificate. Reads only. Exit code 0 it matches, 1 it does not.
 
     On the issuer's machine, it warns of a later release of the same persons that breaks the certificate.
 

@@ -35,7 +35,7 @@ def watch(
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="print what came of it on stdout; messages stay on stderr")] = False,
 ) -> int:
-    """Look once whether a series' source has a new version, and certify it if so.
+    """Look once for a new version of a source, and certify it. If there is none, nothing is done.
 
     Exit code 0 certified or nothing to do, 1 refused or undecided, 2 quarantined or wrong input, 3 something is not there or
     broke: a later look may see it.

@@ -104,3 +104,13 @@ def test_methods_are_readable_on_any_terminal(columns, monkeypatch, capsys):
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) < 500
     assert max(map(len, lines)) <= max(60, int(columns))
+
+
+def test_no_summary_of_a_command_is_cut(capsys):
+    """Help is at most 80 columns wide, however wide the terminal is."""
+    from flows import cli
+
+    assert cli.run(["--help"]) == 0
+    commands = capsys.readouterr().out.partition("Commands:")[2].splitlines()
+    assert len(commands) > 20
+    assert [line for line in commands if line.endswith("...")] == []

@@ -9,7 +9,7 @@ import typer
 from flows.cli.root import create_group
 
 group = create_group(
-    "audit", "The audit trail: what happened in this home, in entries that cannot be changed, removed or reordered unseen."
+    "audit", "The audit trail: what happened in this home. Its entries cannot be changed, removed or reordered unseen."
 )
 MOST = 1_000_000_000
 ReleaseOption = Annotated[str | None, typer.Option(help="the release of this name", metavar="NAME", show_default=False)]

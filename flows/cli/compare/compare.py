@@ -38,7 +38,7 @@ def compare(
     ],
     as_json: Annotated[bool, typer.Option("--json", help="print the comparison on stdout as JSON")] = False,
 ) -> int:
-    """Two or more runs side by side: verdict, masking, risks, losses."""
+    """Two or more runs side by side: verdict, masks, risks, losses."""
     from flows.cli.compare.compared_runs import WHERE, compare_sources, compute_sections, load_runs
     from flows.cli.compare.spec_differences import list_differences
 

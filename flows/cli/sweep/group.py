@@ -31,6 +31,6 @@ StoreOption = Annotated[
 
 group = create_group(
     "sweep",
-    "Sweep over many candidates for a release, and show which of them nothing beats: `sdcert sweep FILE`.",
+    "Sweep over many candidates, and show those that nothing beats. `sdcert sweep FILE` runs the sweep of a file.",
     FileOrCommand,
 )
