@@ -99,3 +99,16 @@ def test_a_drafted_limit_on_membership_is_kept(sdcert, reference, tmp_path, monk
     assert ran.code == 0, ran.out
     assert "eia: CERTIFIED\n" in ran.out
     assert "pass      membership_advantage" in ran.out
+
+
+@pytest.mark.parametrize("is_large", [False, True])
+def test_the_draft_of_a_large_table_says_what_makes_a_run_shorter(monkeypatch, is_large):
+    rows = 400
+    monkeypatch.setattr("flows.cli.draft.rules.LARGE_TABLE", rows - is_large)
+    monkeypatch.setattr("flows.cli.draft.rules.ENOUGH_TARGETS", 40)
+    rng = np.random.default_rng(3)
+    data = Microdata.from_columns({"age": rng.integers(18, 90, rows).astype(float), "size": rng.normal(size=rows)})
+    text = format_draft(draft_release(data, {}, name="large", source={"table": "large.csv"}))
+    words = " ".join(text.replace("#", " ").split())
+    assert ("`records_per_part: 100000` here" in words) == is_large
+    assert ("`intruder: {targets: 0.1}` at the top of the file" in words) == is_large

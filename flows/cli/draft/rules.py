@@ -12,6 +12,7 @@ from itertools import combinations
 
 import numpy as np
 
+from flows.cli.advice.cost_text import ENOUGH_TARGETS, RECORDS_PER_PART
 from flows.cli.draft.cells import Reading
 from flows.cli.draft.column_proposals import DraftColumn, DraftEntry, draft_column
 from flows.cli.draft.disclosure_limits import (
@@ -38,6 +39,7 @@ from tasks.microdata.table import Integers, Microdata
 SHARE_FOUND_BY_INSIDERS = 0.3
 SMALLEST_K = 2
 ALWAYS_HOLDS = 0.9999  # less is a likeness that analysts want, and both columns are masked
+LARGE_TABLE = 100_000  # rows; with more, the draft says what makes a run shorter
 SHARE_OF_ROWS = 4  # k is at most a fourth of the rows
 MOST_COMPARED = 80  # columns; every pair of them is compared
 SAME = ("copy", "one_to_one", "rank_correlation")
@@ -104,7 +106,7 @@ def draft_release(
     control = None if membership is None else membership.control
     inference = limit_inference(data, drafted, control)
     policy = _propose_policy(data, drafted, k, expected, start, inference, membership)
-    masking = (_propose_grouping(grouped, k, start),)
+    masking = (_propose_grouping(grouped, k, start, data.n),)
     asked = {"inference": inference.question, "membership": None if control else MEMBERSHIP}
     return ReleaseDraft(
         name=name,
@@ -245,14 +247,19 @@ def _compute_first_limit(k: int, start: Start) -> float:
     return max(start.share, float(np.ceil(100 / k)) / 100)
 
 
-def _propose_grouping(columns: Sequence[DraftColumn], k: int, start: Start) -> DraftEntry:
+def _propose_grouping(columns: Sequence[DraftColumn], k: int, start: Start, rows: int) -> DraftEntry:
     """One step for all columns: whoever knows them all is still left with a group; two partitions would intersect."""
     each = f"so many records that look alike leave an intruder one chance in {k}; a smaller k keeps more and protects less."
+    shorter = (
+        f"If `sdcert check` says that the run takes too long: `records_per_part: {RECORDS_PER_PART}` here groups the "
+        f"records in parts, and `intruder: {{targets: {ENOUGH_TARGETS / rows:.1g}}}` at the top of the file attacks a sample."
+    )
     why = (
         "Records are put into groups of at least k that are alike, and each value is replaced by that of its group "
         f"({_describe_replacements(columns)}). All columns are grouped together: whoever knows them all is "
         "still left with a group.",
         f"k = {k}: {each if k == start.k else 'a fourth of the rows; a table this small hides nobody well.'}",
+        *([shorter] if rows > LARGE_TABLE else []),
     )
     return DraftEntry({"method": "microaggregation", "attributes": [column.name for column in columns], "k": k}, why)
 
