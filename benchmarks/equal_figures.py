@@ -7,7 +7,8 @@ follows is written to the last bit, errors too: by the code of the revision, in 
 Each kind of difference is printed with how often it occurs and an example; the exit code is 1 if there is one.
 
 It is for changes that are to leave the figures as they are: explain each difference, or mend it. Every twentieth table has
---most rows, the others 20 to 3,000. Most of the time of a first run goes into the machine code of both trees, which is kept.
+--most rows, the others 20 to 3,000. Most of the time of a first run goes into the machine code of both trees, which is kept;
+after it a table takes 10 s.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ from tasks.ingest.methods import IngestPlan, ingest_raw_table
 from tasks.ingest.sources import SourceSpec, read
 from tasks.mask.methods import Masking, MaskResult, mask
 from tasks.microdata.alignment import Alignment
+from tasks.microdata.cache_folder import find_cache_folder
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Schema
 from tasks.microdata.table import Microdata
@@ -144,6 +146,22 @@ def write_releases(path: Path, numbers: range, most: int) -> None:
             print(f"release {number}, to {numbers.stop - 1}", end="\r", file=sys.stderr, flush=True)
 
 
+def unpack_tree(revision: str) -> Path:
+    """The files of a revision, in a folder that is kept: numba would compile the code of another folder anew."""
+    git = ["git", "-C", str(ROOT)]
+    named = subprocess.run([*git, "rev-parse", f"{revision}^{{commit}}"], check=True, capture_output=True, text=True)
+    commit = named.stdout.strip()
+    tree = find_cache_folder() / "trees" / commit
+    if not tree.exists():
+        tree.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=tree.parent) as folder:
+            archive = Path(folder) / "tree.tar"
+            subprocess.run([*git, "archive", "--output", archive, commit], check=True)
+            shutil.unpack_archive(archive, Path(folder) / "tree")
+            (Path(folder) / "tree").rename(tree)
+    return tree
+
+
 def compute_with_tree(tree: Path, path: Path, numbers: range, most: int) -> Found:
     """What the code of a tree makes of the releases that this script draws."""
     words = [sys.executable, __file__, "--here", str(path), "--first", str(numbers.start)]
@@ -179,10 +197,8 @@ def main(
     numbers = range(first, first + releases)
     if here is not None:
         return write_releases(here, numbers, most)
+    tree = unpack_tree(revision)
     with tempfile.TemporaryDirectory() as folder:
-        tree, archive = Path(folder) / "tree", Path(folder) / "tree.tar"
-        subprocess.run(["git", "-C", ROOT, "archive", "--output", archive, revision], check=True)
-        shutil.unpack_archive(archive, tree)
         before = compute_with_tree(tree, Path(folder) / "before", numbers, most)
         after = compute_with_tree(ROOT, Path(folder) / "now", numbers, most)
     differences = find_differences(before, after)
