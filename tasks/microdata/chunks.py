@@ -32,8 +32,7 @@ def write_out_dictionary(column: pa.ChunkedArray) -> pa.Array:
     """
     if not pa.types.is_dictionary(column.type):
         return join_chunks(column)
-    longest = max((_find_longest(chunk.dictionary) for chunk in column.chunks), default=0)
-    if len(column) * longest > LARGEST_TEXTS < count_text_bytes(column):
+    if bound_text_bytes(column) > LARGEST_TEXTS < count_text_bytes(column):
         raise TextsTooLong
     try:
         return join_chunks(column).dictionary_decode()
@@ -42,7 +41,14 @@ def write_out_dictionary(column: pa.ChunkedArray) -> pa.Array:
         return join_chunks(pa.chunked_array(written, column.type.value_type))
 
 
-def count_text_bytes(column: pa.ChunkedArray) -> int:
+def bound_text_bytes(column: pa.ChunkedArray) -> int:
+    """At most as many bytes have the texts of a dictionary, each as often as it is shown; 0 as in `count_text_bytes`."""
+    if not pa.types.is_dictionary(column.type):
+        return 0
+    return len(column) * max((_find_longest(chunk.dictionary) for chunk in column.chunks), default=0)
+
+
+def count_text_bytes(column: pa.ChunkedArray | pa.Array) -> int:
     """Bytes of the texts of a dictionary, each as often as it is shown; 0 of a column that is none, or none of texts."""
     if not pa.types.is_dictionary(column.type) or not is_text(column.type.value_type):
         return 0

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tasks.microdata.chunks import TextsTooLong, count_text_bytes, is_text, write_out_dictionary
+from tasks.microdata.chunks import TextsTooLong, bound_text_bytes, count_text_bytes, is_text, write_out_dictionary
 from tasks.microdata.regular_files import LARGEST_TABLE
 
 _LENGTH_BYTES = 4  # that Parquet keeps of each text beside it, unless it keeps the text once
@@ -51,13 +51,14 @@ def read_parquet(content: bytes | BufferedIOBase, *, page_checksum_verification:
     repeated = _list_repeated_texts(groups, schema)
     if repeated:
         file = pq.ParquetFile(source, metadata=file.metadata, read_dictionary=repeated, **options)
-    columns, n_bytes = [], 0
+    columns: list[pa.ChunkedArray | pa.Array] = []
+    most_bytes = 0
     for field in schema:  # one after the other: what reading takes beside a column is free for the next
         column = file.read(columns=[field.name], use_threads=False).column(field.name)
         if len(column) != n:
             raise pa.ArrowInvalid("a column has not as many rows as the file")
-        n_bytes += max(column.nbytes, count_text_bytes(column))
-        if n_bytes > LARGEST_TABLE:
+        most_bytes += max(column.nbytes, bound_text_bytes(column))
+        if most_bytes > LARGEST_TABLE < sum(max(one.nbytes, count_text_bytes(one)) for one in (*columns, column)):
             raise TooExpansive
         columns.append(column if pa.types.is_dictionary(field.type) else _write_out(column, field))
     fields = [field.with_type(column.type) for field, column in zip(schema, columns, strict=True)]
