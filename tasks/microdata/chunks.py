@@ -42,7 +42,7 @@ def write_out_dictionary(column: pa.ChunkedArray) -> pa.Array:
 
 
 def bound_text_bytes(column: pa.ChunkedArray) -> int:
-    """At most as many bytes have the texts of a dictionary, each as often as it is shown; 0 as in `count_text_bytes`."""
+    """An upper bound of `count_text_bytes`, at no cost: as if every text were the longest."""
     if not pa.types.is_dictionary(column.type):
         return 0
     return len(column) * max((_find_longest(chunk.dictionary) for chunk in column.chunks), default=0)

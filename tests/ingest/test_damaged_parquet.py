@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import struct
 from io import BytesIO
 
@@ -60,6 +61,18 @@ def test_a_wrong_count_never_leaves_rows_out(place: int, said: int) -> None:
         assert error.code == "not-parquet"
     else:
         assert table.equals(TABLE)
+
+
+def test_an_error_of_the_disk_is_no_damage_of_the_file() -> None:
+    class Failing(BytesIO):
+        def read(self, size: int | None = -1) -> bytes:
+            if self.tell() < 8:
+                raise OSError(errno.EIO, "Input/output error")
+            return super().read(size)
+
+    with pytest.raises(InputError, match="Input/output error") as refused:
+        columns(Failing(WHOLE), "t.parquet")
+    assert refused.value.code == "unreadable-source"
 
 
 @pytest.mark.parametrize("is_dictionary", [False, True])

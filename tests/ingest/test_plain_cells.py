@@ -82,10 +82,13 @@ def test_pieces_end_anywhere(rows: int, after: str) -> None:
     assert found == [["1", "2"]] * rows or (found is None and len(after) > 1)  # a piece may end before a blank line
 
 
-def test_an_open_quote_is_found_at_once() -> None:
-    lines = "\n" * (9 << 20)
-    assert parse(f'1,"{lines}"\n', 2) is None
-    assert parse('1,O"x\n' + "12345,6789\n" * 857_926, 2) is None
+@settings(max_examples=300, deadline=None)
+@given(st.text('a"\n', max_size=20))
+def test_the_last_row_of_a_piece_ends_outside_of_quotes(rows: str) -> None:
+    buffer = bytearray(b"\n" + rows.encode())
+    ends = [at + 1 for at in range(1, len(buffer)) if buffer[at] == 10 and buffer.count(b'"', 0, at) % 2 == 0]
+    quotes = plain_cells._find_letters(buffer, len(buffer), b'"')
+    assert plain_cells._find_last_row(buffer, quotes) == max(ends, default=0)
 
 
 def test_a_file_that_grows_is_left_to_the_reader_that_has_a_limit(tmp_path: Path) -> None:

@@ -69,12 +69,14 @@ def test_each_part_has_the_groups_that_it_has_alone(most):
         ({"records_per_part": 40, "frozen": True}, "take `records_per_part` out"),
         ({"records_per_part": 5}, r"at least 4 k, here 12 \(k is 3\)"),
         ({"records_per_part": 0}, "at least 4 k, here 12"),
+        ({"records_per_part": "11"}, "at least 4 k, here 12"),
+        ({"records_per_part": 11.0}, "at least 4 k, here 12"),
         ({"records_per_part": 5, "k": 1}, "greater than or equal to 8"),  # beside the message on k
     ],
 )
 def test_what_parts_do_not_go_with(given, says):
     with pytest.raises(ValidationError, match=says):
-        Microaggregation(**{"method": "microaggregation", "k": 3, **given})
+        Microaggregation.model_validate({"method": "microaggregation", "k": 3, **given}, strict=False)
     assert "records_per_part" not in Microaggregation(method="microaggregation", k=3).model_dump()
 
 

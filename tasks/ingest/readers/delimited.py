@@ -1,7 +1,8 @@
 """Delimited text tables, read as text with a real parser: quotes, doubled quotes and line breaks inside quotes.
 
-Nothing is typed here, and nothing repaired: a row that is too long or too short, a quote that is never closed or a zero byte
-is an error with its place, because every reader that repairs silently moves values into the wrong column.
+Nothing is typed here but plain numbers, for a caller who says what is declared, and nothing is repaired: a row that is too long
+or too short, a quote that is never closed or a zero byte is an error with its place, because every reader that repairs silently
+moves values into the wrong column.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ def columns(file: BufferedIOBase, label: str) -> pa.Table:
                          "numbers, text, true/false, dates, times", "flatten them at the source") from None  # fmt: skip
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         if isinstance(error, OSError) and error.errno is not None:  # of the system; Arrow's own have no number
-            raise InputError("unreadable-source", label, f"The source file cannot be read ({error.strerror}).",
+            raise InputError("unreadable-source", f"source: {label}", f"The source file cannot be read ({error.strerror}).",
                              "a file that this user may read", "check the disk") from None  # fmt: skip
         raise InputError("not-parquet", label, "The file is not a readable Parquet file.", "a complete Parquet file",
                          "write it again, or name a text table .csv") from None  # fmt: skip

@@ -21,8 +21,8 @@ from tasks.microdata.spec import LONGEST_NAME
 class RawTable:
     """Columns as read.
 
-    as_text: True where the source knows no types: every column is text, but for those of numbers that were read for who types
-        them, and the empty cell is null.
+    as_text: True where the source knows no types. Every column is text then, or of plain numbers if the caller asked for these;
+        the empty cell is null.
     label: what messages call the source.
     notes: what was found on the way and should be known: it is shown as a warning. how: how the source was read.
     codebook: the labels that the source holds itself.

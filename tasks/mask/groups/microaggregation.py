@@ -111,11 +111,8 @@ class Microaggregation(MaskingMethod):
     @classmethod
     def _parts_hold_groups(cls, given: object, info: ValidationInfo) -> object:
         """Before the bound of the type, whose message would not name k."""
-        if type(given) is not int or not {"k", "blocks"} <= set(info.data):
-            return given
-        largest = max(_size(block) or info.data["k"] for block in info.data["blocks"] or ((),))
-        if given < 4 * largest:
-            raise ValueError(f"must be at least 4 k, here {4 * largest} (k is {largest}): parts hold half as many or more")
+        if type(given) is int and {"k", "blocks"} <= set(info.data):
+            _refuse_small_parts(given, info.data["k"], info.data["blocks"])
         return given
 
     @model_validator(mode="after")
@@ -126,6 +123,7 @@ class Microaggregation(MaskingMethod):
             raise ValueError(f"records_per_part belongs to `partition: {' or '.join(NESTABLE_PARTITIONS)}`; take it out")
         if self.frozen:
             raise ValueError("frozen keeps groups and forms those of newcomers: take `records_per_part` out")
+        _refuse_small_parts(self.records_per_part, self.k, self.blocks)  # again, for numbers that were written as texts
         return self
 
     @model_validator(mode="after")
@@ -358,6 +356,12 @@ def move_bounds_by_microaggregation(view: IntruderView, spec: Microaggregation, 
 
 def _names(block: tuple[str, ...] | BlockSpec) -> tuple[str, ...]:
     return block.attributes if isinstance(block, BlockSpec) else block
+
+
+def _refuse_small_parts(records_per_part: int, k: int, blocks: tuple[Names | BlockSpec, ...] | None) -> None:
+    largest = max(_size(block) or k for block in blocks or ((),))
+    if records_per_part < 4 * largest:
+        raise ValueError(f"must be at least 4 k, here {4 * largest} (k is {largest}): parts hold half as many or more")
 
 
 def _size(block: tuple[str, ...] | BlockSpec) -> int | None:
