@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -121,8 +122,8 @@ def _type_columns(raw: RawTable, attributes: tuple[AttributeSpec, ...]) -> tuple
 
 def _clear_negative_zeros(doubles: pa.Array) -> pa.Array:
     """-0.0 is 0.0; a column without any stays where it is."""
-    is_there = pc.any(pc.equal(doubles.view(pa.int64()), _NEGATIVE_ZERO)).as_py()
-    return pc.add(doubles, 0.0) if is_there else doubles
+    bits = np.frombuffer(doubles.buffers()[1] or b"", dtype=np.int64)[doubles.offset : doubles.offset + len(doubles)]
+    return pc.add(doubles, 0.0) if (bits == _NEGATIVE_ZERO).any() else doubles
 
 
 def _report_column(

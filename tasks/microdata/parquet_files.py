@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+from collections.abc import Callable
 from io import BufferedIOBase
 from typing import Any
 
@@ -15,6 +16,10 @@ from tasks.microdata.regular_files import LARGEST_TABLE
 _LENGTH_BYTES = 4  # that Parquet keeps of each text beside it, unless it keeps the text once
 
 
+class NestedColumn(TypeError):
+    """A column of lists or structures; its name."""
+
+
 class TooExpansive(OSError):
     """A Parquet file whose table takes more memory than `LARGEST_TABLE`."""
 
@@ -22,26 +27,33 @@ class TooExpansive(OSError):
         super().__init__(errno.EFBIG, f"its table would take more than {LARGEST_TABLE >> 30} GiB of memory")
 
 
-def read_parquet(content: bytes | BufferedIOBase, *, page_checksum_verification: bool = False) -> pa.Table:
+def read_parquet(
+    content: bytes | BufferedIOBase,
+    check_names: Callable[[list[str]], None] = lambda names: None,
+    *,
+    page_checksum_verification: bool = False,
+) -> pa.Table:
     """The table of a Parquet file without lists and structures; what the file says of its rows is looked at before it is read.
 
-    content: the bytes of the file, or the open file. Texts that the file keeps once and shows many times are read so, which is
-    quicker, and counted before they are written out. No threads: at the end of a loaded process one that is still there ends
-    it by an abort (seen twice).
+    content: the bytes of the file, or the open file. check_names: called with the names of the columns before they are read.
+    Texts that the file keeps once and shows many times are read so, which is quicker, and counted before they are written out.
+    No threads: at the end of a loaded process one that is still there ends it by an abort (seen twice).
 
     Raises TooExpansive for more than `LARGEST_TABLE` bytes, TextsTooLong with the name of a column whose texts, which the file
     keeps once each, would take more than `LARGEST_TEXTS`, pa.ArrowException (also for repeated names, and columns that have
-    not as many rows as the file) and OSError as pyarrow does, and TypeError for lists and structures.
+    not as many rows as the file) and OSError as pyarrow does, and NestedColumn for lists and structures.
     Example: 666 bytes can stand for 200,000 texts of 100,000 characters, which are 20 GB.
     """
     options: dict[str, Any] = {"pre_buffer": False, "page_checksum_verification": page_checksum_verification}
     source = pa.BufferReader(content) if isinstance(content, bytes) else content
     file = pq.ParquetFile(source, **options)
     schema = file.schema_arrow
+    check_names(schema.names)
     if len(set(schema.names)) < len(schema.names):
         raise pa.ArrowInvalid("column names are repeated")
-    if any(is_nested(field.type) for field in schema):
-        raise TypeError("lists and structures are not read")
+    for field in schema:
+        if is_nested(field.type):
+            raise NestedColumn(field.name)
     groups = [file.metadata.row_group(i) for i in range(file.metadata.num_row_groups)]
     n = sum(group.num_rows for group in groups)
     if n != file.metadata.num_rows:

@@ -152,9 +152,12 @@ def _same_decimals(doubles: pa.Array, values: pa.Array) -> bool:
 
 
 def _texts(values: pa.Array, where: str) -> tuple[pa.Array, tuple[str, ...]]:
-    characters = values.buffers()[2] or b""
-    if np.frombuffer(characters, dtype=np.int8).min(initial=0) < 0:  # not all are ASCII
+    _, stored, characters = values.buffers()
+    if np.frombuffer(characters or b"", dtype=np.int8).min(initial=0) < 0:  # not all are ASCII
         _refuse_other_encodings(values, where)
+    ends = np.frombuffer(stored or b"", dtype=np.int32)[values.offset : values.offset + len(values) + 1]
+    if not (ends[1:] == ends[:-1]).any():
+        return values, ()
     empty = pc.sum(pc.equal(values, "")).as_py() or 0
     if not empty:
         return values, ()

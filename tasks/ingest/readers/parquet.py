@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
 from io import BufferedIOBase
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from tasks.ingest.readers.file_format import FileFormat
 from tasks.ingest.readers.raw import RawTable, refuse_bad_names, texts_too_long, too_large
 from tasks.microdata.chunks import TextsTooLong
 from tasks.microdata.errors import InputError
-from tasks.microdata.parquet_files import TooExpansive, is_nested, read_parquet
+from tasks.microdata.parquet_files import NestedColumn, TooExpansive, read_parquet
 
 MAGIC = b"PAR1"
 SUFFIXES = frozenset({".parquet", ".pq"})
@@ -28,16 +28,13 @@ def read(file: BufferedIOBase, label: str) -> RawTable:
 def columns(file: BufferedIOBase, label: str) -> pa.Table:
     """The columns of one Parquet file, which may have no rows, without what programs wrote beside them."""
     try:
-        schema = pq.ParquetFile(file).schema_arrow
-        refuse_bad_names(schema.names, label)
-        table = read_parquet(file)
+        table = read_parquet(file, partial(refuse_bad_names, label=label))
     except TooExpansive:
         raise too_large(label, "write the columns and rows that are needed") from None
     except TextsTooLong as error:
         raise texts_too_long(label, str(error)) from None
-    except TypeError:
-        nested = [field.name for field in schema if is_nested(field.type)]
-        raise InputError("unsupported-type", f"{label}: column {nested[0]}", "Columns of lists and structures are not read.",
+    except NestedColumn as error:
+        raise InputError("unsupported-type", f"{label}: column {error}", "Columns of lists and structures are not read.",
                          "numbers, text, true/false, dates, times", "flatten them at the source") from None  # fmt: skip
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         if isinstance(error, OSError) and error.errno is not None:  # of the system; Arrow's own have no number
