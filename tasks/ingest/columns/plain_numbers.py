@@ -52,7 +52,7 @@ def parse_plain_integers(cells: pa.Array) -> pa.Array | None:
     written, filled = get_letters(_drop_hidden_texts(cells)), _fill_null(numbers)
     magnitude = np.abs(filled).view(np.uint64)  # of the least number too
     needed = len(cells) - cells.null_count + np.count_nonzero(filled < 0) + _count_further_digits(magnitude)
-    return numbers if len(written) == needed and not (written > _NINE).any() else None
+    return numbers if len(written) == needed and written.max(initial=0) <= _NINE else None
 
 
 def parse_plain_doubles(cells: pa.Array) -> pa.Array | None:
@@ -73,7 +73,8 @@ def parse_exact_doubles(cells: pa.Array) -> pa.Array | None:
     numbers = parse_plain_doubles(cells)
     if numbers is None or has_vanished(cells, numbers):
         return None
-    return numbers if np.abs(_fill_null(numbers)).max(initial=0.0) < EXACT_DOUBLE else None
+    filled = _fill_null(numbers)
+    return numbers if max(-filled.min(initial=0.0), filled.max(initial=0.0)) < EXACT_DOUBLE else None
 
 
 def has_vanished(cells: pa.Array | pa.ChunkedArray, numbers: pa.Array) -> bool:
@@ -101,17 +102,18 @@ def _count_further_digits(magnitude: npt.NDArray[np.uint64]) -> int:
 
 def _has_odd_beginning(cells: pa.Array) -> bool:
     """Does a cell begin with a plus sign, or a zero before another digit? No present cell is empty; null ones are."""
-    letters = np.append(get_letters(cells), np.zeros(3, dtype=np.uint8))  # no digits, so that the last cells can be looked into
-    offsets = get_offsets(cells)
+    letters, offsets = get_letters(cells), get_offsets(cells)
+    if not len(letters):
+        return False
     begins = offsets[:-1] - offsets[0]
-    first = letters[begins]
+    first = letters.take(begins, mode="clip")
     if first.min(initial=_NINE) > _ZERO:  # digits, which no zero or sign comes before
         return False
     odd = np.flatnonzero(first <= _ZERO)
     begins, lengths, first = begins[odd], offsets[odd + 1] - offsets[odd], first[odd]
     signed = first == _MINUS
-    zero, following = letters[begins + signed] == _ZERO, letters[begins + signed + 1]
-    digits_after_zero = zero & (lengths > 1 + signed) & (following >= _ZERO) & (following <= _NINE)
+    zero, following = (letters.take(begins + signed + k, mode="clip") for k in range(2))
+    digits_after_zero = (zero == _ZERO) & (lengths > 1 + signed) & (following >= _ZERO) & (following <= _NINE)
     return bool(((first == _PLUS) | digits_after_zero).any())
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import codecs
 import csv
 from collections.abc import Iterator
+from functools import partial
 from io import BufferedIOBase, BytesIO, StringIO
 from itertools import islice
 
@@ -121,8 +122,11 @@ def _refuse_binary(content: bytes, label: str, encoding: str | None) -> None:
 
 def _detect_delimiter(text: str) -> str:
     sample = text[:_SAMPLE_CHARACTERS]
-    scores = {delimiter: _score(sample, delimiter, cut=len(sample) < len(text)) for delimiter in DELIMITERS}
-    return max(DELIMITERS, key=lambda delimiter: scores[delimiter])
+    score = partial(_score, sample, cut=len(sample) < len(text))
+    scores = {delimiter: score(delimiter) for delimiter in DELIMITERS if delimiter in sample}
+    if not any(splits_header for splits_header, *_ in scores.values()):  # those that are not there count too
+        scores = {delimiter: score(delimiter) for delimiter in DELIMITERS}
+    return max(scores, key=lambda delimiter: scores[delimiter])
 
 
 def count_columns(text: str, delimiter: str | None = None) -> int:

@@ -23,6 +23,7 @@ _UNCOMPILED = 4  # pieces: of fewer the machine code would not make up for the t
 Places = npt.NDArray[np.intp]
 _QUOTE, _LINE_FEED, _CARRIAGE_RETURN = b'"\n\r'
 _BLOCK_BYTES = 8 << 20  # of a piece: more than a row of ordinary cells
+_CACHED_BYTES = 1 << 16  # at once, so that what is made of them takes no new memory
 
 
 def parse_plain_cells(
@@ -93,7 +94,8 @@ def _read_whole_rows(file: BufferedIOBase) -> Iterator[tuple[bytearray, int, Pla
     whole = file.seek(0, SEEK_END)
     n_bytes = min(whole - begin + 1, _BLOCK_BYTES)
     file.seek(begin)
-    buffer = bytearray(b"\n") + bytearray(n_bytes)
+    buffer = bytearray(n_bytes + 1)
+    buffer[0] = _LINE_FEED
     view, filled, is_last = memoryview(buffer), 1, False
     while not is_last:
         while filled < len(buffer) and (n_read := file.readinto(view[filled:])):
@@ -103,12 +105,19 @@ def _read_whole_rows(file: BufferedIOBase) -> Iterator[tuple[bytearray, int, Pla
             return
         is_last = filled < len(buffer)
         quotes = _find_letters(buffer, filled, b'"')
-        end = len(buffer[:filled].rstrip(b"\r\n")) if is_last else _find_last_row(buffer, quotes)
+        end = _find_end(buffer, filled) if is_last else _find_last_row(buffer, quotes)
         if end > 1 or not is_last:
             yield buffer, end, quotes[: np.searchsorted(quotes, end)]
         rest = bytes(view[end:filled])
         view[1 : 1 + len(rest)] = rest
         filled = 1 + len(rest)
+
+
+def _find_end(buffer: bytearray, filled: int) -> int:
+    """The end of the last row of a file, without the ends of lines behind it."""
+    begin = max(filled - _CACHED_BYTES, 0)
+    tail = buffer[begin:filled].rstrip(b"\r\n")
+    return begin + len(tail) if tail else len(buffer[:begin].rstrip(b"\r\n"))
 
 
 def _find_last_row(buffer: bytearray, quotes: Places) -> int:
@@ -124,7 +133,9 @@ def _find_last_row(buffer: bytearray, quotes: Places) -> int:
 def _find_letters(buffer: bytearray, end: int, letter: bytes) -> Places:
     if buffer.find(letter, 1, end) < 0:
         return np.empty(0, dtype=np.intp)
-    return np.flatnonzero(np.frombuffer(buffer, dtype=np.uint8)[:end] == letter[0])
+    letters = np.frombuffer(buffer, dtype=np.uint8)[:end]
+    parts = ((begin, letters[begin : begin + _CACHED_BYTES]) for begin in range(0, end, _CACHED_BYTES))
+    return np.concatenate([begin + np.flatnonzero(part == letter[0]) for begin, part in parts])
 
 
 def _parse_rows(buffer: bytearray, end: int, quotes: Places, names: list[str], delimiter: str) -> pa.Table | None:
