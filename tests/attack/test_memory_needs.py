@@ -27,6 +27,12 @@ def test_the_costliest_step_decides():
     assert alone[0] < alone[1] == estimate_attack_bytes(TRANSPARENCY, (SWAPS, NOISE), 1000, 2)
 
 
+def test_groups_in_parts_take_half_of_the_memory_of_groups_of_all_records():
+    parts = GROUPS.model_copy(update={"records_per_part": 1000})
+    whole, in_parts = (estimate_attack_bytes(TRANSPARENCY, (step,), 10**6, 6) for step in (GROUPS, parts))
+    assert whole > 578e6 and 290e6 < in_parts < 0.6 * whole  # measured: docs/BENCHMARKS.md
+
+
 def test_of_a_large_table_groups_decide():
     assert select_costly_steps((GROUPS, NOISE), 30_000) == (GROUPS, NOISE)
     assert select_costly_steps((GROUPS, NOISE), 30_001) == (GROUPS,)

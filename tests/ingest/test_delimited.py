@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tasks.ingest.readers import delimited
 from tasks.ingest.readers.delimited import read
 from tasks.ingest.readers.raw import RawTable
 from tasks.microdata.errors import InputError
@@ -34,6 +35,14 @@ def test_the_delimiter_is_found(delimiter: str) -> None:
     found = read(io.BytesIO(out.getvalue().encode()), "a.csv")
     assert found.delimiter == delimiter
     assert list(zip(*cells(found).values(), strict=True)) == [tuple(row) for row in rows[1:]]
+
+
+@settings(max_examples=500, deadline=None)
+@given(st.text('ab,;|"\n', max_size=30))
+def test_a_delimiter_that_is_not_there_may_be_found_by_its_absence(text: str) -> None:
+    """All are tried by the slow twin."""
+    scores = [delimited._score(text, delimiter, cut=False) for delimiter in delimited.DELIMITERS]
+    assert delimited._detect_delimiter(text) == delimited.DELIMITERS[scores.index(max(scores))]
 
 
 def test_a_header_without_delimiter_is_one_column() -> None:

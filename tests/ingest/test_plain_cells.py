@@ -91,6 +91,19 @@ def test_the_last_row_of_a_piece_ends_outside_of_quotes(rows: str) -> None:
     assert plain_cells._find_last_row(buffer, quotes) == max(ends, default=0)
 
 
+@settings(max_examples=300, deadline=None)
+@given(st.text('a",\r\n', max_size=30), st.text("a\n", max_size=5))
+def test_letters_and_ends_are_found_part_by_part(rows: str, stale: str) -> None:
+    """Python's own search is the twin. stale: what an earlier piece left behind the rows."""
+    buffer, filled = bytearray(f"\n{rows}{stale}".encode()), 1 + len(rows)
+    with patch.object(plain_cells, "_CACHED_BYTES", 4):
+        for letter in b'",\r\n':
+            places = [at for at in range(filled) if buffer[at] == letter]
+            found = plain_cells._find_letters(buffer, filled, bytes([letter])).tolist()
+            assert found == (places if places[-1:] > [0] else [])
+        assert plain_cells._find_end(buffer, filled) == len(f"\n{rows}".rstrip("\r\n"))
+
+
 def test_a_file_that_grows_is_left_to_the_reader_that_has_a_limit(tmp_path: Path) -> None:
     path = tmp_path / "grows.csv"
     path.write_bytes(b"1,2\n" * 100)

@@ -8,20 +8,42 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tasks.ingest.codebooks.codebook import AttributeSpec
 from tasks.ingest.columns.logical import from_typed
-from tasks.ingest.methods import IngestPlan, ingest
+from tasks.ingest.methods import IngestPlan, ingest, ingest_raw_table
 from tasks.ingest.readers import parquet
+from tasks.ingest.readers.raw import RawTable
 from tasks.ingest.sources import SourceSpec, files, list_datasets, read
 from tasks.microdata.errors import InputError
 from tasks.microdata.schema import Scale
 
 DAY = datetime.date(2020, 1, 1)
+SOURCE = SourceSpec(table="a.parquet")
 
 
 def typed(values: pa.Array, **declared: object) -> tuple[pa.Array, tuple[str, ...]]:
     return from_typed(pa.chunked_array([values]), AttributeSpec(name="x", **declared), "a.parquet")  # type: ignore[arg-type]  # declarations by name
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.sampled_from([None, "", "a", "long", "é"]), max_size=12), st.integers(0, 12))
+def test_empty_texts_become_missing_wherever_they_stand(texts: list[str | None], begin: int) -> None:
+    column, notes = typed(pa.array(texts, pa.string())[begin:])
+    present = texts[begin:]
+    assert column.to_pylist() == [text or None for text in present]
+    assert notes == ((f"{present.count('')} empty texts became missing",) if "" in present else ())
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.sampled_from([None, 0.0, -0.0, 1.5, -1.5]), min_size=1, max_size=12), st.integers(0, 11))
+def test_ingest_leaves_no_negative_zero(numbers: list[float | None], begin: int) -> None:
+    column = pa.table({"x": pa.array(numbers, pa.float64())}).slice(min(begin, len(numbers) - 1))
+    found = ingest_raw_table(RawTable(table=column, label="a", format="parquet", as_text=False), IngestPlan(source=SOURCE))
+    expected = [None if number is None else repr(number + 0.0) for number in column.column("x").to_pylist()]
+    assert [None if number is None else repr(number) for number in found.data.arrow.column("x").to_pylist()] == expected
 
 
 @pytest.mark.parametrize(
