@@ -28,6 +28,7 @@ from tasks.microdata.errors import InputError, StorageUnreachable
 
 OBJECTS_PER_COLLECTION = 10_000  # Python's own 700 cost a seventh of the time of a command, most of which is imports
 CERTIFIED, NOT_CERTIFIED, WRONG_INPUT, BROKEN, INTERRUPTED = 0, 1, 2, 3, 130
+_ENDED_BY_TYPER = (["--install-completion"], ["--show-completion"])  # as whoever calls `sys.exit` ends a process
 
 for _module in pkgutil.iter_modules(__path__):  # each adds its command to `app`
     if not _module.name.startswith("_"):
@@ -113,6 +114,8 @@ def explain(error: BaseException, arguments: list[str]) -> int:
     real = getattr(error, "cause", None) or error
     if _is_from_interruption(error):
         return _report_interruption()
+    if isinstance(real, SystemExit) and not real.code and arguments[:1] in _ENDED_BY_TYPER:
+        return CERTIFIED
     if isinstance(real, SystemExit):  # rich says 1 where the reader of a pipe is gone; Prefect answers SIGTERM with another
         return _handle_closed_output(arguments) if real.code == 1 else _report_interruption()
     if isinstance(real, InputError):

@@ -80,6 +80,20 @@ def test_a_reader_who_left_is_not_told_that_a_release_is_good(monkeypatch, words
     assert cli.run(words) == code
 
 
+@pytest.mark.parametrize(
+    ("words", "code"), [(["--show-completion"], 0), (["--install-completion"], 0), (["certify", "x.yaml"], 130)]
+)
+def test_the_end_of_completion_is_no_interruption_but_that_of_a_run_is(monkeypatch, capsys, words, code):
+    from flows import cli
+
+    def end(**_):
+        raise SystemExit(0)
+
+    monkeypatch.setattr(cli, "build_command", lambda: end)
+    assert cli.run(words) == code
+    assert ("interrupted" in capsys.readouterr().err) == (code == 130)
+
+
 def test_ctrl_c_during_an_import_is_an_interruption(monkeypatch, capsys):
     from flows import cli
 

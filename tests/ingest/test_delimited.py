@@ -81,6 +81,32 @@ def test_encodings_are_found_and_reported(encoding: str, reported: str) -> None:
     assert ("guess" in " ".join(found.notes)) == (encoding == "cp1252")
 
 
+@pytest.mark.parametrize("place", ["Süd", "Île-de-France", "Öland", "Groß"])
+def test_few_letters_beyond_ascii_are_taken_for_western_ones(place: str) -> None:
+    """Whatever other encodings read as other letters that are as plausible."""
+    text = "region,n\n" + "".join(f"{name},{i}\n" for i in range(100) for name in (place, "Nord", "Ost"))
+    found = read(io.BytesIO(text.encode("cp1252")), "a.csv")
+    assert (cells(found)["region"][0], found.encoding) == (place, "cp1252")
+
+
+@pytest.mark.parametrize("delimiter", [",", ";"])
+@pytest.mark.parametrize("ending", ["\n", '"\n'])  # the second leaves the fast parser
+def test_rows_that_a_quote_swallows_are_told(delimiter: str, ending: str) -> None:
+    rows = [f"{i},{i * i},said" for i in range(50)]
+    rows[10], rows[20] = '10,100,"he said', '20,400,so"'
+    rows[40] = '40,1600,"x""y' + ending.rstrip("\n") if ending != "\n" else rows[40]
+    text = "\n".join(["n,square,remark", *rows]).replace(",", delimiter) + "\n"
+    found = read(io.BytesIO(text.encode()), "a.csv")
+    assert found.table.num_rows == 40
+    assert [note for note in found.notes if "column remark (row 11)" in note and "look like rows" in note] == list(found.notes)
+    assert len(found.notes) == 1
+
+
+def test_a_cell_of_several_lines_with_some_delimiters_is_no_row() -> None:
+    text = 'n,place,remark\n1,"Street 5,\nTown","one, two,\nthree"\n' * 1 + '2,"a,b,c","first\na, b, c, d\nlast"\n'
+    assert read(io.BytesIO(text.encode()), "a.csv").notes == ()
+
+
 def test_cyrillic_eight_bit_text_is_recognised() -> None:
     text = "имя,город\n" + "Иван,Москва\nАнна,Тверь\nПётр,Казань\n" * 5
     assert cells(read(io.BytesIO(text.encode("cp1251")), "a.csv"))["имя"][:3] == ["Иван", "Анна", "Пётр"]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import codecs
 import csv
+import re
 from collections.abc import Iterator
 from functools import partial
 from io import BufferedIOBase, BytesIO, StringIO
@@ -88,8 +89,31 @@ def read(
 def _create_table(
     names: list[str], columns: list[pa.ChunkedArray], label: str, encoding: str, delimiter: str, notes: tuple[str, ...] = ()
 ) -> RawTable:
-    return RawTable(table=pa.table(dict(zip(names, columns, strict=True))), label=label, format="csv", as_text=True,
-                    encoding=encoding, delimiter=delimiter, notes=notes)  # fmt: skip
+    table = pa.table(dict(zip(names, columns, strict=True)))
+    notes = (*notes, *_note_rows_inside_cells(table, delimiter))
+    return RawTable(table=table, label=label, format="csv", as_text=True, encoding=encoding, delimiter=delimiter, notes=notes)
+
+
+def _note_rows_inside_cells(table: pa.Table, delimiter: str) -> tuple[str, ...]:
+    """The first cell with a whole line inside that has as many delimiters as a row: a quote by mistake swallows rows."""
+    n_delimiters = table.num_columns - 1
+    if n_delimiters < 2:  # any text may have one
+        return ()
+    for name in table.column_names:
+        cells = table.column(name)
+        if cells.type != pa.string() or not any(_has_line_feed(chunk) for chunk in cells.chunks):
+            continue
+        may_be = pc.and_(pc.match_substring(cells, "\n"), pc.greater_equal(pc.count_substring(cells, delimiter), n_delimiters))
+        for row in pc.indices_nonzero(may_be).to_pylist():
+            if any(line.count(delimiter) == n_delimiters for line in cells[row].as_py().split("\n")[1:]):
+                where = f"a cell of column {name} (row {row + 1:,})"
+                return (f"{where} holds lines that look like rows of the table, and counts as one value of one record: was its "
+                        "quote opened by mistake?",)  # fmt: skip
+    return ()
+
+
+def _has_line_feed(texts: pa.Array) -> bool:
+    return re.search(b"\n", texts.buffers()[2] or b"") is not None
 
 
 def _read_plain_table(file: BufferedIOBase, label: str, delimiter: str | None, may_be_numbers: NumberRule) -> RawTable | None:
@@ -230,12 +254,13 @@ def _refuse_ragged(block: list[tuple[int, list[str]]], width: int, label: str, d
     for number, row in block:
         if len(row) != width:
             kind = "long" if len(row) > width else "short"
+            reason = 'quote cells that hold the delimiter ("a, b")' if len(row) > width else "look whether the row was cut off"
             raise InputError(
                 "ragged-row",
                 f"{label}: row {number}",
                 f"The row is too {kind}: {len(row)} cells where the header has {width} (delimiter {delimiter!r}).",
                 f"{width} cells",
-                'quote cells that hold the delimiter ("a, b"); if the delimiter is wrong, declare `source.delimiter`',
+                f"{reason}; if the delimiter is wrong, declare `source.delimiter`",
             )
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import codecs
+import re
 
 from charset_normalizer import from_bytes
+from charset_normalizer.utils import is_multi_byte_encoding
 
 from tasks.microdata.errors import InputError
 
@@ -13,6 +15,9 @@ _MARKS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF32_LE, "utf-32"), (code
 _USUAL = "cp1252"
 _CLEARLY = 0.05  # of the share of implausible letters; below it names of several languages decide by luck
 _SAMPLE_BYTES = 1 << 18
+_PAIR = re.compile(
+    rb"[\x80-\xff]{2}"
+)  # without any, letters beyond ASCII are single ones in words of ASCII: not of two bytes each
 
 
 def decode(content: bytes, label: str, declared: str | None = None) -> tuple[str, str, tuple[str, ...]]:
@@ -44,11 +49,14 @@ def _is_damaged_utf8(content: bytes) -> bool:
 def _guess(content: bytes) -> str | None:
     beyond_ascii = next(position for position, byte in enumerate(content) if byte > 127)
     start = max(0, beyond_ascii - _SAMPLE_BYTES // 2)
-    matches = list(from_bytes(content[start : start + _SAMPLE_BYTES]))
+    sample = content[start : start + _SAMPLE_BYTES]
+    has_pairs = _PAIR.search(sample) is not None
+    matches = [match for match in from_bytes(sample) if has_pairs or not is_multi_byte_encoding(match.encoding)]
     if not matches:
-        return None
-    not_clearly_worse = [match.encoding for match in matches if match.chaos <= matches[0].chaos + _CLEARLY]
-    return _USUAL if _USUAL in not_clearly_worse else str(matches[0].encoding)
+        return None if has_pairs else _USUAL
+    not_clearly_worse = [match for match in matches if match.chaos <= matches[0].chaos + _CLEARLY]
+    is_usual = any(_USUAL in match.could_be_from_charset for match in not_clearly_worse)  # that read the same letters
+    return _USUAL if is_usual else str(matches[0].encoding)
 
 
 def _decode_content(content: bytes, encoding: str, label: str) -> str:
