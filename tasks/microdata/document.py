@@ -34,6 +34,7 @@ LONGEST_NUMBER = 100
 _OF_CATEGORIES = ("map", "matrix")  # mappings whose keys are categories of a table
 _OF_ATTRIBUTES = (("attributes",), ("limits",), ("bases",), ("recode",))  # whose keys are attributes, of whatever name
 EXAMPLE = "params/releases/anes96.yaml"
+_OF_TABLES = {".csv", ".tsv", ".parquet", ".pq", ".sav", ".dta", ".sas7bdat", ".xpt", ".gz", ".zip"}
 _YAML_1_1 = re.compile(
     r"^(?:yes|no|on|off|[-+]?0[0-9]+|[-+]?[0-9][0-9_]*_[0-9_]*|[-+]?[0-9]+(?::[0-5]?[0-9])+)$", re.IGNORECASE
 )
@@ -376,4 +377,6 @@ def _lower(message: str) -> str:
 
 
 def _create_refusal(path: Path, line: int, what: str, remedy: str, value: object = None) -> InputError:
+    if path.suffix.lower() in _OF_TABLES:
+        remedy = f"if it is a table, let a release file name it: `sdcert init {path.name}` drafts one"
     return InputError("release-file", f"{path}, line {line}", what, "one plain YAML 1.2 mapping", remedy, value)

@@ -135,6 +135,17 @@ def test_files_that_are_no_text_or_too_large(tmp_path, content):
         read_document(tmp_path / "f.yaml")
 
 
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [("t.csv", b"a,b\n1,2\n"), ("t.CSV", b"a: [\n"), ("t.parquet", b"PAR1\xff\xfe"), ("t.csv", b"1,2\n" * 300_000)],
+)
+def test_whoever_gives_the_table_itself_is_told_how_to_begin(tmp_path, name, content):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(InputError) as refused:
+        read_document(tmp_path / name)
+    assert f"`sdcert init {name}`" in refused.value.remedy
+
+
 def test_the_public_side_holds_no_value(tmp_path):
     with pytest.raises(InputError) as caught:
         read(tmp_path, "name: a\nsteps:\n  - {method: group, k: -77123}")
