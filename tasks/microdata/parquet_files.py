@@ -17,7 +17,7 @@ _LENGTH_BYTES = 4  # that Parquet keeps of each text beside it, unless it keeps 
 
 
 class NestedColumn(TypeError):
-    """A column of lists or structures; its name."""
+    """A column of lists or structures. The message is its name."""
 
 
 class TooExpansive(OSError):

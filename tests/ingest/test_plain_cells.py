@@ -93,10 +93,10 @@ def test_the_last_row_of_a_piece_ends_outside_of_quotes(rows: str) -> None:
 
 @settings(max_examples=300, deadline=None)
 @given(st.text('a",\r\n', max_size=30), st.text("a\n", max_size=5))
-def test_letters_and_ends_are_found_part_by_part(rows: str, stale: str) -> None:
+def test_letters_and_the_end_are_where_they_are(rows: str, stale: str) -> None:
     """Python's own search is the twin. stale: what an earlier piece left behind the rows."""
     buffer, filled = bytearray(f"\n{rows}{stale}".encode()), 1 + len(rows)
-    with patch.object(plain_cells, "_CACHED_BYTES", 4):
+    with patch.object(plain_cells, "_TAIL_BYTES", 4):
         for letter in b'",\r\n':
             places = [at for at in range(filled) if buffer[at] == letter]
             found = plain_cells._find_letters(buffer, filled, bytes([letter])).tolist()

@@ -23,7 +23,7 @@ _UNCOMPILED = 4  # pieces: of fewer the machine code would not make up for the t
 Places = npt.NDArray[np.intp]
 _QUOTE, _LINE_FEED, _CARRIAGE_RETURN = b'"\n\r'
 _BLOCK_BYTES = 8 << 20  # of a piece: more than a row of ordinary cells
-_CACHED_BYTES = 1 << 16  # at once, so that what is made of them takes no new memory
+_TAIL_BYTES = 1 << 16  # in which the last row of nearly every file ends
 
 
 def parse_plain_cells(
@@ -114,8 +114,8 @@ def _read_whole_rows(file: BufferedIOBase) -> Iterator[tuple[bytearray, int, Pla
 
 
 def _find_end(buffer: bytearray, filled: int) -> int:
-    """The end of the last row of a file, without the ends of lines behind it."""
-    begin = max(filled - _CACHED_BYTES, 0)
+    """Where the last row of a file ends, not counting line ends behind it."""
+    begin = max(filled - _TAIL_BYTES, 0)
     tail = buffer[begin:filled].rstrip(b"\r\n")
     return begin + len(tail) if tail else len(buffer[:begin].rstrip(b"\r\n"))
 
@@ -133,9 +133,7 @@ def _find_last_row(buffer: bytearray, quotes: Places) -> int:
 def _find_letters(buffer: bytearray, end: int, letter: bytes) -> Places:
     if buffer.find(letter, 1, end) < 0:
         return np.empty(0, dtype=np.intp)
-    letters = np.frombuffer(buffer, dtype=np.uint8)[:end]
-    parts = ((begin, letters[begin : begin + _CACHED_BYTES]) for begin in range(0, end, _CACHED_BYTES))
-    return np.concatenate([begin + np.flatnonzero(part == letter[0]) for begin, part in parts])
+    return np.flatnonzero(np.frombuffer(buffer, dtype=np.uint8)[:end] == letter[0])
 
 
 def _parse_rows(buffer: bytearray, end: int, quotes: Places, names: list[str], delimiter: str) -> pa.Table | None:
