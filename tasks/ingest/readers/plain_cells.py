@@ -19,7 +19,7 @@ from tasks.microdata.chunks import join_chunks
 
 _PARSERS: tuple[Parser, ...] = (parse_plain_integers, parse_exact_doubles)
 _COMPILED: dict[Parser, Parser] = {parse_plain_integers: parse_plainest_integers, parse_exact_doubles: parse_plainest_doubles}
-_UNCOMPILED = 4  # pieces: of fewer the machine code would not make up for the time to load it
+_UNCOMPILED = 16  # pieces: of fewer the machine code would not make up for the time to load it, where nothing else needs it
 Places = npt.NDArray[np.intp]
 _QUOTE, _LINE_FEED, _CARRIAGE_RETURN = b'"\n\r'
 _BLOCK_BYTES = 8 << 20  # of a piece: more than a row of ordinary cells
