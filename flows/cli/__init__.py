@@ -28,7 +28,7 @@ from tasks.microdata.errors import InputError, StorageUnreachable
 
 OBJECTS_PER_COLLECTION = 10_000  # Python's own 700 cost a seventh of the time of a command, most of which is imports
 CERTIFIED, NOT_CERTIFIED, WRONG_INPUT, BROKEN, INTERRUPTED = 0, 1, 2, 3, 130
-_ENDED_BY_TYPER = (["--install-completion"], ["--show-completion"])  # as whoever calls `sys.exit` ends a process
+_ENDED_BY_TYPER = (["--install-completion"], ["--show-completion"])  # when all went well, by `sys.exit(0)`
 
 for _module in pkgutil.iter_modules(__path__):  # each adds its command to `app`
     if not _module.name.startswith("_"):

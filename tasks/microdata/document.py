@@ -34,7 +34,7 @@ LONGEST_NUMBER = 100
 _OF_CATEGORIES = ("map", "matrix")  # mappings whose keys are categories of a table
 _OF_ATTRIBUTES = (("attributes",), ("limits",), ("bases",), ("recode",))  # whose keys are attributes, of whatever name
 EXAMPLE = "params/releases/anes96.yaml"
-_OF_TABLES = {".csv", ".tsv", ".parquet", ".pq", ".sav", ".dta", ".sas7bdat", ".xpt", ".gz", ".zip"}
+_OF_TABLES = {".csv", ".tsv", ".parquet", ".pq", ".sav", ".dta", ".sas7bdat", ".xpt", ".gz", ".zip"}  # suffixes
 _YAML_1_1 = re.compile(
     r"^(?:yes|no|on|off|[-+]?0[0-9]+|[-+]?[0-9][0-9_]*_[0-9_]*|[-+]?[0-9]+(?::[0-5]?[0-9])+)$", re.IGNORECASE
 )

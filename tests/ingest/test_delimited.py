@@ -90,20 +90,20 @@ def test_few_letters_beyond_ascii_are_taken_for_western_ones(place: str) -> None
 
 
 @pytest.mark.parametrize("delimiter", [",", ";"])
-@pytest.mark.parametrize("ending", ["\n", '"\n'])  # the second leaves the fast parser
-def test_rows_that_a_quote_swallows_are_told(delimiter: str, ending: str) -> None:
+@pytest.mark.parametrize("other", ["said", 'x"y'])  # the second is left to the strict parser
+def test_rows_that_a_quote_swallows_are_told(delimiter: str, other: str) -> None:
     rows = [f"{i},{i * i},said" for i in range(50)]
-    rows[10], rows[20] = '10,100,"he said', '20,400,so"'
-    rows[40] = '40,1600,"x""y' + ending.rstrip("\n") if ending != "\n" else rows[40]
+    rows[10], rows[20], rows[40] = '10,100,"he said', '20,400,so"', f"40,1600,{other}"
     text = "\n".join(["n,square,remark", *rows]).replace(",", delimiter) + "\n"
     found = read(io.BytesIO(text.encode()), "a.csv")
     assert found.table.num_rows == 40
-    assert [note for note in found.notes if "column remark (row 11)" in note and "look like rows" in note] == list(found.notes)
-    assert len(found.notes) == 1
+    (note,) = found.notes
+    assert "column remark (row 11)" in note
+    assert "look like rows" in note
 
 
 def test_a_cell_of_several_lines_with_some_delimiters_is_no_row() -> None:
-    text = 'n,place,remark\n1,"Street 5,\nTown","one, two,\nthree"\n' * 1 + '2,"a,b,c","first\na, b, c, d\nlast"\n'
+    text = 'n,place,remark\n1,"Street 5,\nTown","one, two,\nthree"\n2,"a,b,c","first\na, b, c, d\nlast"\n'
     assert read(io.BytesIO(text.encode()), "a.csv").notes == ()
 
 
