@@ -15,6 +15,7 @@ from typing import Literal, assert_never
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tasks.ingest.columns.cell_patterns import all_match
 from tasks.microdata.table import DATE, MOMENT, TIME, is_in_calendar
 
 CalendarKind = Literal["date", "moment", "moment_with_offset", "time"]
@@ -41,14 +42,13 @@ _READERS: dict[CalendarKind, Callable[[str], object]] = {
 }
 UTC_NOTE = "moments were converted to UTC from the offsets in the cells; they are published without an offset"
 _DAY_OF_STRPTIME = int(pa.scalar(datetime(1900, 1, 1), MOMENT).cast(pa.int64()).as_py())  # the date of a time without one
-_LOOKED_AT = 1000  # cells first
 _DATE_DIRECTIVES, _TIME_DIRECTIVES = frozenset("dmYjbB"), frozenset("HIMSfp")
 
 
 def find_calendar_kind(cells: pa.Array) -> CalendarKind | None:
     """The kind that all present cells are written as (at least one is present); None where they are not of one kind."""
     is_there = cells.null_count < len(cells)
-    return next((kind for kind, pattern in PATTERNS.items() if is_there and _all(cells, pattern)), None)
+    return next((kind for kind, pattern in PATTERNS.items() if is_there and all_match(cells, pattern)), None)
 
 
 def parse_iso_cells(cells: pa.Array, kind: CalendarKind) -> pa.Array | None:
@@ -134,9 +134,3 @@ def _rows(cells: pa.Array, is_right: Callable[[str], bool]) -> list[int]:
     hit = pc.is_in(cells, value_set=pa.array(wrong, type=pa.string()))
     rows: list[int] = pc.indices_nonzero(hit).to_pylist()
     return rows
-
-
-def _all(cells: pa.Array, pattern: str) -> bool:
-    """Do all present cells match? The first ones are looked at before the others: of most columns they say no at once."""
-    parts = (cells[:_LOOKED_AT], cells[_LOOKED_AT:])
-    return all(pc.all(pc.match_substring_regex(part, pattern), min_count=0).as_py() for part in parts)

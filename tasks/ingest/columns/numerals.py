@@ -16,7 +16,7 @@ MISSING_WORDS = frozenset(
     | set(".-?*")
     | {"--"}
 )
-_REASONS = (
+_REASONS = tuple((re.compile(pattern, re.DOTALL), reason, remedy) for pattern, reason, remedy in (
     (r"-?0[0-9]+(\.[0-9]*)?", "it has leading zeros, as a code has", "declare `scale: code`, or take the zeros away"),
     (r"\s+\S.*|.*\S\s+", "it has blanks around it", "take the blanks away"),
     (r"\+.*", "it has a plus sign", "take the plus sign away"),
@@ -25,7 +25,7 @@ _REASONS = (
     (r".*[%€$£].*", "it has a unit", "move the unit out of the cells"),
     (LIKE_CALENDAR, "it looks like a date or time whose format nobody declared", DECLARE_FORMAT),
     (NUMBER, "it has a decimal point and `decimal: ','` is declared", "write commas alone, or leave `decimal` out"),
-)  # fmt: skip
+))  # fmt: skip
 
 
 def is_missing_word(cell: str) -> bool:
@@ -43,5 +43,5 @@ def why_not_a_number(cell: str) -> tuple[str, str]:
         return "it is an infinity", "an infinite value cannot be masked or measured: make it missing at the source"
     if is_missing_word(cell):
         return "it is a word for a missing value", "declare it: `missing: [...]` on the attribute"
-    found = next(((reason, remedy) for pattern, reason, remedy in _REASONS if re.fullmatch(pattern, cell, re.DOTALL)), None)
+    found = next(((reason, remedy) for pattern, reason, remedy in _REASONS if pattern.fullmatch(cell)), None)
     return found or ("it is text", "correct the cell, declare it `missing`, or declare another scale")

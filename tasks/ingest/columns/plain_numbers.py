@@ -15,9 +15,10 @@ import pyarrow.compute as pc
 
 Offsets = npt.NDArray[np.int32]
 Letters = npt.NDArray[np.uint8]
+Doubles = npt.NDArray[np.float64]
 Parser = Callable[[pa.Array], pa.Array | None]  # of cells of text
 EXACT_DOUBLE = 2**53  # from here on a whole number and its neighbour may be one double
-_FIRST, _PART = 1 << 6, 1 << 17  # cells
+_PART = 1 << 17  # cells
 _DIGITS = range(1, 19)  # of whole numbers within 64 bits there are up to 19
 _PLUS, _MINUS, _ZERO, _NINE = b"+-09"
 
@@ -25,10 +26,8 @@ _PLUS, _MINUS, _ZERO, _NINE = b"+-09"
 def parse_by_parts(column: pa.ChunkedArray, parse: Parser) -> pa.ChunkedArray | None:
     """The cells as numbers, in parts that stay in the processor's cache; None where a part cannot be parsed.
 
-    The first cells are tried alone: for each cell that is no number Arrow makes an error of a microsecond.
+    For each cell that is no number Arrow makes an error of a microsecond: whoever asks should have looked at the first ones.
     """
-    if column.num_chunks and parse(column.chunk(0)[:_FIRST]) is None:
-        return None
     parts = []
     for cells in column.chunks:
         for begin in range(0, len(cells), _PART):
@@ -60,34 +59,59 @@ def parse_plain_doubles(cells: pa.Array) -> pa.Array | None:
 
     Arrow also takes a plus sign, leading zeros, and words for infinities and for what is no number.
     """
-    try:
-        numbers = cells.cast(pa.float64())
-    except pa.ArrowInvalid:
-        return None
-    is_finite = np.isfinite(_fill_null(numbers)).all()
-    return numbers if is_finite and not _has_odd_beginning(_drop_hidden_texts(cells)) else None
+    found = _parse_doubles(cells)
+    return None if found is None else found[0]
 
 
 def parse_exact_doubles(cells: pa.Array) -> pa.Array | None:
     """`parse_plain_doubles`, None too where a number may have lost digits: it is no zero and too small, or too large."""
-    numbers = parse_plain_doubles(cells)
-    if numbers is None or has_vanished(cells, numbers):
+    found = _parse_doubles(cells)
+    if found is None:
+        return None
+    numbers, filled = found
+    is_exact = max(-filled.min(initial=0.0), filled.max(initial=0.0)) < EXACT_DOUBLE and not _has_vanished(cells, filled)
+    return numbers if is_exact else None
+
+
+def _parse_doubles(cells: pa.Array) -> tuple[pa.Array, Doubles] | None:
+    """`parse_plain_doubles`, and the numbers without gaps (`_fill_null`)."""
+    try:
+        numbers = cells.cast(pa.float64())
+    except pa.ArrowInvalid:
         return None
     filled = _fill_null(numbers)
-    return numbers if max(-filled.min(initial=0.0), filled.max(initial=0.0)) < EXACT_DOUBLE else None
+    is_plain = np.isfinite(filled).all() and not _has_odd_beginning(_drop_hidden_texts(cells))
+    return (numbers, filled) if is_plain else None
 
 
 def has_vanished(cells: pa.Array | pa.ChunkedArray, numbers: pa.Array) -> bool:
     """Is a number 0.0 whose cell says otherwise? numbers: the cells as doubles."""
-    is_zero = _fill_null(numbers) == 0.0
-    zeros = cells.filter(pa.array(is_zero)) if is_zero.any() else cells[:0]
+    return _has_vanished(cells, _fill_null(numbers))
+
+
+def _has_vanished(cells: pa.Array | pa.ChunkedArray, filled: Doubles) -> bool:
+    is_zero = filled == 0.0
+    if not is_zero.any():
+        return False
+    zeros = cells.filter(pa.array(is_zero))
     return bool(pc.any(pc.match_substring_regex(zeros, r"^[^eE]*[1-9]")).as_py())
 
 
 def _fill_null(numbers: pa.Array) -> npt.NDArray[Any]:
     """The numbers, 1 where there is none: of one digit, and no zero."""
-    filled: npt.NDArray[Any] = (pc.fill_null(numbers, 1) if numbers.null_count else numbers).to_numpy()
+    if not numbers.null_count:
+        return np.asarray(numbers)
+    bare = pa.Array.from_buffers(numbers.type, len(numbers), [None, numbers.buffers()[1]], 0, numbers.offset)
+    filled: npt.NDArray[Any] = bare.to_numpy().copy()
+    filled[_find_nulls(numbers)] = 1
     return filled
+
+
+def _find_nulls(cells: pa.Array) -> npt.NDArray[np.intp]:
+    """Where the nulls are of cells that have some; in memory that the C library keeps, where Arrow asks for new."""
+    begin, skipped = divmod(cells.offset, 8)
+    validity = np.frombuffer(cells.buffers()[0], dtype=np.uint8)[begin:]
+    return np.flatnonzero(np.unpackbits(validity, count=skipped + len(cells), bitorder="little")[skipped:] == 0)
 
 
 def _count_further_digits(magnitude: npt.NDArray[np.uint64]) -> int:
@@ -109,17 +133,21 @@ def _has_odd_beginning(cells: pa.Array) -> bool:
     first = letters.take(begins, mode="clip")
     if first.min(initial=_NINE) > _ZERO:  # digits, which no zero or sign comes before
         return False
-    odd = np.flatnonzero(first <= _ZERO)
-    begins, lengths, first = begins[odd], offsets[odd + 1] - offsets[odd], first[odd]
-    signed = first == _MINUS
-    zero, following = (letters.take(begins + signed + k, mode="clip") for k in range(2))
-    digits_after_zero = (zero == _ZERO) & (lengths > 1 + signed) & (following >= _ZERO) & (following <= _NINE)
-    return bool(((first == _PLUS) | digits_after_zero).any())
+    if (first == _PLUS).any():
+        return True
+    begins += first == _MINUS
+    (zeros,) = np.nonzero(letters.take(begins, mode="clip") == _ZERO)
+    following = begins[zeros] + 1
+    digit = letters.take(following, mode="clip")
+    return bool(((following < offsets[zeros + 1] - offsets[0]) & (digit >= _ZERO) & (digit <= _NINE)).any())
 
 
 def has_hidden_texts(cells: pa.Array) -> bool:
     """Do null cells still hold a text in memory?"""
-    return cells.null_count > 0 and len(get_letters(cells)) > (pc.sum(pc.binary_length(cells)).as_py() or 0)
+    if not cells.null_count:
+        return False
+    offsets, nulls = get_offsets(cells), _find_nulls(cells)
+    return bool((offsets[nulls] < offsets[nulls + 1]).any())
 
 
 def get_offsets(cells: pa.Array) -> Offsets:

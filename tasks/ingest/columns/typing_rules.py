@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 
 from tasks.ingest.codebooks.codebook import Attributes, AttributeSpec
 from tasks.ingest.columns.calendar_rules import as_declared, as_found, type_without_values
+from tasks.ingest.columns.cell_patterns import all_match, begin_with
 from tasks.ingest.columns.iso_cells import find_calendar_kind
 from tasks.ingest.columns.numerals import COMMA_NUMBER, INTEGER, NUMBER, is_infinity_word, is_missing_word, why_not_a_number
 from tasks.ingest.columns.plain_numbers import (
@@ -79,15 +80,15 @@ def _numbers_or_text(
 ) -> tuple[pa.Array, tuple[str, ...]]:
     column = _convert_decimal_commas(column, spec, label) if spec.decimal == "," else column
     where = f"{label}: column {spec.name}"
-    if _begins_with(column, INTEGER):
+    if begin_with(column, INTEGER):
         integers = parse_by_parts(column, parse_plain_integers)
         if integers is not None:
             return join_chunks(integers), notes
-        if _all(column, INTEGER):  # all are plain: they do not fit
+        if all_match(column, INTEGER):  # all are plain: they do not fit
             return _too_precise(column, spec, where, notes, "whole numbers beyond 64 bits")
-    if _begins_with(column, NUMBER):
+    if begin_with(column, NUMBER):
         doubles = parse_by_parts(column, parse_plain_doubles)
-        if doubles is not None or _all(column, NUMBER):
+        if doubles is not None or all_match(column, NUMBER):
             return _doubles(column, doubles, spec, where, notes)
     cells = join_chunks(column)
     if spec.scale not in {None, Scale.ORDINAL}:
@@ -117,17 +118,6 @@ def _blank_missing_codes(cells: pa.ChunkedArray, codes: tuple[str, ...]) -> tupl
     if not count:
         return cells, ()
     return pc.if_else(hit, pa.scalar(None, pa.string()), cells), (f"{count:,} cells hold a declared missing code",)
-
-
-def _all(cells: pa.ChunkedArray, pattern: str) -> bool:
-    """Do all present cells match?"""
-    found: bool = pc.all(pc.match_substring_regex(cells, pattern), min_count=0).as_py()
-    return found
-
-
-def _begins_with(cells: pa.ChunkedArray, pattern: str) -> bool:
-    """Do the first cells match? Of most columns they say no at once."""
-    return _all(cells[:_EXPLAINED], pattern)
 
 
 def _doubles(
