@@ -124,10 +124,10 @@ def read(source: SourceSpec, attributes: Attributes | None = None) -> RawTable:
         from tasks.ingest.readers import sql
 
         return sql.read(source.sql, source.url_env, source.label)
-    if _is_folder(Path(str(source.table))):
-        return folder.read(_open_files(source), source.label)
-    (_, path), *_ = list_source_files(source)
-    with _open_file(path, source.label) as file:
+    path, label = Path(str(source.table)), source.label
+    if _is_folder(path):
+        return folder.read(_open_files(source), label)
+    with _open_file(_existing(path, label), label) as file:
         return _read_file(file, path, source, attributes)
 
 

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 LARGEST_TEXTS = 2**31 - 1  # bytes of the texts of one array, whose places have 32 bits
+_FEW_BYTES = 1 << 26  # a column of these may have as many
 
 
 class TextsTooLong(pa.ArrowInvalid):  # type: ignore[misc]  # pyarrow has no types
@@ -42,9 +43,12 @@ def write_out_dictionary(column: pa.ChunkedArray) -> pa.Array:
 
 
 def bound_text_bytes(column: pa.ChunkedArray) -> int:
-    """An upper bound of `count_text_bytes`, at no cost: as if every text were the longest."""
+    """An upper bound of `count_text_bytes`, at no cost: as if every text were the longest, or of few texts as long as all."""
     if not pa.types.is_dictionary(column.type):
         return 0
+    rough = len(column) * max((chunk.dictionary.nbytes for chunk in column.chunks), default=0)
+    if rough < _FEW_BYTES:
+        return rough
     return len(column) * max((_find_longest(chunk.dictionary) for chunk in column.chunks), default=0)
 
 

@@ -83,8 +83,11 @@ def is_nested(kind: pa.DataType) -> bool:
 
 
 def _write_out(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray | pa.Array:
+    if column.type == field.type:
+        return column
     try:
-        return column if column.type == field.type else write_out_dictionary(column).cast(field.type)
+        written = write_out_dictionary(column)
+        return written if written.type == field.type else written.cast(field.type)
     except TextsTooLong:
         raise TextsTooLong(field.name) from None
 

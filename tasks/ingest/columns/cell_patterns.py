@@ -7,7 +7,7 @@ import re
 import pyarrow as pa
 import pyarrow.compute as pc
 
-_FIRST = 16  # cells
+_FIRST = 8  # cells
 
 
 def all_match(cells: pa.Array | pa.ChunkedArray, pattern: str) -> bool:

@@ -183,8 +183,7 @@ def _not_numeric(cells: pa.Array | pa.ChunkedArray, number: pa.Array | pa.Chunke
 
 def _refuse_almost_dates(cells: pa.Array, texts: list[str], name: str, label: str) -> None:
     words = [text for text in texts if is_missing_word(text)]
-    rest = pa.array(set(texts).difference(words), type=pa.string())
-    if words and find_calendar_kind(rest) is not None:
+    if words and find_calendar_kind(pa.array(set(texts).difference(words), type=pa.string())) is not None:
         _refuse_almost(cells, words, "dates or times", name, label)
 
 
