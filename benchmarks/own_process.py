@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-SHORT_SECONDS = 20.0
-REPEATS = 3
+SHORT_SECONDS, REPEATS = 20.0, 3
+MOMENT_SECONDS = 0.1
 LEAST_SECONDS_TOLD_APART = 0.1
 SAMPLING_SECONDS = 0.02
 _CLEAR_REFS = Path("/proc/self/clear_refs")
@@ -66,16 +66,18 @@ def _do_nothing() -> None:
     pass
 
 
-def measure_alone(work: Callable[..., Any], first: Callable[[], object], *inputs: Any, seconds: float) -> tuple[Cost, Any]:
+def measure_alone(
+    work: Callable[..., Any], first: Callable[[], object], *inputs: Any, seconds: float, repeats: int = REPEATS
+) -> tuple[Cost, Any]:
     """The cost of some work in a process of its own, and what it returned. first: what warms up.
 
-    Work of less than SHORT_SECONDS is measured REPEATS times, and the least is returned. Work that has not ended after so many
-    seconds on the clock is ended: both are None then.
+    Work of less than SHORT_SECONDS is measured REPEATS times, of less than MOMENT_SECONDS `repeats` times, and the least is
+    returned. Work that has not ended after so many seconds on the clock is ended: both are None then.
     """
     cost, made = _measure_once(work, first, inputs, seconds)
-    for _ in range(REPEATS - 1):
-        if cost.seconds is None or cost.seconds > SHORT_SECONDS:
-            break
+    if cost.seconds is None or cost.seconds > SHORT_SECONDS:
+        return cost, made
+    for _ in range((repeats if cost.seconds < MOMENT_SECONDS else REPEATS) - 1):
         again, _ = _measure_once(work, first, inputs, seconds)
         if again.seconds is not None and again.seconds < cost.seconds:
             cost = again

@@ -7,12 +7,13 @@ own, after first calls on smaller tables that load the machine code: CPU seconds
 it memory, and the memory at the peak beyond what the process held before (the table, and what the stages before made of it).
 The exponent is that of the time since the number of rows before, with and without what the system takes. A stage that would
 take more than `--seconds` by its exponent (the first time by 1.5) is left out, and said so; so is one that has not ended after
-three times as long. What takes less than 20 s is measured three times, and the least counts. The report needs a private
-folder, and is not measured.
+three times as long. What takes less than 20 s is measured three times (reading, and the peers, ten times where they
+take less than 0.1 s), and the least counts. The report needs a private folder, and is not measured.
 
 Below are the peers that do the same work on the same columns, measured alike: pandas, polars and Arrow that read the files and
 take the size of the smallest class, the k-d trees of scipy and scikit-learn and faiss that find the nearest row of the targets
-(the trees take no missing values: with gaps, scikit-learn compares all pairs).
+(the trees take no missing values: with gaps, scikit-learn compares all pairs). polars reads CSV twice: with types by all rows,
+as ours, and as it does unless asked otherwise, with types by the first 100, which is less work, and not compared.
 polars and faiss are none of our dependencies (`pip install polars faiss-cpu`): without them their lines are missing.
 
 A virtual machine may give freed memory back to its host at once, and wait for it at the next array; then large tables wait, and
@@ -38,8 +39,8 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 import typer
-from own_process import Cost, measure_alone, use_large_pages
-from scale_peers import WARM_UP, describe_missing, measure_peers
+from own_process import REPEATS, Cost, measure_alone, use_large_pages
+from scale_peers import REPEATS_BESIDE_PEERS, WARM_UP, describe_missing, measure_peers
 from score import CATEGORIES, NUMBERS, make_table
 
 from tasks.attack.methods import Attack, attack, sample_for_part
@@ -186,13 +187,21 @@ class Growth:
     costs: dict[StageName, dict[int, Cost]] = field(default_factory=dict)
     peers: defaultdict[str, dict[str, tuple[int, float]]] = field(default_factory=lambda: defaultdict(dict))
 
-    def measure(self, name: StageName, n: int, work: Callable[..., Any], first: Callable[[], object], *inputs: Any) -> Any:
+    def measure(
+        self,
+        name: StageName,
+        n: int,
+        work: Callable[..., Any],
+        first: Callable[[], object],
+        *inputs: Any,
+        repeats: int = REPEATS,
+    ) -> Any:
         """Measure a stage unless it would take too long; returns what it made, or None."""
         known = self.costs.setdefault(name, {})
         if self.predict_seconds(known, n) > self.most_seconds:
             known[n] = Cost(None)
             return None
-        known[n], made = measure_alone(work, first, *inputs, seconds=3 * self.most_seconds)
+        known[n], made = measure_alone(work, first, *inputs, seconds=3 * self.most_seconds, repeats=repeats)
         print(*name, f"{n:,}", known[n], file=sys.stderr, flush=True)
         return made
 
@@ -235,7 +244,7 @@ def measure_release(
     """Measure all stages on one table; returns the lines of the peers, if they are asked for."""
     files, small = write_files(n, kind, folder), write_files(WARM_UP, kind, folder)
     for file, little, name in zip(files, small, ("ingest CSV", "ingest Parquet"), strict=True):
-        growth.measure((kind, "", name), n, ingest, partial(warm_up_reading, little), file)
+        growth.measure((kind, "", name), n, ingest, partial(warm_up_reading, little), file, repeats=REPEATS_BESIDE_PEERS)
     source = make_source(n, kind)
     schema = growth.measure((kind, "", "classify"), n, find_schema, partial(_classify_small, kind), source)
     for name in masks:
