@@ -67,7 +67,7 @@ def _as_declared(values: pa.Array, spec: AttributeSpec, label: str) -> tuple[pa.
 
 def _logical(values: pa.Array, where: str) -> tuple[pa.Array, tuple[str, ...]]:
     kind = values.type
-    if pa.types.is_boolean(kind):
+    if kind in (pa.bool_(), pa.int64()):
         return values, ()
     if pa.types.is_integer(kind):
         return _integers(values, where), ()
@@ -101,7 +101,7 @@ def _calendar(values: pa.Array, where: str) -> tuple[pa.Array, tuple[str, ...]]:
 
 def _cast_to_string(texts: pa.Array) -> pa.Array:
     try:
-        return texts.cast(pa.string())
+        return texts if texts.type == pa.string() else texts.cast(pa.string())
     except pa.ArrowInvalid:
         raise TextsTooLong from None
 
@@ -115,7 +115,7 @@ def _integers(values: pa.Array, where: str) -> pa.Array:
 
 
 def _doubles(values: pa.Array, where: str) -> tuple[pa.Array, tuple[str, ...]]:
-    doubles = values.cast(pa.float64())
+    doubles = values if values.type == pa.float64() else values.cast(pa.float64())
     if math.isfinite(pc.sum(doubles, min_count=0).as_py()):  # no infinity, and no NaN
         return doubles, ()
     infinite = pc.sum(pc.is_inf(doubles)).as_py() or 0
