@@ -35,7 +35,8 @@ def columns(file: BufferedIOBase, label: str) -> pa.Table:
         raise texts_too_long(label, str(error)) from None
     except NestedColumn as error:
         raise InputError("unsupported-type", f"{label}: column {error}", "Columns of lists and structures are not read.",
-                         "numbers, text, true/false, dates, times", "flatten them at the source") from None  # fmt: skip
+                         "numbers, text, true/false, dates, times",
+                         "write one column for each part, or leave it out") from None  # fmt: skip
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         if isinstance(error, OSError) and error.errno is not None:  # of the system; Arrow's own have no number
             raise InputError("unreadable-source", f"source: {label}", f"The source file cannot be read ({error.strerror}).",
