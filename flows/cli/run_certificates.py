@@ -156,8 +156,15 @@ def check_words(option: str, kind: Any, text: str, allowed: str) -> None:
     try:
         TypeAdapter(kind).validate_python(text)
     except ValidationError:
-        what = f"this is too {'long' if len(text) > LONG else 'short'}: it has {len(text):,} characters"
-        raise InputError("words", option, what, allowed, "say it so", text) from None
+        fault, remedy = ("long", "shorten it") if len(text) > LONG else ("short", "say more")
+        raise InputError(
+            "words",
+            option,
+            f"this is too {fault}: it has {len(text):,} character{'' if len(text) == 1 else 's'}",
+            allowed,
+            remedy,
+            text,
+        ) from None
 
 
 def tell(*sentences: str) -> None:

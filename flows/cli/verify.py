@@ -177,7 +177,7 @@ def summarise_verification(found: CertificateVerification, name: str) -> str:
         return (
             f"Do not rely on it: {name} holds the certified table and more, which the certificate does not cover (see above)."
         )
-    return f"Do not rely on it: {name} and this certificate do not stand the check of {' and '.join(found.failures)}."
+    return f"Do not rely on it: {name} and this certificate fail the check of {' and '.join(found.failures)}."
 
 
 def _describe_exceptions(predicate: Predicate) -> str:

@@ -7,7 +7,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 LARGEST_TEXTS = 2**31 - 1  # bytes of the texts of one array, whose places have 32 bits
-_FEW_BYTES = 1 << 26  # a column of these may have as many
 
 
 class TextsTooLong(pa.ArrowInvalid):  # type: ignore[misc]  # pyarrow has no types
@@ -33,7 +32,7 @@ def write_out_dictionary(column: pa.ChunkedArray) -> pa.Array:
     """
     if not pa.types.is_dictionary(column.type):
         return join_chunks(column)
-    if bound_text_bytes(column) > LARGEST_TEXTS < count_text_bytes(column):
+    if _may_be_too_long(column) and bound_text_bytes(column) > LARGEST_TEXTS < count_text_bytes(column):
         raise TextsTooLong
     try:
         return join_chunks(column).dictionary_decode()
@@ -42,13 +41,15 @@ def write_out_dictionary(column: pa.ChunkedArray) -> pa.Array:
         return join_chunks(pa.chunked_array(written, column.type.value_type))
 
 
+def _may_be_too_long(column: pa.ChunkedArray) -> bool:
+    """Could the texts of a dictionary be, if each were as long as all together? Nothing is computed for that."""
+    return len(column) * max((chunk.dictionary.nbytes for chunk in column.chunks), default=0) > LARGEST_TEXTS
+
+
 def bound_text_bytes(column: pa.ChunkedArray) -> int:
-    """An upper bound of `count_text_bytes`, at no cost: as if every text were the longest, or of few texts as long as all."""
+    """An upper bound of `count_text_bytes`, at no cost: as if every text were the longest."""
     if not pa.types.is_dictionary(column.type):
         return 0
-    rough = len(column) * max((chunk.dictionary.nbytes for chunk in column.chunks), default=0)
-    if rough < _FEW_BYTES:
-        return rough
     return len(column) * max((_find_longest(chunk.dictionary) for chunk in column.chunks), default=0)
 
 

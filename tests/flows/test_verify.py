@@ -59,7 +59,7 @@ def test_another_file_does_not(verify, release, tmp_path):
     words = ("--certificate", release / "certificate.json", "--key", release / "sdcert.pem", *WHEN)
     code, out, _ = verify(other, *words)
     assert (code, "DOES NOT MATCH  file" in out) == (1, True)
-    assert "Do not rely on it: other.csv and this certificate do not stand the check of file." in out
+    assert "Do not rely on it: other.csv and this certificate fail the check of file." in out
     assert "limit at most" not in out
 
 

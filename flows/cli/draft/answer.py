@@ -56,7 +56,7 @@ def answer_questions(path: Path, ask: AskPerson | None = None) -> None:
         raise InputError(
             "no-terminal",
             "sdcert check --answer",
-            f"{len(questions)} open questions cannot be asked, because nobody sits at this terminal.",
+            f"Questions are open ({len(questions)}), and nobody sits at this terminal to answer them.",
             "a terminal that reads and writes",
             f"run it in a terminal, or edit {path}: change what a question is about and delete its `decide`",
         )

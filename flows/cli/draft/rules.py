@@ -95,7 +95,8 @@ def draft_release(
     columns = _withhold_rare_gaps(data, columns, k)
     grouped = [column for column in columns if column.groupable]
     if not grouped:
-        raise InputError("nothing-to-mask", "sdcert init TABLE", "No column of the table could be masked.",
+        rows = f"{data.n:,} row{'' if data.n == 1 else 's'}"
+        raise InputError("nothing-to-mask", "sdcert init TABLE", f"No column of the table ({rows}) could be masked.",
                          "a table with at least one column that a person could be known by, and that varies",
                          "see `sdcert methods mask`, and write the release file by hand")  # fmt: skip
     expected = estimate_effects(data, columns, k)

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from tasks.ingest.codebooks.codebook import Attributes, AttributeSpec
 from tasks.ingest.columns.calendar_rules import as_declared, as_found, type_without_values
-from tasks.ingest.columns.cell_patterns import all_match, begin_with
+from tasks.ingest.columns.cell_patterns import all_match, may_all_match
 from tasks.ingest.columns.iso_cells import find_calendar_kind
 from tasks.ingest.columns.numerals import COMMA_NUMBER, INTEGER, NUMBER, is_infinity_word, is_missing_word, why_not_a_number
 from tasks.ingest.columns.plain_numbers import (
@@ -80,13 +80,13 @@ def _numbers_or_text(
 ) -> tuple[pa.Array, tuple[str, ...]]:
     column = _convert_decimal_commas(column, spec, label) if spec.decimal == "," else column
     where = f"{label}: column {spec.name}"
-    if begin_with(column, INTEGER):
+    if may_all_match(column, INTEGER):
         integers = parse_by_parts(column, parse_plain_integers)
         if integers is not None:
             return join_chunks(integers), notes
         if all_match(column, INTEGER):  # all are plain: they do not fit
             return _too_precise(column, spec, where, notes, "whole numbers beyond 64 bits")
-    if begin_with(column, NUMBER):
+    if may_all_match(column, NUMBER):
         doubles = parse_by_parts(column, parse_plain_doubles)
         if doubles is not None or all_match(column, NUMBER):
             return _doubles(column, doubles, spec, where, notes)

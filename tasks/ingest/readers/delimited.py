@@ -40,7 +40,7 @@ _BINARY = (
     (b"SQLite format 3", "an SQLite database"),
 )
 _WIDE = (b"\xff\xfe", b"\xfe\xff", b"\x00\x00\xfe\xff")
-_SAMPLE_CHARACTERS, _SAMPLE_ROWS, _CHUNK_ROWS = 1 << 16, 100, 1 << 16
+_SAMPLE_CHARACTERS, _SAMPLE_ROWS, _CHUNK_ROWS = 1 << 17, 200, 1 << 16
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 _LONGEST_CELL = 1 << 20
 _LINE_FEED, _AT_ONCE = ord("\n"), 1 << 16  # letters, which stay in the processor's cache

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
-from tasks.ingest.columns.cell_patterns import begin_with
+from tasks.ingest.columns.cell_patterns import may_all_match
 from tasks.ingest.columns.compiled_numbers import are_parsers_loaded, parse_plainest_doubles, parse_plainest_integers
 from tasks.ingest.columns.numerals import INTEGER, NUMBER
 from tasks.ingest.columns.plain_numbers import Parser, parse_by_parts, parse_exact_doubles, parse_plain_integers
@@ -79,7 +79,7 @@ def _parse_numbers(
     if cells.null_count == len(cells) and len(asked) > 1:
         asked = ()  # nobody knows of which kind the column is
     for parser in asked:
-        if not begin_with(cells, _PATTERNS[parser]):
+        if not may_all_match(cells, _PATTERNS[parser]):
             continue
         numbers = parse_by_parts(cells, _COMPILED[parser]) if compiled else None
         numbers = parse_by_parts(cells, parser) if numbers is None else numbers
