@@ -28,8 +28,9 @@ def may_all_match(cells: pa.Array | pa.ChunkedArray, pattern: str) -> bool:
 
 
 def _take_some(cells: pa.Array | pa.ChunkedArray) -> Iterator[str]:
-    """Present ones of at least `_LOOKED_AT` cells, or of all if there are fewer, as far from each other as can be."""
+    """Present ones of at least `_LOOKED_AT` cells, or of all if there are fewer, at equal distances in each chunk."""
     chunks = cells.chunks if isinstance(cells, pa.ChunkedArray) else [cells]
     for chunk in chunks:
-        step = max(len(chunk) * len(chunks) // _LOOKED_AT, 1)
-        yield from (cell for cell in chunk[::step].to_pylist() if cell is not None)
+        looked_at = chunk.drop_null() if 2 * chunk.null_count > len(chunk) else chunk
+        step = max(len(looked_at) * len(chunks) // _LOOKED_AT, 1)
+        yield from (cell for cell in looked_at[::step].to_pylist() if cell is not None)
