@@ -122,11 +122,6 @@ class Compiled(Generic[P, R]):
                 raise UnfitNumber(self.name, name, fault)
 
 
-def is_loaded(function: Callable[..., Any]) -> bool:
-    """Has this process the machine code of a compiled function already, so that a call costs nothing but its work?"""
-    return isinstance(function, Compiled) and "dispatcher" in vars(function) and bool(function.dispatcher.signatures)
-
-
 @contextmanager
 def _hold_lock(name: str) -> Iterator[None]:
     """One process at a time, where the cache can be written: of several that begin together only one compiles a function.

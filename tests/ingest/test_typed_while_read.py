@@ -65,8 +65,7 @@ def describe(content: bytes, declared: tuple[AttributeSpec, ...], *, as_text: bo
 def test_the_result_is_that_of_text(first: list[str], second: list[str], spec: dict[str, object], block: int) -> None:
     content = "a;b\n" + "".join(f"{one};{other}\n" for one, other in zip(first, second, strict=False))
     declared = (AttributeSpec.model_validate({"name": "a", **spec}, strict=False),)
-    unloaded = {"_UNCOMPILED": 2, "are_parsers_loaded": lambda: False}
-    with patch.multiple(plain_cells, _BLOCK_BYTES=block, **unloaded), patch.object(plain_numbers, "_PART", 8):
+    with patch.multiple(plain_cells, _BLOCK_BYTES=block, _UNCOMPILED=2), patch.object(plain_numbers, "_PART", 8):
         assert describe(content.encode(), declared, as_text=False) == describe(content.encode(), declared, as_text=True)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from tasks.ingest.columns.plain_numbers import EXACT_DOUBLE, Letters, Offsets, get_letters, get_offsets, has_hidden_texts
-from tasks.microdata.compiled import is_loaded, njit
+from tasks.microdata.compiled import njit
 from tasks.microdata.table import Integers
 
 _MOST_DIGITS = 18
@@ -29,11 +29,6 @@ def parse_plainest_integers(cells: pa.Array) -> pa.Array | None:
 def parse_plainest_doubles(cells: pa.Array) -> pa.Array | None:
     """`parse_exact_doubles` of cells that are all written as above; else None. Cost: 15 to 20 ns a cell."""
     return _parse(cells, _parse_doubles, pa.float64())
-
-
-def are_parsers_loaded() -> bool:
-    """Is their machine code loaded already?"""
-    return is_loaded(_parse_integers) and is_loaded(_parse_doubles)
 
 
 def _parse(cells: pa.Array, parse: Callable[[Offsets, Letters, Integers], int], kind: pa.DataType) -> pa.Array | None:

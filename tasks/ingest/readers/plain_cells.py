@@ -14,14 +14,14 @@ import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
 from tasks.ingest.columns.cell_patterns import may_all_match
-from tasks.ingest.columns.compiled_numbers import are_parsers_loaded, parse_plainest_doubles, parse_plainest_integers
+from tasks.ingest.columns.compiled_numbers import parse_plainest_doubles, parse_plainest_integers
 from tasks.ingest.columns.numerals import INTEGER, NUMBER
 from tasks.ingest.columns.plain_numbers import Parser, parse_by_parts, parse_exact_doubles, parse_plain_integers
 from tasks.microdata.chunks import join_chunks
 
 _PATTERNS: dict[Parser, str] = {parse_plain_integers: INTEGER, parse_exact_doubles: NUMBER}
 _COMPILED: dict[Parser, Parser] = {parse_plain_integers: parse_plainest_integers, parse_exact_doubles: parse_plainest_doubles}
-_UNCOMPILED = 16  # pieces: for fewer it is not worth the time to load the machine code
+_UNCOMPILED = 16  # pieces: of fewer the machine code would not make up for the time to load it, where nothing else needs it
 Places = npt.NDArray[np.int32]
 _QUOTE, _LINE_FEED, _CARRIAGE_RETURN = b'"\n\r'
 _BLOCK_BYTES = 8 << 20  # of a piece: more than a row of ordinary cells
@@ -54,9 +54,8 @@ def parse_plain_cells(
         table = _parse_rows(buffer, end, quotes, names, delimiter)
         if table is None or _has_longer_cell(table, buffer, end, longest_cell, is_quoted=len(quotes) > 0):
             return None
-        compiled = number >= _UNCOMPILED or are_parsers_loaded()
         for name, pieces in columns.items():
-            pieces.append(_parse_numbers(name, table.column(name), parsers, compiled=compiled))
+            pieces.append(_parse_numbers(name, table.column(name), parsers, compiled=number >= _UNCOMPILED))
     of_several_kinds = {name for name, pieces in columns.items() if len({piece.type for piece in pieces}) > 1}
     if of_several_kinds:
         columns.clear()  # it is read again, which takes as much memory
