@@ -131,7 +131,7 @@ def ingest(source: SourceSpec) -> None:
 
 
 def warm_up_reading(source: SourceSpec) -> None:
-    """Read a small table, and load the machine code that large ones need, which is not measured: in a run it takes 0.7 s once."""
+    """Read a small table, and load the machine code that large ones need, which is not measured: it takes 0.7 s once."""
     ingest(source)
     parse_plainest_integers(pa.array(["1"]))
     parse_plainest_doubles(pa.array(["1.5"]))
