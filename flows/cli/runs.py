@@ -36,7 +36,8 @@ def runs(
         return 0
     table = Table(title="Last runs, newest first", title_justify="left", box=None, padding=(0, 2, 0, 0))
     for column in ("run", "release", "verdict", "policy lines kept", "worst insider", "stages computed / cached"):
-        table.add_column(column, no_wrap=column in ("run", "release"))
+        longest_word = len("interrupted") if column == "verdict" else None
+        table.add_column(column, no_wrap=column in ("run", "release"), min_width=longest_word)
     for manifest in found:
         table.add_row(*_run_in_cells(manifest, revoked))
     console().print(table if found else "no run yet in this home: sdcert certify params/releases/anes96.yaml")

@@ -215,7 +215,7 @@ def test_a_crash_is_exit_code_3_and_keeps_its_trace_private(certify, home, monke
     assert any("ZeroDivisionError" in path.read_text() for path in (home / "failures").iterdir())
 
 
-def test_interrupted_is_130(certify, tmp_path, monkeypatch):
+def test_interrupted_is_130(certify, sdcert, tmp_path, monkeypatch):
     def stop(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
@@ -223,6 +223,8 @@ def test_interrupted_is_130(certify, tmp_path, monkeypatch):
     ran, manifest = certify()
     assert ran.code == 130
     assert manifest["status"] == "interrupted"
+    listed = sdcert("runs").out
+    assert "interrupted" in listed and "KeyboardInterrupt" not in listed
     assert not (tmp_path / "releases").exists() or not list((tmp_path / "releases").glob("*/*"))
 
 
