@@ -27,7 +27,7 @@ NEIGHBOURS = 2  # the nearest row and the next
 REPEATS_BESIDE_PEERS = 10  # milliseconds are compared
 WARM_UP = 2_000  # rows of the tables that warm up
 BY_FIRST_ROWS = "polars by 100 rows"
-OPTIONAL = ("polars", "faiss", BY_FIRST_ROWS)
+OPTIONAL = ("polars", "faiss")
 LESS_WORK = (BY_FIRST_ROWS,)  # shown, but not compared
 SPARSE_KEYS = ("age", "hours")  # and the nominal columns: they have classes of more than one row
 
@@ -35,7 +35,7 @@ Work = Callable[..., object]
 
 
 def describe_missing() -> str:
-    missing = [name for name in OPTIONAL if name not in LESS_WORK and not _is_installed(name)]
+    missing = [name for name in OPTIONAL if not _is_installed(name)]
     return f"not installed: {', '.join(missing)}" if missing else "all are installed"
 
 
@@ -69,7 +69,7 @@ def measure_peers(
         found = {
             peer: _measure(f"{work}, {peer}", source.n, do, partial(do, *small), inputs, taken)
             for peer, do in peers.items()
-            if peer not in OPTIONAL or _is_installed(peer)
+            if (package := peer.split()[0]) not in OPTIONAL or _is_installed(package)
         }
         known = {peer: cost for peer, cost in found.items() if cost.seconds is not None}
         shown = ", ".join(f"{peer} {cost.seconds:.3g}" for peer, cost in known.items())
@@ -171,7 +171,7 @@ _SEARCHES_AMONG_GAPS: dict[str, Work] = {"scikit-learn": _search_among_gaps}
 
 
 def _is_installed(name: str) -> bool:
-    return importlib.util.find_spec(name.split()[0]) is not None
+    return importlib.util.find_spec(name) is not None
 
 
 def _import_polars() -> Any:

@@ -111,8 +111,9 @@ def _run_in_cells(manifest: dict[str, Any], revoked: set[str]) -> tuple[str, ...
 
 
 def _list_faults(manifest: dict[str, Any]) -> list[str]:
+    if manifest.get("status") == "interrupted":  # the verdict says it
+        return []
     if "failure" in manifest:
-        failure = manifest["failure"].splitlines()[0]
-        return [] if failure.startswith("KeyboardInterrupt") else [failure]  # `interrupted` says it
+        return [manifest["failure"].splitlines()[0]]
     lines = manifest.get("criteria", [])
     return [f"{line['decision']}: {describe_criterion(line)}" for line in lines if line["decision"] != "pass"]

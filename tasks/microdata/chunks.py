@@ -32,18 +32,13 @@ def write_out_dictionary(column: pa.ChunkedArray) -> pa.Array:
     """
     if not pa.types.is_dictionary(column.type):
         return join_chunks(column)
-    if _may_be_too_long(column) and bound_text_bytes(column) > LARGEST_TEXTS < count_text_bytes(column):
+    if bound_text_bytes(column) > LARGEST_TEXTS < count_text_bytes(column):
         raise TextsTooLong
     try:
         return join_chunks(column).dictionary_decode()
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):  # one dictionary has more values than fit the places of each
         written = [chunk.dictionary_decode() for chunk in column.chunks]
         return join_chunks(pa.chunked_array(written, column.type.value_type))
-
-
-def _may_be_too_long(column: pa.ChunkedArray) -> bool:
-    """Could the texts of a dictionary be, if each were as long as all together? Nothing is computed for that."""
-    return len(column) * max((chunk.dictionary.nbytes for chunk in column.chunks), default=0) > LARGEST_TEXTS
 
 
 def bound_text_bytes(column: pa.ChunkedArray) -> int:

@@ -70,8 +70,16 @@ def test_a_file_of_many_pieces(rows: list[tuple[str, str]], block: int, end: str
     ]
     out = io.StringIO()
     csv.writer(out, lineterminator=end).writerows(rows)
-    with patch.object(plain_cells, "_BLOCK_BYTES", block):
+    with patch.multiple(plain_cells, _BLOCK_BYTES=block, _PLACES_AT_ONCE=3):
         assert parse(out.getvalue(), 2) == [[cell or None for cell in row] for row in rows]
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.text('a",\n', max_size=30))
+def test_quotes_are_judged_part_by_part_as_all_together(rows: str) -> None:
+    together = parse(f'1,2\n"a",{rows}\n', 2)
+    with patch.object(plain_cells, "_PLACES_AT_ONCE", 1):
+        assert parse(f'1,2\n"a",{rows}\n', 2) == together
 
 
 @pytest.mark.parametrize("rows", range(1, 40))
@@ -93,10 +101,10 @@ def test_the_last_row_of_a_piece_ends_outside_of_quotes(rows: str) -> None:
 
 @settings(max_examples=300, deadline=None)
 @given(st.text('a",\r\n', max_size=30), st.text("a\n", max_size=5))
-def test_letters_and_the_end_are_where_they_are(rows: str, stale: str) -> None:
+def test_letters_and_the_end_are_found_part_by_part(rows: str, stale: str) -> None:
     """Python's own search is the twin. stale: what an earlier piece left behind the rows."""
     buffer, filled = bytearray(f"\n{rows}{stale}".encode()), 1 + len(rows)
-    with patch.object(plain_cells, "_TAIL_BYTES", 4):
+    with patch.multiple(plain_cells, _AT_ONCE=4, _TAIL_BYTES=4):
         for letter in b'",\r\n':
             places = [at for at in range(filled) if buffer[at] == letter]
             found = plain_cells._find_letters(buffer, filled, bytes([letter])).tolist()

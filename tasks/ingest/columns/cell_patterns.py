@@ -20,9 +20,9 @@ def all_match(cells: pa.Array | pa.ChunkedArray, pattern: str) -> bool:
 
 
 def may_all_match(cells: pa.Array | pa.ChunkedArray, pattern: str) -> bool:
-    """Do some present cells, from the beginning to the end, match such a pattern? Of most columns that do not, they say so.
+    """Do cells at equal distances match such a pattern? False: not all cells do. True: only looking at all of them can tell.
 
-    Python is quicker on a few cells than Arrow, which makes an error of a microsecond of each cell that is no number.
+    It costs microseconds, because Python looks at a few cells; Arrow takes as much for each cell that it cannot make a number.
     """
     return all(re.fullmatch(pattern, cell) for cell in _take_some(cells))
 

@@ -26,7 +26,7 @@ _PLUS, _MINUS, _ZERO, _NINE = b"+-09"
 def parse_by_parts(column: pa.ChunkedArray, parse: Parser) -> pa.ChunkedArray | None:
     """The cells as numbers, in parts that stay in the processor's cache; None where a part cannot be parsed.
 
-    For each cell that is no number Arrow makes an error of a microsecond: whoever asks should have looked at the first ones.
+    Each cell that is no number costs Arrow a microsecond: whoever asks has asked `may_all_match` before.
     """
     parts = []
     for cells in column.chunks:
