@@ -75,11 +75,15 @@ def test_a_file_of_many_pieces(rows: list[tuple[str, str]], block: int, end: str
 
 
 @settings(max_examples=300, deadline=None)
-@given(st.text('a",\n', max_size=30))
-def test_quotes_are_judged_part_by_part_as_all_together(rows: str) -> None:
-    together = parse(f'1,2\n"a",{rows}\n', 2)
-    with patch.object(plain_cells, "_PLACES_AT_ONCE", 1):
-        assert parse(f'1,2\n"a",{rows}\n', 2) == together
+@given(st.text('a",\n', max_size=30), st.sampled_from([1, 3, 1 << 13]))
+@example('b\n"c"d,e', 1)
+@example('b\n"c"d,e', 1 << 13)
+@example('b\nc"d"",e"', 1)
+def test_every_quote_is_judged_whichever_part_it_is_in(rows: str, at_once: int) -> None:
+    body = f'1,2\n"a",{rows}'
+    with patch.object(plain_cells, "_PLACES_AT_ONCE", at_once):
+        found = parse(body, 2)
+    assert found is None or found == parse_strictly(body, 2)
 
 
 @pytest.mark.parametrize("rows", range(1, 40))
