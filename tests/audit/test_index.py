@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import sqlite3
 import struct
@@ -244,11 +245,13 @@ def test_where_nothing_may_be_written_one_that_fits_is_used(trail, monkeypatch):
         assert "in memory" in index.notes[0]
 
 
-def test_the_first_one_is_built_without_a_word(trail):
+@pytest.mark.parametrize(("worth_telling_seconds", "told"), [(math.inf, False), (0.0, True)])
+def test_the_first_one_is_built_without_a_word_unless_it_takes_long(trail, monkeypatch, worth_telling_seconds, told):
+    monkeypatch.setattr(opening, "WORTH_TELLING_SECONDS", worth_telling_seconds)
     for _ in range(2):
         with Index.current() as index:
             assert index.size > 60
-            assert index.notes == []
+            assert [note.endswith("there was none") for note in index.notes] == [True] * told
         (trail.parent / "index.db").unlink()
 
 
