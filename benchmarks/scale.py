@@ -39,8 +39,8 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 import typer
-from own_process import REPEATS, Cost, measure_alone, use_large_pages
-from scale_peers import REPEATS_BESIDE_PEERS, WARM_UP, describe_missing, measure_peers
+from own_process import Cost, measure_alone, use_large_pages
+from scale_peers import WARM_UP, describe_missing, measure_peers
 from score import CATEGORIES, NUMBERS, make_table
 
 from tasks.attack.methods import Attack, attack, sample_for_part
@@ -48,7 +48,6 @@ from tasks.attack.outcomes.outcome import AttackResult
 from tasks.attack.plan import default_attacks
 from tasks.attack.threat import Intruder
 from tasks.classify.methods import ClassifyPlan, classify
-from tasks.ingest.columns.compiled_numbers import parse_plainest_doubles, parse_plainest_integers
 from tasks.ingest.methods import IngestPlan, ingest_raw_table
 from tasks.ingest.sources import SourceSpec, read
 from tasks.mask.categories.pram import Pram
@@ -130,13 +129,6 @@ def ingest(source: SourceSpec) -> None:
     ingest_raw_table(read(source, ()), IngestPlan(source=source))
 
 
-def warm_up_reading(source: SourceSpec) -> None:
-    """Read a small table, and load the machine code that large ones need, which is not measured: it takes 0.7 s once."""
-    ingest(source)
-    parse_plainest_integers(pa.array(["1"]))
-    parse_plainest_doubles(pa.array(["1.5"]))
-
-
 def find_schema(source: Microdata) -> Schema:
     declared = [
         {
@@ -194,14 +186,13 @@ class Growth:
         work: Callable[..., Any],
         first: Callable[[], object],
         *inputs: Any,
-        repeats: int = REPEATS,
     ) -> Any:
         """Measure a stage unless it would take too long; returns what it made, or None."""
         known = self.costs.setdefault(name, {})
         if self.predict_seconds(known, n) > self.most_seconds:
             known[n] = Cost(None)
             return None
-        known[n], made = measure_alone(work, first, *inputs, seconds=3 * self.most_seconds, repeats=repeats)
+        known[n], made = measure_alone(work, first, *inputs, seconds=3 * self.most_seconds)
         print(*name, f"{n:,}", known[n], file=sys.stderr, flush=True)
         return made
 
@@ -244,7 +235,7 @@ def measure_release(
     """Measure all stages on one table; returns the lines of the peers, if they are asked for."""
     files, small = write_files(n, kind, folder), write_files(WARM_UP, kind, folder)
     for file, little, name in zip(files, small, ("ingest CSV", "ingest Parquet"), strict=True):
-        growth.measure((kind, "", name), n, ingest, partial(warm_up_reading, little), file, repeats=REPEATS_BESIDE_PEERS)
+        growth.measure((kind, "", name), n, ingest, partial(ingest, little), file)
     source = make_source(n, kind)
     schema = growth.measure((kind, "", "classify"), n, find_schema, partial(_classify_small, kind), source)
     for name in masks:
@@ -253,8 +244,7 @@ def measure_release(
     if not peers:
         return []
     ours = {stage: cost[n] for (table, _, stage), cost in growth.costs.items() if table == kind and n in cost}
-    paths, small_paths = ((str(csv.table), str(parquet.table)) for csv, parquet in (files, small))
-    lines = measure_peers(source, paths, small_paths, MOST_TARGETS, ours, growth.peers[kind])
+    lines = measure_peers(source, ingest, (files, small), MOST_TARGETS, ours, growth.peers[kind])
     return [{"table": kind, **line} for line in lines]
 
 

@@ -14,24 +14,26 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
-from own_process import Cost, measure_alone
+from own_process import Cost, Work, measure_alone, measure_in_turns
 from scipy.spatial import cKDTree
 from sklearn.neighbors import KDTree, NearestNeighbors
 
+from tasks.ingest.sources import SourceSpec
 from tasks.microdata.codes import row_codes
 from tasks.microdata.table import Floats, Microdata
 
 MOST_SECONDS = 60.0  # of the work of a peer, by what a smaller table took
 EXPONENT = 1.3  # of its time, for that; without trees 1 would do, because the targets stay as many
 NEIGHBOURS = 2  # the nearest row and the next
-REPEATS_BESIDE_PEERS = 10  # milliseconds are compared
 WARM_UP = 2_000  # rows of the tables that warm up
 BY_FIRST_ROWS = "polars by 100 rows"
 OPTIONAL = ("polars", "faiss")
+OURS = "ours"
 LESS_WORK = (BY_FIRST_ROWS,)  # shown, but not compared
 SPARSE_KEYS = ("age", "hours")  # and the nominal columns: they have classes of more than one row
 
-Work = Callable[..., object]
+Peer = Callable[..., object]
+Files = tuple[SourceSpec, SourceSpec]
 
 
 def describe_missing() -> str:
@@ -41,13 +43,14 @@ def describe_missing() -> str:
 
 def measure_peers(
     source: Microdata,
-    files: tuple[str, str],
-    small_files: tuple[str, str],
+    ingest: Callable[[SourceSpec], None],
+    files: tuple[Files, Files],
     targets: int,
     ours: dict[str, Cost],
     taken: dict[str, tuple[int, float]],
 ) -> list[dict[str, object]]:
-    """One line for each work. small_files: what warms up. ours: costs by stage. taken: rows and seconds by peer, updated."""
+    """One line for each work. files: the table, and a small one that warms up, as CSV and as Parquet. ours: costs by stage.
+    taken: rows and seconds by peer, updated."""
     keys = [name for name in source.names if name in SPARSE_KEYS or source.is_text(name)]
     numbers = np.column_stack([source.floats(name) for name in source.names if not source.is_text(name)])
     numbers /= np.nanstd(numbers, axis=0)
@@ -56,26 +59,36 @@ def measure_peers(
     asked = numbers[np.sort(np.random.default_rng(2).choice(source.n, min(targets, source.n), replace=False))]
     asked[:, : sum(not source.is_text(name) for name in source.names)] += 0.1
     counted, few = source.arrow.select(keys), source.arrow.select(keys).slice(0, WARM_UP)
-    warm = partial(_find_smallest_class, few)
-    own_class, _ = measure_alone(_find_smallest_class, warm, counted, seconds=3 * MOST_SECONDS, repeats=REPEATS_BESIDE_PEERS)
-    works: dict[str, tuple[Cost | None, dict[str, Work], tuple[Any, ...], tuple[Any, ...]]] = {
-        "read CSV": (ours.get("ingest CSV"), _CSV_READERS, (files[0],), (small_files[0],)),
-        "read Parquet": (ours.get("ingest Parquet"), _PARQUET_READERS, (files[1],), (small_files[1],)),
+    (csv, parquet), (small_csv, small_parquet) = files
+    own_works: dict[str, Work] = {
+        "read CSV": (ingest, partial(ingest, small_csv), (csv,)),
+        "read Parquet": (ingest, partial(ingest, small_parquet), (parquet,)),
+        "smallest class": (_find_smallest_class, partial(_find_smallest_class, few), (counted,)),
+    }
+    own_class, _ = measure_alone(*own_works["smallest class"][:2], counted, seconds=3 * MOST_SECONDS)
+    works: dict[str, tuple[Cost | None, dict[str, Peer], tuple[Any, ...], tuple[Any, ...]]] = {
+        "read CSV": (ours.get("ingest CSV"), _CSV_READERS, (csv.table,), (small_csv.table,)),
+        "read Parquet": (ours.get("ingest Parquet"), _PARQUET_READERS, (parquet.table,), (small_parquet.table,)),
         "smallest class": (own_class, _COUNTERS, (counted,), (few,)),
         "nearest row": (ours.get("distance_linkage"), searches, (numbers, asked), (numbers[:WARM_UP], asked[:WARM_UP])),
     }
     lines: list[dict[str, object]] = []
     for work, (own, peers, inputs, small) in works.items():
-        found = {
-            peer: _measure(f"{work}, {peer}", source.n, do, partial(do, *small), inputs, taken)
+        compared: dict[str, Work] = {
+            peer: (do, partial(do, *small), inputs)
             for peer, do in peers.items()
             if (package := peer.split()[0]) not in OPTIONAL or _is_installed(package)
         }
+        found = {peer: _measure(f"{work}, {peer}", source.n, *compared[peer], taken) for peer in compared}
+        if own is not None and work in own_works:
+            compared[OURS], found[OURS] = own_works[work], own
+        measure_in_turns(compared, found, 3 * MOST_SECONDS)
+        best = found.pop(OURS, own)
         known = {peer: cost for peer, cost in found.items() if cost.seconds is not None}
         shown = ", ".join(f"{peer} {cost.seconds:.3g}" for peer, cost in known.items())
         alike = {peer: cost for peer, cost in known.items() if peer not in LESS_WORK}
-        ratios = {"ours/best": _compare(own, alike, "seconds"), "without the system": _compare(own, alike, "own_seconds")}
-        lines.append({"rows": source.n, "work": work, "ours": own and own.seconds, **ratios, "peers": shown})
+        ratios = {"ours/best": _compare(best, alike, "seconds"), "without the system": _compare(best, alike, "own_seconds")}
+        lines.append({"rows": source.n, "work": work, "ours": best and best.seconds, **ratios, "peers": shown})
     return lines
 
 
@@ -156,18 +169,18 @@ def _read_parquet_with_polars(path: str) -> None:
     _import_polars().read_parquet(path)
 
 
-_CSV_READERS: dict[str, Work] = {
+_CSV_READERS: dict[str, Peer] = {
     "pandas": _read_csv_with_pandas, "Arrow": _read_csv_with_arrow, "polars": _read_csv_with_polars,
     BY_FIRST_ROWS: _read_csv_with_polars_by_first_rows,
 }  # fmt: skip
-_PARQUET_READERS: dict[str, Work] = {
+_PARQUET_READERS: dict[str, Peer] = {
     "pandas": _read_parquet_with_pandas, "Arrow": _read_parquet_with_arrow, "polars": _read_parquet_with_polars
 }  # fmt: skip
-_COUNTERS: dict[str, Work] = {"pandas": _count_with_pandas, "polars": _count_with_polars}
-_SEARCHES: dict[str, Work] = {
+_COUNTERS: dict[str, Peer] = {"pandas": _count_with_pandas, "polars": _count_with_polars}
+_SEARCHES: dict[str, Peer] = {
     "scipy": _search_with_scipy, "scikit-learn": _search_with_scikit_learn, "faiss": _search_with_faiss
 }  # fmt: skip
-_SEARCHES_AMONG_GAPS: dict[str, Work] = {"scikit-learn": _search_among_gaps}
+_SEARCHES_AMONG_GAPS: dict[str, Peer] = {"scikit-learn": _search_among_gaps}
 
 
 def _is_installed(name: str) -> bool:
@@ -180,13 +193,13 @@ def _import_polars() -> Any:
 
 
 def _measure(
-    name: str, n: int, do: Work, first: Callable[[], object], inputs: tuple[Any, ...], taken: dict[str, tuple[int, float]]
+    name: str, n: int, do: Peer, first: Callable[[], object], inputs: tuple[Any, ...], taken: dict[str, tuple[int, float]]
 ) -> Cost:
     """The cost of one call; without seconds where by what a smaller table took it would take too long."""
     before = taken.get(name)
     if before is not None and before[1] * (n / before[0]) ** EXPONENT > MOST_SECONDS:
         return Cost(None)
-    cost, _ = measure_alone(do, first, *inputs, seconds=3 * MOST_SECONDS, repeats=REPEATS_BESIDE_PEERS)
+    cost, _ = measure_alone(do, first, *inputs, seconds=3 * MOST_SECONDS)
     if cost.seconds is not None:
         taken[name] = n, cost.seconds
     return cost

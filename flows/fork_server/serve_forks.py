@@ -67,19 +67,21 @@ class Command:
         if not os.read(self.start, 1):  # who asked was gone before it began
             os._exit(BROKEN)
         os.close(self.start)
-        self._set_signals()
         self._set_streams()
         sys.argv = ["sdcert", *self.arguments]
-        from flows.cli import main
+        from flows.cli import INTERRUPTED, main
         from tasks.runtime.servers import mark_children
 
         mark_children()
 
         code = BROKEN
         try:
+            self._set_signals()
             main()
         except SystemExit as end:
             code = end.code if isinstance(end.code, int) else 0
+        except KeyboardInterrupt:  # before the command began
+            code = INTERRUPTED
         except BaseException:
             traceback.print_exc()
         finally:
@@ -88,11 +90,11 @@ class Command:
             os._exit(code if _flush() or code else LOST_OUTPUT)
 
     def _set_signals(self) -> None:
-        """As Python has them where nobody ignores any, and as who asked ignores them."""
-        signal.pthread_sigmask(signal.SIG_SETMASK, [])
+        """As Python has them where nobody ignores any, and as who asked ignores them. Those that came meanwhile act now."""
         for number in request.HANDED_ON:
             own = signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL
             signal.signal(number, signal.SIG_IGN if number in self.ignored else own)
+        signal.pthread_sigmask(signal.SIG_SETMASK, [])
 
     def _set_streams(self) -> None:
         for number, stream in enumerate(self.streams):
@@ -125,8 +127,10 @@ def serve_forks(folder: Path, idle_seconds: float) -> Command | None:
         importlib.import_module(name)
     from flows.cli import build_command
     from flows.home_server.connection import has_prefect_files
+    from tasks.ingest.columns.compiled_numbers import load_machine_code
 
     build_command()
+    load_machine_code()
     gc.collect()
     gc.freeze()  # what is there now is neither looked through nor copied in forked processes
     if threading.active_count() > 1:  # which a forked process has not; the one of Arrow's allocator is made anew there
@@ -196,12 +200,14 @@ def _attend(connection: socket.socket, takes: int) -> Command | None:
     os.write(takes, b"1")
     os.close(takes)
     (ends, lasts), (start, starts) = os.pipe(), os.pipe()
+    signal.pthread_sigmask(signal.SIG_BLOCK, request.HANDED_ON)  # until the command has its own handlers
     worker = os.fork()
     if worker == 0:
         connection.close()
         os.close(ends)
         os.close(starts)
         return Command(asked["arguments"], streams, asked["ignored"], start)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, request.HANDED_ON)
     for descriptor in (lasts, start, *streams):
         os.close(descriptor)
     with suppress(OSError):  # who asked is gone, and the command is not begun

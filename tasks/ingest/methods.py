@@ -25,7 +25,7 @@ from tasks.microdata.suggestion import did_you_mean
 from tasks.microdata.table import Microdata
 
 _UNDECLARED = AttributeSpec(name="undeclared")  # copied, because to make one takes 0.3 ms
-_NEGATIVE_ZERO = -(2**63)  # the bits of -0.0
+_NEGATIVE_ZERO = -(2**63)  # the bits of -0.0: the least whole number
 
 
 class IngestPlan(Spec):
@@ -123,7 +123,7 @@ def _type_columns(raw: RawTable, attributes: tuple[AttributeSpec, ...]) -> tuple
 def _clear_negative_zeros(doubles: pa.Array) -> pa.Array:
     """-0.0 is 0.0; a column without any stays where it is."""
     bits = np.frombuffer(doubles.buffers()[1] or b"", dtype=np.int64)[doubles.offset : doubles.offset + len(doubles)]
-    return pc.add(doubles, 0.0) if (bits == _NEGATIVE_ZERO).any() else doubles
+    return pc.add(doubles, 0.0) if bits.min(initial=0) == _NEGATIVE_ZERO else doubles
 
 
 def _report_column(

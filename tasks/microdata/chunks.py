@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 LARGEST_TEXTS = 2**31 - 1  # bytes of the texts of one array, whose places have 32 bits
+_FEW_BYTES = 1 << 24
 
 
 class TextsTooLong(pa.ArrowInvalid):  # type: ignore[misc]  # pyarrow has no types
@@ -42,10 +43,12 @@ def write_out_dictionary(column: pa.ChunkedArray) -> pa.Array:
 
 
 def bound_text_bytes(column: pa.ChunkedArray) -> int:
-    """An upper bound of `count_text_bytes`, at no cost: as if every text were the longest."""
+    """An upper bound of `count_text_bytes`, at no cost: as if each text were the longest, in a small column as long as all."""
     if not pa.types.is_dictionary(column.type):
         return 0
-    return len(column) * max((_find_longest(chunk.dictionary) for chunk in column.chunks), default=0)
+    dictionaries = [chunk.dictionary for chunk in column.chunks]
+    bound = len(column) * max((dictionary.nbytes for dictionary in dictionaries), default=0)
+    return bound if bound < _FEW_BYTES else len(column) * max(map(_find_longest, dictionaries))
 
 
 def count_text_bytes(column: pa.ChunkedArray | pa.Array) -> int:

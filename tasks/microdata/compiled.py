@@ -83,6 +83,11 @@ class Compiled(Generic[P, R]):
         return made
 
     @property
+    def is_loaded(self) -> bool:
+        """Was it called before, in this process or one that it was forked from?"""
+        return "dispatcher" in vars(self)
+
+    @property
     def _numba_type_(self) -> Any:
         """What another compiled function sees of this object."""
         return self.dispatcher._numba_type_
@@ -170,11 +175,11 @@ def _fits(value: object) -> bool:
 
 
 @overload
-def njit(function: Callable[P, R], /) -> Callable[P, R]: ...
+def njit(function: Callable[P, R], /) -> Compiled[P, R]: ...
 
 
 @overload
-def njit(*, missing: Reasons = ..., infinite: Reasons = ...) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
+def njit(*, missing: Reasons = ..., infinite: Reasons = ...) -> Callable[[Callable[P, R]], Compiled[P, R]]: ...
 
 
 def njit(function: Callable[P, R] | None = None, /, *, missing: Reasons | None = None, infinite: Reasons | None = None) -> Any:

@@ -16,6 +16,9 @@ from tasks.microdata.regular_files import LARGEST_TABLE
 _LENGTH_BYTES = 4  # that Parquet keeps of each text beside it, unless it keeps the text once
 
 
+_MANY_ROWS = 1 << 14  # for fewer, to open a file again takes longer than it saves
+
+
 class NestedColumn(TypeError):
     """A column of lists or structures. The message is its name."""
 
@@ -34,6 +37,7 @@ def read_parquet(
     page_checksum_verification: bool = False,
 ) -> pa.Table:
     """The table of a Parquet file without lists and structures; what the file says of its rows is looked at before it is read.
+    What programs wrote beside the columns is left out.
 
     content: the bytes of the file, or the open file. check_names: called with the names of the columns before they are read.
     Texts that the file keeps once and shows many times are read so, which is quicker, and counted before they are written out.
@@ -73,8 +77,7 @@ def read_parquet(
         if most_bytes > LARGEST_TABLE < sum(max(one.nbytes, count_text_bytes(one)) for one in (*columns, column)):
             raise TooExpansive
         columns.append(column if pa.types.is_dictionary(field.type) else _write_out(column, field))
-    fields = [field.with_type(column.type) for field, column in zip(schema, columns, strict=True)]
-    return pa.table(columns, schema=pa.schema(fields, schema.metadata))
+    return pa.table(columns, names=schema.names)
 
 
 def is_nested(kind: pa.DataType) -> bool:
@@ -104,15 +107,16 @@ def _estimate_width(kind: pa.DataType) -> int:
 def _list_repeated_texts(groups: list[pq.RowGroupMetaData], schema: pa.Schema) -> list[str]:
     """The columns of texts that are read as dictionaries.
 
-    Those that are kept as such and take less than the lengths of the texts alone would; and those that could take more than may
-    be: every cell the longest text that the file has room for.
+    Those of many rows that are kept as such and take less than the lengths of the texts alone would; and those that could take
+    more than may be: every cell the longest text that the file has room for.
     """
     n, found = sum(group.num_rows for group in groups), []
     for j, field in enumerate(schema):
         if is_text(field.type.value_type if pa.types.is_dictionary(field.type) else field.type):
             chunks = [group.column(j) for group in groups]
             sizes = [chunk.total_uncompressed_size for chunk in chunks]
-            is_dictionary = all(_has_dictionary(chunk) for chunk in chunks) and sum(sizes) < _LENGTH_BYTES * n
+            is_short = n >= _MANY_ROWS and sum(sizes) < _LENGTH_BYTES * n
+            is_dictionary = is_short and all(_has_dictionary(chunk) for chunk in chunks)
             if is_dictionary or max(sizes, default=0) * n > LARGEST_TABLE:
                 found.append(field.name)
     return found

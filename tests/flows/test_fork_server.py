@@ -201,6 +201,16 @@ def wait_for(found, seconds: float = 30.0):
     return result
 
 
+def begin_forked(commands: Commands) -> tuple[subprocess.Popen[str], psutil.Process, psutil.Process]:
+    """Who asks, the process that waits, and the one that runs the command; those of the command before have ended."""
+    server = psutil.Process(commands.server.pid)
+    wait_for(lambda: not children_of(server))
+    asked = commands.begin("check", RELEASE)
+    both = wait_for(lambda: (found := children_of(server)) and len(found) == 2 and found)
+    waiting, worker = sorted(both, key=lambda one: one.ppid() != server.pid)
+    return asked, waiting, worker
+
+
 @pytest.mark.long
 def test_a_forked_command_is_the_command(commands, tmp_path):
     server = psutil.Process(commands.server.pid)
@@ -226,15 +236,13 @@ def test_a_forked_command_is_the_command(commands, tmp_path):
     (tmp_path / "prefect.toml").unlink()
     commands.run_forked("methods")
 
-    asked = commands.begin("check", RELEASE)
-    waiting, worker = wait_for(lambda: (found := children_of(server)) and len(found) == 2 and found)
+    asked, waiting, worker = begin_forked(commands)
     asked.kill()
     asked.wait()
     psutil.wait_procs([waiting, worker], timeout=20)
     assert children_of(server) == [], "who kills the command kills the process that runs it"
 
-    asked = commands.begin("check", RELEASE)
-    wait_for(lambda: len(children_of(server)) == 2)
+    asked, *_ = begin_forked(commands)
     os.kill(asked.pid, signal.SIGINT)
     asked.communicate(timeout=60)
     assert asked.returncode == 130
@@ -246,14 +254,12 @@ def test_a_forked_command_is_the_command(commands, tmp_path):
     assert "by itself" in commands.run("methods", program=f"import os; os.close(0)\n{ASK}")[2]
     commands.run_forked("methods")
 
-    asked = commands.begin("check", RELEASE)
-    wait_for(lambda: [one for one in children_of(server) if one.ppid() != server.pid])[0].kill()
+    asked, _, worker = begin_forked(commands)
+    worker.kill()
     asked.communicate(timeout=60)
     assert asked.returncode == -signal.SIGKILL
 
-    asked = commands.begin("check", RELEASE)
-    both = wait_for(lambda: (found := children_of(server)) and len(found) == 2 and found)
-    waiting, worker = sorted(both, key=lambda one: one.ppid() != server.pid)
+    asked, waiting, worker = begin_forked(commands)
     waiting.kill()
     asked.communicate(timeout=60)
     assert asked.returncode in (0, ask.BROKEN), "it ran by itself where it had not begun"
@@ -265,8 +271,7 @@ def test_a_forked_command_is_the_command(commands, tmp_path):
     server.resume()
     commands.run_forked("methods")
 
-    asked = commands.begin("check", RELEASE)
-    wait_for(lambda: len(children_of(server)) == 2)
+    asked, *_ = begin_forked(commands)
     commands.server.kill()
     _, err = asked.communicate(timeout=60)
     assert (asked.returncode, "by itself" in err) == (0, False), "a command goes on where the fork server is killed"

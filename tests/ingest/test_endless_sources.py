@@ -139,19 +139,34 @@ def test_ordinary_parquet_is_read_as_before(tmp_path: Path, monkeypatch: pytest.
     pq.write_table(table, tmp_path / "t.parquet", row_group_size=50)
     content = (tmp_path / "t.parquet").read_bytes()
     assert read_parquet(content).equals(table)
+    monkeypatch.setattr(parquet_files, "_MANY_ROWS", 0)
+    assert read_parquet(content).equals(table)
     monkeypatch.setattr(parquet_files, "LARGEST_TABLE", 20_000)  # so that texts are counted before they are written out
     assert read_parquet(content).equals(table)
 
 
+@pytest.mark.parametrize("many_rows", [1200, 1201])
 @pytest.mark.parametrize("encoding", ["DELTA_BYTE_ARRAY", "DELTA_LENGTH_BYTE_ARRAY", "PLAIN", None])
-def test_texts_are_the_same_however_a_file_keeps_them(encoding: str | None) -> None:
+def test_texts_are_the_same_however_a_file_keeps_them(
+    encoding: str | None, many_rows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parquet_files, "_MANY_ROWS", many_rows)
     texts = pa.table({"few": ["a", None, "b", "a"] * 300, "many": [str(i) for i in range(1200)]})
     file = BytesIO()
     pq.write_table(texts, file, use_dictionary=encoding is None, column_encoding=encoding, row_group_size=500)
     assert read_parquet(file).equals(texts)
     footer = pq.ParquetFile(file).metadata
     groups = [footer.row_group(i) for i in range(footer.num_row_groups)]
-    assert parquet_files._list_repeated_texts(groups, texts.schema) == (["few"] if encoding is None else [])
+    assert parquet_files._list_repeated_texts(groups, texts.schema) == (
+        ["few"] if encoding is None and many_rows == 1200 else []
+    )
+
+
+def test_a_name_that_goes_on_after_a_point_is_that_of_another_column() -> None:
+    table = pa.table({"a.b": [1, 2], "a": ["x", "y"], "a.b.c": [1.5, 2.5]})
+    file = BytesIO()
+    pq.write_table(table, file)
+    assert read_parquet(file).equals(table)
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """Numbers that Arrow parses are those that the patterns of `numerals` describe."""
 
 import re
+from io import BytesIO
 from itertools import product
 from typing import Any
 
@@ -9,9 +10,15 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tasks.ingest.columns.compiled_numbers import parse_plainest_doubles, parse_plainest_integers
+from tasks.ingest.columns.compiled_numbers import (
+    is_machine_code_loaded,
+    load_machine_code,
+    parse_plainest_doubles,
+    parse_plainest_integers,
+)
 from tasks.ingest.columns.numerals import INTEGER, NUMBER
 from tasks.ingest.columns.plain_numbers import Parser, parse_plain_doubles, parse_plain_integers
+from tasks.ingest.readers import plain_cells
 
 
 def parse_integers(cells: list[str | None] | pa.Array) -> list[int | None] | None:
@@ -113,3 +120,18 @@ def test_what_machine_code_takes_is_the_plainest_way() -> None:
         assert parse_plainest_doubles(pa.array(["1.5", odd])) is None
     for odd in ("-0", "9" * 19, "01", "1.0", "", "/", ":", "-"):
         assert parse_plainest_integers(pa.array(["15", odd])) is None
+
+
+@pytest.mark.parametrize("is_loaded", [True, False])
+def test_machine_code_that_is_loaded_reads_the_smallest_table(is_loaded: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    load_machine_code()
+    assert is_machine_code_loaded()
+    asked: list[str] = []
+    parsers = {parse: lambda cells: asked.extend(cells.to_pylist()) for parse in plain_cells._COMPILED}  # they read nothing
+    monkeypatch.setattr(plain_cells, "_COMPILED", parsers)
+    if not is_loaded:
+        monkeypatch.setattr(plain_cells, "is_machine_code_loaded", lambda: False)
+    columns = plain_cells.parse_plain_cells(BytesIO(b"1,1.5\n"), ["a", "b"], ",", 99, ["a", "b"])
+    assert columns is not None
+    assert [column.to_pylist() for column in columns] == [[1], [1.5]]
+    assert asked == (["1", "1.5", "1.5"] if is_loaded else [])  # each parser that may be that of the column

@@ -56,16 +56,19 @@ def describe(content: bytes, declared: tuple[AttributeSpec, ...], *, as_text: bo
 
 
 @settings(max_examples=600, deadline=None)
-@given(columns(), columns(), st.sampled_from(SPECS), st.sampled_from([48, 64, 8 << 20]))
-@example([""] * 20 + ["1.5"], ["1"] * 21, {}, 48)  # the first piece says nothing
-@example(["1"] * 20 + ["1.5"], ["1"] * 21, {}, 48)
-@example(["1.5"] * 20 + ["1"], ["1"] * 20 + ["x"], {}, 48)
-@example(["1"] * 20 + ["9" * 25], ["1"] * 21, {"scale": "numeric"}, 48)
-@example(["0.5"] * 20 + ["1e-400"], ["0"] * 21, {}, 48)
-def test_the_result_is_that_of_text(first: list[str], second: list[str], spec: dict[str, object], block: int) -> None:
+@given(columns(), columns(), st.sampled_from(SPECS), st.sampled_from([48, 64, 8 << 20]), st.sampled_from([0, 2]))
+@example([""] * 20 + ["1.5"], ["1"] * 21, {}, 48, 2)  # the first piece says nothing
+@example(["1"] * 20 + ["1.5"], ["1"] * 21, {}, 48, 0)
+@example(["1.5"] * 20 + ["1"], ["1"] * 20 + ["x"], {}, 48, 2)
+@example(["1"] * 20 + ["9" * 25], ["1"] * 21, {"scale": "numeric"}, 48, 2)
+@example(["0.5"] * 20 + ["1e-400"], ["0"] * 21, {}, 48, 0)
+def test_the_result_is_that_of_text(
+    first: list[str], second: list[str], spec: dict[str, object], block: int, uncompiled: int
+) -> None:
     content = "a;b\n" + "".join(f"{one};{other}\n" for one, other in zip(first, second, strict=False))
     declared = (AttributeSpec.model_validate({"name": "a", **spec}, strict=False),)
-    with patch.multiple(plain_cells, _BLOCK_BYTES=block, _UNCOMPILED=2), patch.object(plain_numbers, "_PART", 8):
+    read_how = {"_BLOCK_BYTES": block, "_UNCOMPILED": uncompiled, "is_machine_code_loaded": lambda: False}
+    with patch.multiple(plain_cells, **read_how), patch.object(plain_numbers, "_PART", 8):
         assert describe(content.encode(), declared, as_text=False) == describe(content.encode(), declared, as_text=True)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pyarrow.compute as pc
 
-_LOOKED_AT = 24  # cells first
+_LOOKED_AT = 12  # cells first
 
 
 def all_match(cells: pa.Array | pa.ChunkedArray, pattern: str) -> bool:
@@ -24,7 +24,8 @@ def may_all_match(cells: pa.Array | pa.ChunkedArray, pattern: str) -> bool:
 
     It costs microseconds, because Python looks at a few cells; Arrow takes as much for each cell that it cannot make a number.
     """
-    return all(re.fullmatch(pattern, cell) for cell in _take_some(cells))
+    matches = re.compile(pattern).fullmatch
+    return all(matches(cell) for cell in _take_some(cells))
 
 
 def _take_some(cells: pa.Array | pa.ChunkedArray) -> Iterator[str]:
@@ -33,4 +34,5 @@ def _take_some(cells: pa.Array | pa.ChunkedArray) -> Iterator[str]:
     for chunk in chunks:
         looked_at = chunk.drop_null() if 2 * chunk.null_count > len(chunk) else chunk
         step = max(len(looked_at) * len(chunks) // _LOOKED_AT, 1)
-        yield from (cell for cell in looked_at[::step].to_pylist() if cell is not None)
+        taken = (looked_at[i].as_py() for i in range(0, len(looked_at), step))  # one by one: the first may say all
+        yield from (cell for cell in taken if cell is not None)

@@ -116,7 +116,7 @@ def _integers(values: pa.Array, where: str) -> pa.Array:
 
 def _doubles(values: pa.Array, where: str) -> tuple[pa.Array, tuple[str, ...]]:
     doubles = values if values.type == pa.float64() else values.cast(pa.float64())
-    if math.isfinite(pc.sum(doubles, min_count=0).as_py()):  # no infinity, and no NaN
+    if math.isfinite(_sum(doubles)):  # no infinity, and no NaN
         return doubles, ()
     infinite = pc.sum(pc.is_inf(doubles)).as_py() or 0
     if infinite:
@@ -126,6 +126,14 @@ def _doubles(values: pa.Array, where: str) -> tuple[pa.Array, tuple[str, ...]]:
     if not nan:
         return doubles, ()
     return pc.if_else(pc.is_nan(doubles), pa.scalar(None, pa.float64()), doubles), (f"{nan:,} NaN became missing",)
+
+
+def _sum(doubles: pa.Array) -> float:
+    """The sum of what is there; numpy needs a third of the time, and knows no gaps."""
+    if doubles.null_count:
+        return float(pc.sum(doubles, min_count=0).as_py())
+    with np.errstate(over="ignore", invalid="ignore"):
+        return float(np.asarray(doubles).sum())
 
 
 def _decimals(values: pa.Array, where: str) -> pa.Array:

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 Offsets = npt.NDArray[np.int32]
 Letters = npt.NDArray[np.uint8]
 Doubles = npt.NDArray[np.float64]
+Places = npt.NDArray[np.intp]
 Parser = Callable[[pa.Array], pa.Array | None]  # of cells of text
 EXACT_DOUBLE = 2**53  # from here on a whole number and its neighbour may be one double
 _PART = 1 << 17  # cells
@@ -48,7 +49,8 @@ def parse_plain_integers(cells: pa.Array) -> pa.Array | None:
         numbers = cells.cast(pa.int64())
     except pa.ArrowInvalid:
         return None
-    written, filled = get_letters(_drop_hidden_texts(cells)), _fill_null(numbers)
+    nulls = _find_nulls(cells)
+    written, filled = get_letters(_drop_hidden_texts(cells, nulls)), _fill_null(numbers, nulls)
     magnitude = np.abs(filled).view(np.uint64)  # of the least number too
     needed = len(cells) - cells.null_count + np.count_nonzero(filled < 0) + _count_further_digits(magnitude)
     return numbers if len(written) == needed and written.max(initial=0) <= _NINE else None
@@ -79,14 +81,15 @@ def _parse_doubles(cells: pa.Array) -> tuple[pa.Array, Doubles] | None:
         numbers = cells.cast(pa.float64())
     except pa.ArrowInvalid:
         return None
-    filled = _fill_null(numbers)
-    is_plain = np.isfinite(filled).all() and not _has_odd_beginning(_drop_hidden_texts(cells))
+    nulls = _find_nulls(cells)
+    filled = _fill_null(numbers, nulls)
+    is_plain = np.isfinite(filled).all() and not _has_odd_beginning(_drop_hidden_texts(cells, nulls))
     return (numbers, filled) if is_plain else None
 
 
 def has_vanished(cells: pa.Array | pa.ChunkedArray, numbers: pa.Array) -> bool:
     """Is a number 0.0 whose cell says otherwise? numbers: the cells as doubles."""
-    return _has_vanished(cells, _fill_null(numbers))
+    return _has_vanished(cells, _fill_null(numbers, _find_nulls(numbers)))
 
 
 def _has_vanished(cells: pa.Array | pa.ChunkedArray, filled: Doubles) -> bool:
@@ -97,18 +100,20 @@ def _has_vanished(cells: pa.Array | pa.ChunkedArray, filled: Doubles) -> bool:
     return bool(pc.any(pc.match_substring_regex(zeros, r"^[^eE]*[1-9]")).as_py())
 
 
-def _fill_null(numbers: pa.Array) -> npt.NDArray[Any]:
+def _fill_null(numbers: pa.Array, nulls: Places) -> npt.NDArray[Any]:
     """The numbers, 1 where there is none: of one digit, and no zero."""
-    if not numbers.null_count:
+    if not len(nulls):
         return np.asarray(numbers)
     bare = pa.Array.from_buffers(numbers.type, len(numbers), [None, numbers.buffers()[1]], 0, numbers.offset)
     filled: npt.NDArray[Any] = bare.to_numpy().copy()
-    filled[_find_nulls(numbers)] = 1
+    filled[nulls] = 1
     return filled
 
 
-def _find_nulls(cells: pa.Array) -> npt.NDArray[np.intp]:
-    """Where the nulls are of cells that have some; in memory that the C library keeps, where Arrow asks for new."""
+def _find_nulls(cells: pa.Array) -> Places:
+    """Where the nulls are; in memory that the C library keeps, where Arrow asks for new."""
+    if not cells.null_count:
+        return np.empty(0, dtype=np.intp)
     begin, skipped = divmod(cells.offset, 8)
     validity = np.frombuffer(cells.buffers()[0], dtype=np.uint8)[begin:]
     return np.flatnonzero(np.unpackbits(validity, count=skipped + len(cells), bitorder="little")[skipped:] == 0)
@@ -144,9 +149,13 @@ def _has_odd_beginning(cells: pa.Array) -> bool:
 
 def has_hidden_texts(cells: pa.Array) -> bool:
     """Do null cells still hold a text in memory?"""
-    if not cells.null_count:
+    return _has_texts(cells, _find_nulls(cells))
+
+
+def _has_texts(cells: pa.Array, nulls: Places) -> bool:
+    if not len(nulls):
         return False
-    offsets, nulls = get_offsets(cells), _find_nulls(cells)
+    offsets = get_offsets(cells)
     return bool((offsets[nulls] < offsets[nulls + 1]).any())
 
 
@@ -162,6 +171,6 @@ def get_letters(cells: pa.Array) -> Letters:
     return np.frombuffer(texts or b"", dtype=np.uint8)[offsets[0] : offsets[-1]]
 
 
-def _drop_hidden_texts(cells: pa.Array) -> pa.Array:
+def _drop_hidden_texts(cells: pa.Array, nulls: Places) -> pa.Array:
     """The cells, without the null ones where some of these still hold a text in memory."""
-    return cells.drop_null() if has_hidden_texts(cells) else cells
+    return cells.drop_null() if _has_texts(cells, nulls) else cells

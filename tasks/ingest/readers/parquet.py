@@ -26,9 +26,9 @@ def read(file: BufferedIOBase, label: str) -> RawTable:
 
 
 def columns(file: BufferedIOBase, label: str) -> pa.Table:
-    """The columns of one Parquet file, which may have no rows, without what programs wrote beside them."""
+    """The columns of one Parquet file, which may have no rows."""
     try:
-        table = read_parquet(file, partial(refuse_bad_names, label=label))
+        return read_parquet(file, partial(refuse_bad_names, label=label))
     except TooExpansive:
         raise too_large(label, "write the columns and rows that are needed") from None
     except TextsTooLong as error:
@@ -43,8 +43,6 @@ def columns(file: BufferedIOBase, label: str) -> pa.Table:
                              "a file that this user may read", "check the disk") from None  # fmt: skip
         raise InputError("not-parquet", label, "The file is not a readable Parquet file.", "a complete Parquet file",
                          "write it again, or name a text table .csv") from None  # fmt: skip
-    plain = pa.schema([(field.name, field.type) for field in table.schema])
-    return pa.Table.from_arrays(table.columns, schema=plain)
 
 
 def is_parquet(content: bytes) -> bool:

@@ -14,14 +14,14 @@ import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
 from tasks.ingest.columns.cell_patterns import may_all_match
-from tasks.ingest.columns.compiled_numbers import parse_plainest_doubles, parse_plainest_integers
+from tasks.ingest.columns.compiled_numbers import is_machine_code_loaded, parse_plainest_doubles, parse_plainest_integers
 from tasks.ingest.columns.numerals import INTEGER, NUMBER
 from tasks.ingest.columns.plain_numbers import Parser, parse_by_parts, parse_exact_doubles, parse_plain_integers
 from tasks.microdata.chunks import join_chunks
 
 _PATTERNS: dict[Parser, str] = {parse_plain_integers: INTEGER, parse_exact_doubles: NUMBER}
 _COMPILED: dict[Parser, Parser] = {parse_plain_integers: parse_plainest_integers, parse_exact_doubles: parse_plainest_doubles}
-_UNCOMPILED = 16  # pieces: of fewer the machine code would not make up for the time to load it, where nothing else needs it
+_UNCOMPILED = 16  # pieces: of fewer the machine code would not make up for the time to load it
 Places = npt.NDArray[np.int32]
 _QUOTE, _LINE_FEED, _CARRIAGE_RETURN = b'"\n\r'
 _BLOCK_BYTES = 8 << 20  # of a piece: more than a row of ordinary cells
@@ -48,6 +48,7 @@ def parse_plain_cells(
     """
     if len(names) < 2 or not delimiter.isascii():
         return None
+    is_loaded = is_machine_code_loaded()
     begin, parsers = file.tell(), dict.fromkeys(numeric, tuple(_PATTERNS))
     columns: dict[str, list[pa.ChunkedArray]] = {name: [] for name in names}
     for number, (buffer, end, quotes) in enumerate(_read_whole_rows(file)):
@@ -55,7 +56,7 @@ def parse_plain_cells(
         if table is None or _has_longer_cell(table, buffer, end, longest_cell, is_quoted=len(quotes) > 0):
             return None
         for name, pieces in columns.items():
-            pieces.append(_parse_numbers(name, table.column(name), parsers, compiled=number >= _UNCOMPILED))
+            pieces.append(_parse_numbers(name, table.column(name), parsers, compiled=number >= _UNCOMPILED or is_loaded))
     of_several_kinds = {name for name, pieces in columns.items() if len({piece.type for piece in pieces}) > 1}
     if of_several_kinds:
         columns.clear()  # it is read again, which takes as much memory
@@ -78,10 +79,9 @@ def _parse_numbers(
     if cells.null_count == len(cells) and len(asked) > 1:
         asked = ()  # nobody knows of which kind the column is
     for parser in asked:
-        if not may_all_match(cells, _PATTERNS[parser]):
-            continue
         numbers = parse_by_parts(cells, _COMPILED[parser]) if compiled else None
-        numbers = parse_by_parts(cells, parser) if numbers is None else numbers
+        if numbers is None and may_all_match(cells, _PATTERNS[parser]):
+            numbers = parse_by_parts(cells, parser)
         if numbers is not None:
             parsers[name] = (parser,)
             return numbers
@@ -183,7 +183,7 @@ def _parse_rows(buffer: bytearray, end: int, quotes: Places, names: list[str], d
 def _has_row_of_nulls(table: pa.Table) -> bool:
     if not all(column.null_count for column in table.columns):
         return False
-    return bool(pc.any(reduce(pc.and_, (column.is_null() for column in table.columns))).as_py())
+    return not pc.all(reduce(pc.or_, (column.is_valid() for column in table.columns))).as_py()
 
 
 def _ends_lines_only(content: bytearray, begin: int, end: int) -> bool:
