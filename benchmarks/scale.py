@@ -7,8 +7,8 @@ own, after first calls on smaller tables that load the machine code: CPU seconds
 it memory, and the memory at the peak beyond what the process held before (the table, and what the stages before made of it).
 The exponent is that of the time since the number of rows before, with and without what the system takes. A stage that would
 take more than `--seconds` by its exponent (the first time by 1.5) is left out, and said so; so is one that has not ended after
-three times as long. What takes less than 20 s is measured three times (reading, and the peers, ten times where they
-take less than 0.1 s), and the least counts. The report needs a private folder, and is not measured.
+three times as long. What takes less than 20 s is measured three times, and the least counts; reading and its peers, where
+they take less than 0.3 s, twenty times more in turns. The report needs a private folder, and is not measured.
 
 Below are the peers that do the same work on the same columns, measured alike: pandas, polars and Arrow that read the files and
 take the size of the smallest class, the k-d trees of scipy and scikit-learn and faiss that find the nearest row of the targets

@@ -22,8 +22,8 @@ from tasks.runtime.files import write_whole
 if TYPE_CHECKING:
     from flows.cli.draft.cells import Reading
     from flows.cli.draft.rules import ReleaseDraft
+    from tasks.ingest.methods import IngestReport, IngestResult
     from tasks.ingest.sources import SourceSpec
-    from tasks.microdata.table import Microdata
 
 DATASET = "dataset:"
 READABLE = 0o644
@@ -65,10 +65,11 @@ def init(
     release = _name(name, table)
     path = output or Path(f"{release}.yaml")
     _refuse_output(path, source, force=force)
-    data, readings = _read(source)
+    found, readings = _read(source)
+    data = found.data
     draft = draft_release(data, readings, name=release, source=_as_written(source, path), start=start)
     _write(path, format_draft(draft))
-    _say_what_was_drafted(draft, path)
+    _say_what_was_drafted(draft, found.report, path)
     return _check_draft(draft, path)
 
 
@@ -141,8 +142,8 @@ def _refuse_absent(source: SourceSpec) -> None:
         raise replace(error, where=f"{WHERE} TABLE", remedy=remedy) from None
 
 
-def _read(source: SourceSpec) -> tuple[Microdata, dict[str, Reading]]:
-    """The table, and how the text of its columns is written where ingest has to be told."""
+def _read(source: SourceSpec) -> tuple[IngestResult, dict[str, Reading]]:
+    """The table and what was found in it, and how the text of its columns is written where ingest has to be told."""
     from flows.cli.draft.cells import propose_readings
     from tasks.ingest.methods import IngestPlan, ingest_raw_table
     from tasks.ingest.sources import read
@@ -151,7 +152,7 @@ def _read(source: SourceSpec) -> tuple[Microdata, dict[str, Reading]]:
     tell_many_columns(raw.table.num_columns)
     readings = propose_readings(raw)
     declared = tuple(reading.declared for reading in readings.values() if reading.declared is not None)
-    return ingest_raw_table(raw, IngestPlan(source=source, attributes=declared)).data, readings
+    return ingest_raw_table(raw, IngestPlan(source=source, attributes=declared)), readings
 
 
 def _as_written(source: SourceSpec, path: Path) -> dict[str, str]:
@@ -173,7 +174,7 @@ def _write(path: Path, text: str) -> None:
                          "choose another --output", str(path)) from None  # fmt: skip
 
 
-def _say_what_was_drafted(draft: ReleaseDraft, path: Path) -> None:
+def _say_what_was_drafted(draft: ReleaseDraft, report: IngestReport, path: Path) -> None:
     from tasks.microdata.schema import Role
 
     say(f"Drafted {path} (release {draft.name}): {len(draft.columns)} columns.")
@@ -181,6 +182,11 @@ def _say_what_was_drafted(draft: ReleaseDraft, path: Path) -> None:
         names = [escape_terminal(column.name) for column in draft.columns if column.attribute.role is role]
         if names:
             say(f"  {role:<17} {join_first(names, _NAMED)}")
+    noted = [column for column in report.columns if column.notes]
+    if noted:
+        say("\nFound in the cells:")
+    for column in noted[:_NAMED]:
+        say(f"  {escape_terminal(column.name)}: {'; '.join(column.notes)}")
     questions: dict[str, list[str]] = {}
     for name, question in draft.questions:
         questions.setdefault(question, []).append(escape_terminal(name))

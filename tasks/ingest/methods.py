@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from tasks.ingest import sources
 from tasks.ingest.checks.expectations import Expectation
 from tasks.ingest.checks.formulas import formula_notes
+from tasks.ingest.checks.header import refuse_missing_header
 from tasks.ingest.checks.validation import ExpectationResult, validate
 from tasks.ingest.codebooks.codebook import Attributes, AttributeSpec, Documentation, index_by_name
 from tasks.ingest.codebooks.codebook_file import refuse_contradiction
@@ -96,6 +97,8 @@ def ingest_raw_table(raw: RawTable, plan: IngestPlan, *, confirm: bool = False) 
     _refuse_unknown(plan.attributes, raw)
     columns, reports = _type_columns(raw, plan.attributes)
     data = Microdata(pa.table(columns))
+    if raw.as_text:
+        refuse_missing_header(data, [spec.name for spec in plan.attributes], raw.label)
     checks = validate(data, plan.attributes, plan.expect, raw.label, confirm=confirm)
     report = IngestReport(source=raw.label, format=raw.format, encoding=raw.encoding, delimiter=raw.delimiter, rows=data.n,
                           columns=reports, notes=(*raw.notes, *formula_notes(data)), checks=checks, how=raw.how)  # fmt: skip

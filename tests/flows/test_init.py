@@ -259,6 +259,14 @@ def test_init_writes_a_readable_file_checks_it_and_names_the_next_step(table, ca
     assert not list(tmp_path.glob(".*.tmp"))
 
 
+def test_a_column_that_one_cell_keeps_from_being_numbers_is_told(tmp_path, monkeypatch, capsys, home):
+    monkeypatch.chdir(tmp_path)
+    cells = [f"{20 + i % 50},{1000 + 37 * i}" for i in range(ROWS)]
+    (tmp_path / "t.csv").write_text("\n".join(["age,income", *cells[1:], "30,12k", ""]))
+    assert run(["init", "t.csv"]) == 0
+    assert f"  income: {ROWS - 1} of {ROWS} cells are numbers; kept as text\n" in capsys.readouterr().out
+
+
 def test_the_path_of_the_table_is_relative_to_the_release_file(table, tmp_path):
     (tmp_path / "params").mkdir()
     assert run(["init", str(table), "--output", "params/my release.yaml", "--name", "mine"]) == 0

@@ -1,0 +1,54 @@
+"""A text table whose first row is a record is refused; one whose names are numbers for a reason is not."""
+
+import pytest
+
+from tasks.ingest.codebooks.codebook import AttributeSpec
+from tasks.ingest.methods import IngestPlan, ingest_raw_table
+from tasks.ingest.sources import SourceSpec, read_content
+from tasks.microdata.errors import InputError
+
+RECORDS = [f"{20 + i % 50},{1000.5 + 37 * i},{'north' if i % 3 else 'south'},P{i}" for i in range(60)]
+
+
+def ingest(lines: list[str], *declared: str) -> list[str]:
+    plan = IngestPlan(source=SourceSpec(table="a.csv"), attributes=tuple(AttributeSpec(name=name) for name in declared))
+    return list(ingest_raw_table(read_content("\n".join(lines).encode(), "a.csv"), plan).data.names)
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        RECORDS,
+        ["2020-02-01,5", "2021-03-01,6", "2022-04-01,6"],
+        ["yes,no", "yes,no", "no,yes"],
+        ["7", "1", "2"],
+        ["3,1", "5,", "4,2"],
+    ],
+)
+def test_a_record_in_the_place_of_the_names_is_refused(lines: list[str]) -> None:
+    with pytest.raises(InputError) as refused:
+        ingest(lines)
+    assert refused.value.code == "no-header"
+    assert not any(cell in f"{refused.value}" for cell in lines[0].split(",") if len(cell) > 2), "it may be a person's"
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["age,income,town,person", *RECORDS],
+        ["2019,2020,2021", "5,6,7", "8,9,10"],
+        ["town,2019,2020", "a,6,7", "b,9,10"],
+        ["0,1", "5,x", "8,y"],
+        ["12,rate", "5,6.5", "8,7.5"],  # one column of numbers has a name
+        ["yes,answer", "yes,no", "no,yes"],
+    ],
+)
+def test_names_of_columns_are_left_alone(lines: list[str]) -> None:
+    assert ingest(lines) == lines[0].split(",")
+
+
+def test_who_declares_all_columns_says_that_these_are_their_names() -> None:
+    names = RECORDS[0].split(",")
+    assert ingest(RECORDS, *names) == names
+    with pytest.raises(InputError):
+        ingest(RECORDS, *names[:-1])
