@@ -86,15 +86,15 @@ def certify_loaded(release: Any, path: Path, output: Path, *, refresh: bool = Fa
             reachable(file)
     _check_output(output, release.name)
     Ledger.current().refuse_clock_behind()
-    is_new_home = not Ledger.current().exists()
+    has_releases = Ledger.current().exists()
     open_signing_key(ask=find_passphrase_prompt())  # a locked key is asked for now, or told, and not after the work
     os.environ.setdefault("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "CRITICAL")
     console = terminal(stderr=True, soft_wrap=True)
     console.print(f"sdcert: release {release.name} ({escape_terminal(str(path))})")
-    if is_new_home:
+    if not has_releases:
         home = escape_terminal(str(Home.current().root))
-        console.print(f"a new home: {home} ($SDCERT_HOME names another). It keeps the key, the seeds and the ledger, "
-                      "and knows no release that was made in another one.")  # fmt: skip
+        console.print(f"no release was decided yet in this home: {home} ($SDCERT_HOME names another). It keeps the key, "
+                      "the seeds and the ledger, and knows no release of another home.")  # fmt: skip
     tell_many_columns(len(release.attributes))
     lines = Lines(console)
     token = listener.set(lines)

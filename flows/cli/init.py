@@ -187,6 +187,8 @@ def _say_what_was_drafted(draft: ReleaseDraft, report: IngestReport, path: Path)
         say("\nFound in the cells:")
     for column in noted[:_NAMED]:
         say(f"  {escape_terminal(column.name)}: {'; '.join(column.notes)}")
+    if len(noted) > _NAMED:
+        say(f"  and something in {len(noted) - _NAMED} more columns")
     questions: dict[str, list[str]] = {}
     for name, question in draft.questions:
         questions.setdefault(question, []).append(escape_terminal(name))

@@ -92,12 +92,12 @@ def ingest(plan: IngestPlan, *, confirm: bool = False) -> IngestResult:
     return ingest_raw_table(sources.read(plan.source, plan.attributes), plan, confirm=confirm)
 
 
-def ingest_raw_table(raw: RawTable, plan: IngestPlan, *, confirm: bool = False) -> IngestResult:
-    """`ingest` of a source that has been read, for these attributes or for none."""
+def ingest_raw_table(raw: RawTable, plan: IngestPlan, *, confirm: bool = False, has_header: bool = False) -> IngestResult:
+    """`ingest` of a source that has been read, for these attributes or for none. has_header: somebody knows that it has one."""
     _refuse_unknown(plan.attributes, raw)
     columns, reports = _type_columns(raw, plan.attributes)
     data = Microdata(pa.table(columns))
-    if raw.as_text:
+    if raw.as_text and not has_header:
         refuse_missing_header(data, [spec.name for spec in plan.attributes], raw.label)
     checks = validate(data, plan.attributes, plan.expect, raw.label, confirm=confirm)
     report = IngestReport(source=raw.label, format=raw.format, encoding=raw.encoding, delimiter=raw.delimiter, rows=data.n,

@@ -70,7 +70,7 @@ def type_released_table(raw: RawTable, plan: ReleasedTablePlan) -> External:
     attributes = tuple(one for one in plan.attributes if not lacking or one.name in there or one.name == plan.key)
     try:
         with _relocate_errors():
-            found = ingest_raw_table(raw, IngestPlan(source=plan.source, attributes=attributes), confirm=True)
+            found = ingest_raw_table(raw, IngestPlan(source=plan.source, attributes=attributes), confirm=True, has_header=True)
     except InputError as error:
         if error.code != "unknown-attribute":
             raise

@@ -20,6 +20,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property, update_wrapper
+from tempfile import TemporaryFile
 from typing import Any, Generic, ParamSpec, TypeVar, overload
 
 import numpy as np
@@ -78,7 +79,7 @@ class Compiled(Generic[P, R]):
             import numba
 
             numba.config.reload_config()  # it may have been imported before the folder was named
-            made: Any = numba.njit(cache=True, fastmath=False, nogil=True)(self.py_func)
+            made: Any = numba.njit(cache=_can_be_kept(), fastmath=False, nogil=True)(self.py_func)
         self._compile, made.compile = made.compile, self._compile_once
         return made
 
@@ -125,6 +126,16 @@ class Compiled(Generic[P, R]):
         for fault, is_there in faults.items():
             if is_there:
                 raise UnfitNumber(self.name, name, fault)
+
+
+def _can_be_kept() -> bool:
+    """Can the cache be written? Numba would else write beside the source code, where another version of it would find it."""
+    try:
+        CACHE.mkdir(parents=True, exist_ok=True)
+        TemporaryFile(dir=CACHE).close()
+    except OSError:
+        return False
+    return True
 
 
 @contextmanager

@@ -13,10 +13,8 @@ import pyarrow.parquet as pq
 from tasks.microdata.chunks import TextsTooLong, bound_text_bytes, count_text_bytes, is_text, write_out_dictionary
 from tasks.microdata.regular_files import LARGEST_TABLE
 
-_LENGTH_BYTES = 4  # that Parquet keeps of each text beside it, unless it keeps the text once
-
-
 _MANY_ROWS = 1 << 14  # for fewer, to open a file again takes longer than it saves
+_LENGTH_BYTES = 4  # that Parquet keeps of each text beside it, unless it keeps the text once
 
 
 class NestedColumn(TypeError):
@@ -115,7 +113,8 @@ def _list_repeated_texts(groups: list[pq.RowGroupMetaData], schema: pa.Schema) -
         if is_text(field.type.value_type if pa.types.is_dictionary(field.type) else field.type):
             chunks = [group.column(j) for group in groups]
             sizes = [chunk.total_uncompressed_size for chunk in chunks]
-            is_short = n >= _MANY_ROWS and sum(sizes) < _LENGTH_BYTES * n
+            is_kept = n >= _MANY_ROWS or pa.types.is_dictionary(field.type)  # of one type whatever the number of rows
+            is_short = is_kept and sum(sizes) < _LENGTH_BYTES * n
             is_dictionary = is_short and all(_has_dictionary(chunk) for chunk in chunks)
             if is_dictionary or max(sizes, default=0) * n > LARGEST_TABLE:
                 found.append(field.name)

@@ -79,8 +79,8 @@ def test_undecided_is_not_certified(certify):
 def test_the_second_run_computes_nothing_and_is_recorded_as_completely(certify, tmp_path):
     in_new_home, first = certify()
     in_same_home, second = certify()
-    assert "a new home: " in in_new_home.err
-    assert "a new home: " not in in_same_home.err
+    assert "no release was decided yet in this home: " in in_new_home.err
+    assert "no release was decided yet" not in in_same_home.err
     assert set(first["stages"]) == set(second["stages"]) == computed(first) == ALL
     assert computed(second) == set()
     assert "tracking" not in first | second

@@ -168,6 +168,7 @@ def commands(own, tmp_path, tmp_path_factory):
     """The commands of a home with a fork server."""
     home = tmp_path_factory.mktemp("f")  # its path is short
     folder, made = make_folder(home), Commands(home, tmp_path)
+    made.environment["SDCERT_COMPILED"] = str(home / "compiled")
     environment = request.select_at_import(made.environment)
     server = subprocess.Popen(
         [sys.executable, "-P", "-m", "flows.fork_server.serve_forks", str(folder), "120"], env=environment, cwd=folder
@@ -214,6 +215,7 @@ def begin_forked(commands: Commands) -> tuple[subprocess.Popen[str], psutil.Proc
 @pytest.mark.long
 def test_a_forked_command_is_the_command(commands, tmp_path):
     server = psutil.Process(commands.server.pid)
+    assert list(Path(commands.environment["SDCERT_COMPILED"]).rglob("*_parse_doubles*.nbi")), "it has loaded machine code"
     for words in (
         ("methods",),
         ("check", RELEASE),

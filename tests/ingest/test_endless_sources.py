@@ -162,6 +162,14 @@ def test_texts_are_the_same_however_a_file_keeps_them(
     )
 
 
+def test_parts_of_a_folder_have_one_type_whatever_their_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parquet_files, "_MANY_ROWS", 300)
+    for rows in (400, 100):
+        kinds = pa.array(["a", "b"] * (rows // 2)).dictionary_encode().cast(pa.dictionary(pa.int8(), pa.string()))
+        pq.write_table(pa.table({"kind": kinds}), tmp_path / f"{rows}.parquet")
+    assert read(SourceSpec(table=str(tmp_path))).table.num_rows == 500
+
+
 def test_a_name_that_goes_on_after_a_point_is_that_of_another_column() -> None:
     table = pa.table({"a.b": [1, 2], "a": ["x", "y"], "a.b.c": [1.5, 2.5]})
     file = BytesIO()

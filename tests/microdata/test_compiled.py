@@ -150,4 +150,6 @@ def test_a_process_waits_while_another_compiles_the_same_function():
 def test_where_no_lock_can_be_taken_functions_are_compiled_all_the_same(monkeypatch, tmp_path):
     (tmp_path / "file").write_text("no folder")
     monkeypatch.setattr("tasks.microdata.compiled.CACHE", tmp_path / "file")
-    assert njit(add_one)(np.float64(1.5)) == 2.5
+    made = njit(add_one)
+    assert made(np.float64(1.5)) == 2.5
+    assert made.dispatcher.stats.cache_path is None, "it would be beside the source code"

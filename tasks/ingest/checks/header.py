@@ -2,45 +2,69 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Collection, Sequence
+from functools import reduce
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from tasks.ingest.columns.iso_cells import find_calendar_kind
-from tasks.ingest.columns.numerals import INTEGER, NUMBER
 from tasks.microdata.errors import InputError
 from tasks.microdata.table import Microdata
 
+_YEAR = re.compile("(19|20)[0-9]{2}")
+
 
 def refuse_missing_header(data: Microdata, declared: Collection[str], label: str) -> None:
-    """InputError where the names of the columns are what their cells are, unless somebody declared all of these names.
+    """InputError where the first row seems to be a record, unless somebody declared all of its cells as names of columns.
 
-    Each column of numbers has a number as its name, and each of dates or times such a one; where there are none of these, each
-    name is a cell of its column. Numbers that go up by one, as years do, are names. The message holds no name: it may be a
-    value of a person.
+    It seems so where at least two names are like the cells of their columns, and none is unlike them: a column of numbers has a
+    number as its name, one of dates a date, and one of texts that repeat one of these. Years are names, and so are whole
+    numbers that go up by one from 0 or 1, or three and more that go up by one. The message holds no name: it may be a value of
+    a person.
     """
-    names = [name for name in data.names if not data.is_text(name)] or data.names
-    if set(data.names) <= set(declared) or _count_up(names) or _count_up(data.names):
+    if set(data.names) <= set(declared) or _are_labels([name for name in data.names if not data.is_text(name)]):
         return
-    if all(_is_cell(name, data.column(name)) for name in names):
+    found = [_is_cell(name, data.column(name)) for name in data.names]
+    if False not in found and found.count(True) >= 2 and not _is_repeated_below(data):
         raise InputError("no-header", f"{label}: header",
                          "The first row seems to be a record, and not the names of the columns: its cells are as those below.",
-                         "a first row with a name for every column", "write one; or declare all columns under `attributes` "
-                         "if these are their names")  # fmt: skip
+                         "a first row with a name for every column",
+                         "write one; if these are the names, put a letter before each number, or declare all columns under "
+                         "`attributes`")  # fmt: skip
 
 
-def _is_cell(name: str, column: pa.Array) -> bool:
+def _is_cell(name: str, column: pa.Array) -> bool | None:
+    """Is the name like the cells? None: nobody can tell, as of texts that are all different."""
     if pa.types.is_string(column.type):
-        return bool(pc.any(pc.equal(column, name)).as_py())
+        is_there = bool(pc.any(pc.equal(column, name)).as_py())
+        return is_there or (False if 2 * len(column.unique()) <= len(column) else None)
     if pa.types.is_integer(column.type) or pa.types.is_floating(column.type):
-        return re.fullmatch(NUMBER, name) is not None
+        return _is_number(name)
     return find_calendar_kind(pa.array([name])) is not None
 
 
-def _count_up(names: Sequence[str]) -> bool:
-    if len(names) < 2 or not all(re.fullmatch(INTEGER, name) for name in names):
+def _is_number(name: str) -> bool:
+    try:
+        return math.isfinite(float(name))
+    except ValueError:
+        return False
+
+
+def _are_labels(names: Sequence[str]) -> bool:
+    """Are they years, or whole numbers that go up by one?"""
+    if names and all(map(_YEAR.fullmatch, names)):
+        return True
+    if not names or not all(name.isdecimal() for name in names):
         return False
     first = int(names[0])
-    return [int(name) for name in names] == list(range(first, first + len(names)))
+    return [int(name) for name in names] == list(range(first, first + len(names))) and (first < 2 or len(names) > 2)
+
+
+def _is_repeated_below(data: Microdata) -> bool:
+    """Does a row of texts repeat the names? Then two files with a header each were joined."""
+    if not all(data.is_text(name) for name in data.names):
+        return False
+    return bool(pc.any(reduce(pc.and_, (pc.equal(data.column(name), name) for name in data.names))).as_py())
