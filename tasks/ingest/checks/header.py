@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Collection, Sequence
 from functools import reduce
+from itertools import takewhile
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -25,10 +26,14 @@ def refuse_missing_header(data: Microdata, declared: Collection[str], label: str
     numbers that go up by one from 0 or 1, or three and more that go up by one. The message holds no name: it may be a value of
     a person.
     """
-    if set(data.names) <= set(declared) or _are_labels([name for name in data.names if not data.is_text(name)]):
+    texts, others = [], []
+    for name in data.names:
+        (texts if data.is_text(name) else others).append(name)
+    if set(data.names) <= set(declared) or _are_labels(others):
         return
-    found = [_is_cell(name, data.column(name)) for name in data.names]
-    if False not in found and found.count(True) >= 2 and not _is_repeated_below(data):
+    likeness = (_is_cell(name, data.column(name)) for name in (*others, *texts))  # texts take longest
+    found = list(takewhile(lambda is_cell: is_cell is not False, likeness))
+    if len(found) == len(data.names) and found.count(True) >= 2 and not _is_repeated_below(data):
         raise InputError("no-header", f"{label}: header",
                          "The first row seems to be a record, and not the names of the columns: its cells are as those below.",
                          "a first row with a name for every column",
