@@ -26,9 +26,8 @@ def refuse_missing_header(data: Microdata, declared: Collection[str], label: str
     numbers that go up by one from 0 or 1, or three and more that go up by one. The message holds no name: it may be a value of
     a person.
     """
-    texts, others = [], []
-    for name in data.names:
-        (texts if data.is_text(name) else others).append(name)
+    texts = [name for name in data.names if data.is_text(name)]
+    others = [name for name in data.names if not data.is_text(name)]
     if set(data.names) <= set(declared) or _are_labels(others):
         return
     likeness = (_is_cell(name, data.column(name)) for name in (*others, *texts))  # texts take longest
