@@ -83,12 +83,12 @@ def measure_peers(
         if own is not None and work in own_works:
             compared[OURS], found[OURS] = own_works[work], own
         measure_in_turns(compared, found, 3 * MOST_SECONDS)
-        best = found.pop(OURS, own)
+        least = found.pop(OURS, own)
         known = {peer: cost for peer, cost in found.items() if cost.seconds is not None}
         shown = ", ".join(f"{peer} {cost.seconds:.3g}" for peer, cost in known.items())
         alike = {peer: cost for peer, cost in known.items() if peer not in LESS_WORK}
-        ratios = {"ours/best": _compare(best, alike, "seconds"), "without the system": _compare(best, alike, "own_seconds")}
-        lines.append({"rows": source.n, "work": work, "ours": best and best.seconds, **ratios, "peers": shown})
+        ratios = {"ours/best": _compare(least, alike, "seconds"), "without the system": _compare(least, alike, "own_seconds")}
+        lines.append({"rows": source.n, "work": work, "ours": least and least.seconds, **ratios, "peers": shown})
     return lines
 
 

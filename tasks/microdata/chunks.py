@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 LARGEST_TEXTS = 2**31 - 1  # bytes of the texts of one array, whose places have 32 bits
-_FEW_BYTES = 1 << 24
+_FEW_BYTES = 1 << 24  # a bound as low as this need not be exact
 
 
 class TextsTooLong(pa.ArrowInvalid):  # type: ignore[misc]  # pyarrow has no types
@@ -43,7 +43,10 @@ def write_out_dictionary(column: pa.ChunkedArray) -> pa.Array:
 
 
 def bound_text_bytes(column: pa.ChunkedArray) -> int:
-    """An upper bound of `count_text_bytes`, at no cost: as if each text were the longest, in a small column as long as all."""
+    """An upper bound of `count_text_bytes`, in no time: as if every row showed the longest text of the dictionary.
+
+    Where it is low anyway, as if every row showed the whole dictionary.
+    """
     if not pa.types.is_dictionary(column.type):
         return 0
     dictionaries = [chunk.dictionary for chunk in column.chunks]

@@ -19,7 +19,8 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import cached_property, update_wrapper
+from functools import cache, cached_property, update_wrapper
+from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any, Generic, ParamSpec, TypeVar, overload
 
@@ -79,7 +80,7 @@ class Compiled(Generic[P, R]):
             import numba
 
             numba.config.reload_config()  # it may have been imported before the folder was named
-            made: Any = numba.njit(cache=_can_be_kept(), fastmath=False, nogil=True)(self.py_func)
+            made: Any = numba.njit(cache=_can_be_written(CACHE), fastmath=False, nogil=True)(self.py_func)
         self._compile, made.compile = made.compile, self._compile_once
         return made
 
@@ -128,11 +129,12 @@ class Compiled(Generic[P, R]):
                 raise UnfitNumber(self.name, name, fault)
 
 
-def _can_be_kept() -> bool:
-    """Can the cache be written? Numba would else write beside the source code, where another version of it would find it."""
+@cache
+def _can_be_written(folder: Path) -> bool:
+    """Can the folder of the cache? Numba would else write beside the source code, where another version of it would find it."""
     try:
-        CACHE.mkdir(parents=True, exist_ok=True)
-        TemporaryFile(dir=CACHE).close()
+        folder.mkdir(parents=True, exist_ok=True)
+        TemporaryFile(dir=folder).close()
     except OSError:
         return False
     return True

@@ -105,18 +105,18 @@ def _estimate_width(kind: pa.DataType) -> int:
 def _list_repeated_texts(groups: list[pq.RowGroupMetaData], schema: pa.Schema) -> list[str]:
     """The columns of texts that are read as dictionaries.
 
-    Those of many rows that are kept as such and take less than the lengths of the texts alone would; and those that could take
-    more than may be: every cell the longest text that the file has room for.
+    Those that the file keeps as such, in fewer bytes than the lengths of the texts alone would take: of few rows only if the
+    type of the column says so too. And those that could take more than may be: every cell the longest text that the file has
+    room for.
     """
     n, found = sum(group.num_rows for group in groups), []
     for j, field in enumerate(schema):
         if is_text(field.type.value_type if pa.types.is_dictionary(field.type) else field.type):
             chunks = [group.column(j) for group in groups]
             sizes = [chunk.total_uncompressed_size for chunk in chunks]
-            is_kept = n >= _MANY_ROWS or pa.types.is_dictionary(field.type)  # of one type whatever the number of rows
-            is_short = is_kept and sum(sizes) < _LENGTH_BYTES * n
-            is_dictionary = is_short and all(_has_dictionary(chunk) for chunk in chunks)
-            if is_dictionary or max(sizes, default=0) * n > LARGEST_TABLE:
+            is_worth_it = n >= _MANY_ROWS or pa.types.is_dictionary(field.type)  # whose type is then always the same
+            is_short = sum(sizes) < _LENGTH_BYTES * n and all(_has_dictionary(chunk) for chunk in chunks)
+            if (is_worth_it and is_short) or max(sizes, default=0) * n > LARGEST_TABLE:
                 found.append(field.name)
     return found
 

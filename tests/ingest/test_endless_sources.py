@@ -136,9 +136,9 @@ def test_ordinary_parquet_is_read_as_before(tmp_path: Path, monkeypatch: pytest.
             "number": [1.5, None, 3.0, -1.0] * 30,
         }
     )
-    pq.write_table(table, tmp_path / "t.parquet", row_group_size=50)
+    pq.write_table(table.replace_schema_metadata({"by": "somebody"}), tmp_path / "t.parquet", row_group_size=50)
     content = (tmp_path / "t.parquet").read_bytes()
-    assert read_parquet(content).equals(table)
+    assert read_parquet(content).equals(table, check_metadata=True)
     monkeypatch.setattr(parquet_files, "_MANY_ROWS", 0)
     assert read_parquet(content).equals(table)
     monkeypatch.setattr(parquet_files, "LARGEST_TABLE", 20_000)  # so that texts are counted before they are written out

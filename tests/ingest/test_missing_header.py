@@ -4,6 +4,7 @@ import pytest
 
 from tasks.ingest.codebooks.codebook import AttributeSpec
 from tasks.ingest.methods import IngestPlan, ingest_raw_table
+from tasks.ingest.released_table import ReleasedTablePlan, type_released_table
 from tasks.ingest.sources import SourceSpec, read_content
 from tasks.microdata.errors import InputError
 
@@ -63,8 +64,8 @@ def test_who_declares_all_columns_says_that_these_are_their_names() -> None:
 
 
 def test_a_table_masked_elsewhere_is_known_by_the_names_of_its_source() -> None:
-    plan = IngestPlan(source=SourceSpec(table="a.csv"))
-    raw = read_content(b"12,14\n1,2\n3,4\n", "a.csv")
-    assert ingest_raw_table(raw, plan, has_header=True).data.names == ("12", "14")
+    lines, names = ["12,14", "1,2", "3,4"], ("12", "14")
+    plan = ReleasedTablePlan(source=SourceSpec(table="a.csv"), attributes=(), published=names, known=names, key=None)
+    assert type_released_table(read_content("\n".join(lines).encode(), "a.csv"), plan).data.names == names
     with pytest.raises(InputError):
-        ingest_raw_table(raw, plan)
+        ingest(lines)

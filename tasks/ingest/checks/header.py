@@ -19,12 +19,12 @@ _YEAR = re.compile("(19|20)[0-9]{2}")
 
 
 def refuse_missing_header(data: Microdata, declared: Collection[str], label: str) -> None:
-    """InputError where the first row seems to be a record, unless somebody declared all of its cells as names of columns.
+    """InputError where the first row seems to be a record, unless all of its cells are declared as names of columns.
 
-    It seems so where at least two names are like the cells of their columns, and none is unlike them: a column of numbers has a
-    number as its name, one of dates a date, and one of texts that repeat one of these. Years are names, and so are whole
-    numbers that go up by one from 0 or 1, or three and more that go up by one. The message holds no name: it may be a value of
-    a person.
+    It seems to be one where at least two names are like the cells below them, and none is unlike them. A number is like
+    numbers, and a date like dates. A text is like texts if it is one of them, and unlike them if it is not, although there are
+    at most half as many different ones as rows. Years are taken for names, and so are whole numbers that go up by one: from 0
+    or 1, or three of them. The message holds no name: it may be a value of a person.
     """
     texts = [name for name in data.names if data.is_text(name)]
     others = [name for name in data.names if not data.is_text(name)]
@@ -36,8 +36,8 @@ def refuse_missing_header(data: Microdata, declared: Collection[str], label: str
         raise InputError("no-header", f"{label}: header",
                          "The first row seems to be a record, and not the names of the columns: its cells are as those below.",
                          "a first row with a name for every column",
-                         "write one; if these are the names, put a letter before each number, or declare all columns under "
-                         "`attributes`")  # fmt: skip
+                         "write one; if these are the names, give the columns others (`x5` instead of `5`), or declare all of "
+                         "them under `attributes`")  # fmt: skip
 
 
 def _is_cell(name: str, column: pa.Array) -> bool | None:

@@ -37,7 +37,7 @@ from tasks.microdata.schema import Scale
 from tasks.microdata.suggestion import did_you_mean
 from tasks.microdata.table import DATE, MOMENT, TIME, Integers, Microdata
 
-_ANY_ROWS = RowsBetween(expect="rows_between", low=1)
+_AT_LEAST_ONE_ROW = RowsBetween(expect="rows_between", low=1)
 _SHOWN_ROWS = 5
 _KINDS: dict[Any, str] = {None: "numbers", DATE: "dates", MOMENT: "moments", TIME: "times of day"}
 
@@ -72,7 +72,7 @@ def validate(
     great-expectations takes seconds to import, and is not asked where no declaration or expectation says more than that there
     are rows; 11 expectations on 1,000,000 rows take about 1 s more.
     """
-    wanted: list[AnyExpectation] = [_ANY_ROWS, *_from_schema(attributes, data), *expect]
+    wanted: list[AnyExpectation] = [_AT_LEAST_ONE_ROW, *_from_schema(attributes, data), *expect]
     for expectation in wanted:
         _refuse_unfitting(expectation, data)
     failing = [np.flatnonzero(violations(expectation, data)) for expectation in wanted]

@@ -40,7 +40,7 @@ _BINARY = (
 )
 _WIDE = (b"\xff\xfe", b"\xfe\xff", b"\x00\x00\xfe\xff")
 _SAMPLE_CHARACTERS, _SAMPLE_ROWS, _CHUNK_ROWS = 1 << 17, 200, 1 << 16
-_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")  # lazily, where a text stream would copy the whole sample
+_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")  # found one by one: a text stream would first copy the whole sample
 _LONGEST_CELL = 1 << 20
 
 

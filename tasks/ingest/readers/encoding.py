@@ -15,7 +15,7 @@ _MARKS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF32_LE, "utf-32"), (code
 _USUAL = "cp1252"
 _CLEARLY = 0.05  # of the share of implausible letters; below it names of several languages decide by luck
 _SAMPLE_BYTES = 1 << 18
-_PAIR = re.compile(rb"[\x80-\xff]{2}")  # an encoding of two bytes a letter is not taken for one without any
+_PAIR = re.compile(rb"[\x80-\xff]{2}")  # a text without one is in no encoding of two bytes a letter
 
 
 def decode(content: bytes, label: str, declared: str | None = None) -> tuple[str, str, tuple[str, ...]]:
